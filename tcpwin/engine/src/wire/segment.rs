@@ -1,0 +1,107 @@
+//! One TCP segment with all that later stages need from its headers. Plain data, no borrow, no payload.
+
+/// `ip_id` of a packet that has none (IPv6 without a fragment header).
+pub const NO_IP_ID: u32 = u32::MAX;
+
+pub const FIN: u16 = 0x001;
+pub const SYN: u16 = 0x002;
+pub const RST: u16 = 0x004;
+pub const PSH: u16 = 0x008;
+pub const ACK: u16 = 0x010;
+pub const URG: u16 = 0x020;
+
+/// Options of one TCP header. A field that is absent from the header is zero or `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Timestamps (RFC 7323 §3): TSval, TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    /// Window scale shift as sent (RFC 7323 §2.2); may exceed 14.
+    pub window_scale: Option<u8>,
+    /// Maximum segment size (RFC 9293 §3.7.1).
+    pub mss: Option<u16>,
+    /// SACK permitted (RFC 2018 §2).
+    pub sack_permitted: bool,
+    /// TCP Fast Open: cookie option present (RFC 7413), kind 34 or the experimental 254 with magic 0xF989.
+    pub fast_open: bool,
+    /// Multipath TCP option (kind 30) present.
+    pub multipath: bool,
+    /// Count of valid entries in `sack`.
+    pub sack_count: u8,
+    /// SACK blocks as (left edge, right edge) in the order of the header (RFC 2018 §3).
+    pub sack: [(u32, u32); 4],
+}
+
+/// Facts about how this segment was captured, as bit flags in [`Segment::capture_flags`].
+pub mod capture_flag {
+    /// The capture ends inside the TCP options; those before the cut were kept.
+    pub const OPTIONS_CUT: u8 = 0x01;
+    /// IP total length (or IPv6 payload length) was 0: the length comes from the frame (TSO/GRO super-segment).
+    pub const LENGTH_FROM_FRAME: u8 = 0x02;
+    /// Rebuilt from IP fragments; the frame is the one that completed the datagram.
+    pub const FRAGMENTED: u8 = 0x04;
+    /// The options list is malformed; those before the error were kept.
+    pub const OPTIONS_BAD: u8 = 0x08;
+    /// The frame was cut by the snapshot length (captured < original).
+    pub const SNAPPED: u8 = 0x10;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub frame: u64,
+    /// Nanoseconds since the Unix epoch. Packets without a time carry that of the packet before.
+    pub time_ns: i64,
+    /// Network byte order; IPv4 as ::ffff:a.b.c.d.
+    pub src: [u8; 16],
+    pub dst: [u8; 16],
+    pub src_port: u16,
+    pub dst_port: u16,
+    pub seq: u32,
+    pub ack: u32,
+    /// TCP payload bytes by the IP header, not by what was captured.
+    pub payload_len: u32,
+    /// IPv4 identification, or [`NO_IP_ID`].
+    pub ip_id: u32,
+    /// The 12 bits of the flags field (reserved bits and AE included), FIN lowest.
+    pub flags: u16,
+    /// The window field, unscaled.
+    pub window: u16,
+    pub checksum: u16,
+    /// 4 or 6.
+    pub ip_version: u8,
+    /// IPv4 time to live or IPv6 hop limit.
+    pub ttl: u8,
+    pub capture_flags: u8,
+    pub options: Options,
+}
+
+impl Segment {
+    /// A segment with every field zero, for buffers that are filled later.
+    pub const EMPTY: Segment = Segment {
+        frame: 0,
+        time_ns: 0,
+        src: [0; 16],
+        dst: [0; 16],
+        src_port: 0,
+        dst_port: 0,
+        seq: 0,
+        ack: 0,
+        payload_len: 0,
+        ip_id: NO_IP_ID,
+        flags: 0,
+        window: 0,
+        checksum: 0,
+        ip_version: 4,
+        ttl: 0,
+        capture_flags: 0,
+        options: Options {
+            timestamps: None,
+            window_scale: None,
+            mss: None,
+            sack_permitted: false,
+            fast_open: false,
+            multipath: false,
+            sack_count: 0,
+            sack: [(0, 0); 4],
+        },
+    };
+}
