@@ -1,7 +1,17 @@
 //! tcpwin's engine: capture bytes → segments → connections → series, events and columns.
 //!
-//! Stages depend downwards only: `output` → `timing`/`recovery`/`window` → `connection` → `wire` → `capture`.
+//! Stages depend downwards only: `output` → `tracker` → `connection` → `window`, `recovery`, `timing` → `wire` → `capture`.
 //! `python` is the only module that knows Python.
 
 pub mod capture;
+pub mod connection;
+pub mod event;
+pub mod output;
+pub mod recovery;
+pub mod sequence;
+pub mod timing;
+pub mod tracker;
+pub mod window;
 pub mod wire;
+#[cfg(feature = "python")]
+mod python;

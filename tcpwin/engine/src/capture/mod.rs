@@ -1,5 +1,20 @@
 //! File formats: bytes of a capture → packets. Knows nothing of TCP.
 
+mod buffer;
+mod decompress;
+mod error;
+mod facts;
+mod foreign;
+mod merge;
+mod options;
 mod packet;
+mod pcap;
+mod pcapng;
+mod reader;
+mod time_scale;
 
+pub use error::{CaptureError, CaptureErrorKind, Warning, WarningKind};
+pub use facts::{ByteOrder, CaptureFacts, Compression, FileFormat, Interface};
+pub use merge::MergedReader;
 pub use packet::{LinkType, Packet};
+pub use reader::CaptureReader;

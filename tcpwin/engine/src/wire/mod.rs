@@ -1,5 +1,21 @@
 //! Link, tunnel, IP and TCP headers: packet bytes → [`Segment`]. Knows nothing of files.
 
+mod ethernet;
+mod fast;
+mod fragments;
+mod gre;
+mod ip;
+mod ip_tunnel;
+mod ipcomp;
+mod link;
+mod parser;
+mod ppp;
 mod segment;
+mod sflow;
+mod tcp;
+mod udp;
+mod view;
+mod wifi;
 
+pub use parser::{Outcome, ParseCounters, SegmentParser};
 pub use segment::{capture_flag, Options, Segment, ACK, FIN, NO_IP_ID, PSH, RST, SYN, URG};

@@ -1,0 +1,50 @@
+# A build must never fetch a Rust toolchain of its own.
+export MATURIN_NO_INSTALL_RUST := "1"
+
+engine := "tcpwin/engine/Cargo.toml"
+bin := justfile_directory() / ".venv" / "bin"
+
+default:
+    @just --list
+
+# Make .venv with both distributions (editable) and every tool
+setup:
+    python3 -m venv .venv
+    {{ bin }}/pip install -q -e '.[dev]' -e './web[test]'
+    {{ bin }}/pre-commit install
+
+# Compile the engine again after a change in Rust
+build:
+    {{ bin }}/maturin develop --release --skip-install
+
+# Write every file in the house's format
+fmt:
+    cargo fmt --manifest-path {{ engine }}
+    {{ bin }}/ruff check --fix-only .
+    {{ bin }}/ruff format .
+
+# Everything that CI checks without running tests
+lint:
+    cargo fmt --check --manifest-path {{ engine }}
+    cargo clippy --all-targets --manifest-path {{ engine }} -- -D warnings
+    {{ bin }}/ruff check .
+    {{ bin }}/ruff format --check .
+    {{ bin }}/mypy
+    {{ bin }}/lint-imports
+
+# The engine's own tests, then Python's
+test *ARGS:
+    cargo test -q --no-default-features --manifest-path {{ engine }}
+    {{ bin }}/pytest {{ ARGS }}
+
+# Speed and memory beside tshark, tcptrace and tcpdump
+bench *ARGS:
+    {{ bin }}/python tests/benchmark/run.py --tcpwin {{ bin }}/tcpwin {{ ARGS }}
+
+# Run one fuzz target (needs nightly and cargo-fuzz)
+fuzz TARGET SECONDS="120":
+    cd tcpwin/engine && cargo +nightly fuzz run {{ TARGET }} -- -max_total_time={{ SECONDS }}
+
+# Show captures in a browser
+serve *CAPTURES="captures":
+    {{ bin }}/tcpwin-web {{ CAPTURES }}

@@ -1,0 +1,136 @@
+"""The result of reading a capture."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from functools import cached_property
+from typing import IO, TYPE_CHECKING
+
+from tcpwin import _engine
+from tcpwin.analysis._capture import Capture
+from tcpwin.analysis._connection import Connection
+from tcpwin.analysis._connections import Connections
+from tcpwin.errors import TcpwinError
+from tcpwin.sources import Packets, Source, resolve
+
+if TYPE_CHECKING:
+    from tcpwin.analysis._table import Table
+
+SCHEMA = "tcpwin/analysis/1"
+"""Version of the JSON document: the number grows when a name goes or changes its meaning; additions keep it."""
+
+CONNECTIONS_PER_CHUNK = 2000
+
+
+class Analysis:
+    """All that was measured of one input. Iterating gives its connections."""
+
+    def __init__(self, source: Source, engine: _engine.Result, *, buckets: int = 1024) -> None:
+        self._source = source
+        self._engine = engine
+        self._buckets = buckets
+        self._details: dict[int, _engine.Result] = {}
+
+    @property
+    def name(self) -> str:
+        """The file, or what was read instead of one."""
+        return self._source.name
+
+    @cached_property
+    def capture(self) -> Capture:
+        """Facts and quality of the capture itself."""
+        return Capture.from_engine(self._engine.facts(), self._engine.counters())
+
+    @property
+    def connections(self) -> Connections:
+        """The connections, in the order of their first segments."""
+        return Connections(self)
+
+    def worst(self, limit: int = 10) -> list[Connection]:
+        """Those that the receive window cost most time: closed, or too small for the next segment; worst first."""
+        return [Connection(self, id) for id in self._engine.worst(limit)]
+
+    def segments(self, *, connection: int | None = None) -> Table:
+        """The per-segment table, of one connection or of all. Reads the source again; grows with the segments."""
+        from tcpwin.analysis._segments import read_segments
+
+        return read_segments(self._source, connection)
+
+    def follow(self, connections: Iterable[int]) -> None:
+        """Read series and events of several connections in one go, so that asking for each is free."""
+        wanted = {id for id in connections if id not in self._details and not self._engine.has_detail(id)}
+        if wanted:
+            detail = _engine.analyze(
+                self._source.open(), name=self._source.name, follow=wanted, buckets=self._buckets
+            )
+            if len(detail) != len(self._engine):
+                raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
+            self._details.update(dict.fromkeys(wanted, detail))
+
+    def _followed(self, id: int) -> _engine.Result:
+        self.follow([id])
+        return self._details.get(id, self._engine)
+
+    def write_json(self, file: IO[str]) -> None:
+        """Write the whole analysis as one JSON document, connection by connection."""
+        head = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
+        file.write(json.dumps(head, ensure_ascii=False)[:-1])
+        file.write(', "connections": [')
+        for start in range(0, len(self._engine), CONNECTIONS_PER_CHUNK):
+            if start:
+                file.write(",\n")
+            file.write(self._engine.json(start, start + CONNECTIONS_PER_CHUNK))
+        file.write("]}\n")
+
+    def to_json(self) -> str:
+        """The whole analysis as one JSON document; its fields are listed by ``tcpwin fields``."""
+        file = io.StringIO()
+        self.write_json(file)
+        return file.getvalue()
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(self.connections)
+
+    def __len__(self) -> int:
+        return len(self._engine)
+
+    def __repr__(self) -> str:
+        capture = self.capture
+        warned = f", {len(capture.warnings)} warnings" if capture.warnings else ""
+        return f"<Analysis of {self.name}: {capture.packets} packets, {len(self)} connections{warned}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p>{escape(repr(self)[1:-1])}</p>{self.connections._repr_html_()}"
+
+
+def analyze(
+    source: Packets | Source,
+    *,
+    follow: Iterable[int] | None = None,
+    buckets: int = 1024,
+    progress: Callable[[int], object] | None = None,
+) -> Analysis:
+    """Read a capture once and measure every connection in it.
+
+    Args:
+        source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader.
+        follow: numbers of connections whose series and events are kept in this first pass already; others are read
+            when they are asked for.
+        buckets: most buckets a series has.
+        progress: called now and then with the bytes read so far.
+
+    Raises:
+        CaptureError: nothing can be read at all.
+        SourceError: it is no source of packets.
+    """
+    resolved = resolve(source)
+    chosen = None if follow is None else set(follow)
+    engine = _engine.analyze(
+        resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, progress=progress
+    )
+    return Analysis(resolved, engine, buckets=buckets)

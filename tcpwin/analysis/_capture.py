@@ -1,0 +1,150 @@
+"""What is known of the capture itself: how far its numbers can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureWarning:
+    """Something wrong with a file. All before `byte_offset` (in the uncompressed stream) was read."""
+
+    kind: str
+    message: str
+    file: str
+    byte_offset: int
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message} (at byte {self.byte_offset})"
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """An interface that the capture describes. `link_type` is a LINKTYPE number; `drops` is pcapng's isb_ifdrop."""
+
+    link_type: int
+    snaplen_bytes: int
+    name: str | None
+    ticks_per_second: int
+    drops: int | None
+    received: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFile:
+    """One capture file as it was read."""
+
+    file: str
+    format: str
+    byte_order: str
+    compression: tuple[str, ...]
+    ticks_per_second: int | None
+    packets: int
+    packets_skipped: int
+    packets_snapped: int
+    time_backwards: int
+    first_time_ns: int | None
+    last_time_ns: int | None
+    bytes: int
+    bytes_on_disk: int
+    interface_drops: int | None
+    interfaces: tuple[Interface, ...]
+    warnings: tuple[CaptureWarning, ...]
+    warnings_omitted: int
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> CaptureFile:
+        values = dict(facts)
+        values["compression"] = tuple(values["compression"])
+        values["interfaces"] = tuple(Interface(**interface) for interface in values["interfaces"])
+        values["warnings"] = tuple(CaptureWarning(**warning) for warning in values["warnings"])
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Quality of the whole input: sums over its files, and what its frames turned out to be.
+
+    Attributes:
+        segments: frames that hold a TCP segment.
+        not_tcp: frames without one.
+        fragments_pending: IP fragments before the one that completed their datagram.
+        datagrams_incomplete: fragmented datagrams of which a part is missing; they give no segment.
+        quoted_in_icmp: TCP headers quoted in ICMP errors; no segments.
+        header_cut: frames cut before the end of the TCP header's 20 fixed bytes.
+        malformed: frames whose headers contradict themselves.
+        unknown_link: frames of a link type that is not understood; `unknown_link_types` counts them by LINKTYPE.
+        capture_duplicates: segments that the capture itself holds twice; in no other count.
+        options_cut: segments of which the snapshot length cut off TCP options.
+        super_segments: segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).
+    """
+
+    files: tuple[CaptureFile, ...]
+    segments: int
+    not_tcp: int
+    fragments_pending: int
+    datagrams_incomplete: int
+    quoted_in_icmp: int
+    header_cut: int
+    malformed: int
+    unknown_link: int
+    unknown_link_types: tuple[tuple[int, int], ...]
+    capture_duplicates: int
+    options_cut: int
+    super_segments: int
+
+    @classmethod
+    def from_engine(cls, facts: Sequence[Mapping[str, Any]], counters: Mapping[str, Any]) -> Capture:
+        values = dict(counters)
+        values["unknown_link_types"] = tuple((int(link), int(count)) for link, count in values["unknown_link_types"])
+        return cls(files=tuple(CaptureFile.from_facts(entry) for entry in facts), **values)
+
+    @staticmethod
+    def warnings_of(facts: Sequence[Mapping[str, Any]]) -> tuple[CaptureWarning, ...]:
+        """Only the warnings of the engine's facts."""
+        return tuple(warning for entry in facts for warning in CaptureFile.from_facts(entry).warnings)
+
+    @property
+    def packets(self) -> int:
+        """Packets in all files."""
+        return sum(file.packets for file in self.files)
+
+    @property
+    def packets_snapped(self) -> int:
+        """Packets of which less was captured than was on the wire."""
+        return sum(file.packets_snapped for file in self.files)
+
+    @property
+    def time_backwards(self) -> int:
+        """Packets whose time is before that of the packet before."""
+        return sum(file.time_backwards for file in self.files)
+
+    @property
+    def interface_drops(self) -> int | None:
+        """Packets that the capturing interfaces reported as dropped; None where none reports."""
+        known = [file.interface_drops for file in self.files if file.interface_drops is not None]
+        return sum(known) if known else None
+
+    @property
+    def first_time_ns(self) -> int | None:
+        """Time of the earliest packet."""
+        return min((f.first_time_ns for f in self.files if f.first_time_ns is not None), default=None)
+
+    @property
+    def last_time_ns(self) -> int | None:
+        """Time of the latest packet."""
+        return max((f.last_time_ns for f in self.files if f.last_time_ns is not None), default=None)
+
+    @property
+    def duration_ns(self) -> int:
+        """From the earliest to the latest packet."""
+        if self.first_time_ns is None or self.last_time_ns is None:
+            return 0
+        return self.last_time_ns - self.first_time_ns
+
+    @property
+    def warnings(self) -> tuple[CaptureWarning, ...]:
+        """What is wrong with the files, in their order."""
+        return tuple(warning for file in self.files for warning in file.warnings)

@@ -1,0 +1,173 @@
+"""One connection: its ends, handshake, close, and two directions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.analysis._direction import Direction, Percentiles
+from tcpwin.analysis._endpoint import Endpoint
+from tcpwin.analysis._series import Event, Series
+
+if TYPE_CHECKING:
+    from tcpwin.analysis._analysis import Analysis
+    from tcpwin.analysis._table import Table
+
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+class Connection:
+    """A four-tuple and epoch. ``a`` is the initiator (known by a SYN, or guessed), ``b`` the responder.
+
+    Numbers are at hand; series, percentiles, events and segments are read from the source when they are asked for.
+    """
+
+    def __init__(self, analysis: Analysis, id: int) -> None:
+        self._analysis = analysis
+        self._fields: dict[str, Any] = analysis._engine.connection(id)
+        self.id = id
+
+    @property
+    def a(self) -> Endpoint:
+        """The initiator."""
+        return Endpoint(self._fields["a_address"], self._fields["a_port"])
+
+    @property
+    def b(self) -> Endpoint:
+        """The responder."""
+        return Endpoint(self._fields["b_address"], self._fields["b_port"])
+
+    @property
+    def initiator_known(self) -> bool:
+        """Whether a SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports."""
+        return bool(self._fields["initiator_known"])
+
+    @property
+    def ip_version(self) -> int:
+        """4 or 6."""
+        return int(self._fields["ip_version"])
+
+    @property
+    def epoch(self) -> int:
+        """How many earlier connections of the capture had the same four-tuple."""
+        return int(self._fields["epoch"])
+
+    @property
+    def first_frame(self) -> int:
+        """Frame of the first segment."""
+        return int(self._fields["first_frame"])
+
+    @property
+    def start_ns(self) -> int:
+        """Time of the first segment, nanoseconds since the epoch."""
+        return int(self._fields["start_ns"])
+
+    @property
+    def end_ns(self) -> int:
+        """Time of the last segment, nanoseconds since the epoch."""
+        return int(self._fields["end_ns"])
+
+    @property
+    def duration_ns(self) -> int:
+        """From the first to the last segment."""
+        return int(self._fields["duration_ns"])
+
+    @property
+    def handshake_rtt_ns(self) -> int | None:
+        """From the SYN to the ACK that completed the handshake: the round trip of the whole path."""
+        value: int | None = self._fields["handshake_rtt_ns"]
+        return value
+
+    @property
+    def close(self) -> str:
+        """closed, half_closed, reset, reset_after_close, refused, unanswered or open."""
+        return str(self._fields["close"])
+
+    @property
+    def closed_first(self) -> str | None:
+        """The side, ``a`` or ``b``, whose FIN or RST came first."""
+        value: str | None = self._fields["closed_first"]
+        return value
+
+    @property
+    def reset_by(self) -> str | None:
+        """The side, ``a`` or ``b``, that sent the first RST."""
+        value: str | None = self._fields["reset_by"]
+        return value
+
+    @cached_property
+    def a_to_b(self) -> Direction:
+        """Data from the initiator, limited by the responder's window."""
+        return self._direction(True)
+
+    @cached_property
+    def b_to_a(self) -> Direction:
+        """Data from the responder, limited by the initiator's window."""
+        return self._direction(False)
+
+    def _direction(self, from_initiator: bool) -> Direction:
+        engine = self._analysis._engine
+        return Direction.from_engine(
+            engine.direction(self.id, from_initiator), engine.episodes(self.id, from_initiator)
+        )
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All fields of the connection itself by name, as in the columns and in JSON."""
+        return dict(self._fields)
+
+    def series(self, name: str, *, direction: str = "a_to_b") -> Series:
+        """A quantity over time: receive_window, right_edge, flight, pipe, sequence or throughput.
+
+        Raises:
+            KeyError: there is no such series.
+            SourceError: the source changed, or could be read only once.
+        """
+        columns, width_ns = self._analysis._followed(self.id).series(self.id, _is_a(direction), name)
+        time_ns, least, most, last, total = columns
+        return Series(name, time_ns, least, most, last, total, width_ns)
+
+    def percentiles(self, name: str, *, direction: str = "a_to_b") -> Percentiles:
+        """How ``receive_window`` or ``flight`` was distributed over time."""
+        if name not in ("receive_window", "flight"):
+            raise KeyError(f"no percentiles of {name}; there are receive_window, flight")
+        followed = self._analysis._followed(self.id)
+        values, step_bytes = followed.percentiles(self.id, _is_a(direction), name, SHARES)
+        return Percentiles(*values, step_bytes)
+
+    @property
+    def events(self) -> list[Event]:
+        """Every segment at which something happened, in order."""
+        records, _ = self._analysis._followed(self.id).events(self.id)
+        return [
+            Event(frame, time_ns, "a" if is_a else "b", tuple(names.split("|")), seq, ack, length, window_raw)
+            for frame, time_ns, is_a, names, seq, ack, length, window_raw in records
+        ]
+
+    def segments(self) -> Table:
+        """The per-segment table of this connection."""
+        return self._analysis.segments(connection=self.id)
+
+    def __repr__(self) -> str:
+        seconds = self.duration_ns / 1e9
+        sent = f"{self.a_to_b.payload_bytes} B out, {self.b_to_a.payload_bytes} B back"
+        return f"<Connection {self.id}: {self.a} → {self.b}, {seconds:.3f} s, {sent}, {self.close}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = []
+        for name in ("payload_bytes", "goodput_bps", "receive_window_max_bytes", "flight_max_bytes", "zero_window_ns"):
+            cells = "".join(f"<td>{escape(str(getattr(d, name)))}</td>" for d in (self.a_to_b, self.b_to_a))
+            rows.append(f"<tr><th>{name}</th>{cells}</tr>")
+        title = f"Connection {self.id}: {self.a} → {self.b}"
+        return (
+            f"<table><caption>{escape(title)}</caption>"
+            f"<tr><th></th><th>a → b</th><th>b → a</th></tr>{''.join(rows)}</table>"
+        )
+
+
+def _is_a(direction: str) -> bool:
+    if direction not in ("a_to_b", "b_to_a"):
+        raise ValueError(f"direction is a_to_b or b_to_a, not {direction}")
+    return direction == "a_to_b"

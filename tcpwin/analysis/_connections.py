@@ -1,0 +1,83 @@
+"""All connections: a sequence, and the same as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from tcpwin import _engine
+from tcpwin.analysis._connection import Connection
+
+if TYPE_CHECKING:
+    import polars
+    import pyarrow
+    from numpy.typing import NDArray
+
+    from tcpwin.analysis._analysis import Analysis
+    from tcpwin.analysis._table import Table
+
+
+class Connections(Sequence[Connection]):
+    """The connections of a capture, in the order of their first segments.
+
+    A column of all connections is ``connections.column("b_to_a.zero_window_ns")``; :meth:`table` has all of them.
+    """
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+
+    def __len__(self) -> int:
+        return len(self._analysis._engine)
+
+    @overload
+    def __getitem__(self, index: int) -> Connection: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Connection]: ...
+    def __getitem__(self, index: int | slice) -> Connection | list[Connection]:
+        if isinstance(index, slice):
+            return [Connection(self._analysis, id) for id in range(*index.indices(len(self)))]
+        id = index + len(self) if index < 0 else index
+        if not 0 <= id < len(self):
+            raise IndexError(f"no connection {index}: the capture has {len(self)}")
+        return Connection(self._analysis, id)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of all columns: those of the connection, then ``a_to_b.`` and ``b_to_a.`` ones."""
+        names = [name for name, _, _ in _engine.fields("connection")]
+        fields = [name for name, _, _ in _engine.fields("direction")]
+        return names + [f"{group}.{name}" for group in ("a_to_b", "b_to_a") for name in fields]
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One field of all connections, shape (len(self),); masked where a connection has no value.
+
+        Raises:
+            KeyError: there is no such column.
+        """
+        from tcpwin.analysis._table import masked, texts
+
+        group, dot, field = name.partition(".")
+        values, mask = self._analysis._engine.column(*((group, field) if dot else ("connection", name)))
+        return texts(values) if isinstance(values, list) else masked(values, mask)
+
+    def table(self, names: Sequence[str] | None = None) -> Table:
+        """The named columns, or all."""
+        from tcpwin.analysis._table import Table
+
+        return Table({name: self.column(name) for name in names or self.column_names})
+
+    def to_polars(self) -> polars.DataFrame:
+        """All columns as a polars DataFrame; needs the ``tables`` extra."""
+        return self.table().to_polars()
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All columns as an Arrow table; needs the ``arrow`` extra."""
+        return self.table().to_arrow()
+
+    def __repr__(self) -> str:
+        return f"<Connections: {len(self)}>"
+
+    def _repr_html_(self) -> str:
+        shown = ["id", "a_address", "a_port", "b_address", "b_port", "duration_ns", "close"]
+        shown += [f"{g}.{n}" for g in ("a_to_b", "b_to_a") for n in ("payload_bytes", "zero_window_ns")]
+        return self.table(shown)._repr_html_()

@@ -1,0 +1,161 @@
+"""One direction of a connection: data one way, acknowledgments and windows the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class WindowScale:
+    """How the receiver's window field is scaled, and how that is known (RFC 7323 §2).
+
+    Attributes:
+        state: ``known`` (both SYNs, or the SYN/ACK, carry the option), ``disabled`` (a SYN came without it),
+            ``syn_only`` (offered in the SYN, the answer was not captured) or ``unknown``.
+        shift: the shift in use; None unless the state is known or disabled.
+        shift_min, shift_max: the range that the packets allow; equal where the shift is certain.
+        disabled_by: ``a``, ``b`` or ``both``: whose SYN came without the option.
+        evidence: the reasons, in words, with frame numbers.
+    """
+
+    state: str
+    shift: int | None
+    shift_min: int
+    shift_max: int
+    disabled_by: str | None
+    evidence: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if self.shift is not None:
+            return f"shift {self.shift} ({self.state})"
+        return f"shift {self.shift_min} to {self.shift_max} ({self.state})"
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroWindowEpisode:
+    """From the first accepted window of zero to the first accepted one above it.
+
+    Attributes:
+        start_frame, end_frame: the frames of these two; `end_frame` is 0 while the window stayed closed.
+        probes: zero-window probes that the sender sent meanwhile.
+        first_probe_after_ns: from the start to the first probe.
+        last_probe_interval_ns: between the last two probes: with `first_probe_after_ns`, their back-off.
+        ended_by: ``update`` (sent by the receiver of its own accord), ``probe_answer`` (the update was lost or never
+            sent), ``reset``, or ``open`` (still closed at the end).
+    """
+
+    start_ns: int
+    end_ns: int
+    start_frame: int
+    end_frame: int
+    probes: int
+    first_probe_after_ns: int
+    last_probe_interval_ns: int
+    ended_by: str
+
+    @property
+    def duration_ns(self) -> int:
+        """How long the window was closed."""
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Values below or at which a quantity was for 5, 25, 50, 75, 95 and 99 % of the time, in bytes.
+
+    `step_bytes` is the largest error: 0 where the values are exact.
+    """
+
+    p5: int | None
+    p25: int | None
+    p50: int | None
+    p75: int | None
+    p95: int | None
+    p99: int | None
+    step_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Data from one side, limited by the other side's receive window.
+
+    In ``a_to_b``, ``a`` sends and ``b`` receives: segments and bytes are a's, windows and duplicate ACKs are b's. Each
+    field is documented by ``tcpwin fields``. None stands for what the capture cannot tell.
+    """
+
+    segments: int
+    data_segments: int
+    payload_bytes: int
+    unique_bytes: int
+    acked_bytes: int
+    missed_bytes: int
+    resent_segments: int
+    resent_bytes: int
+    first_data_ns: int | None
+    last_data_ns: int | None
+    throughput_bps: float | None
+    goodput_bps: float | None
+    mss_bytes: int
+    max_payload_bytes: int
+    syn_mss: int | None
+    syn_window_scale: int | None
+    syn_sack_permitted: bool
+    syn_timestamps: bool
+    syn_fast_open: bool
+    syn_multipath: bool
+    syn_seen: bool
+    window_scale: WindowScale
+    receive_window_initial_bytes: int | None
+    receive_window_min_bytes: int | None
+    receive_window_max_bytes: int | None
+    receive_window_last_bytes: int | None
+    receive_window_mean_bytes: float | None
+    flight_max_bytes: int | None
+    flight_mean_bytes: float | None
+    window_utilisation: float | None
+    window_limited_ns: int
+    window_full: int
+    window_near_full: int
+    window_overrun: int
+    window_updates: int
+    window_shrinks: int
+    sub_mss_windows: int
+    zero_window_segments: int
+    zero_window_episode_count: int
+    zero_window_ns: int
+    zero_window_longest_ns: int
+    zero_window_probes: int
+    keep_alives: int
+    duplicate_acks: int
+    retransmissions: int
+    fast_retransmissions: int
+    spurious_retransmissions: int
+    out_of_order: int
+    previous_segment_missing: int
+    acked_unseen: int
+    capture_duplicates: int
+    rtt_min_ns: int | None
+    rtt_smoothed_ns: int | None
+    rtt_samples: int
+    fin: bool
+    rst: bool
+    zero_window_episodes: tuple[ZeroWindowEpisode, ...]
+
+    @classmethod
+    def from_engine(cls, fields: Mapping[str, Any], episodes: Sequence[Mapping[str, Any]]) -> Direction:
+        values = dict(fields)
+        scale = WindowScale(
+            state=values.pop("window_scale_state"),
+            shift=values.pop("window_scale_shift"),
+            shift_min=values.pop("window_scale_min"),
+            shift_max=values.pop("window_scale_max"),
+            disabled_by=values.pop("window_scale_disabled_by"),
+            evidence=tuple(values.pop("window_scale_evidence")),
+        )
+        return cls(
+            window_scale=scale,
+            zero_window_episodes=tuple(ZeroWindowEpisode(**episode) for episode in episodes),
+            **values,
+        )

@@ -1,0 +1,33 @@
+"""The per-segment table as columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tcpwin import _engine
+from tcpwin.analysis._table import Table, masked, texts
+from tcpwin.sources import Source
+
+
+def read_segments(source: Source, connection: int | None = None) -> Table:
+    """Read the table of one connection or of all, in the columns' fixed order."""
+    columns = _engine.row_columns(source.open(), name=source.name, only=connection)
+    addresses = texts(columns.pop("address_names"))
+    names = list(_engine.EVENT_NAMES)
+    table = {}
+    for name in _engine.ROW_COLUMNS:
+        values, mask = columns[name]
+        if name in ("src", "dst"):
+            table[name] = addresses[values] if len(addresses) else texts([])
+        elif name == "direction":
+            table[name] = np.where(values, "a", "b").astype(object)
+        elif name == "events":
+            distinct, positions = np.unique(values, return_inverse=True)
+            table[name] = texts([_join(int(events), names) for events in distinct])[positions]
+        else:
+            table[name] = masked(values, mask)
+    return Table(table)
+
+
+def _join(events: int, names: list[str]) -> str:
+    return "|".join(name for bit, name in enumerate(names) if events >> bit & 1)

@@ -1,0 +1,107 @@
+"""Columns of equal length: numpy arrays, masked where there is no value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars
+    import pyarrow
+
+
+class Table(Mapping[str, NDArray[Any]]):
+    """Named columns. A column is a numpy array of shape (rows,); where values are missing, a masked array."""
+
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        self._columns = dict(columns)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self._columns.values()))) if self._columns else 0
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Each row as a dictionary of plain Python values; None where there is no value."""
+        columns = [_plain(column) for column in self._columns.values()]
+        for values in zip(*columns, strict=True):
+            yield dict(zip(self._columns, values, strict=True))
+
+    def to_polars(self) -> polars.DataFrame:
+        """The same as a polars DataFrame; needs the ``tables`` extra."""
+        import polars
+
+        return polars.DataFrame({name: _polars_series(polars, column) for name, column in self._columns.items()})
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The same as an Arrow table; needs the ``arrow`` extra."""
+        import pyarrow
+
+        arrays = {
+            name: pyarrow.array(
+                np.ma.getdata(column) if column.dtype != object else column.tolist(), mask=_mask(column)
+            )
+            for name, column in self._columns.items()
+        }
+        return pyarrow.table(arrays)
+
+    def __repr__(self) -> str:
+        return f"<Table: {self.height} rows × {len(self)} columns: {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head = "".join(f"<th>{escape(name)}</th>" for name in self)
+        body = []
+        for number, row in enumerate(self.rows()):
+            if number == 20:
+                body.append(f"<tr><td colspan={len(self)}>… {self.height - 20} more rows</td></tr>")
+                break
+            cells = "".join(f"<td>{'' if value is None else escape(str(value))}</td>" for value in row.values())
+            body.append(f"<tr>{cells}</tr>")
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _mask(column: NDArray[Any]) -> NDArray[np.bool_] | None:
+    if isinstance(column, np.ma.MaskedArray) and column.mask is not np.ma.nomask:
+        return np.ma.getmaskarray(column)
+    return None
+
+
+def _plain(column: NDArray[Any]) -> list[Any]:
+    values: list[Any] = column.tolist()
+    return values
+
+
+def _polars_series(polars: Any, column: NDArray[Any]) -> Any:
+    if column.dtype == object:
+        return polars.Series(column.tolist(), dtype=polars.String)
+    series = polars.Series(np.ma.getdata(column))
+    mask = _mask(column)
+    if mask is None:
+        return series
+    return polars.select(polars.when(polars.Series(~mask)).then(series)).to_series()
+
+
+def masked(values: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[Any]:
+    """An array, masked where `mask` says that there is no value."""
+    return values if mask is None else np.ma.MaskedArray(values, mask=mask)
+
+
+def texts(values: list[str | None]) -> NDArray[Any]:
+    """Strings as an object array; None stays None."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column

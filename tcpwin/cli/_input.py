@@ -1,0 +1,36 @@
+"""Captures named on the command line, and progress while they are read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from tcpwin.sources import FileSource, PathSource, Source
+
+PROGRESS_FROM_BYTES = 64 << 20
+"""A smaller file is read before a bar could be seen."""
+
+
+def open_captures(captures: tuple[str, ...]) -> Source:
+    """A source of the named files; ``-`` alone is standard input."""
+    if "-" in captures:
+        if len(captures) > 1:
+            raise click.UsageError("standard input (-) cannot be read together with files")
+        if sys.stdin.isatty():
+            raise click.UsageError("standard input is a terminal: pipe a capture into it")
+        return FileSource(sys.stdin.buffer, name="standard input", keep=False)
+    return PathSource(captures)
+
+
+@contextmanager
+def progress(source: Source) -> Iterator[Callable[[int], object] | None]:
+    """A bar on a terminal's stderr while a long file is read, else nothing."""
+    size_bytes = source.size_bytes
+    if not sys.stderr.isatty() or size_bytes is None or size_bytes < PROGRESS_FROM_BYTES:
+        yield None
+        return
+    with click.progressbar(length=size_bytes, label=f"reading {source.name}", file=sys.stderr) as bar:
+        yield lambda bytes_read: bar.update(bytes_read - bar.pos)

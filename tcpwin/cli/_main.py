@@ -1,0 +1,80 @@
+"""The command group. Commands are imported when they are called, so that `--version` and completion stay fast."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from tcpwin.errors import TcpwinError
+
+COMMANDS = {
+    "analyze": "Say what the windows of each connection did, worst first.",
+    "fields": "List the fields of the JSON document and of the columns.",
+    "packets": "Write one row per TCP segment.",
+}
+"""Each command's one-line help; its code is `tcpwin.cli.NAME`, an object of the same name."""
+
+EXIT_PROBLEM = 1
+EXIT_UNREADABLE = 3
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"tcpwin.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        import tcpwin
+
+        click.echo(f"tcpwin {tcpwin.__version__}")
+        ctx.exit()
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version.")
+def cli() -> None:
+    """Receive windows, bytes in flight and zero windows of every TCP connection in a capture.
+
+    Exit status: 0 good, 1 a problem found where asked for, 2 wrong usage, 3 input that cannot be read.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit status."""
+    try:
+        status: Any = cli.main(arguments, prog_name="tcpwin", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as leave:
+        sys.exit(leave.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("tcpwin: interrupted", err=True)
+        sys.exit(130)
+    except TcpwinError as error:
+        click.echo(f"tcpwin: {error}", err=True)
+        sys.exit(EXIT_UNREADABLE)
+    except BrokenPipeError:
+        # The reader of our output left, as `head` does; keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename else ""
+        click.echo(f"tcpwin: {what}{error.strerror or error}", err=True)
+        sys.exit(EXIT_UNREADABLE)
+    sys.exit(status if isinstance(status, int) else 0)

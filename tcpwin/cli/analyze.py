@@ -1,0 +1,38 @@
+"""`tcpwin analyze`: the main job in the terminal."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tcpwin.cli._input import open_captures, progress
+from tcpwin.cli._main import EXIT_PROBLEM
+
+
+@click.command()
+@click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
+@click.option("--json", "as_json", is_flag=True, help="Write the whole analysis as JSON; see `tcpwin fields`.")
+@click.option("--limit", default=10, show_default=True, metavar="N", type=click.IntRange(min=0), help="Connections shown.")
+@click.option("--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem.")
+def analyze(captures: tuple[str, ...], as_json: bool, limit: int, check: bool) -> int:
+    """Say what the windows of each connection did: capture quality first, then the worst connections.
+
+    FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4); several are read in time order as one;
+    - is standard input.
+    """
+    from tcpwin.analysis import analyze as measure
+    from tcpwin.report import judge, render
+
+    source = open_captures(captures)
+    with progress(source) as tell:
+        analysis = measure(source, progress=tell)
+    for warning in analysis.capture.warnings:
+        click.echo(f"tcpwin: warning: {warning}", err=True)
+    if as_json:
+        analysis.write_json(sys.stdout)
+    else:
+        click.echo(render(analysis, limit=limit))
+    if check and any(judge(connection) for connection in analysis.worst(1)):
+        return EXIT_PROBLEM
+    return 0

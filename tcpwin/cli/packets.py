@@ -1,0 +1,72 @@
+"""`tcpwin packets`: the per-segment table."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tcpwin.cli._input import open_captures, progress
+from tcpwin.errors import OutputError, SourceError
+
+
+@click.command()
+@click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
+@click.option("--connection", type=click.IntRange(min=0), metavar="N", help="Only the segments of connection N.")
+@click.option(
+    "--format", "form", type=click.Choice(["csv", "jsonl", "parquet"]), help="By default csv, or what OUT's name says."
+)
+@click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to OUT.")
+def packets(captures: tuple[str, ...], connection: int | None, form: str | None, out: str | None) -> None:
+    """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
+    from tcpwin import _engine
+    from tcpwin.analysis._capture import Capture
+
+    form = form or _format_of(out)
+    source = open_captures(captures)
+    if form == "parquet":
+        _write_parquet(captures, connection, out)
+        return
+    with progress(source) as tell:
+        _, count, facts = _engine.write_rows(
+            source.open(),
+            sys.stdout.buffer if out is None else out,
+            format=form,
+            name=source.name,
+            only=connection,
+            progress=tell,
+        )
+    for warning in Capture.warnings_of(facts):
+        click.echo(f"tcpwin: warning: {warning}", err=True)
+    _check_connection(connection, count)
+
+
+def _format_of(out: str | None) -> str:
+    ending = (out or "").rpartition(".")[2].lower()
+    return ending if ending in ("jsonl", "parquet") else "csv"
+
+
+def _check_connection(connection: int | None, count: int) -> None:
+    if connection is not None and connection >= count:
+        raise SourceError(f"no connection {connection}: the capture has {count}")
+
+
+def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str | None) -> None:
+    from tcpwin.analysis import analyze
+
+    if out is None:
+        raise click.UsageError("parquet is binary: name a file with -o OUT")
+    try:
+        import polars  # noqa: F401
+    except ImportError:
+        raise OutputError("parquet needs polars: pip install 'tcpwin[tables]'") from None
+    source = open_captures(captures)
+    if captures == ("-",):
+        from tcpwin.sources import FileSource
+
+        source = FileSource(sys.stdin.buffer, name="standard input")
+    analysis = analyze(source)
+    for warning in analysis.capture.warnings:
+        click.echo(f"tcpwin: warning: {warning}", err=True)
+    _check_connection(connection, len(analysis))
+    analysis.segments(connection=connection).to_polars().write_parquet(out)

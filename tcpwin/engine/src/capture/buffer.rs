@@ -1,0 +1,186 @@
+//! A window over a byte stream that moves forward: the readers look at what is buffered and ask for more.
+//! Grows only as data arrives, never by what a length field claims. A read error ends the stream and is kept.
+
+use std::io::{self, Read};
+
+use super::error::{Fault, WarningKind};
+use super::LinkType;
+
+/// Fits the second-level cache, so that the copy from the page cache is still there when it is parsed.
+pub(super) const BUFFER_BYTES: usize = 64 * 1024;
+
+/// A packet's place in the buffer, valid until the next refill.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub start: usize,
+    pub captured_len: u32,
+    pub original_len: u32,
+    pub link_type: LinkType,
+    pub time_ns: Option<i64>,
+}
+
+pub(super) struct ByteBuffer {
+    data: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Offset of `data[0]` in the uncompressed stream.
+    base: u64,
+    source: Box<dyn Read + Send>,
+    ended: bool,
+    error: Option<io::Error>,
+}
+
+impl ByteBuffer {
+    pub fn new(source: Box<dyn Read + Send>, capacity: usize) -> Self {
+        Self {
+            data: vec![0; capacity.max(64)],
+            start: 0,
+            end: 0,
+            base: 0,
+            source,
+            ended: false,
+            error: None,
+        }
+    }
+
+    /// The bytes that are buffered and not consumed.
+    #[inline(always)]
+    pub fn window(&self) -> &[u8] {
+        self.data.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Index of the window's first byte, for a [`Record`].
+    #[inline(always)]
+    pub fn position(&self) -> usize {
+        self.start
+    }
+
+    #[inline(always)]
+    pub fn slice(&self, start: usize, len: usize) -> &[u8] {
+        self.data.get(start..start + len).unwrap_or_default()
+    }
+
+    /// Move past `len` bytes of the window.
+    #[inline(always)]
+    pub fn consume(&mut self, len: usize) {
+        self.start = (self.start + len).min(self.end);
+    }
+
+    /// Offset of the window's first byte in the uncompressed stream.
+    pub fn offset(&self) -> u64 {
+        self.base + self.start as u64
+    }
+
+    /// Uncompressed bytes read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.base + self.end as u64
+    }
+
+    /// Give up the rest of the stream; records already handed out stay valid.
+    pub fn stop(&mut self) {
+        self.start = self.end;
+        self.ended = true;
+        self.error = None;
+    }
+
+    /// Buffer at least `len` bytes. `Ok(false)` is a clean end: nothing is left and nothing went wrong.
+    #[cold]
+    pub fn require(&mut self, len: usize, what: &str) -> Result<bool, Fault> {
+        if self.fill_to(len) {
+            return Ok(true);
+        }
+        let left = self.end - self.start;
+        match self.error.take() {
+            Some(error) => Err(self.read_fault(&error)),
+            None if left == 0 => Ok(false),
+            None => Err(Fault {
+                kind: WarningKind::Truncated,
+                byte_offset: self.offset(),
+                message: format!(
+                    "the file ends inside {what}: {left} of {len} bytes are there; all before was read"
+                ),
+            }),
+        }
+    }
+
+    /// Move past `len` bytes, buffered or not. `block_offset` is where a cut is reported.
+    pub fn skip(&mut self, len: u64, what: &str, block_offset: u64) -> Result<(), Fault> {
+        let mut left = len;
+        loop {
+            let buffered = (self.end - self.start) as u64;
+            if buffered >= left {
+                self.consume(left as usize);
+                return Ok(());
+            }
+            left -= buffered;
+            self.start = self.end;
+            if !self.fill_to(1) {
+                return Err(match self.error.take() {
+                    Some(error) => self.read_fault(&error),
+                    None => Fault {
+                        kind: WarningKind::Truncated,
+                        byte_offset: block_offset,
+                        message: format!(
+                            "the file ends inside {what}: {left} more bytes were stated; all before was read"
+                        ),
+                    },
+                });
+            }
+        }
+    }
+
+    #[cold]
+    fn fill_to(&mut self, len: usize) -> bool {
+        if self.end - self.start >= len {
+            return true;
+        }
+        self.data.copy_within(self.start..self.end, 0);
+        self.base += self.start as u64;
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < len {
+            if self.ended {
+                return false;
+            }
+            if self.end == self.data.len() {
+                let grown = self.data.len().saturating_mul(2).min(len).max(self.end + 1);
+                self.data.resize(grown, 0);
+            }
+            let space = self.data.get_mut(self.end..).unwrap_or_default();
+            let room = space.len();
+            match self.source.read(space) {
+                Ok(0) => self.ended = true,
+                Ok(n) => self.end += n.min(room),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.ended = true;
+                    self.error = Some(error);
+                }
+            }
+        }
+        true
+    }
+
+    fn read_fault(&self, error: &io::Error) -> Fault {
+        let end = self.bytes_read();
+        let compressed = super::decompress::is_damage(error);
+        Fault {
+            kind: if compressed {
+                WarningKind::CompressionDamaged
+            } else {
+                WarningKind::ReadFailed
+            },
+            byte_offset: end,
+            message: if compressed {
+                format!("{error}; the {end} uncompressed bytes before were read")
+            } else {
+                format!("reading failed: {error}; the {end} bytes before were read")
+            },
+        }
+    }
+
+    #[cfg(test)]
+    pub fn capacity(&self) -> usize {
+        self.data.capacity()
+    }
+}

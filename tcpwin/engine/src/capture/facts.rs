@@ -1,0 +1,171 @@
+//! What is known of a capture besides its packets: format, interfaces, counts, times, warnings.
+//! Filled while reading; true of what has been read so far.
+
+use super::error::{Fault, Warning};
+use super::LinkType;
+
+/// Warnings kept; more are only counted.
+const MAX_WARNINGS: usize = 100;
+/// Interfaces kept; a concatenation of very many sections repeats the same ones.
+const MAX_INTERFACES: usize = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    Pcap,
+    /// pcap with Kuznetzov's 24-byte record headers.
+    PcapModified,
+    Pcapng,
+}
+
+impl FileFormat {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pcap => "pcap",
+            Self::PcapModified => "modified pcap",
+            Self::Pcapng => "pcapng",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteOrder {
+    Little,
+    Big,
+    /// pcapng sections of both orders.
+    Mixed,
+}
+
+impl ByteOrder {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Little => "little-endian",
+            Self::Big => "big-endian",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    Gzip,
+    Zstd,
+    Lz4,
+}
+
+impl Compression {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Lz4 => "lz4",
+        }
+    }
+}
+
+/// One capturing interface; a pcap file has exactly one, a pcapng file those of all its sections in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    pub link_type: LinkType,
+    /// Bytes kept of each packet at most; 0 where the file states no limit.
+    pub snaplen: u32,
+    pub name: Option<String>,
+    pub os: Option<String>,
+    /// Resolution of the timestamps; saturated where it does not fit.
+    pub ticks_per_second: u64,
+    /// Packets the interface received, by the last statistics block (`isb_ifrecv`).
+    pub received: Option<u64>,
+    /// Packets dropped for lack of resources, by the last statistics block (`isb_ifdrop`).
+    pub drops: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureFacts {
+    /// As opened, or as named by the caller.
+    pub file: String,
+    pub format: FileFormat,
+    pub byte_order: ByteOrder,
+    /// Outermost first; empty for a plain file.
+    pub compression: Vec<Compression>,
+    pub interfaces: Vec<Interface>,
+    /// Interfaces beyond those kept in `interfaces`.
+    pub interfaces_omitted: u64,
+    /// Packets handed out.
+    pub packets: u64,
+    /// Packets counted as frames and not handed out: their interface is not described.
+    pub packets_skipped: u64,
+    /// Packets of which fewer bytes were captured than were on the wire.
+    pub packets_snapped: u64,
+    /// Packets whose time is before that of the packet before.
+    pub time_backwards: u64,
+    /// Of the earliest packet.
+    pub first_time_ns: Option<i64>,
+    /// Of the latest packet.
+    pub last_time_ns: Option<i64>,
+    /// Bytes read from the file itself, compressed or not.
+    pub bytes_on_disk: u64,
+    /// Bytes read after decompression, read-ahead included.
+    pub bytes: u64,
+    pub warnings: Vec<Warning>,
+    /// Warnings beyond those kept in `warnings`.
+    pub warnings_omitted: u64,
+}
+
+impl CaptureFacts {
+    pub(super) fn new(file: String, compression: Vec<Compression>) -> Self {
+        Self {
+            file,
+            format: FileFormat::Pcap,
+            byte_order: ByteOrder::Little,
+            compression,
+            interfaces: Vec::new(),
+            interfaces_omitted: 0,
+            packets: 0,
+            packets_skipped: 0,
+            packets_snapped: 0,
+            time_backwards: 0,
+            first_time_ns: None,
+            last_time_ns: None,
+            bytes_on_disk: 0,
+            bytes: 0,
+            warnings: Vec::new(),
+            warnings_omitted: 0,
+        }
+    }
+
+    /// The finest resolution of any interface, in ticks per second; `None` while no interface is known.
+    pub fn ticks_per_second(&self) -> Option<u64> {
+        self.interfaces.iter().map(|i| i.ticks_per_second).max()
+    }
+
+    /// Packets the interfaces report as dropped; `None` when no interface reports.
+    pub fn drops(&self) -> Option<u64> {
+        self.interfaces
+            .iter()
+            .filter_map(|i| i.drops)
+            .reduce(u64::saturating_add)
+    }
+
+    #[cold]
+    pub(super) fn warn(&mut self, fault: Fault) {
+        if self.warnings.len() >= MAX_WARNINGS {
+            self.warnings_omitted += 1;
+            return;
+        }
+        self.warnings.push(Warning {
+            kind: fault.kind,
+            message: fault.message,
+            file: self.file.clone(),
+            byte_offset: fault.byte_offset,
+        });
+    }
+
+    /// Keep `interface` and return its place in `interfaces`, or `None` when there are too many.
+    pub(super) fn add_interface(&mut self, interface: Interface) -> Option<usize> {
+        if self.interfaces.len() >= MAX_INTERFACES {
+            self.interfaces_omitted += 1;
+            return None;
+        }
+        self.interfaces.push(interface);
+        Some(self.interfaces.len() - 1)
+    }
+}

@@ -1,0 +1,250 @@
+//! Several captures as one, in time order: always the earliest next packet, the file named first on a tie.
+//! Frames are numbered over the merged packets. Files whose turn has not come are closed, so that a long rotation
+//! of captures costs one buffer and one file descriptor at a time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::{Path, PathBuf};
+
+use super::buffer::Record;
+use super::error::{CaptureError, Fault, WarningKind};
+use super::facts::CaptureFacts;
+use super::reader::CaptureReader;
+use super::Packet;
+
+/// For the look at a file's first packet, and for files that are read in turns.
+const MERGE_BUFFER_BYTES: usize = 64 * 1024;
+
+/// Reads one capture, or several merged by time.
+pub struct MergedReader(Inputs);
+
+enum Inputs {
+    Single(Box<CaptureReader>),
+    Several(Merge),
+}
+
+impl MergedReader {
+    /// Open files. Each is opened and its first packet read before this returns, so a bad one is an error here.
+    pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, CaptureError> {
+        if let [path] = paths {
+            return CaptureReader::open(path).map(Self::from);
+        }
+        let mut merge = Merge::default();
+        for path in paths {
+            let path = path.as_ref();
+            let mut reader = CaptureReader::open_with(path, MERGE_BUFFER_BYTES)?;
+            // A pipe cannot be read from its start again.
+            if path.is_file() {
+                let first_ns = reader.advance().map(|_| reader.time_ns());
+                let facts = reader.into_facts();
+                merge.add(Source::Closed(path.to_owned(), facts), first_ns, None);
+            } else {
+                merge.add_open(reader);
+            }
+        }
+        Ok(Self(Inputs::Several(merge)))
+    }
+
+    /// Merge readers that are already open and of which nothing was read yet.
+    pub fn from_readers(mut readers: Vec<CaptureReader>) -> Self {
+        if readers.len() == 1 {
+            if let Some(reader) = readers.pop() {
+                return Self::from(reader);
+            }
+        }
+        let mut merge = Merge::default();
+        for reader in readers {
+            merge.add_open(reader);
+        }
+        Self(Inputs::Several(merge))
+    }
+
+    /// The next packet in time order, or `None` when all captures are at their end.
+    #[inline]
+    pub fn next_packet(&mut self) -> Option<Packet<'_>> {
+        match &mut self.0 {
+            Inputs::Single(reader) => reader.next_packet(),
+            Inputs::Several(merge) => merge.next_packet(),
+        }
+    }
+
+    /// Bytes read from the files themselves, to be compared with the sum of their sizes.
+    pub fn bytes_read(&self) -> u64 {
+        match &self.0 {
+            Inputs::Single(reader) => reader.bytes_read(),
+            Inputs::Several(merge) => merge.sources.iter().map(Source::bytes_read).sum(),
+        }
+    }
+
+    /// What is known so far of each capture, in the order given.
+    pub fn facts(&self) -> Vec<&CaptureFacts> {
+        match &self.0 {
+            Inputs::Single(reader) => vec![reader.facts()],
+            Inputs::Several(merge) => merge.sources.iter().map(Source::facts).collect(),
+        }
+    }
+
+    pub fn into_facts(self) -> Vec<CaptureFacts> {
+        match self.0 {
+            Inputs::Single(reader) => vec![reader.into_facts()],
+            Inputs::Several(merge) => merge.sources.into_iter().map(Source::into_facts).collect(),
+        }
+    }
+}
+
+impl From<CaptureReader> for MergedReader {
+    fn from(reader: CaptureReader) -> Self {
+        Self(Inputs::Single(Box::new(reader)))
+    }
+}
+
+enum Source {
+    Open(Box<CaptureReader>),
+    /// Has packets, of which the first was looked at.
+    Closed(PathBuf, CaptureFacts),
+    Finished(CaptureFacts),
+}
+
+impl Source {
+    fn facts(&self) -> &CaptureFacts {
+        match self {
+            Self::Open(reader) => reader.facts(),
+            Self::Closed(_, facts) | Self::Finished(facts) => facts,
+        }
+    }
+
+    fn into_facts(self) -> CaptureFacts {
+        match self {
+            Self::Open(reader) => reader.into_facts(),
+            Self::Closed(_, facts) | Self::Finished(facts) => facts,
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        match self {
+            Self::Open(reader) => reader.bytes_read(),
+            Self::Closed(..) => 0,
+            Self::Finished(facts) => facts.bytes_on_disk,
+        }
+    }
+}
+
+/// When a source has its turn: the time of its next packet, then the order in which the sources were given.
+type Turn = Reverse<(i64, usize)>;
+
+#[derive(Default)]
+struct Merge {
+    sources: Vec<Source>,
+    /// The next record of each open source but the current one.
+    heads: Vec<Option<Record>>,
+    /// Frame of each source's packet handed out last.
+    frames: Vec<u64>,
+    /// One for each source with packets left but the current one.
+    turns: BinaryHeap<Turn>,
+    /// The source whose packet was handed out last.
+    current: Option<usize>,
+    frame: u64,
+}
+
+impl Merge {
+    fn add_open(&mut self, mut reader: CaptureReader) {
+        let head = reader.advance();
+        let first_ns = head.map(|_| reader.time_ns());
+        self.add(Source::Open(Box::new(reader)), first_ns, head);
+    }
+
+    fn add(&mut self, source: Source, first_ns: Option<i64>, head: Option<Record>) {
+        if let Some(time_ns) = first_ns {
+            self.turns.push(Reverse((time_ns, self.sources.len())));
+        }
+        self.sources.push(source);
+        self.heads.push(head);
+        self.frames.push(0);
+    }
+
+    fn next_packet(&mut self) -> Option<Packet<'_>> {
+        let (at, record) = match self.advance_current() {
+            Some(next) => next,
+            None => self.next_turn()?,
+        };
+        let Some(Source::Open(reader)) = self.sources.get(at) else {
+            return None;
+        };
+        // Packets that the source skipped keep their numbers here as well.
+        let last = self.frames.get_mut(at)?;
+        self.frame += reader.frame() - *last;
+        *last = reader.frame();
+        Some(Packet {
+            frame: self.frame,
+            ..reader.packet(record)
+        })
+    }
+
+    /// The current source's next record, if it is still that source's turn.
+    #[inline]
+    fn advance_current(&mut self) -> Option<(usize, Record)> {
+        let at = self.current?;
+        let Some(Source::Open(reader)) = self.sources.get_mut(at) else {
+            return None;
+        };
+        let Some(record) = reader.advance() else {
+            self.current = None;
+            self.close(at);
+            return None;
+        };
+        // A packet without a time goes with the one before it.
+        let turn = (reader.time_ns(), at);
+        if self.turns.peek().is_none_or(|Reverse(next)| turn < *next) {
+            return Some((at, record));
+        }
+        *self.heads.get_mut(at)? = Some(record);
+        self.turns.push(Reverse(turn));
+        self.current = None;
+        None
+    }
+
+    /// Make the source with the earliest packet the current one.
+    fn next_turn(&mut self) -> Option<(usize, Record)> {
+        while let Some(Reverse((_, at))) = self.turns.pop() {
+            self.reopen(at);
+            if let Some(record) = self.heads.get_mut(at).and_then(Option::take) {
+                self.current = Some(at);
+                return Some((at, record));
+            }
+            self.close(at);
+        }
+        None
+    }
+
+    /// Open a closed source at its first packet. A file that has gone since is a warning.
+    fn reopen(&mut self, at: usize) {
+        let (Some(source), Some(head)) = (self.sources.get_mut(at), self.heads.get_mut(at)) else {
+            return;
+        };
+        let Source::Closed(path, facts) = source else {
+            return;
+        };
+        match CaptureReader::open_with(path, MERGE_BUFFER_BYTES) {
+            Ok(mut reader) => {
+                *head = reader.advance();
+                *source = Source::Open(Box::new(reader));
+            }
+            Err(error) => facts.warn(Fault {
+                kind: WarningKind::ReadFailed,
+                byte_offset: error.byte_offset,
+                message: format!(
+                    "could not be opened again when its turn came: {}",
+                    error.message
+                ),
+            }),
+        }
+    }
+
+    /// Give up a source's buffer and file.
+    fn close(&mut self, at: usize) {
+        if let Some(source) = self.sources.get_mut(at) {
+            let facts = source.facts().clone();
+            *source = Source::Finished(facts);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! pcap files (draft-ietf-opsawg-pcap): file header and records → [`Record`]s.
+//! Both byte orders, micro- and nanoseconds, and Kuznetzov's 24-byte record headers.
+
+use super::buffer::{ByteBuffer, Record};
+use super::error::{Fault, WarningKind};
+use super::facts::{ByteOrder, CaptureFacts, FileFormat, Interface};
+use super::LinkType;
+
+const MAGIC_MICROSECONDS: u32 = 0xa1b2_c3d4;
+const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
+const MAGIC_MODIFIED: u32 = 0xa1b2_cd34;
+
+const FILE_HEADER_BYTES: usize = 24;
+const RECORD_HEADER_BYTES: usize = 16;
+/// With interface index, protocol and packet type after the usual fields (libpcap's `pcap_sf_patched_pkthdr`).
+const MODIFIED_RECORD_HEADER_BYTES: usize = 24;
+
+/// A record that claims more than this is damage, unless the header's snaplen allows it (libpcap's `MAXIMUM_SNAPLEN`).
+const MAX_CAPTURED_BYTES: u32 = 262_144;
+/// A record that claims more than this is damage whatever the snaplen: libpcap's limit for a pcapng block.
+pub(super) const MAX_RECORD_BYTES: u32 = 16 * 1024 * 1024;
+/// The link type; above it lie the FCS length and reserved bits, which readers ignore (draft-ietf-opsawg-pcap §4).
+const LINK_TYPE_MASK: u32 = 0x0000_ffff;
+
+/// Which of the two lengths of a record comes first. libpcap's `sf-pcap.c`: swapped before version 2.3, either way in 2.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LengthOrder {
+    CapturedFirst,
+    OriginalFirst,
+    SmallerIsCaptured,
+}
+
+#[derive(Debug)]
+pub(super) struct Pcap {
+    swapped: bool,
+    header_len: usize,
+    ns_per_fraction: i64,
+    /// Fractions above are noted once; afterwards all pass.
+    max_fraction: u32,
+    max_captured: u32,
+    length_order: LengthOrder,
+    link_type: LinkType,
+}
+
+struct Fields {
+    seconds: u32,
+    fraction: u32,
+    captured: u32,
+    original: u32,
+}
+
+/// Whether `head` begins as a pcap file.
+pub(super) fn is_pcap(head: &[u8]) -> bool {
+    magic(head).is_some()
+}
+
+/// The magic number and whether its bytes are swapped against little-endian.
+fn magic(head: &[u8]) -> Option<(u32, bool)> {
+    let bytes = *head.first_chunk::<4>()?;
+    [
+        (u32::from_le_bytes(bytes), false),
+        (u32::from_be_bytes(bytes), true),
+    ]
+    .into_iter()
+    .find(|(value, _)| {
+        matches!(
+            *value,
+            MAGIC_MICROSECONDS | MAGIC_NANOSECONDS | MAGIC_MODIFIED
+        )
+    })
+}
+
+fn u32_at<const AT: usize>(bytes: &[u8; FILE_HEADER_BYTES], swapped: bool) -> u32 {
+    let value = match bytes.get(AT..).and_then(|rest| rest.first_chunk::<4>()) {
+        Some(chunk) => u32::from_le_bytes(*chunk),
+        None => 0,
+    };
+    if swapped {
+        value.swap_bytes()
+    } else {
+        value
+    }
+}
+
+impl Pcap {
+    /// Parse the file header at the start of `buffer` and describe it in `facts`.
+    pub fn open(buffer: &mut ByteBuffer, facts: &mut CaptureFacts) -> Result<Self, Fault> {
+        buffer.require(FILE_HEADER_BYTES, "the pcap file header")?;
+        let header = buffer.window().first_chunk::<FILE_HEADER_BYTES>();
+        let Some((header, (magic, swapped))) = header.and_then(|h| Some((h, magic(h)?))) else {
+            return Err(Fault::damaged(0, "not a pcap file".into()));
+        };
+        let version = u32_at::<4>(header, false).to_le_bytes();
+        let [a, b, c, d] = version;
+        let (major, minor) = if swapped {
+            (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+        } else {
+            (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]))
+        };
+        // libpcap's `sf-pcap.c`: 2.0 to 2.4, and 543.0 by DG/UX's tcpdump.
+        let length_order = match (major, minor) {
+            (2, 0..=2) | (543, 0) => LengthOrder::OriginalFirst,
+            (2, 3) => LengthOrder::SmallerIsCaptured,
+            (2, 4) => LengthOrder::CapturedFirst,
+            _ => {
+                return Err(Fault::damaged(
+                    4,
+                    format!(
+                    "pcap version {major}.{minor} is not known: 2.4 is; the header may be damaged"
+                ),
+                ))
+            }
+        };
+        let snaplen = u32_at::<16>(header, swapped);
+        let link_type = u32_at::<20>(header, swapped) & LINK_TYPE_MASK;
+        let nanoseconds = magic == MAGIC_NANOSECONDS;
+        let modified = magic == MAGIC_MODIFIED;
+        let ticks_per_second = if nanoseconds {
+            1_000_000_000
+        } else {
+            1_000_000
+        };
+
+        facts.format = if modified {
+            FileFormat::PcapModified
+        } else {
+            FileFormat::Pcap
+        };
+        facts.byte_order = if swapped {
+            ByteOrder::Big
+        } else {
+            ByteOrder::Little
+        };
+        facts.add_interface(Interface {
+            link_type,
+            snaplen,
+            name: None,
+            os: None,
+            ticks_per_second: u64::from(ticks_per_second),
+            received: None,
+            drops: None,
+        });
+        buffer.consume(FILE_HEADER_BYTES);
+        Ok(Self {
+            swapped,
+            header_len: if modified {
+                MODIFIED_RECORD_HEADER_BYTES
+            } else {
+                RECORD_HEADER_BYTES
+            },
+            ns_per_fraction: if nanoseconds { 1 } else { 1000 },
+            max_fraction: ticks_per_second - 1,
+            max_captured: snaplen.clamp(MAX_CAPTURED_BYTES, MAX_RECORD_BYTES),
+            length_order,
+            link_type,
+        })
+    }
+
+    /// The next record if it is whole in the buffer and nothing about it is odd.
+    #[inline(always)]
+    pub fn take(&self, buffer: &mut ByteBuffer) -> Option<Record> {
+        let window = buffer.window();
+        let fields = self.fields(window)?;
+        if fields.captured > self.max_captured || fields.fraction > self.max_fraction {
+            return None;
+        }
+        let record_len = self.header_len + fields.captured as usize;
+        if window.len() < record_len {
+            return None;
+        }
+        let start = buffer.position() + self.header_len;
+        buffer.consume(record_len);
+        Some(Record {
+            start,
+            captured_len: fields.captured,
+            original_len: fields.original.max(fields.captured),
+            link_type: self.link_type,
+            time_ns: Some(
+                i64::from(fields.seconds) * 1_000_000_000
+                    + i64::from(fields.fraction) * self.ns_per_fraction,
+            ),
+        })
+    }
+
+    #[inline(always)]
+    fn fields(&self, window: &[u8]) -> Option<Fields> {
+        let header = window.first_chunk::<RECORD_HEADER_BYTES>()?;
+        let [s0, s1, s2, s3, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3] = *header;
+        let order = |value: u32| {
+            if self.swapped {
+                value.swap_bytes()
+            } else {
+                value
+            }
+        };
+        let first = order(u32::from_le_bytes([c0, c1, c2, c3]));
+        let second = order(u32::from_le_bytes([o0, o1, o2, o3]));
+        let (captured, original) = match self.length_order {
+            LengthOrder::CapturedFirst => (first, second),
+            LengthOrder::OriginalFirst => (second, first),
+            LengthOrder::SmallerIsCaptured => (first.min(second), first.max(second)),
+        };
+        Some(Fields {
+            seconds: order(u32::from_le_bytes([s0, s1, s2, s3])),
+            fraction: order(u32::from_le_bytes([f0, f1, f2, f3])),
+            captured,
+            original,
+        })
+    }
+
+    /// The next record when [`Pcap::take`] had none: refill, note what is odd, or end. `Ok(None)` is a clean end.
+    #[cold]
+    pub fn next(
+        &mut self,
+        buffer: &mut ByteBuffer,
+        facts: &mut CaptureFacts,
+    ) -> Result<Option<Record>, Fault> {
+        if !buffer.require(self.header_len, "a record header")? {
+            return Ok(None);
+        }
+        let Some(fields) = self.fields(buffer.window()) else {
+            return Ok(None);
+        };
+        if fields.captured > self.max_captured {
+            return Err(Fault::damaged(
+                buffer.offset(),
+                format!(
+                    "a record claims {} captured bytes, more than the {} that can be; reading stopped",
+                    fields.captured, self.max_captured
+                ),
+            ));
+        }
+        if fields.fraction > self.max_fraction {
+            facts.warn(Fault {
+                kind: WarningKind::TimeOutOfRange,
+                byte_offset: buffer.offset(),
+                message: format!(
+                    "a record's fraction of a second is {}, above {}; added all the same (noted once)",
+                    fields.fraction, self.max_fraction
+                ),
+            });
+            self.max_fraction = u32::MAX;
+        }
+        buffer.require(self.header_len + fields.captured as usize, "a packet")?;
+        Ok(self.take(buffer))
+    }
+}

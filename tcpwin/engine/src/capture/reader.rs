@@ -1,0 +1,257 @@
+//! One capture, from a file or a stream: detects compression and format, then hands out packets in file order.
+//! Damage ends the packets with a warning in the facts, never with an error.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use super::buffer::{ByteBuffer, Record, BUFFER_BYTES};
+use super::decompress::{decompress, is_damage};
+use super::error::{CaptureError, CaptureErrorKind, Fault};
+use super::facts::CaptureFacts;
+use super::foreign::name_foreign;
+use super::pcap::{is_pcap, Pcap};
+use super::pcapng::{is_pcapng, Pcapng, Step};
+use super::Packet;
+
+enum Parser {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+/// Reads one capture. Memory is a fixed buffer (and a decompressor's window), whatever the file's size.
+pub struct CaptureReader {
+    buffer: ByteBuffer,
+    parser: Parser,
+    facts: CaptureFacts,
+    /// Of the packet handed out last.
+    frame: u64,
+    /// Of the packet handed out last that had a time.
+    time_ns: i64,
+    bytes_on_disk: Arc<AtomicU64>,
+}
+
+impl CaptureReader {
+    /// Open a file; frames are numbered from 1.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, CaptureError> {
+        Self::open_with(path.as_ref(), BUFFER_BYTES)
+    }
+
+    /// Read from a stream: standard input, bytes in memory. `name` stands for the file in errors and warnings.
+    pub fn from_reader(reader: Box<dyn Read + Send>, name: &str) -> Result<Self, CaptureError> {
+        Self::from_reader_with(reader, name, BUFFER_BYTES)
+    }
+
+    pub(super) fn open_with(path: &Path, buffer_bytes: usize) -> Result<Self, CaptureError> {
+        let name = path.to_string_lossy();
+        match File::open(path) {
+            Ok(file) => Self::from_reader_with(Box::new(file), &name, buffer_bytes),
+            Err(error) => Err(unreadable(&name, &error)),
+        }
+    }
+
+    fn from_reader_with(
+        reader: Box<dyn Read + Send>,
+        name: &str,
+        buffer_bytes: usize,
+    ) -> Result<Self, CaptureError> {
+        let bytes_on_disk = Arc::new(AtomicU64::new(0));
+        let (stream, compression) =
+            decompress(reader, Arc::clone(&bytes_on_disk)).map_err(|e| unreadable(name, &e))?;
+        let mut facts = CaptureFacts::new(name.to_owned(), compression);
+        let mut buffer = ByteBuffer::new(stream, buffer_bytes);
+        let parser = Self::open_parser(&mut buffer, &mut facts)?;
+        let mut reader = Self {
+            buffer,
+            parser,
+            facts,
+            frame: 0,
+            time_ns: i64::MIN,
+            bytes_on_disk,
+        };
+        reader.count_bytes();
+        Ok(reader)
+    }
+
+    fn open_parser(
+        buffer: &mut ByteBuffer,
+        facts: &mut CaptureFacts,
+    ) -> Result<Parser, CaptureError> {
+        let name = facts.file.clone();
+        let into_error = |fault: Fault| fault.into_error(&name);
+        let error = |kind, message: String| CaptureError {
+            kind,
+            message,
+            file: name.clone(),
+            byte_offset: 0,
+        };
+        // Four bytes tell the format; that fewer are there is told below.
+        let cut = match buffer.require(4, "the file header") {
+            Ok(true) => None,
+            Ok(false) => return Err(error(CaptureErrorKind::Empty, empty_message(facts))),
+            Err(fault) => Some(fault),
+        };
+        let head = buffer.window();
+        if is_pcap(head) {
+            return Pcap::open(buffer, facts)
+                .map(Parser::Pcap)
+                .map_err(into_error);
+        }
+        if is_pcapng(head) {
+            return Pcapng::open(buffer, facts)
+                .map(Parser::Pcapng)
+                .map_err(into_error);
+        }
+        if let Some(fault) = cut.filter(|f| f.kind != super::WarningKind::Truncated) {
+            return Err(fault.into_error(&name));
+        }
+        let looks = match name_foreign(head.get(..16).unwrap_or(head)) {
+            Some(foreign) => format!("not a pcap or pcapng file: looks like {foreign}"),
+            None => {
+                let first: Vec<String> = head.iter().take(4).map(|b| format!("{b:02x}")).collect();
+                format!(
+                    "not a pcap or pcapng file: it begins with the bytes {}",
+                    first.join(" ")
+                )
+            }
+        };
+        Err(error(CaptureErrorKind::NotACapture, looks))
+    }
+
+    /// Number the next packet `frame` and those after it onwards from there.
+    pub fn set_next_frame(&mut self, frame: u64) {
+        self.frame = frame.saturating_sub(1);
+    }
+
+    /// The next packet, or `None` at the end or at damage, which `facts().warnings` then tells.
+    #[inline]
+    pub fn next_packet(&mut self) -> Option<Packet<'_>> {
+        let record = self.advance()?;
+        Some(self.packet(record))
+    }
+
+    /// Move to the next packet. The record stays valid until the next call.
+    #[inline]
+    pub(super) fn advance(&mut self) -> Option<Record> {
+        let taken = match &self.parser {
+            Parser::Pcap(pcap) => pcap.take(&mut self.buffer),
+            Parser::Pcapng(pcapng) => pcapng.take(&mut self.buffer),
+        };
+        let record = match taken {
+            Some(record) => record,
+            None => self.advance_slowly()?,
+        };
+        self.count(&record);
+        Some(record)
+    }
+
+    #[inline(always)]
+    pub(super) fn packet(&self, record: Record) -> Packet<'_> {
+        Packet {
+            frame: self.frame,
+            time_ns: record.time_ns,
+            captured: self
+                .buffer
+                .slice(record.start, record.captured_len as usize),
+            original_len: record.original_len,
+            link_type: record.link_type,
+        }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, record: &Record) {
+        self.frame += 1;
+        self.facts.packets += 1;
+        self.facts.packets_snapped += u64::from(record.captured_len < record.original_len);
+        if let Some(time_ns) = record.time_ns {
+            self.facts.time_backwards += u64::from(time_ns < self.time_ns);
+            self.time_ns = time_ns;
+            let facts = &mut self.facts;
+            facts.first_time_ns = Some(facts.first_time_ns.map_or(time_ns, |t| t.min(time_ns)));
+            facts.last_time_ns = Some(facts.last_time_ns.map_or(time_ns, |t| t.max(time_ns)));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_slowly(&mut self) -> Option<Record> {
+        let step = loop {
+            let step = match &mut self.parser {
+                Parser::Pcap(pcap) => pcap
+                    .next(&mut self.buffer, &mut self.facts)
+                    .map(|record| record.map_or(Step::End, Step::Packet)),
+                Parser::Pcapng(pcapng) => pcapng.next(&mut self.buffer, &mut self.facts),
+            };
+            match step {
+                Ok(Step::Packet(record)) => break Some(record),
+                Ok(Step::Skipped) => {
+                    self.frame += 1;
+                    self.facts.packets_skipped += 1;
+                }
+                Ok(Step::End) => break None,
+                Err(fault) => {
+                    self.buffer.stop();
+                    self.facts.warn(fault);
+                    break None;
+                }
+            }
+        };
+        self.count_bytes();
+        step
+    }
+
+    fn count_bytes(&mut self) {
+        self.facts.bytes = self.buffer.bytes_read();
+        self.facts.bytes_on_disk = self.bytes_read();
+    }
+
+    /// Bytes read from the file itself, to be compared with its size.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_on_disk.load(Ordering::Relaxed)
+    }
+
+    /// What is known so far.
+    pub fn facts(&self) -> &CaptureFacts {
+        &self.facts
+    }
+
+    pub fn into_facts(self) -> CaptureFacts {
+        self.facts
+    }
+
+    pub(super) fn frame(&self) -> u64 {
+        self.frame
+    }
+
+    /// Time of the packet handed out last that had one; before the first, the earliest time there is.
+    pub(super) fn time_ns(&self) -> i64 {
+        self.time_ns
+    }
+
+    #[cfg(test)]
+    pub(super) fn buffer_capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+}
+
+fn empty_message(facts: &CaptureFacts) -> String {
+    match facts.compression.first() {
+        None => "empty file".into(),
+        Some(outer) => format!("empty file (nothing inside the {})", outer.as_str()),
+    }
+}
+
+fn unreadable(name: &str, error: &std::io::Error) -> CaptureError {
+    CaptureError {
+        kind: if is_damage(error) {
+            CaptureErrorKind::BadCompression
+        } else {
+            CaptureErrorKind::Unreadable(error.kind())
+        },
+        message: error.to_string(),
+        file: name.to_owned(),
+        byte_offset: 0,
+    }
+}

@@ -1,0 +1,5 @@
+//! Connections: four-tuple and epoch, who began it, its handshake and how it closed.
+
+pub mod arena;
+pub mod state;
+pub mod table;

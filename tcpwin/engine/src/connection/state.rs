@@ -1,0 +1,267 @@
+//! What is kept of a connection: one record, two directions, nothing per packet.
+//!
+//! Hot fields stand in the record; what most connections never need lies behind one pointer a direction.
+
+
+use crate::event::{self, Counts, Events};
+use crate::recovery::ranges::RangeSet;
+use crate::sequence::Seq;
+use crate::timing::rtt::RttTimer;
+use crate::wire::Segment;
+use crate::window::flight::Flight;
+use crate::window::receive::ReceiveWindow;
+use crate::window::scale::{Offer, ScaleInference, ScaleState};
+use crate::window::zero::ZeroWindow;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Network byte order; IPv4 as ::ffff:a.b.c.d.
+    pub address: [u8; 16],
+    pub port: u16,
+}
+
+/// The options of one side's SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SynOptions {
+    pub offer: Offer,
+    pub mss: Option<u16>,
+    pub sack_permitted: bool,
+    pub timestamps: bool,
+    pub fast_open: bool,
+    pub multipath: bool,
+    /// It was a SYN/ACK.
+    pub is_answer: bool,
+}
+
+impl Default for SynOptions {
+    fn default() -> Self {
+        SynOptions {
+            offer: Offer::Unseen,
+            mss: None,
+            sack_permitted: false,
+            timestamps: false,
+            fast_open: false,
+            multipath: false,
+            is_answer: false,
+        }
+    }
+}
+
+/// Rarely needed state of a direction.
+#[derive(Clone, Debug, Default)]
+pub struct Cold {
+    pub counts: Counts,
+    /// Reported by SACK, above SND.UNA.
+    pub sacked: RangeSet,
+    pub sacked_bytes: u32,
+    /// Below SND.MAX and never captured.
+    pub unseen: RangeSet,
+    pub gap_ns: i64,
+    pub gap_tsval: Option<u32>,
+    /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
+    pub missed_bytes: u64,
+    pub resent_bytes: u64,
+    pub resent_segments: u32,
+    pub window_near_full: u32,
+    pub window_overrun: u32,
+    pub zero: ZeroWindow,
+    pub inference: Option<Box<ScaleInference>>,
+    /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.
+    pub probe_end: Option<Seq>,
+    /// A keep-alive was sent and nothing has come back since.
+    pub is_keep_alive_unanswered: bool,
+}
+
+/// One direction: data from one endpoint, and the receive window of the other that limits it.
+#[derive(Clone, Debug, Default)]
+pub struct Direction {
+    pub flight: Flight,
+    pub window: ReceiveWindow,
+    pub rtt: RttTimer,
+    /// How the shift of the windows **in this side's own segments** is known, and the shift to apply.
+    pub own_scale: ScaleState,
+    pub own_shift: u8,
+    /// A segment of this side was captured.
+    pub is_seen: bool,
+    /// `flight` has a sequence number to stand on.
+    pub is_started: bool,
+    /// The peer's acknowledgments were captured, so SND.UNA is real.
+    pub is_acked: bool,
+    /// An ACK covered bytes never captured: what is in flight is unknown until new data shows SND.MAX again.
+    pub is_flight_lost: bool,
+    pub has_fin: bool,
+    pub has_rst: bool,
+    /// The next segment does not fit the receive window while data is in flight (Linux `tcp_snd_wnd_test`).
+    pub is_limited: bool,
+    pub has_syn: bool,
+    pub isn: Seq,
+    pub syn_end: Seq,
+    pub fin_end: Seq,
+    pub tsval: Option<u32>,
+    pub syn: SynOptions,
+    /// Largest segment that may be sent: the peer's MSS less the timestamps option; 0 while unknown.
+    pub mss: u16,
+    pub duplicate_acks: u16,
+    pub max_payload: u32,
+    pub segments: u32,
+    pub data_segments: u32,
+    pub payload_bytes: u64,
+    /// Sequence space acknowledged, SYN and FIN included.
+    pub acked_bytes: u64,
+    pub limited_ns: i64,
+    pub limited_since_ns: i64,
+    pub first_data_ns: i64,
+    pub last_data_ns: i64,
+    /// When the last byte was acknowledged.
+    pub last_ack_ns: i64,
+    pub cold: Option<Box<Cold>>,
+}
+
+impl Direction {
+    #[inline]
+    pub fn cold(&mut self) -> &mut Cold {
+        self.cold.get_or_insert_with(Box::default)
+    }
+
+    /// Bytes in flight, where they can be known.
+    #[inline]
+    pub fn known_flight(&self) -> Option<u32> {
+        self.is_flight_known().then(|| self.flight.outstanding())
+    }
+
+    #[inline]
+    pub fn is_flight_known(&self) -> bool {
+        // Before any acknowledgment, only a SYN stands on firm ground: what follows it was acknowledged unseen.
+        let has_una = self.is_acked || (self.has_syn && self.flight.nxt == self.syn_end);
+        self.is_seen && has_una && !self.is_flight_lost
+    }
+
+    #[inline]
+    pub fn sacked_bytes(&self) -> u32 {
+        self.cold.as_ref().map_or(0, |cold| cold.sacked_bytes)
+    }
+
+    /// The largest segment to expect: by the options, else by what was seen.
+    #[inline]
+    pub fn segment_size(&self) -> u32 {
+        if self.mss > 0 {
+            u32::from(self.mss)
+        } else {
+            self.max_payload
+        }
+    }
+
+    pub fn count(&mut self, events: Events) {
+        event::count(&mut self.cold().counts, events);
+    }
+
+    pub fn event_count(&self, events: Events) -> u32 {
+        self.cold.as_ref().map_or(0, |cold| {
+            event::NAMES
+                .iter()
+                .enumerate()
+                .filter(|(bit, _)| events >> bit & 1 == 1)
+                .map(|(bit, _)| cold.counts[bit])
+                .sum()
+        })
+    }
+}
+
+/// Who sent the first SYN, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Initiator {
+    /// By a SYN or SYN/ACK; the side's number.
+    Known(u8),
+    /// By the ports, or by who was seen first.
+    Guessed(u8),
+}
+
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Side 0 sent the first segment seen.
+    pub endpoints: [Endpoint; 2],
+    /// `directions[s]`: data sent by side `s`.
+    pub directions: [Direction; 2],
+    pub initiator: Initiator,
+    pub ip_version: u8,
+    /// How many connections of this four-tuple came before.
+    pub epoch: u16,
+    pub start_ns: i64,
+    pub end_ns: i64,
+    pub first_frame: u64,
+    /// Times of the last SYN, the last SYN/ACK and the ACK that completed the handshake.
+    pub syn_ns: Option<i64>,
+    pub syn_ack_ns: Option<i64>,
+    pub established_ns: Option<i64>,
+    /// The side whose FIN or RST came first.
+    pub closed_first: Option<u8>,
+    /// A RST was seen from this side first.
+    pub reset_by: Option<u8>,
+}
+
+impl Connection {
+    pub fn new(segment: &Segment, epoch: u16) -> Self {
+        Connection {
+            endpoints: [
+                Endpoint { address: segment.src, port: segment.src_port },
+                Endpoint { address: segment.dst, port: segment.dst_port },
+            ],
+            directions: Default::default(),
+            initiator: guess_initiator(segment),
+            ip_version: segment.ip_version,
+            epoch,
+            start_ns: segment.time_ns,
+            end_ns: segment.time_ns,
+            first_frame: segment.frame,
+            syn_ns: None,
+            syn_ack_ns: None,
+            established_ns: None,
+            closed_first: None,
+            reset_by: None,
+        }
+    }
+
+    /// 0 or 1 when the segment belongs to this four-tuple: the side that sent it.
+    #[inline]
+    pub fn side_of(&self, segment: &Segment) -> Option<usize> {
+        let is = |endpoint: &Endpoint, address: &[u8; 16], port: u16| endpoint.port == port && endpoint.address == *address;
+        let [first, second] = &self.endpoints;
+        if is(first, &segment.src, segment.src_port) && is(second, &segment.dst, segment.dst_port) {
+            Some(0)
+        } else if is(second, &segment.src, segment.src_port) && is(first, &segment.dst, segment.dst_port) {
+            Some(1)
+        } else {
+            None
+        }
+    }
+
+    /// The side that is `a`.
+    #[inline]
+    pub fn initiator_side(&self) -> usize {
+        match self.initiator {
+            Initiator::Known(side) | Initiator::Guessed(side) => usize::from(side),
+        }
+    }
+
+    pub fn handshake_rtt_ns(&self) -> Option<i64> {
+        let (syn, established) = (self.syn_ns?, self.established_ns?);
+        Some(established.saturating_sub(syn)).filter(|ns| *ns >= 0)
+    }
+
+    /// Whether windows in segments of this side can be given in bytes.
+    #[inline]
+    pub fn window_is_certain(&self, side: usize) -> bool {
+        self.directions[side].own_scale.is_certain()
+    }
+}
+
+/// Without a SYN: a well-known port answers; else the lower of two unequal kinds of port; else who was seen first.
+fn guess_initiator(segment: &Segment) -> Initiator {
+    let is_service = |port: u16| port < 1024;
+    // IANA's dynamic range begins at 49152, Linux's default range (ip_local_port_range) at 32768.
+    let is_ephemeral = |port: u16| port >= 32_768;
+    let (from, to) = (segment.src_port, segment.dst_port);
+    let sender_answers =
+        (is_service(from) && !is_service(to)) || (!is_ephemeral(from) && is_ephemeral(to) && !is_service(to));
+    Initiator::Guessed(u8::from(sender_answers))
+}

@@ -1,0 +1,170 @@
+//! The flow table: four-tuple → newest connection. Open addressing over eight-byte slots; the keys stay in the connections.
+//!
+//! The hash is seeded per table, so that a hostile capture cannot choose its collisions, and symmetric in the two
+//! endpoints, so that both directions of a connection meet in one slot.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use crate::wire::Segment;
+
+const INITIAL_SLOTS: usize = 1024;
+
+pub struct FlowTable {
+    /// Low half: connection index plus one (0 = free). High half: the tag, from which the position follows.
+    slots: Vec<u64>,
+    used: usize,
+    seed: [u64; 4],
+}
+
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+#[inline]
+fn halves(address: &[u8; 16]) -> (u64, u64) {
+    let both = u128::from_ne_bytes(*address);
+    (both as u64, (both >> 64) as u64)
+}
+
+impl FlowTable {
+    pub fn new() -> Self {
+        let random = RandomState::new();
+        FlowTable {
+            slots: vec![0; INITIAL_SLOTS],
+            used: 0,
+            seed: [0u64, 1, 2, 3].map(|n| random.hash_one(n) | 1),
+        }
+    }
+
+    #[inline]
+    fn hash_endpoint(&self, address: &[u8; 16], port: u16) -> u64 {
+        let (low, high) = halves(address);
+        fold(low ^ self.seed[0], high ^ self.seed[1].wrapping_add(u64::from(port) << 17))
+    }
+
+    /// The tag of a segment's four-tuple; the same for both directions.
+    #[inline]
+    pub fn tag(&self, segment: &Segment) -> u32 {
+        let both = self
+            .hash_endpoint(&segment.src, segment.src_port)
+            .wrapping_add(self.hash_endpoint(&segment.dst, segment.dst_port));
+        (fold(both ^ self.seed[2], self.seed[3]) >> 16) as u32
+    }
+
+    /// The slot's content where a probe for `tag` begins: reading it early brings it into the cache.
+    #[inline]
+    pub fn peek(&self, tag: u32) -> Option<u32> {
+        let slot = self.slots[tag as usize & (self.slots.len() - 1)];
+        ((slot >> 32) as u32 == tag && slot != 0).then(|| (slot as u32).wrapping_sub(1))
+    }
+
+    /// The connection with this tag for which `is_same` holds.
+    #[inline]
+    pub fn find(&self, tag: u32, mut is_same: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut position = tag as usize & mask;
+        loop {
+            let slot = self.slots[position];
+            if slot == 0 {
+                return None;
+            }
+            let index = (slot as u32).wrapping_sub(1);
+            if (slot >> 32) as u32 == tag && is_same(index) {
+                return Some(index);
+            }
+            position = (position + 1) & mask;
+        }
+    }
+
+    pub fn insert(&mut self, tag: u32, index: u32) {
+        if self.used * 3 >= self.slots.len() * 2 {
+            self.grow();
+        }
+        Self::place(&mut self.slots, (u64::from(tag) << 32) | (u64::from(index) + 1));
+        self.used += 1;
+    }
+
+    /// Let the slot that holds `old` hold `new`: a later epoch of the same four-tuple.
+    pub fn replace(&mut self, tag: u32, old: u32, new: u32) {
+        let mask = self.slots.len() - 1;
+        let wanted = (u64::from(tag) << 32) | (u64::from(old) + 1);
+        let mut position = tag as usize & mask;
+        while self.slots[position] != 0 {
+            if self.slots[position] == wanted {
+                self.slots[position] = (u64::from(tag) << 32) | (u64::from(new) + 1);
+                return;
+            }
+            position = (position + 1) & mask;
+        }
+    }
+
+    fn place(slots: &mut [u64], slot: u64) {
+        let mask = slots.len() - 1;
+        let mut position = (slot >> 32) as usize & mask;
+        while slots[position] != 0 {
+            position = (position + 1) & mask;
+        }
+        slots[position] = slot;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut larger = vec![0; self.slots.len() * 2];
+        for slot in self.slots.iter().copied().filter(|slot| *slot != 0) {
+            Self::place(&mut larger, slot);
+        }
+        self.slots = larger;
+    }
+}
+
+impl Default for FlowTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(number: u32, reversed: bool) -> Segment {
+        let mut segment = Segment::EMPTY;
+        segment.src[12..].copy_from_slice(&number.to_be_bytes());
+        segment.dst[15] = 1;
+        (segment.src_port, segment.dst_port) = (40_000, 80);
+        if reversed {
+            (segment.src, segment.dst) = (segment.dst, segment.src);
+            (segment.src_port, segment.dst_port) = (segment.dst_port, segment.src_port);
+        }
+        segment
+    }
+
+    #[test]
+    fn both_directions_meet_and_growth_keeps_all() {
+        let mut table = FlowTable::new();
+        let count = 50_000u32;
+        for number in 0..count {
+            table.insert(table.tag(&segment(number, false)), number);
+        }
+        for number in 0..count {
+            let tag = table.tag(&segment(number, true));
+            assert_eq!(table.find(tag, |index| index == number), Some(number));
+        }
+        let tag = table.tag(&segment(7, false));
+        table.replace(tag, 7, 99_999);
+        assert_eq!(table.find(tag, |index| index == 99_999), Some(99_999));
+        assert_eq!(table.find(tag, |index| index == 7), None);
+    }
+
+    #[test]
+    fn ports_are_not_interchangeable_between_endpoints() {
+        let table = FlowTable::new();
+        let one = segment(9, false);
+        let mut other = one;
+        (other.src_port, other.dst_port) = (other.dst_port, other.src_port);
+        assert_ne!(table.tag(&one), table.tag(&other));
+    }
+}

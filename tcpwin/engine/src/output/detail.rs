@@ -1,0 +1,172 @@
+//! Series, percentiles and events of chosen connections: a sink beside the tracker, paid for only where asked.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::connection::state::Connection;
+use crate::event::Events;
+use crate::output::histogram::Histogram;
+use crate::output::pass::Sink;
+use crate::output::series::Series;
+use crate::sequence::Seq;
+use crate::tracker::Verdict;
+use crate::wire::Segment;
+
+/// Names of the series of a direction, in the order of [`Track::series`].
+pub const SERIES: [&str; 6] = ["receive_window", "right_edge", "flight", "pipe", "sequence", "throughput"];
+
+/// Events kept for one connection; beyond it they are counted only.
+const MAX_EVENTS: usize = 1 << 20;
+
+/// Which connections to follow.
+pub enum Chosen {
+    All,
+    These(HashSet<u32>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct EventRecord {
+    pub frame: u64,
+    pub time_ns: i64,
+    pub is_from_initiator: bool,
+    pub events: Events,
+    pub seq: u32,
+    pub ack: u32,
+    pub length: u32,
+    pub window_raw: u16,
+}
+
+/// One direction over time.
+pub struct Track {
+    pub series: [Series; SERIES.len()],
+    pub window: Histogram,
+    pub flight: Histogram,
+    /// SND.MAX at the last segment.
+    at: Option<Seq>,
+    /// SND.MAX less the first SND.UNA, beyond 32 bits.
+    extended: i64,
+    last_ns: i64,
+    last_window: Option<u32>,
+    last_flight: Option<u32>,
+}
+
+pub struct Detail {
+    /// By sender's side.
+    pub tracks: [Track; 2],
+    pub events: Vec<EventRecord>,
+    pub events_omitted: u64,
+}
+
+pub struct DetailSink {
+    chosen: Chosen,
+    limit: usize,
+    pub details: HashMap<u32, Box<Detail>>,
+}
+
+impl DetailSink {
+    /// At most `limit` buckets a series.
+    pub fn new(chosen: Chosen, limit: usize) -> Self {
+        DetailSink { chosen, limit, details: HashMap::new() }
+    }
+
+    pub fn into_details(self) -> HashMap<u32, Box<Detail>> {
+        self.details
+    }
+}
+
+impl Sink for DetailSink {
+    fn take(&mut self, segment: &Segment, verdict: &Verdict, connection: &Connection) -> bool {
+        if let Chosen::These(ids) = &self.chosen {
+            if !ids.contains(&verdict.connection) {
+                return true;
+            }
+        }
+        let limit = self.limit;
+        let detail = self.details.entry(verdict.connection).or_insert_with(|| {
+            Box::new(Detail {
+                tracks: [Track::new(segment.time_ns, limit), Track::new(segment.time_ns, limit)],
+                events: Vec::new(),
+                events_omitted: 0,
+            })
+        });
+        detail.take(segment, verdict, connection);
+        true
+    }
+}
+
+impl Detail {
+    fn take(&mut self, segment: &Segment, verdict: &Verdict, connection: &Connection) {
+        if verdict.events != 0 {
+            if self.events.len() < MAX_EVENTS {
+                self.events.push(EventRecord {
+                    frame: segment.frame,
+                    time_ns: segment.time_ns,
+                    is_from_initiator: verdict.is_from_initiator,
+                    events: verdict.events,
+                    seq: segment.seq,
+                    ack: segment.ack,
+                    length: segment.payload_len,
+                    window_raw: segment.window,
+                });
+            } else {
+                self.events_omitted += 1;
+            }
+        }
+        if verdict.events & crate::event::CAPTURE_DUPLICATE != 0 {
+            return;
+        }
+        for (side, track) in self.tracks.iter_mut().enumerate() {
+            let sent = if side == usize::from(verdict.side) { segment.payload_len } else { 0 };
+            track.take(segment.time_ns, connection, side, sent);
+        }
+    }
+}
+
+impl Track {
+    fn new(start_ns: i64, limit: usize) -> Self {
+        Track {
+            series: std::array::from_fn(|_| Series::new(start_ns, limit)),
+            window: Histogram::default(),
+            flight: Histogram::default(),
+            at: None,
+            extended: 0,
+            last_ns: start_ns,
+            last_window: None,
+            last_flight: None,
+        }
+    }
+
+    fn take(&mut self, now_ns: i64, connection: &Connection, side: usize, sent_bytes: u32) {
+        let direction = &connection.directions[side];
+        let elapsed_ns = now_ns.saturating_sub(self.last_ns);
+        if let Some(bytes) = self.last_window {
+            self.window.add(bytes, elapsed_ns);
+        }
+        if let Some(bytes) = self.last_flight {
+            self.flight.add(bytes, elapsed_ns);
+        }
+        self.last_ns = self.last_ns.max(now_ns);
+
+        let [window, edge, flight, pipe, sequence, throughput] = &mut self.series;
+        if sent_bytes > 0 {
+            throughput.add(now_ns, i64::from(sent_bytes));
+        }
+        if !direction.is_started {
+            return;
+        }
+        let next = direction.flight.nxt;
+        let at = self.at.replace(next).unwrap_or(direction.flight.una);
+        self.extended += i64::from(at.to(next));
+        sequence.add(now_ns, self.extended);
+        let is_certain = direction.window.is_known && connection.window_is_certain(1 - side);
+        self.last_window = is_certain.then_some(direction.window.bytes);
+        if is_certain {
+            window.add(now_ns, i64::from(direction.window.bytes));
+            edge.add(now_ns, self.extended + i64::from(next.to(direction.window.edge)));
+        }
+        self.last_flight = direction.known_flight();
+        if let Some(bytes) = self.last_flight {
+            flight.add(now_ns, i64::from(bytes));
+            pipe.add(now_ns, i64::from(bytes.saturating_sub(direction.sacked_bytes())));
+        }
+    }
+}

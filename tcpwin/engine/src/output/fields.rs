@@ -1,0 +1,397 @@
+//! The fields of connections and directions: one list from which columns, JSON and the Python objects are made.
+
+use crate::connection::state::{Cold, Connection, Direction, Initiator};
+use crate::event;
+use crate::output::address::address_text;
+use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    None,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    Text(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Bool,
+    Int,
+    Real,
+    Text,
+}
+
+pub struct Field<Get> {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// What it says, with its unit and, where it matters, its source.
+    pub doc: &'static str,
+    pub get: Get,
+}
+
+pub type ConnectionField = Field<for<'a> fn(&ConnectionView<'a>) -> Value>;
+pub type DirectionField = Field<for<'a> fn(&DirectionView<'a>) -> Value>;
+
+/// A connection under its number.
+pub struct ConnectionView<'a> {
+    pub id: u32,
+    pub connection: &'a Connection,
+}
+
+/// Data from `sender` to the other side, and the other side's acknowledgments and windows.
+pub struct DirectionView<'a> {
+    pub connection: &'a Connection,
+    pub sender: usize,
+}
+
+impl<'a> DirectionView<'a> {
+    /// `a_to_b` for true, `b_to_a` for false.
+    pub fn new(connection: &'a Connection, from_initiator: bool) -> Self {
+        let initiator = connection.initiator_side();
+        DirectionView { connection, sender: if from_initiator { initiator } else { 1 - initiator } }
+    }
+
+    fn data(&self) -> &Direction {
+        &self.connection.directions[self.sender]
+    }
+
+    fn answers(&self) -> &Direction {
+        &self.connection.directions[1 - self.sender]
+    }
+
+    fn cold(&self) -> Option<&Cold> {
+        self.data().cold.as_deref()
+    }
+
+    /// Whether the windows that limit this direction are known in bytes.
+    fn is_certain(&self) -> bool {
+        self.data().window.is_known && self.answers().own_scale.is_certain()
+    }
+
+    fn window(&self, bytes: u32) -> Value {
+        if self.is_certain() {
+            Value::Int(i64::from(bytes))
+        } else {
+            Value::None
+        }
+    }
+
+    /// The window of a SYN is plain whatever the scale.
+    fn initial_window(&self) -> Value {
+        if self.data().window.is_known && (self.is_certain() || self.answers().has_syn) {
+            Value::Int(i64::from(self.data().window.initial_bytes))
+        } else {
+            Value::None
+        }
+    }
+
+    fn sent_count(&self, events: event::Events) -> Value {
+        Value::Int(i64::from(self.data().event_count(events)))
+    }
+
+    fn answer_count(&self, events: event::Events) -> Value {
+        Value::Int(i64::from(self.answers().event_count(events)))
+    }
+
+    fn cold_int(&self, get: fn(&Cold) -> i64) -> Value {
+        Value::Int(self.cold().map_or(0, get))
+    }
+
+    fn resent_bytes(&self) -> u64 {
+        self.cold().map_or(0, |cold| cold.resent_bytes)
+    }
+
+    /// Payload that was acknowledged: sequence space less SYN and FIN.
+    fn acked_payload_bytes(&self) -> u64 {
+        let data = self.data();
+        let control = u64::from(data.has_syn && data.acked_bytes > 0)
+            + u64::from(data.has_fin && !data.fin_end.is_after(data.flight.una));
+        data.acked_bytes.saturating_sub(control)
+    }
+
+    fn transfer_ns(&self) -> i64 {
+        let data = self.data();
+        if data.data_segments == 0 {
+            return 0;
+        }
+        data.last_data_ns.max(data.last_ack_ns).saturating_sub(data.first_data_ns).max(0)
+    }
+
+    fn rate(&self, bytes: u64) -> Value {
+        match self.transfer_ns() {
+            0 => Value::None,
+            ns => Value::Real(bytes as f64 * 8e9 / ns as f64),
+        }
+    }
+
+    /// The range in which an uncertain shift lies.
+    fn shift_range(&self) -> (u8, u8) {
+        let answers = self.answers();
+        if answers.own_scale.is_certain() {
+            return (answers.own_shift, answers.own_shift);
+        }
+        let least = self.cold().and_then(|cold| cold.inference.as_deref()).map_or(0, |inference| inference.shift_min);
+        match answers.syn.offer {
+            // Seen in the SYN but not confirmed: that shift, or none.
+            Offer::Shift(shift) if least > 0 => (shift.min(MAX_SHIFT), shift.min(MAX_SHIFT)),
+            Offer::Shift(shift) => (0, shift.min(MAX_SHIFT)),
+            _ => (least, MAX_SHIFT),
+        }
+    }
+
+    fn disabled_by(&self) -> Option<&'static str> {
+        if self.answers().own_scale != ScaleState::Disabled {
+            return None;
+        }
+        let initiator = self.connection.initiator_side();
+        let is_absent = |side: usize| self.connection.directions[side].syn.offer == Offer::Absent;
+        match (is_absent(initiator), is_absent(1 - initiator)) {
+            (true, true) => Some("both"),
+            (true, false) => Some("a"),
+            _ => Some("b"),
+        }
+    }
+
+    /// Why the scale is said to be what it is, in words.
+    pub fn scale_evidence(&self) -> Vec<String> {
+        let answers = self.answers();
+        let mut evidence = Vec::new();
+        let side_name = |side: usize| if side == self.connection.initiator_side() { "a" } else { "b" };
+        for side in [self.connection.initiator_side(), 1 - self.connection.initiator_side()] {
+            let syn = &self.connection.directions[side].syn;
+            let segment = if syn.is_answer { "SYN/ACK" } else { "SYN" };
+            match syn.offer {
+                Offer::Unseen => {}
+                Offer::Absent => evidence.push(format!("{segment} of {} without window scale option", side_name(side))),
+                Offer::Shift(shift) if shift > MAX_SHIFT => evidence.push(format!(
+                    "{segment} of {} offers shift {shift}, used as {MAX_SHIFT} (RFC 7323 section 2.3)",
+                    side_name(side)
+                )),
+                Offer::Shift(shift) => evidence.push(format!("{segment} of {} offers shift {shift}", side_name(side))),
+            }
+        }
+        if !answers.own_scale.is_certain() {
+            if let Some(inference) = self.cold().and_then(|cold| cold.inference.as_deref()) {
+                if let Some(bound) = inference.bound {
+                    evidence.push(format!(
+                        "frame {}: {} bytes in flight against a window field of {}: shift at least {}",
+                        bound.frame, bound.flight_bytes, bound.window_raw, inference.shift_min
+                    ));
+                }
+                if let Some((shift, count)) = inference.coincidence() {
+                    evidence.push(format!("data stopped exactly at the window's edge {count} times at shift {shift} only"));
+                }
+                if inference.is_contradicted {
+                    evidence.push("data went beyond the window at every shift: the window in force was not captured".into());
+                }
+            }
+        }
+        evidence
+    }
+}
+
+fn int(value: impl Into<i64>) -> Value {
+    Value::Int(value.into())
+}
+
+fn count(value: u64) -> Value {
+    Value::Int(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn optional(value: Option<impl Into<i64>>) -> Value {
+    value.map_or(Value::None, |value| Value::Int(value.into()))
+}
+
+fn mean(integral: f64, known_ns: i64, last: u32) -> f64 {
+    if known_ns > 0 {
+        integral / known_ns as f64
+    } else {
+        f64::from(last)
+    }
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+macro_rules! fields {
+    ($($name:ident $kind:ident $doc:literal $get:expr;)*) => {
+        &[$(Field { name: stringify!($name), kind: Kind::$kind, doc: $doc, get: $get }),*]
+    };
+}
+
+fn side(view: &ConnectionView<'_>, is_initiator: bool) -> usize {
+    let initiator = view.connection.initiator_side();
+    if is_initiator {
+        initiator
+    } else {
+        1 - initiator
+    }
+}
+
+fn side_name(view: &ConnectionView<'_>, side: u8) -> Value {
+    text(if usize::from(side) == view.connection.initiator_side() { "a" } else { "b" })
+}
+
+/// How the connection ended, by its FINs and RSTs.
+pub fn close_state(connection: &Connection) -> &'static str {
+    let [first, second] = &connection.directions;
+    let has_answered = connection.directions.iter().any(|direction| direction.has_syn && direction.syn.is_answer);
+    if connection.reset_by.is_some() {
+        let is_refused = connection.syn_ns.is_some() && !has_answered && first.data_segments + second.data_segments == 0;
+        return match (is_refused, first.has_fin && second.has_fin) {
+            (true, _) => "refused",
+            (false, true) => "reset_after_close",
+            (false, false) => "reset",
+        };
+    }
+    match (first.has_fin, second.has_fin) {
+        (true, true) => "closed",
+        (true, false) | (false, true) => "half_closed",
+        (false, false) if connection.syn_ns.is_some() && !second.is_seen => "unanswered",
+        (false, false) => "open",
+    }
+}
+
+pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
+    id Int "Number of the connection, from 0 in the order of first segments." |v| int(v.id);
+    a_address Text "Address of the initiator." |v| Value::Text(address_text(&v.connection.endpoints[side(v, true)].address));
+    a_port Int "TCP port of the initiator." |v| int(v.connection.endpoints[side(v, true)].port);
+    b_address Text "Address of the responder." |v| Value::Text(address_text(&v.connection.endpoints[side(v, false)].address));
+    b_port Int "TCP port of the responder." |v| int(v.connection.endpoints[side(v, false)].port);
+    ip_version Int "4 or 6." |v| int(v.connection.ip_version);
+    initiator_known Bool "A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.initiator, Initiator::Known(_)));
+    epoch Int "How many earlier connections of the capture had the same four-tuple." |v| int(v.connection.epoch);
+    first_frame Int "Frame of the first segment." |v| count(v.connection.first_frame);
+    start_ns Int "Time of the first segment, nanoseconds since the Unix epoch." |v| int(v.connection.start_ns);
+    end_ns Int "Time of the last segment, nanoseconds since the Unix epoch." |v| int(v.connection.end_ns);
+    duration_ns Int "From the first to the last segment." |v| int(v.connection.end_ns.saturating_sub(v.connection.start_ns));
+    syn_ns Int "Time of the last SYN." |v| optional(v.connection.syn_ns);
+    syn_ack_ns Int "Time of the last SYN/ACK." |v| optional(v.connection.syn_ack_ns);
+    established_ns Int "Time of the ACK that completed the handshake." |v| optional(v.connection.established_ns);
+    handshake_rtt_ns Int "From the SYN to the ACK that completed the handshake: the round trip of the whole path." |v| optional(v.connection.handshake_rtt_ns());
+    close Text "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
+    closed_first Text "The side, a or b, whose FIN or RST came first." |v| v.connection.closed_first.map_or(Value::None, |side| side_name(v, side));
+    reset_by Text "The side, a or b, that sent the first RST." |v| v.connection.reset_by.map_or(Value::None, |side| side_name(v, side));
+};
+
+pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
+    segments Int "Segments sent, the capture's own duplicates left out." |v| int(v.data().segments);
+    data_segments Int "Segments that carried payload." |v| int(v.data().data_segments);
+    payload_bytes Int "Payload sent, retransmissions included." |v| count(v.data().payload_bytes);
+    unique_bytes Int "Payload sent, each byte counted once." |v| count(v.data().payload_bytes.saturating_sub(v.resent_bytes()));
+    acked_bytes Int "Payload that the receiver acknowledged." |v| count(v.acked_payload_bytes());
+    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." |v| v.cold_int(|c| c.missed_bytes as i64);
+    resent_segments Int "Segments with data that was seen before." |v| v.cold_int(|c| i64::from(c.resent_segments));
+    resent_bytes Int "Payload seen before and sent again, by overlap." |v| count(v.resent_bytes());
+    first_data_ns Int "Time of the first payload." |v| if v.data().data_segments > 0 { int(v.data().first_data_ns) } else { Value::None };
+    last_data_ns Int "Time of the last payload." |v| if v.data().data_segments > 0 { int(v.data().last_data_ns) } else { Value::None };
+    throughput_bps Real "Payload bits per second from the first payload to the last payload or acknowledgment." |v| v.rate(v.data().payload_bytes);
+    goodput_bps Real "Acknowledged payload bits per second over the same time." |v| v.rate(v.acked_payload_bytes());
+    mss_bytes Int "Largest payload to expect: the smaller MSS option less the timestamps option, else the largest payload seen." |v| int(v.data().segment_size());
+    max_payload_bytes Int "Largest payload seen; above the MSS with segmentation offload (TSO, GRO)." |v| int(v.data().max_payload);
+    syn_mss Int "MSS option in the sender's SYN." |v| optional(v.data().syn.mss);
+    syn_window_scale Int "Window scale option in the sender's SYN, as sent." |v| match v.data().syn.offer { Offer::Shift(shift) => int(shift), _ => Value::None };
+    syn_sack_permitted Bool "SACK permitted option in the sender's SYN." |v| Value::Bool(v.data().syn.sack_permitted);
+    syn_timestamps Bool "Timestamps option in the sender's SYN." |v| Value::Bool(v.data().syn.timestamps);
+    syn_fast_open Bool "TCP Fast Open option in the sender's SYN." |v| Value::Bool(v.data().syn.fast_open);
+    syn_multipath Bool "Multipath TCP option in the sender's SYN." |v| Value::Bool(v.data().syn.multipath);
+    syn_seen Bool "The sender's SYN or SYN/ACK was captured." |v| Value::Bool(v.data().has_syn);
+    window_scale_state Text "How the scale of the receiver's windows is known: known, disabled, syn_only or unknown." |v| text(v.answers().own_scale.name());
+    window_scale_shift Int "Shift of the receiver's windows; none while it is not certain." |v| if v.answers().own_scale.is_certain() { int(v.answers().own_shift) } else { Value::None };
+    window_scale_min Int "Smallest shift that the packets allow." |v| int(v.shift_range().0);
+    window_scale_max Int "Largest shift that the packets allow." |v| int(v.shift_range().1);
+    window_scale_disabled_by Text "The side, a, b or both, whose SYN came without the option." |v| v.disabled_by().map_or(Value::None, text);
+    receive_window_initial_bytes Int "First window that the receiver advertised; a SYN's is never scaled." |v| v.initial_window();
+    receive_window_min_bytes Int "Smallest accepted receive window." |v| v.window(v.data().window.min_bytes);
+    receive_window_max_bytes Int "Largest accepted receive window." |v| v.window(v.data().window.max_bytes);
+    receive_window_last_bytes Int "Receive window at the end." |v| v.window(v.data().window.bytes);
+    receive_window_mean_bytes Real "Receive window, mean over time." |v| if v.is_certain() { Value::Real(mean(v.data().window.integral, v.data().window.known_ns, v.data().window.bytes)) } else { Value::None };
+    flight_max_bytes Int "Most bytes in flight: SND.MAX less SND.UNA." |v| if v.data().is_flight_measured() { int(v.data().flight.max_bytes) } else { Value::None };
+    flight_mean_bytes Real "Bytes in flight, mean over the time in which they were known." |v| if v.data().is_flight_measured() { Value::Real(mean(v.data().flight.integral, v.data().flight.known_ns, 0)) } else { Value::None };
+    window_utilisation Real "Mean flight over mean receive window." |v| utilisation(v);
+    window_limited_ns Int "Time in which the next segment did not fit the receive window while data was in flight (Linux tcp_snd_wnd_test)." |v| int(v.data().limited_ns);
+    window_full Int "Segments that ended exactly at the right edge of the window." |v| v.sent_count(event::WINDOW_FULL);
+    window_near_full Int "Segments that left less than one segment's room below the right edge." |v| v.cold_int(|c| i64::from(c.window_near_full));
+    window_overrun Int "Segments that ended beyond every right edge advertised so far." |v| v.cold_int(|c| i64::from(c.window_overrun));
+    window_updates Int "ACKs of the receiver that changed nothing but the window." |v| v.answer_count(event::WINDOW_UPDATE);
+    window_shrinks Int "ACKs that moved the right edge to the left by a unit of the scale or more." |v| v.answer_count(event::WINDOW_SHRINK);
+    sub_mss_windows Int "Accepted windows above zero that are smaller than one segment." |v| v.answer_count(event::SUB_MSS_WINDOW);
+    zero_window_segments Int "Segments of the receiver with a window of zero." |v| v.answer_count(event::ZERO_WINDOW);
+    zero_window_episode_count Int "Times the receiver closed its window." |v| v.cold_int(|c| i64::from(c.zero.episode_count));
+    zero_window_ns Int "Time in which the receiver's window was closed." |v| v.cold_int(|c| c.zero.total_ns);
+    zero_window_longest_ns Int "Longest time for which the receiver's window was closed." |v| v.cold_int(|c| c.zero.longest_ns);
+    zero_window_probes Int "Probes sent into the closed window." |v| v.cold_int(|c| i64::from(c.zero.probes));
+    keep_alives Int "Keep-alives sent." |v| v.sent_count(event::KEEP_ALIVE);
+    duplicate_acks Int "Duplicate ACKs of the receiver." |v| v.answer_count(event::DUPLICATE_ACK);
+    retransmissions Int "Segments sent again, whatever the cause, SYN and FIN included." |v| v.sent_count(event::RESENT);
+    fast_retransmissions Int "Of these, after three duplicate ACKs or as much SACK." |v| v.sent_count(event::FAST_RETRANSMISSION);
+    spurious_retransmissions Int "Of these, of data that had been acknowledged." |v| v.sent_count(event::SPURIOUS_RETRANSMISSION);
+    out_of_order Int "Segments that came later than those sent after them." |v| v.sent_count(event::OUT_OF_ORDER);
+    previous_segment_missing Int "Segments before which sequence numbers were skipped." |v| v.sent_count(event::PREVIOUS_SEGMENT_MISSING);
+    acked_unseen Int "ACKs of data that the capture does not hold." |v| v.answer_count(event::ACKED_UNSEEN);
+    capture_duplicates Int "Packets that the capture holds twice; in no other count." |v| v.sent_count(event::CAPTURE_DUPLICATE);
+    rtt_min_ns Int "Least time from data to its ACK at the capture point." |v| v.data().rtt.min_ns.map_or(Value::None, count);
+    rtt_smoothed_ns Int "The same smoothed as RFC 6298 does, at the end." |v| if v.data().rtt.samples > 0 { count(v.data().rtt.smoothed_ns) } else { Value::None };
+    rtt_samples Int "How many round trips were timed." |v| int(v.data().rtt.samples);
+    fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin);
+    rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);
+};
+
+impl Direction {
+    /// Whether bytes in flight could be known at any time.
+    fn is_flight_measured(&self) -> bool {
+        self.is_seen && self.is_started && self.is_acked
+    }
+}
+
+fn utilisation(view: &DirectionView<'_>) -> Value {
+    let (flight, window) = (&view.data().flight, &view.data().window);
+    if !view.is_certain() || !view.data().is_flight_measured() || window.integral <= 0.0 || flight.known_ns == 0 {
+        return Value::None;
+    }
+    let mean_window = window.integral / window.known_ns.max(1) as f64;
+    Value::Real(flight.integral / flight.known_ns as f64 / mean_window)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_documented() {
+        for names in [
+            CONNECTION_FIELDS.iter().map(|f| (f.name, f.doc)).collect::<Vec<_>>(),
+            DIRECTION_FIELDS.iter().map(|f| (f.name, f.doc)).collect(),
+        ] {
+            let unique: HashSet<_> = names.iter().map(|(name, _)| name).collect();
+            assert_eq!(unique.len(), names.len());
+            assert!(names.iter().all(|(_, doc)| doc.ends_with('.')));
+        }
+    }
+
+    #[test]
+    fn values_are_of_their_kind() {
+        let connection = Connection::new(&crate::wire::Segment::EMPTY, 0);
+        let fits = |kind: Kind, value: &Value| {
+            matches!(
+                (kind, value),
+                (_, Value::None)
+                    | (Kind::Bool, Value::Bool(_))
+                    | (Kind::Int, Value::Int(_))
+                    | (Kind::Real, Value::Real(_))
+                    | (Kind::Text, Value::Text(_))
+            )
+        };
+        let view = ConnectionView { id: 0, connection: &connection };
+        for field in CONNECTION_FIELDS {
+            assert!(fits(field.kind, &(field.get)(&view)), "{}", field.name);
+        }
+        let view = DirectionView::new(&connection, true);
+        for field in DIRECTION_FIELDS {
+            assert!(fits(field.kind, &(field.get)(&view)), "{}", field.name);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Connections as JSON text, written straight from the field list.
+
+use std::fmt::Write;
+
+use crate::connection::state::Connection;
+use crate::output::fields::{ConnectionView, DirectionView, Value, CONNECTION_FIELDS, DIRECTION_FIELDS};
+use crate::window::zero::Episode;
+
+/// Append one connection as an object. Writing to a String cannot fail, so results are dropped.
+pub fn write_connection(out: &mut String, id: u32, connection: &Connection) {
+    out.push('{');
+    let view = ConnectionView { id, connection };
+    write_fields(out, CONNECTION_FIELDS.iter().map(|field| (field.name, (field.get)(&view))));
+    for (name, from_initiator) in [("a_to_b", true), ("b_to_a", false)] {
+        let view = DirectionView::new(connection, from_initiator);
+        let _ = write!(out, ",\"{name}\":{{");
+        write_fields(out, DIRECTION_FIELDS.iter().map(|field| (field.name, (field.get)(&view))));
+        out.push_str(",\"window_scale_evidence\":[");
+        for (position, line) in view.scale_evidence().iter().enumerate() {
+            if position > 0 {
+                out.push(',');
+            }
+            write_text(out, line);
+        }
+        out.push_str("],\"zero_window_episodes\":[");
+        let episodes = connection.directions[view.sender].cold.as_ref().map_or(&[][..], |cold| &cold.zero.episodes);
+        for (position, episode) in episodes.iter().enumerate() {
+            if position > 0 {
+                out.push(',');
+            }
+            write_episode(out, episode);
+        }
+        out.push_str("]}");
+    }
+    out.push('}');
+}
+
+fn write_episode(out: &mut String, episode: &Episode) {
+    let _ = write!(
+        out,
+        "{{\"start_ns\":{},\"end_ns\":{},\"start_frame\":{},\"end_frame\":{},\"probes\":{},\
+         \"first_probe_after_ns\":{},\"last_probe_interval_ns\":{},\"ended_by\":\"{}\"}}",
+        episode.start_ns,
+        episode.end_ns,
+        episode.start_frame,
+        episode.end_frame,
+        episode.probes,
+        episode.first_probe_after_ns,
+        episode.last_probe_interval_ns,
+        episode.ended_by.name()
+    );
+}
+
+fn write_fields(out: &mut String, fields: impl Iterator<Item = (&'static str, Value)>) {
+    for (position, (name, value)) in fields.enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        let _ = write!(out, "\"{name}\":");
+        match value {
+            Value::Bool(value) => {
+                let _ = write!(out, "{value}");
+            }
+            Value::Int(value) => {
+                let _ = write!(out, "{value}");
+            }
+            Value::Real(value) if value.is_finite() => {
+                let _ = write!(out, "{value}");
+            }
+            Value::Text(value) => write_text(out, &value),
+            Value::None | Value::Real(_) => out.push_str("null"),
+        }
+    }
+}
+
+/// A JSON string (RFC 8259 §7).
+fn write_text(out: &mut String, text: &str) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(character);
+            }
+            control if control < ' ' => {
+                let _ = write!(out, "\\u{:04x}", control as u32);
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_escaped() {
+        let mut out = String::new();
+        write_text(&mut out, "a\"b\\c\n");
+        assert_eq!(out, "\"a\\\"b\\\\c\\u000a\"");
+    }
+}

@@ -1,0 +1,11 @@
+//! What leaves the engine: one pass over a capture, rows, connection fields, series and percentiles.
+
+pub mod address;
+pub mod detail;
+pub mod fields;
+pub mod histogram;
+pub mod json;
+pub mod pass;
+pub mod rank;
+pub mod rows;
+pub mod series;

@@ -1,0 +1,513 @@
+//! The border to Python: sources in, numbers and columns out. No rule of TCP lives here.
+//!
+//! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
+
+use numpy::PyArray1;
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use pyo3::{import_exception, IntoPyObjectExt};
+
+use crate::capture::{CaptureError as ReadError, CaptureFacts, CaptureReader, MergedReader};
+use crate::connection::state::Connection;
+use crate::event::NAMES;
+use crate::output::address::address_text;
+use crate::output::detail::{Chosen, Detail, DetailSink, SERIES};
+use crate::output::fields::{ConnectionView, DirectionView, Kind, Value, CONNECTION_FIELDS, DIRECTION_FIELDS};
+use crate::output::json::write_connection;
+use crate::output::pass::{run, Findings, NoSink, Sink};
+use crate::output::rank::worst;
+use crate::output::rows::{event_names, Format, RowColumns, RowWriter, COLUMNS};
+
+import_exception!(tcpwin.errors, CaptureError);
+
+fn capture_error(error: &ReadError) -> PyErr {
+    CaptureError::new_err((error.message.clone(), error.file.clone(), error.byte_offset))
+}
+
+/// A Python object with `read(size) -> bytes`.
+struct PythonFile(Py<PyAny>);
+
+impl Read for PythonFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let data = self.0.call_method1(py, "read", (buffer.len(),)).map_err(io::Error::other)?;
+            let bytes: &[u8] = data.extract(py).map_err(|_| io::Error::other("read() returned no bytes"))?;
+            let count = bytes.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&bytes[..count]);
+            Ok(count)
+        })
+    }
+}
+
+/// Open what Python named: a list of paths, or one object with `read`.
+fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<MergedReader> {
+    let py = source.py();
+    if source.hasattr("read")? {
+        let file = Box::new(PythonFile(source.clone().unbind()));
+        let name = name.to_owned();
+        return py
+            .detach(move || CaptureReader::from_reader(file, &name))
+            .map(|reader| MergedReader::from_readers(vec![reader]))
+            .map_err(|error| capture_error(&error));
+    }
+    let paths: Vec<PathBuf> = source.extract()?;
+    py.detach(|| MergedReader::open(&paths)).map_err(|error| capture_error(&error))
+}
+
+/// Run a pass without the GIL, with progress and signals now and then.
+fn pass<S: Sink + Send>(
+    py: Python<'_>,
+    input: MergedReader,
+    sink: &mut S,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Findings> {
+    let mut failure: Option<PyErr> = None;
+    let failed = &mut failure;
+    let outcome = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| {
+            run(input, sink, |bytes_read| {
+                let told = Python::attach(|py| {
+                    py.check_signals()?;
+                    progress.map_or(Ok(()), |call| call.call1(py, (bytes_read,)).map(drop))
+                });
+                told.map_err(|error| *failed = Some(error)).is_ok()
+            })
+        }))
+    });
+    match (failure, outcome) {
+        (Some(error), _) => Err(error),
+        (None, Ok(findings)) => Ok(findings),
+        (None, Err(_)) => Err(PyRuntimeError::new_err("internal error in the engine; please report this capture")),
+    }
+}
+
+fn value_to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
+    match value {
+        Value::None => Ok(py.None()),
+        Value::Bool(value) => value.into_py_any(py),
+        Value::Int(value) => value.into_py_any(py),
+        Value::Real(value) => value.into_py_any(py),
+        Value::Text(value) => value.into_py_any(py),
+    }
+}
+
+/// A column of values of one kind: an array (text: a list), and the places where there is no value.
+fn column_to_python(py: Python<'_>, kind: Kind, values: impl Iterator<Item = Value>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+    let (mut bools, mut ints, mut reals, mut texts, mut absent) = (vec![], vec![], vec![], vec![], vec![]);
+    for value in values {
+        absent.push(value == Value::None);
+        match (kind, value) {
+            (Kind::Bool, value) => bools.push(value == Value::Bool(true)),
+            (Kind::Int, Value::Int(value)) => ints.push(value),
+            (Kind::Int, _) => ints.push(0),
+            (Kind::Real, Value::Real(value)) => reals.push(value),
+            (Kind::Real, _) => reals.push(f64::NAN),
+            (Kind::Text, Value::Text(value)) => texts.push(Some(value)),
+            (Kind::Text, _) => texts.push(None),
+        }
+    }
+    let data = match kind {
+        Kind::Bool => PyArray1::from_vec(py, bools).into_py_any(py)?,
+        Kind::Int => PyArray1::from_vec(py, ints).into_py_any(py)?,
+        Kind::Real => PyArray1::from_vec(py, reals).into_py_any(py)?,
+        Kind::Text => texts.into_py_any(py)?,
+    };
+    let mask = if absent.contains(&true) { PyArray1::from_vec(py, absent).into_py_any(py)? } else { py.None() };
+    Ok((data, mask))
+}
+
+fn facts_to_python<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("file", &facts.file)?;
+    dict.set_item("format", facts.format.as_str())?;
+    dict.set_item("byte_order", facts.byte_order.as_str())?;
+    dict.set_item("compression", facts.compression.iter().map(|c| c.as_str()).collect::<Vec<_>>())?;
+    dict.set_item("ticks_per_second", facts.ticks_per_second())?;
+    dict.set_item("packets", facts.packets)?;
+    dict.set_item("packets_skipped", facts.packets_skipped)?;
+    dict.set_item("packets_snapped", facts.packets_snapped)?;
+    dict.set_item("time_backwards", facts.time_backwards)?;
+    dict.set_item("first_time_ns", facts.first_time_ns)?;
+    dict.set_item("last_time_ns", facts.last_time_ns)?;
+    dict.set_item("bytes", facts.bytes)?;
+    dict.set_item("bytes_on_disk", facts.bytes_on_disk)?;
+    dict.set_item("interface_drops", facts.drops())?;
+    dict.set_item("warnings_omitted", facts.warnings_omitted)?;
+    let interfaces = PyList::empty(py);
+    for interface in &facts.interfaces {
+        let entry = PyDict::new(py);
+        entry.set_item("link_type", interface.link_type)?;
+        entry.set_item("snaplen_bytes", interface.snaplen)?;
+        entry.set_item("name", &interface.name)?;
+        entry.set_item("ticks_per_second", interface.ticks_per_second)?;
+        entry.set_item("drops", interface.drops)?;
+        entry.set_item("received", interface.received)?;
+        interfaces.append(entry)?;
+    }
+    dict.set_item("interfaces", interfaces)?;
+    let warnings = PyList::empty(py);
+    for warning in &facts.warnings {
+        let entry = PyDict::new(py);
+        entry.set_item("kind", warning.kind.as_str())?;
+        entry.set_item("message", &warning.message)?;
+        entry.set_item("file", &warning.file)?;
+        entry.set_item("byte_offset", warning.byte_offset)?;
+        warnings.append(entry)?;
+    }
+    dict.set_item("warnings", warnings)?;
+    Ok(dict)
+}
+
+/// What a pass found: connections, facts of the captures, details of chosen connections.
+#[pyclass(frozen, module = "tcpwin._engine")]
+struct Result {
+    findings: Findings,
+    details: std::collections::HashMap<u32, Box<Detail>>,
+}
+
+impl Result {
+    fn get(&self, id: u32) -> PyResult<&Connection> {
+        self.findings
+            .tracker
+            .connections
+            .get(id)
+            .ok_or_else(|| PyIndexError::new_err(format!("no connection {id}: the capture has {}", self.__len__())))
+    }
+
+    fn side(&self, id: u32, from_initiator: bool) -> PyResult<usize> {
+        Ok(DirectionView::new(self.get(id)?, from_initiator).sender)
+    }
+
+    fn detail(&self, id: u32) -> PyResult<&Detail> {
+        self.details
+            .get(&id)
+            .map(Box::as_ref)
+            .ok_or_else(|| PyKeyError::new_err(format!("connection {id} was not followed in this pass")))
+    }
+}
+
+#[pymethods]
+impl Result {
+    fn __len__(&self) -> usize {
+        self.findings.tracker.connections.len() as usize
+    }
+
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.findings.facts.iter().map(|facts| facts_to_python(py, facts)).collect()
+    }
+
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = &self.findings.counters;
+        let dict = PyDict::new(py);
+        dict.set_item("segments", counters.segments)?;
+        dict.set_item("not_tcp", counters.not_tcp)?;
+        dict.set_item("fragments_pending", counters.fragments_pending)?;
+        dict.set_item("datagrams_incomplete", counters.datagrams_incomplete)?;
+        dict.set_item("quoted_in_icmp", counters.quoted)?;
+        dict.set_item("header_cut", counters.header_cut)?;
+        dict.set_item("malformed", counters.malformed)?;
+        dict.set_item("unknown_link", counters.unknown_link)?;
+        dict.set_item("unknown_link_types", counters.unknown_link_types.clone())?;
+        dict.set_item("capture_duplicates", self.findings.tracker.duplicates)?;
+        dict.set_item("options_cut", self.findings.options_cut)?;
+        dict.set_item("super_segments", self.findings.super_segments)?;
+        Ok(dict)
+    }
+
+    fn connection<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyDict>> {
+        let view = ConnectionView { id, connection: self.get(id)? };
+        let dict = PyDict::new(py);
+        for field in CONNECTION_FIELDS {
+            dict.set_item(field.name, value_to_python(py, (field.get)(&view))?)?;
+        }
+        Ok(dict)
+    }
+
+    fn direction<'py>(&self, py: Python<'py>, id: u32, from_initiator: bool) -> PyResult<Bound<'py, PyDict>> {
+        let view = DirectionView::new(self.get(id)?, from_initiator);
+        let dict = PyDict::new(py);
+        for field in DIRECTION_FIELDS {
+            dict.set_item(field.name, value_to_python(py, (field.get)(&view))?)?;
+        }
+        dict.set_item("window_scale_evidence", view.scale_evidence())?;
+        Ok(dict)
+    }
+
+    fn episodes<'py>(&self, py: Python<'py>, id: u32, from_initiator: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let side = self.side(id, from_initiator)?;
+        let cold = self.get(id)?.directions[side].cold.as_deref();
+        cold.map_or(&[][..], |cold| &cold.zero.episodes)
+            .iter()
+            .map(|episode| {
+                let dict = PyDict::new(py);
+                dict.set_item("start_ns", episode.start_ns)?;
+                dict.set_item("end_ns", episode.end_ns)?;
+                dict.set_item("start_frame", episode.start_frame)?;
+                dict.set_item("end_frame", episode.end_frame)?;
+                dict.set_item("probes", episode.probes)?;
+                dict.set_item("first_probe_after_ns", episode.first_probe_after_ns)?;
+                dict.set_item("last_probe_interval_ns", episode.last_probe_interval_ns)?;
+                dict.set_item("ended_by", episode.ended_by.name())?;
+                Ok(dict)
+            })
+            .collect()
+    }
+
+    /// A field of all connections: `group` is `connection`, `a_to_b` or `b_to_a`.
+    fn column(&self, py: Python<'_>, group: &str, name: &str) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+        let connections = || (0u32..).zip(self.findings.tracker.connections.iter());
+        let unknown = || PyKeyError::new_err(format!("no column {name} in {group}"));
+        if group == "connection" {
+            let field = CONNECTION_FIELDS.iter().find(|field| field.name == name).ok_or_else(unknown)?;
+            let values = connections().map(|(id, connection)| (field.get)(&ConnectionView { id, connection }));
+            return column_to_python(py, field.kind, values);
+        }
+        let from_initiator = group == "a_to_b";
+        let field = DIRECTION_FIELDS.iter().find(|field| field.name == name).ok_or_else(unknown)?;
+        let values = connections().map(|(_, connection)| (field.get)(&DirectionView::new(connection, from_initiator)));
+        column_to_python(py, field.kind, values)
+    }
+
+    /// Connections `start` to `stop` as JSON objects, separated by commas.
+    fn json(&self, py: Python<'_>, start: u32, stop: u32) -> String {
+        py.detach(|| {
+            let mut out = String::new();
+            for id in start..stop.min(self.findings.tracker.connections.len()) {
+                if let Some(connection) = self.findings.tracker.connections.get(id) {
+                    if !out.is_empty() {
+                        out.push(',');
+                    }
+                    write_connection(&mut out, id, connection);
+                }
+            }
+            out
+        })
+    }
+
+    fn worst(&self, limit: usize) -> Vec<u32> {
+        worst(&self.findings.tracker.connections, limit)
+    }
+
+    fn has_detail(&self, id: u32) -> bool {
+        self.details.contains_key(&id)
+    }
+
+    /// A series as arrays: bucket times, minima, maxima, last values, sums; then the bucket width.
+    #[allow(clippy::type_complexity)]
+    fn series<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+        name: &str,
+    ) -> PyResult<([Bound<'py, PyArray1<i64>>; 5], i64)> {
+        let position = SERIES
+            .iter()
+            .position(|known| *known == name)
+            .ok_or_else(|| PyKeyError::new_err(format!("no series {name}; there are {}", SERIES.join(", "))))?;
+        let series = &self.detail(id)?.tracks[self.side(id, from_initiator)?].series[position];
+        let column = |get: &dyn Fn(&crate::output::series::Bucket) -> i64| {
+            PyArray1::from_vec(py, series.buckets.iter().map(get).collect())
+        };
+        let columns =
+            [column(&|b| series.time_ns(b)), column(&|b| b.min), column(&|b| b.max), column(&|b| b.last), column(&|b| b.sum)];
+        Ok((columns, series.width_ns))
+    }
+
+    /// Time-weighted percentiles of `receive_window` or `flight`, and the step in bytes to which they are exact.
+    fn percentiles(&self, id: u32, from_initiator: bool, name: &str, shares: Vec<f64>) -> PyResult<(Vec<Option<u32>>, u32)> {
+        let track = &self.detail(id)?.tracks[self.side(id, from_initiator)?];
+        let histogram = if name == "flight" { &track.flight } else { &track.window };
+        Ok((histogram.percentiles(&shares), histogram.step()))
+    }
+
+    /// Events of a followed connection as tuples, and how many were not kept.
+    #[allow(clippy::type_complexity)]
+    fn events(&self, id: u32) -> PyResult<(Vec<(u64, i64, bool, String, u32, u32, u32, u16)>, u64)> {
+        let detail = self.detail(id)?;
+        let events = detail
+            .events
+            .iter()
+            .map(|event| {
+                let names = event_names(event.events);
+                let from = event.is_from_initiator;
+                (event.frame, event.time_ns, from, names, event.seq, event.ack, event.length, event.window_raw)
+            })
+            .collect();
+        Ok((events, detail.events_omitted))
+    }
+}
+
+/// Read a capture. `follow` chooses the connections whose series and events are kept: None, "all" or numbers.
+#[pyfunction]
+#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, progress=None))]
+fn analyze(
+    source: &Bound<'_, PyAny>,
+    name: &str,
+    follow: Option<&Bound<'_, PyAny>>,
+    buckets: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Result> {
+    let py = source.py();
+    let input = open(source, name)?;
+    let Some(follow) = follow else {
+        let findings = pass(py, input, &mut NoSink, progress.as_ref())?;
+        return Ok(Result { findings, details: Default::default() });
+    };
+    let chosen = match follow.extract::<HashSet<u32>>() {
+        Ok(ids) => Chosen::These(ids),
+        Err(_) => Chosen::All,
+    };
+    let mut sink = DetailSink::new(chosen, buckets);
+    let findings = pass(py, input, &mut sink, progress.as_ref())?;
+    Ok(Result { findings, details: sink.into_details() })
+}
+
+/// Write the per-segment table as text to a path, or to a file descriptor; return the rows and the capture's facts.
+#[pyfunction]
+#[pyo3(signature = (source, out, *, format="csv", name="stream", only=None, progress=None))]
+fn write_rows<'py>(
+    source: &Bound<'py, PyAny>,
+    out: &Bound<'py, PyAny>,
+    format: &str,
+    name: &str,
+    only: Option<u32>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(u64, usize, Vec<Bound<'py, PyDict>>)> {
+    let py = source.py();
+    let format = match format {
+        "csv" => Format::Csv,
+        "jsonl" => Format::JsonLines,
+        other => return Err(PyValueError::new_err(format!("no text format {other}"))),
+    };
+    let input = open(source, name)?;
+    let target: Box<dyn Write + Send> = match out.extract::<PathBuf>() {
+        Ok(path) => Box::new(File::create(path)?),
+        Err(_) => Box::new(PythonOut(out.clone().unbind())),
+    };
+    let fail = |error: &io::Error| match error.kind() {
+        io::ErrorKind::BrokenPipe => pyo3::exceptions::PyBrokenPipeError::new_err(error.to_string()),
+        _ => PyOSError::new_err(error.to_string()),
+    };
+    let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only).map_err(|e| fail(&e))?;
+    let findings = pass(py, input, &mut writer, progress.as_ref())?;
+    let flushed = py.detach(|| writer.flush());
+    if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
+        return Err(fail(error));
+    }
+    let facts = findings.facts.iter().map(|facts| facts_to_python(py, facts)).collect::<PyResult<_>>()?;
+    Ok((writer.rows, findings.tracker.connections.len() as usize, facts))
+}
+
+/// A Python object with `write(bytes)`.
+struct PythonOut(Py<PyAny>);
+
+impl Write for PythonOut {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            self.0.call_method1(py, "write", (buffer,)).map(|_| buffer.len()).map_err(|error| {
+                let is_pipe = error.is_instance_of::<pyo3::exceptions::PyBrokenPipeError>(py);
+                io::Error::new(if is_pipe { io::ErrorKind::BrokenPipe } else { io::ErrorKind::Other }, error)
+            })
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Python::attach(|py| self.0.call_method0(py, "flush").map(drop).map_err(io::Error::other))
+    }
+}
+
+/// The per-segment table as columns: name → (values, mask or None). Addresses are codes into `address_names`.
+#[pyfunction]
+#[pyo3(signature = (source, *, name="stream", only=None, progress=None))]
+fn row_columns<'py>(
+    source: &Bound<'py, PyAny>,
+    name: &str,
+    only: Option<u32>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = source.py();
+    let input = open(source, name)?;
+    let mut rows = RowColumns { only, ..RowColumns::default() };
+    pass(py, input, &mut rows, progress.as_ref())?;
+    let dict = PyDict::new(py);
+    macro_rules! plain {
+        ($name:literal, $values:expr) => {
+            dict.set_item($name, (PyArray1::from_vec(py, $values), py.None()))?
+        };
+    }
+    macro_rules! optional {
+        ($name:literal, $values:expr) => {{
+            let mask: Vec<bool> = $values.iter().map(Option::is_none).collect();
+            let values = $values.iter().map(|value| value.unwrap_or_default()).collect();
+            dict.set_item($name, (PyArray1::from_vec(py, values), PyArray1::from_vec(py, mask)))?
+        }};
+    }
+    let mut codes = std::collections::HashMap::new();
+    let mut names = Vec::new();
+    let mut code = |address: &[u8; 16]| {
+        *codes.entry(*address).or_insert_with(|| {
+            names.push(address_text(address));
+            names.len() as u32 - 1
+        })
+    };
+    let src: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.0)).collect();
+    let dst: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.2)).collect();
+    plain!("frame", rows.frame);
+    plain!("time_ns", rows.time_ns);
+    plain!("connection", rows.connection);
+    plain!("direction", rows.is_from_initiator);
+    plain!("src", src);
+    plain!("sport", rows.endpoints.iter().map(|row| row.1).collect());
+    plain!("dst", dst);
+    plain!("dport", rows.endpoints.iter().map(|row| row.3).collect());
+    plain!("seq", rows.seq);
+    plain!("ack", rows.ack);
+    plain!("length", rows.length);
+    plain!("flags", rows.flags);
+    plain!("window_raw", rows.window_raw);
+    optional!("window", rows.window);
+    optional!("shift", rows.shift);
+    optional!("bytes_in_flight", rows.bytes_in_flight);
+    optional!("pipe", rows.pipe);
+    optional!("rtt_ns", rows.rtt_ns);
+    plain!("events", rows.events);
+    dict.set_item("address_names", names)?;
+    Ok(dict)
+}
+
+/// Fields of a group as (name, kind, documentation).
+#[pyfunction]
+fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
+    let kind = |kind: Kind| match kind {
+        Kind::Bool => "bool",
+        Kind::Int => "int",
+        Kind::Real => "float",
+        Kind::Text => "str",
+    };
+    if group == "connection" {
+        CONNECTION_FIELDS.iter().map(|field| (field.name, kind(field.kind), field.doc)).collect()
+    } else {
+        DIRECTION_FIELDS.iter().map(|field| (field.name, kind(field.kind), field.doc)).collect()
+    }
+}
+
+#[pymodule]
+fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Result>()?;
+    module.add_function(wrap_pyfunction!(analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(write_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(row_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(fields, module)?)?;
+    module.add("ROW_COLUMNS", COLUMNS)?;
+    module.add("EVENT_NAMES", NAMES)?;
+    module.add("SERIES_NAMES", SERIES)?;
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! A set of sequence ranges, kept sorted and disjoint modulo 2^32, with a bound on its size.
+//!
+//! Used for SACKed bytes and for bytes never captured. All ranges lie within 2^31 of each other.
+
+use crate::sequence::Seq;
+
+/// More ranges than any receiver holds in practice; beyond it the oldest are forgotten.
+const MAX_RANGES: usize = 1024;
+
+#[derive(Clone, Debug, Default)]
+pub struct RangeSet {
+    ranges: Vec<(Seq, Seq)>,
+}
+
+impl RangeSet {
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Seq, Seq)> + '_ {
+        self.ranges.iter().copied()
+    }
+
+    /// Bytes in the set.
+    pub fn total(&self) -> u32 {
+        self.ranges
+            .iter()
+            .fold(0u32, |sum, (left, right)| sum.saturating_add(left.to(*right).max(0) as u32))
+    }
+
+    /// Highest byte in the set, exclusive.
+    pub fn end(&self) -> Option<Seq> {
+        self.ranges.last().map(|range| range.1)
+    }
+
+    /// Add `[left, right)`; return how many of its bytes were not in the set before.
+    pub fn insert(&mut self, left: Seq, right: Seq) -> u32 {
+        if !left.is_before(right) {
+            return 0;
+        }
+        let first = self.ranges.partition_point(|range| range.1.is_before(left));
+        let last = self.ranges.partition_point(|range| !range.0.is_after(right));
+        let mut merged = (left, right);
+        let mut known = 0u32;
+        for range in &self.ranges[first..last.max(first)] {
+            let low = if range.0.is_before(left) { left } else { range.0 };
+            let high = if range.1.is_after(right) { right } else { range.1 };
+            known += low.to(high).max(0) as u32;
+            if range.0.is_before(merged.0) {
+                merged.0 = range.0;
+            }
+            merged.1 = merged.1.max(range.1);
+        }
+        self.ranges.splice(first..last.max(first), [merged]);
+        if self.ranges.len() > MAX_RANGES {
+            self.ranges.remove(0);
+        }
+        (left.to(right) as u32).saturating_sub(known)
+    }
+
+    /// Remove `[left, right)`; return how many bytes were in the set.
+    pub fn remove(&mut self, left: Seq, right: Seq) -> u32 {
+        if !left.is_before(right) {
+            return 0;
+        }
+        let first = self.ranges.partition_point(|range| !range.1.is_after(left));
+        let last = self.ranges.partition_point(|range| range.0.is_before(right)).max(first);
+        let mut kept = [None, None];
+        let mut removed = 0u32;
+        for range in &self.ranges[first..last] {
+            let low = range.0.max(left);
+            let high = if range.1.is_after(right) { right } else { range.1 };
+            removed += low.to(high).max(0) as u32;
+            if range.0.is_before(left) {
+                kept[0] = Some((range.0, left));
+            }
+            if range.1.is_after(right) {
+                kept[1] = Some((right, range.1));
+            }
+        }
+        if removed > 0 {
+            self.ranges.splice(first..last, kept.into_iter().flatten());
+        }
+        removed
+    }
+
+    /// Forget everything below `edge`; return how many bytes that was.
+    pub fn remove_below(&mut self, edge: Seq) -> u32 {
+        let whole = self.ranges.partition_point(|range| !range.1.is_after(edge));
+        let mut removed: u32 =
+            self.ranges.drain(..whole).fold(0, |sum, (left, right)| sum + left.to(right).max(0) as u32);
+        if let Some(first) = self.ranges.first_mut() {
+            if first.0.is_before(edge) {
+                removed += first.0.to(edge) as u32;
+                first.0 = edge;
+            }
+        }
+        removed
+    }
+
+    /// How many bytes of `[left, right)` are in the set.
+    pub fn overlap(&self, left: Seq, right: Seq) -> u32 {
+        let first = self.ranges.partition_point(|range| !range.1.is_after(left));
+        let mut sum = 0u32;
+        for range in &self.ranges[first..] {
+            if !range.0.is_before(right) {
+                break;
+            }
+            let low = range.0.max(left);
+            let high = if range.1.is_after(right) { right } else { range.1 };
+            sum += low.to(high).max(0) as u32;
+        }
+        sum
+    }
+
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn merges_touching_ranges_across_the_wrap() {
+        let mut set = RangeSet::default();
+        assert_eq!(set.insert(Seq(0xffff_ff00), Seq(0xffff_fff0)), 0xf0);
+        assert_eq!(set.insert(Seq(0xffff_fff0), Seq(0x10)), 0x20);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [(Seq(0xffff_ff00), Seq(0x10))]);
+        assert_eq!(set.total(), 0x110);
+        assert_eq!(set.remove_below(Seq(0)), 0x100);
+        assert_eq!(set.total(), 0x10);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_set_of_bytes(base in any::<u32>(), steps in prop::collection::vec((0u8..3, 0u32..120, 0u32..40), 1..60)) {
+            let mut set = RangeSet::default();
+            let mut model = BTreeSet::new();
+            let at = |offset: u32| Seq(base) + offset;
+            for (action, start, length) in steps {
+                let (left, right) = (at(start), at(start + length));
+                let bytes = start..start + length;
+                prop_assert_eq!(set.overlap(left, right) as usize, bytes.clone().filter(|b| model.contains(b)).count());
+                match action {
+                    0 => {
+                        let added = bytes.filter(|b| model.insert(*b)).count();
+                        prop_assert_eq!(set.insert(left, right) as usize, added);
+                    }
+                    1 => {
+                        let gone = bytes.filter(|b| model.remove(b)).count();
+                        prop_assert_eq!(set.remove(left, right) as usize, gone);
+                    }
+                    _ => {
+                        let before = model.len();
+                        model.retain(|b| *b >= start);
+                        prop_assert_eq!(set.remove_below(left) as usize, before - model.len());
+                    }
+                }
+                prop_assert_eq!(set.total() as usize, model.len());
+                let ranges: Vec<_> = set.iter().collect();
+                for pair in ranges.windows(2) {
+                    prop_assert!(pair[0].1.is_before(pair[1].0));
+                }
+            }
+        }
+    }
+}

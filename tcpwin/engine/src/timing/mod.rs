@@ -1,0 +1,3 @@
+//! Round-trip times.
+
+pub mod rtt;

@@ -1,0 +1,223 @@
+//! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
+
+use crate::event::{self, Events};
+use crate::connection::state::Direction;
+use crate::sequence::Seq;
+use crate::window::receive::Advertisement;
+use crate::window::scale::ScaleState;
+use crate::window::zero::EndedBy;
+use crate::wire::{Segment, FIN, RST, SYN};
+
+/// An acknowledgment further ahead than any window allows (RFC 7323 §2.3: 2^30) is not taken up.
+const MAX_JUMP: i32 = 1 << 30;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answer {
+    pub events: Events,
+    pub rtt_ns: Option<u64>,
+    is_new: bool,
+    is_old: bool,
+}
+
+/// Take in the ACK and window of a segment without SYN and RST.
+#[inline]
+pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> Answer {
+    let now_ns = segment.time_ns;
+    let ack = Seq(segment.ack);
+    let seq = Seq(segment.seq);
+    let was_una = acked.flight.una;
+    let was_started = acked.is_started;
+    let mut answer = acknowledge(acked, ack, segment);
+    let new_sacked = if segment.options.sack_count > 0 { take_sack(acked, segment) } else { 0 };
+
+    let is_certain = sent.own_scale.is_certain();
+    let bytes = u32::from(segment.window) << sent.own_shift;
+    let is_older = match (segment.options.timestamps, sent.tsval) {
+        (Some((value, _)), Some(known)) => (value.wrapping_sub(known) as i32) < 0,
+        _ => false,
+    };
+    let was_raw = acked.window.last_raw;
+    let had_window = acked.window.is_known;
+    let advertised = acked.window.advertise(
+        now_ns,
+        &Advertisement {
+            seq,
+            ack,
+            bytes,
+            unit_bytes: 1 << sent.own_shift,
+            is_new_ack: answer.is_new,
+            is_stale: answer.is_old || is_older,
+        },
+    );
+    acked.window.last_raw = segment.window;
+    let is_plain = segment.flags & FIN == 0;
+    if segment.window == 0 && is_plain {
+        answer.events |= event::ZERO_WINDOW;
+    }
+    if advertised.shrink_bytes > 0 && is_certain {
+        answer.events |= event::WINDOW_SHRINK;
+    }
+    if advertised.is_accepted {
+        if (bytes == 0 && is_plain) || acked.cold.as_ref().is_some_and(|cold| cold.zero.is_open()) {
+            note_zero(acked, segment, bytes);
+        }
+        if is_certain && is_plain && bytes > 0 && bytes < acked.segment_size() {
+            answer.events |= event::SUB_MSS_WINDOW;
+        }
+        if matches!(sent.own_scale, ScaleState::Unknown | ScaleState::SynOnly) && segment.flags & FIN == 0 {
+            acked.cold().inference.get_or_insert_with(Box::default).advertise(ack, segment.window);
+        }
+    }
+
+    let repeats = segment.payload_len == 0 && is_plain && was_started && ack == was_una && !answer.is_new;
+    if repeats && had_window && sent.is_seen && seq == sent.flight.nxt {
+        answer.events |= judge_repeated(acked, segment, was_raw, new_sacked);
+    }
+    if let Some(cold) = &mut acked.cold {
+        cold.is_keep_alive_unanswered = false;
+        if cold.zero.is_answer(now_ns, acked.rtt.min_ns) {
+            cold.zero.is_probe_unanswered = false;
+        }
+    }
+    answer
+}
+
+/// Only the acknowledgment of a RST can be trusted, and only when it fits.
+pub fn take_reset(acked: &mut Direction, segment: &Segment) -> Option<u64> {
+    let ack = Seq(segment.ack);
+    if acked.is_started && acked.is_seen && acked.flight.una.is_before(ack) && !ack.is_after(acked.flight.nxt) {
+        acknowledge(acked, ack, segment).rtt_ns
+    } else {
+        None
+    }
+}
+
+/// Move SND.UNA of the acknowledged direction.
+#[inline]
+pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer {
+    let now_ns = segment.time_ns;
+    let mut answer = Answer::default();
+    if !acked.is_acked {
+        begin(acked, ack, now_ns);
+    }
+    let advance = acked.flight.una.to(ack);
+    if advance <= 0 {
+        answer.is_old = advance < 0;
+        return answer;
+    }
+    let beyond = acked.flight.nxt.to(ack);
+    if beyond > MAX_JUMP {
+        answer.is_old = true;
+        return answer;
+    }
+    let is_known = acked.is_flight_known();
+    acked.flight.integrate(now_ns, is_known);
+    if beyond > 0 {
+        answer.events |= acknowledge_unseen(acked, ack, beyond as u32);
+    }
+    acked.flight.una = ack;
+    acked.acked_bytes += advance as u64;
+    acked.last_ack_ns = now_ns;
+    acked.duplicate_acks = 0;
+    answer.is_new = true;
+    answer.rtt_ns = acked.rtt.acked(ack, now_ns);
+    if let Some(cold) = &mut acked.cold {
+        if !cold.sacked.is_empty() {
+            cold.sacked_bytes = cold.sacked_bytes.saturating_sub(cold.sacked.remove_below(ack));
+        }
+        if !cold.unseen.is_empty() {
+            cold.missed_bytes += u64::from(cold.unseen.remove_below(ack));
+        }
+    }
+    answer
+}
+
+/// The first acknowledgment of this direction that was captured: where SND.UNA really stands.
+#[cold]
+fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
+    acked.is_acked = true;
+    if !acked.is_started {
+        acked.flight.start(ack, now_ns);
+        acked.is_started = true;
+    } else if !acked.has_syn && ack.is_before(acked.flight.una) && ack.to(acked.flight.una) < MAX_JUMP {
+        // The capture began after this data was sent: it is in flight too.
+        acked.flight.una = ack;
+    }
+    acked.flight.integrate(now_ns, false);
+}
+
+/// An ACK of bytes that the capture does not hold (Wireshark's "ACKed unseen segment").
+#[cold]
+fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32) -> Events {
+    let is_probe_byte = acked.cold.as_ref().is_some_and(|cold| cold.zero.is_probe_unanswered) && beyond == 1;
+    acked.flight.nxt = ack;
+    if !acked.is_seen || is_probe_byte {
+        return 0;
+    }
+    acked.cold().missed_bytes += u64::from(beyond);
+    acked.is_flight_lost = true;
+    acked.rtt.cancel();
+    event::ACKED_UNSEEN
+}
+
+/// Enter the SACK blocks into the scoreboard; return how many bytes were new (RFC 6675 §4, Update).
+#[cold]
+fn take_sack(acked: &mut Direction, segment: &Segment) -> u32 {
+    let (una, nxt) = (acked.flight.una, acked.flight.nxt);
+    let count = usize::from(segment.options.sack_count).min(segment.options.sack.len());
+    let mut fresh = 0u32;
+    for (left, right) in &segment.options.sack[..count] {
+        let (left, right) = (Seq(*left), Seq(*right));
+        // A block at or below the acknowledgment reports a duplicate (RFC 2883 §4), no new data.
+        if !right.is_after(una) || left.is_before(una) || right.is_after(nxt) {
+            continue;
+        }
+        let cold = acked.cold();
+        let added = cold.sacked.insert(left, right);
+        cold.sacked_bytes = cold.sacked_bytes.saturating_add(added);
+        fresh = fresh.saturating_add(added);
+    }
+    fresh
+}
+
+/// A window of zero opens an episode, a larger one ends it.
+#[cold]
+fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
+    let now_ns = segment.time_ns;
+    let round_trip_ns = acked.rtt.min_ns;
+    let zero = &mut acked.cold().zero;
+    if bytes == 0 {
+        zero.begin(segment.frame, now_ns);
+    } else {
+        let by = if zero.is_answer(now_ns, round_trip_ns) { EndedBy::ProbeAnswer } else { EndedBy::Update };
+        zero.end(segment.frame, now_ns, by);
+    }
+}
+
+/// A segment without payload that repeats the last acknowledgment.
+#[cold]
+fn judge_repeated(acked: &mut Direction, segment: &Segment, was_raw: u16, new_sacked: u32) -> Events {
+    debug_assert!(segment.flags & (SYN | RST) == 0);
+    let is_same_window = segment.window == was_raw;
+    let has_outstanding = acked.flight.outstanding() > 0;
+    let cold = acked.cold.as_deref();
+    if cold.is_some_and(|cold| cold.zero.is_probe_unanswered) && segment.window == 0 && is_same_window {
+        return event::ZERO_WINDOW_PROBE_ACK;
+    }
+    if cold.is_some_and(|cold| cold.is_keep_alive_unanswered) && is_same_window && segment.window != 0 {
+        return event::KEEP_ALIVE_ACK;
+    }
+    // RFC 5681 §2: data outstanding and the window unchanged; RFC 6675 §2: or new SACK information.
+    if has_outstanding && (new_sacked > 0 || (is_same_window && segment.options.sack_count == 0)) {
+        acked.duplicate_acks = acked.duplicate_acks.saturating_add(1);
+        return event::DUPLICATE_ACK;
+    }
+    if has_outstanding && is_same_window {
+        // SACK that repeats what is known already, a DSACK for instance: still the same acknowledgment.
+        return event::DUPLICATE_ACK;
+    }
+    if !is_same_window && segment.window != 0 && segment.options.sack_count == 0 {
+        return event::WINDOW_UPDATE;
+    }
+    0
+}

@@ -1,0 +1,311 @@
+//! The one pass over segments: finds each segment's connection and moves its state.
+//!
+//! Comes in: segments in capture order. Goes out: a verdict a segment, and the connections at the end.
+//! One segment costs a table look-up and straight-line arithmetic; everything unusual is a cold call.
+
+mod ack;
+mod open;
+mod send;
+
+use crate::connection::arena::Arena;
+use crate::event::{self, Events};
+use crate::connection::state::{Connection, Direction, Initiator};
+use crate::connection::table::FlowTable;
+use crate::recovery::duplicate::RecentPackets;
+use crate::sequence::Seq;
+use crate::window::zero::EndedBy;
+use crate::wire::{Segment, ACK, FIN, RST, SYN};
+
+/// What one segment meant: a row of the per-segment table beside the segment itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub connection: u32,
+    /// Side that sent it: 0 sent the connection's first segment.
+    pub side: u8,
+    /// It was sent by the initiator.
+    pub is_from_initiator: bool,
+    pub events: Events,
+    /// The window of this segment in bytes, where its scale is certain.
+    pub window_bytes: Option<u32>,
+    pub shift: Option<u8>,
+    /// In flight from this segment's sender just after it.
+    pub flight_bytes: Option<u32>,
+    /// The same less what SACK reported as received.
+    pub pipe_bytes: Option<u32>,
+    pub rtt_ns: Option<u64>,
+}
+
+#[derive(Default)]
+pub struct Tracker {
+    table: FlowTable,
+    pub connections: Arena,
+    recent: RecentPackets,
+    /// Segments that the capture itself duplicated.
+    pub duplicates: u64,
+}
+
+impl Tracker {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The table's tag for a segment. Asking for a batch of tags first lets their cache misses overlap.
+    #[inline]
+    pub fn tag(&self, segment: &Segment) -> u32 {
+        self.table.tag(segment)
+    }
+
+    /// Bring the connection behind a tag into the cache; the value has no meaning.
+    #[inline]
+    pub fn touch(&self, tag: u32) -> u32 {
+        self.table.peek(tag).and_then(|index| self.connections.get(index)).map_or(0, |connection| connection.touch())
+    }
+
+    /// Take in one segment. `tag` must come from [`Tracker::tag`].
+    #[inline]
+    pub fn track(&mut self, segment: &Segment, tag: u32) -> Verdict {
+        let (index, side) = self.locate(segment, tag);
+        let Some(connection) = self.connections.get_mut(index) else {
+            return Verdict::nothing(index);
+        };
+        if !advances(connection, side, segment) && self.recent.holds(index, side, segment) {
+            self.duplicates += 1;
+            connection.directions[side].count(event::CAPTURE_DUPLICATE);
+            return connection.verdict(index, side, segment, event::CAPTURE_DUPLICATE, None);
+        }
+        self.recent.push(index, side, segment);
+        let (events, rtt_ns) = connection.take(side, segment);
+        if events != 0 {
+            connection.directions[side].count(events);
+        }
+        connection.verdict(index, side, segment, events, rtt_ns)
+    }
+
+    /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection.
+    pub fn finish(&mut self) {
+        for connection in self.connections.iter_mut() {
+            connection.finish();
+        }
+    }
+
+    /// The connection of a segment and the side that sent it; opens a new one where none fits.
+    #[inline]
+    fn locate(&mut self, segment: &Segment, tag: u32) -> (u32, usize) {
+        let mut side = 0;
+        let connections = &self.connections;
+        let found = self.table.find(tag, |index| {
+            match connections.get(index).and_then(|connection| connection.side_of(segment)) {
+                Some(found) => {
+                    side = found;
+                    true
+                }
+                None => false,
+            }
+        });
+        match found {
+            Some(index) if segment.flags & SYN == 0 => (index, side),
+            Some(index) => self.locate_syn(segment, tag, index, side),
+            None => {
+                let index = self.connections.push(Connection::new(segment, 0));
+                self.table.insert(tag, index);
+                (index, 0)
+            }
+        }
+    }
+
+    #[cold]
+    fn locate_syn(&mut self, segment: &Segment, tag: u32, index: u32, side: usize) -> (u32, usize) {
+        let epoch = match self.connections.get(index) {
+            Some(connection) if open::begins_anew(connection, side, segment) => connection.epoch.saturating_add(1),
+            _ => return (index, side),
+        };
+        let newer = self.connections.push(Connection::new(segment, epoch));
+        self.table.replace(tag, index, newer);
+        (newer, 0)
+    }
+}
+
+/// Whether the segment brings anything that none before it did: new sequence space or a new acknowledgment.
+#[inline]
+fn advances(connection: &Connection, side: usize, segment: &Segment) -> bool {
+    let (sent, acked) = (&connection.directions[side], &connection.directions[1 - side]);
+    let end = Seq(segment.seq) + sequence_length(segment);
+    !sent.is_started
+        || sent.flight.nxt.is_before(end)
+        || (segment.flags & ACK != 0 && acked.flight.una.is_before(Seq(segment.ack)))
+}
+
+/// Sequence space that a segment takes: payload, SYN and FIN (RFC 9293 §3.3.1).
+#[inline]
+fn sequence_length(segment: &Segment) -> u32 {
+    let control = u32::from(segment.flags & SYN != 0) + u32::from(segment.flags & FIN != 0);
+    segment.payload_len.saturating_add(control)
+}
+
+impl Verdict {
+    fn nothing(connection: u32) -> Self {
+        Verdict {
+            connection,
+            side: 0,
+            is_from_initiator: true,
+            events: 0,
+            window_bytes: None,
+            shift: None,
+            flight_bytes: None,
+            pipe_bytes: None,
+            rtt_ns: None,
+        }
+    }
+}
+
+impl Connection {
+    #[inline]
+    fn touch(&self) -> u32 {
+        self.directions[0].segments ^ self.directions[1].segments ^ u32::from(self.epoch)
+    }
+
+    /// Move the state by one segment; return its events and the round trip that it completed.
+    #[inline]
+    fn take(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
+        let now_ns = segment.time_ns;
+        self.end_ns = self.end_ns.max(now_ns);
+        if segment.flags & (SYN | RST) != 0 {
+            return self.take_control(side, segment);
+        }
+        let handshake_rtt_ns = self.handshake_rtt_ns();
+        let [first, second] = &mut self.directions;
+        let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
+        sent.segments += 1;
+        let mut events = 0;
+        let mut rtt_ns = None;
+        if segment.flags & ACK != 0 {
+            let answer = ack::take(sent, acked, segment);
+            events |= answer.events;
+            rtt_ns = answer.rtt_ns;
+        }
+        sent.is_seen = true;
+        events |= send::take(sent, segment, acked.own_scale.is_certain(), handshake_rtt_ns);
+        if let Some((value, _)) = segment.options.timestamps {
+            if sent.tsval.is_none_or(|known| (value.wrapping_sub(known) as i32) > 0) {
+                sent.tsval = Some(value);
+            }
+        }
+        let (sent_certain, acked_certain) = (sent.own_scale.is_certain(), acked.own_scale.is_certain());
+        sent.note_limit(now_ns, acked_certain);
+        acked.note_limit(now_ns, sent_certain);
+        if segment.flags & FIN != 0 && !self.directions[side].has_fin {
+            self.directions[side].has_fin = true;
+            self.directions[side].fin_end = Seq(segment.seq) + sequence_length(segment);
+            self.closed_first.get_or_insert(side as u8);
+        }
+        if self.established_ns.is_none() && self.syn_ack_ns.is_some() {
+            self.note_established(side, segment);
+        }
+        (events, rtt_ns)
+    }
+
+    #[cold]
+    fn note_established(&mut self, side: usize, segment: &Segment) {
+        let answered = &self.directions[1 - side];
+        if self.directions[side].has_syn && answered.has_syn && Seq(segment.ack).is_after(answered.isn) {
+            self.established_ns = Some(segment.time_ns);
+        }
+    }
+
+    /// SYN and RST: the handshake and the abort.
+    #[cold]
+    fn take_control(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
+        let now_ns = segment.time_ns;
+        if segment.flags & RST != 0 {
+            self.closed_first.get_or_insert(side as u8);
+            self.reset_by.get_or_insert(side as u8);
+            for direction in &mut self.directions {
+                direction.note_unlimited(now_ns);
+                if let Some(cold) = &mut direction.cold {
+                    cold.zero.end(segment.frame, now_ns, EndedBy::Reset);
+                }
+            }
+            let [first, second] = &mut self.directions;
+            let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
+            sent.segments += 1;
+            sent.has_rst = true;
+            let rtt_ns = if segment.flags & ACK != 0 { ack::take_reset(acked, segment) } else { None };
+            return (0, rtt_ns);
+        }
+        self.directions[side].segments += 1;
+        open::take_syn(self, side, segment)
+    }
+
+    #[inline]
+    fn verdict(&self, index: u32, side: usize, segment: &Segment, events: Events, rtt_ns: Option<u64>) -> Verdict {
+        let sent = &self.directions[side];
+        let is_syn = segment.flags & SYN != 0;
+        let is_certain = is_syn || sent.own_scale.is_certain();
+        let flight_bytes = sent.known_flight();
+        Verdict {
+            connection: index,
+            side: side as u8,
+            is_from_initiator: side == self.initiator_side(),
+            events,
+            window_bytes: is_certain.then(|| u32::from(segment.window) << if is_syn { 0 } else { sent.own_shift }),
+            shift: if is_syn { Some(0) } else { is_certain.then_some(sent.own_shift) },
+            flight_bytes,
+            pipe_bytes: flight_bytes.map(|bytes| bytes.saturating_sub(sent.sacked_bytes())),
+            rtt_ns,
+        }
+    }
+
+    fn finish(&mut self) {
+        let end_ns = self.end_ns;
+        for direction in &mut self.directions {
+            let is_known = direction.is_flight_known();
+            direction.flight.integrate(end_ns, is_known);
+            if direction.window.is_known {
+                direction.window.integrate(end_ns);
+            }
+            direction.note_unlimited(end_ns);
+            if let Some(cold) = &mut direction.cold {
+                cold.zero.end(0, end_ns, EndedBy::Open);
+            }
+        }
+        if let Initiator::Guessed(side) = self.initiator {
+            if self.directions.iter().any(|direction| direction.has_syn) {
+                self.initiator = Initiator::Known(side);
+            }
+        }
+    }
+}
+
+impl Direction {
+    /// Account for the time in which the next segment does not fit the receive window while data is in flight:
+    /// what blocks Linux in `tcp_snd_wnd_test` (net/ipv4/tcp_output.c).
+    #[inline]
+    fn note_limit(&mut self, now_ns: i64, is_scale_certain: bool) {
+        let room = self.flight.nxt.to(self.window.edge);
+        let is_limited = is_scale_certain
+            && self.window.is_known
+            && self.window.bytes > 0
+            && !self.has_fin
+            && self.is_flight_known()
+            && self.flight.una.is_before(self.flight.nxt)
+            && room < self.segment_size() as i32;
+        if is_limited != self.is_limited {
+            self.note_limit_change(now_ns, is_limited);
+        }
+    }
+
+    fn note_limit_change(&mut self, now_ns: i64, is_limited: bool) {
+        if is_limited {
+            self.limited_since_ns = now_ns;
+        } else {
+            self.limited_ns += now_ns.saturating_sub(self.limited_since_ns).max(0);
+        }
+        self.is_limited = is_limited;
+    }
+
+    fn note_unlimited(&mut self, now_ns: i64) {
+        if self.is_limited {
+            self.note_limit_change(now_ns, false);
+        }
+    }
+}

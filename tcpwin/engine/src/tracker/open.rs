@@ -1,0 +1,136 @@
+//! SYNs: which connection they belong to, what their options agreed on.
+
+use crate::event::{self, Events};
+use crate::connection::state::{Connection, Initiator, SynOptions};
+use crate::sequence::Seq;
+use crate::tracker::sequence_length;
+use crate::window::receive::Advertisement;
+use crate::window::scale::{negotiate, Offer};
+use crate::wire::{Segment, ACK};
+
+/// Bytes that the timestamps option takes from each segment: ten, padded to twelve (RFC 7323 Appendix A).
+const TIMESTAMPS_BYTES: u16 = 12;
+/// Assumed where a SYN carries no MSS option (RFC 9293 §3.7.1): IPv4 and IPv6.
+const DEFAULT_MSS: [u16; 2] = [536, 1220];
+
+/// Whether a SYN on a known four-tuple starts another connection: its initial sequence number is a new one.
+pub fn begins_anew(connection: &Connection, side: usize, segment: &Segment) -> bool {
+    let (own, peer) = (&connection.directions[side], &connection.directions[1 - side]);
+    let is_same_start = if own.has_syn || own.is_seen {
+        own.isn == Seq(segment.seq)
+    } else {
+        // Nothing of this side was captured; the peer's acknowledgments say where it stands.
+        !own.is_started || !peer.is_seen || own.flight.una == Seq(segment.seq) + 1
+    };
+    if is_same_start {
+        return false;
+    }
+    // Another answer to the same SYN, before either was taken up, belongs to the same attempt.
+    let answers_open_syn = segment.flags & ACK != 0
+        && peer.has_syn
+        && Seq(segment.ack) == peer.isn + 1
+        && connection.established_ns.is_none()
+        && connection.reset_by.is_none();
+    !answers_open_syn
+}
+
+/// Take in a SYN or SYN/ACK of the connection.
+pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> (Events, Option<u64>) {
+    let now_ns = segment.time_ns;
+    let seq = Seq(segment.seq);
+    let is_answer = segment.flags & ACK != 0;
+    let mut events = 0;
+    let mut rtt_ns = None;
+    note_initiator(connection, side, is_answer);
+    let is_again = connection.directions[side].has_syn && connection.directions[side].isn == seq;
+    if is_again {
+        events |= event::SYN_RETRANSMISSION | event::RETRANSMISSION;
+    }
+    let [first, second] = &mut connection.directions;
+    let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
+    sent.syn = SynOptions {
+        offer: segment.options.window_scale.map_or(Offer::Absent, Offer::Shift),
+        mss: segment.options.mss,
+        sack_permitted: segment.options.sack_permitted,
+        timestamps: segment.options.timestamps.is_some(),
+        fast_open: segment.options.fast_open,
+        multipath: segment.options.multipath,
+        is_answer,
+    };
+    if !is_again {
+        let end = seq + sequence_length(segment);
+        if !sent.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn {
+            sent.flight.start(seq, now_ns);
+        }
+        sent.flight.nxt = if sent.is_started { sent.flight.nxt.max(end) } else { end };
+        sent.is_started = true;
+        (sent.isn, sent.syn_end) = (seq, end);
+        if sent.window.is_known {
+            // The peer's SYN came first: its window now has a place in this side's sequence space.
+            sent.window.anchor(seq + 1);
+        }
+        sent.rtt.sent(end, now_ns);
+    } else {
+        sent.rtt.cancel();
+    }
+    sent.has_syn = true;
+    sent.is_seen = true;
+    if segment.payload_len > 0 {
+        sent.data_segments += 1;
+        sent.payload_bytes += u64::from(segment.payload_len);
+        if sent.data_segments == 1 {
+            sent.first_data_ns = now_ns;
+        }
+        sent.last_data_ns = now_ns;
+    }
+    sent.tsval = segment.options.timestamps.map(|(value, _)| value);
+    let ack = if is_answer { Seq(segment.ack) } else { acked.flight.una };
+    if is_answer {
+        let answer = crate::tracker::ack::acknowledge(acked, ack, segment);
+        events |= answer.events;
+        rtt_ns = answer.rtt_ns;
+    }
+    acked.window.last_raw = segment.window;
+    acked.window.advertise(
+        now_ns,
+        &Advertisement {
+            seq,
+            ack,
+            bytes: u32::from(segment.window),
+            unit_bytes: 1,
+            is_new_ack: true,
+            is_stale: is_again,
+        },
+    );
+    if is_answer {
+        connection.syn_ack_ns = Some(now_ns);
+    } else {
+        connection.syn_ns = Some(now_ns);
+    }
+    settle(connection);
+    (events, rtt_ns)
+}
+
+fn note_initiator(connection: &mut Connection, side: usize, is_answer: bool) {
+    if let Initiator::Guessed(_) = connection.initiator {
+        let initiator = if is_answer { 1 - side } else { side };
+        connection.initiator = Initiator::Known(initiator as u8);
+    }
+}
+
+/// Draw the conclusions from the SYNs seen so far: scaling and segment size.
+fn settle(connection: &mut Connection) {
+    let syns = [connection.directions[0].syn, connection.directions[1].syn];
+    let scales = negotiate(syns.map(|syn| syn.offer), syns.map(|syn| syn.is_answer));
+    let default_mss = DEFAULT_MSS[usize::from(connection.ip_version == 6)];
+    let has_timestamps = syns.iter().all(|syn| syn.timestamps);
+    for (side, direction) in connection.directions.iter_mut().enumerate() {
+        (direction.own_scale, direction.own_shift) = scales[side];
+        if syns[1 - side].offer == Offer::Unseen {
+            continue;
+        }
+        let peer_mss = syns[1 - side].mss.unwrap_or(default_mss);
+        let own_mss = syns[side].mss.unwrap_or(u16::MAX);
+        direction.mss = peer_mss.min(own_mss).saturating_sub(if has_timestamps { TIMESTAMPS_BYTES } else { 0 });
+    }
+}

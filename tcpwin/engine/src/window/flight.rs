@@ -1,0 +1,52 @@
+//! Bytes in flight of one direction: SND.UNA, SND.MAX and their integral over time.
+//!
+//! Updated on data and on ACKs alike, as tcptrace's outstanding window is; Wireshark's value stands on data packets only.
+
+use crate::sequence::Seq;
+
+#[derive(Clone, Debug, Default)]
+pub struct Flight {
+    /// SND.UNA: the highest acknowledgment accepted from the peer (RFC 9293 §3.3.1).
+    pub una: Seq,
+    /// SND.MAX: one past the highest sequence number that was sent, SYN and FIN counted.
+    pub nxt: Seq,
+    pub max_bytes: u32,
+    /// Bytes × nanoseconds, over the time in which the flight was known.
+    pub integral: f64,
+    /// Nanoseconds in which the flight was known.
+    pub known_ns: i64,
+    changed_ns: i64,
+}
+
+impl Flight {
+    /// SND.MAX − SND.UNA.
+    #[inline]
+    pub fn outstanding(&self) -> u32 {
+        self.una.to(self.nxt).max(0) as u32
+    }
+
+    /// Begin at a sequence number, before anything was measured.
+    pub fn start(&mut self, at: Seq, now_ns: i64) {
+        self.una = at;
+        self.nxt = at;
+        self.changed_ns = now_ns;
+    }
+
+    /// Account for the time since the last change. Time that runs backwards counts as none.
+    #[inline]
+    pub fn integrate(&mut self, now_ns: i64, known: bool) {
+        let elapsed_ns = now_ns.saturating_sub(self.changed_ns);
+        if elapsed_ns > 0 {
+            self.changed_ns = now_ns;
+            if known {
+                self.integral += f64::from(self.outstanding()) * elapsed_ns as f64;
+                self.known_ns += elapsed_ns;
+            }
+        }
+    }
+
+    #[inline]
+    pub fn note_max(&mut self) {
+        self.max_bytes = self.max_bytes.max(self.outstanding());
+    }
+}

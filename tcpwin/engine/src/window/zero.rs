@@ -1,0 +1,154 @@
+//! Zero-window episodes and the probes sent into them.
+//!
+//! An episode lasts from the first accepted advertisement of zero to the first accepted one above it. Probes are told
+//! from keep-alives by the state of the window, since Linux sends the same segment for both (`tcp_xmit_probe_skb`,
+//! net/ipv4/tcp_output.c: no payload, sequence number SND.UNA − 1).
+
+/// Episodes kept one by one; later ones are still counted and summed.
+pub const MAX_EPISODES: usize = 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedBy {
+    /// A segment that the receiver sent of its own accord.
+    Update,
+    /// The answer to a probe: the update was lost, or never sent.
+    ProbeAnswer,
+    Reset,
+    /// Still closed when the capture, or the connection, ended.
+    Open,
+}
+
+impl EndedBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            EndedBy::Update => "update",
+            EndedBy::ProbeAnswer => "probe_answer",
+            EndedBy::Reset => "reset",
+            EndedBy::Open => "open",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Episode {
+    pub start_ns: i64,
+    pub end_ns: i64,
+    pub start_frame: u64,
+    pub end_frame: u64,
+    pub probes: u32,
+    /// From the first zero window to the first probe, then between the last two probes: the back-off's ends.
+    pub first_probe_after_ns: i64,
+    pub last_probe_interval_ns: i64,
+    pub ended_by: EndedBy,
+}
+
+/// Probe state and episodes of one direction.
+#[derive(Clone, Debug, Default)]
+pub struct ZeroWindow {
+    pub episodes: Vec<Episode>,
+    pub episode_count: u32,
+    pub total_ns: i64,
+    pub longest_ns: i64,
+    pub probes: u32,
+    current: Option<Episode>,
+    last_probe_ns: i64,
+    /// A probe was sent and nothing has come back since.
+    pub is_probe_unanswered: bool,
+}
+
+impl ZeroWindow {
+    pub fn is_open(&self) -> bool {
+        self.current.is_some()
+    }
+
+    pub fn current(&self) -> Option<&Episode> {
+        self.current.as_ref()
+    }
+
+    pub fn begin(&mut self, frame: u64, now_ns: i64) {
+        if self.current.is_none() {
+            self.current = Some(Episode {
+                start_ns: now_ns,
+                end_ns: now_ns,
+                start_frame: frame,
+                end_frame: frame,
+                probes: 0,
+                first_probe_after_ns: 0,
+                last_probe_interval_ns: 0,
+                ended_by: EndedBy::Open,
+            });
+        }
+    }
+
+    pub fn probe(&mut self, now_ns: i64) {
+        self.probes = self.probes.saturating_add(1);
+        self.is_probe_unanswered = true;
+        if let Some(episode) = &mut self.current {
+            episode.probes = episode.probes.saturating_add(1);
+            if episode.probes == 1 {
+                episode.first_probe_after_ns = now_ns.saturating_sub(episode.start_ns).max(0);
+                episode.last_probe_interval_ns = episode.first_probe_after_ns;
+            } else {
+                episode.last_probe_interval_ns = now_ns.saturating_sub(self.last_probe_ns).max(0);
+            }
+        }
+        self.last_probe_ns = now_ns;
+    }
+
+    /// Whether a segment from the receiver at `now_ns` can be the answer to the last probe: no sooner than the
+    /// round trip from the capture point to the receiver, where that is known.
+    pub fn is_answer(&self, now_ns: i64, round_trip_ns: Option<u64>) -> bool {
+        let elapsed_ns = now_ns.saturating_sub(self.last_probe_ns);
+        let earliest_ns = round_trip_ns.map_or(0, |ns| i64::try_from(ns).unwrap_or(i64::MAX) / 10 * 9);
+        self.is_probe_unanswered && elapsed_ns >= earliest_ns
+    }
+
+    pub fn end(&mut self, frame: u64, now_ns: i64, ended_by: EndedBy) {
+        let Some(mut episode) = self.current.take() else { return };
+        episode.end_ns = now_ns.max(episode.start_ns);
+        episode.end_frame = frame;
+        episode.ended_by = ended_by;
+        let duration_ns = episode.end_ns.saturating_sub(episode.start_ns);
+        self.episode_count = self.episode_count.saturating_add(1);
+        self.total_ns = self.total_ns.saturating_add(duration_ns);
+        self.longest_ns = self.longest_ns.max(duration_ns);
+        if self.episodes.len() < MAX_EPISODES {
+            self.episodes.push(episode);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_episode_keeps_its_probes_and_its_end() {
+        let mut zero = ZeroWindow::default();
+        zero.begin(10, 1_000);
+        zero.begin(11, 1_500);
+        for now_ns in [1_300, 1_900, 3_100] {
+            zero.probe(now_ns);
+        }
+        assert!(zero.is_answer(3_150, Some(50)));
+        assert!(!zero.is_answer(3_120, Some(50)));
+        zero.end(20, 3_150, EndedBy::ProbeAnswer);
+        let episode = zero.episodes[0];
+        assert_eq!((episode.start_ns, episode.end_ns, episode.probes), (1_000, 3_150, 3));
+        assert_eq!((episode.first_probe_after_ns, episode.last_probe_interval_ns), (300, 1_200));
+        assert_eq!((zero.episode_count, zero.total_ns, zero.longest_ns), (1, 2_150, 2_150));
+        assert!(!zero.is_open());
+    }
+
+    #[test]
+    fn episodes_beyond_the_bound_are_counted_not_kept() {
+        let mut zero = ZeroWindow::default();
+        for n in 0..(MAX_EPISODES as i64 + 5) {
+            zero.begin(1, n * 10);
+            zero.end(2, n * 10 + 4, EndedBy::Update);
+        }
+        assert_eq!(zero.episodes.len(), MAX_EPISODES);
+        assert_eq!(zero.episode_count as usize, MAX_EPISODES + 5);
+        assert_eq!(zero.total_ns, (MAX_EPISODES as i64 + 5) * 4);
+    }
+}

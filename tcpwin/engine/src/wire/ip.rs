@@ -1,0 +1,224 @@
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers: addresses, the length of what they carry, options, extension headers.
+//! A datagram's length is that of its header, at most what the frame holds; fragments go to the table.
+
+use super::fast::mapped;
+use super::fragments::Fragment;
+use super::ip_tunnel;
+use super::parser::{IpFacts, Outcome, Walk};
+use super::segment::NO_IP_ID;
+use super::view::{Layer, Step, View};
+
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+
+const V4_LEN: usize = 20;
+const V6_LEN: usize = 40;
+
+/// IPv6 next-header values that are extension headers (RFC 8200 §4, IANA protocol numbers).
+mod extension {
+    pub const HOP_BY_HOP: u8 = 0;
+    pub const ROUTING: u8 = 43;
+    pub const FRAGMENT: u8 = 44;
+    pub const DESTINATION: u8 = 60;
+    pub const MOBILITY: u8 = 135;
+    pub const HIP: u8 = 139;
+    pub const SHIM6: u8 = 140;
+}
+
+pub(super) fn by_version(view: View<'_>) -> Step<'_> {
+    match view.u8(0)? >> 4 {
+        4 => Ok((Layer::Ipv4, view)),
+        6 => Ok((Layer::Ipv6, view)),
+        _ => Err(Outcome::NotTcp),
+    }
+}
+
+#[inline]
+pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
+    let b = view.chunk::<V4_LEN>(0)?;
+    let header_len = usize::from(b[0] & 0x0F) * 4;
+    let total_len = usize::from(u16::from_be_bytes([b[2], b[3]]));
+    // A total length of 0 is a segmentation-offload super-segment, seen before the driver fills the field in.
+    if b[0] >> 4 != 4 || header_len < V4_LEN || (total_len != 0 && total_len < header_len) {
+        return Err(Outcome::Malformed);
+    }
+    let datagram = if total_len == 0 {
+        view
+    } else {
+        view.limit(total_len)
+    };
+    let payload = datagram.skip(header_len)?;
+    let id = u32::from(u16::from_be_bytes([b[4], b[5]]));
+    walk.ip = IpFacts {
+        src: mapped([b[12], b[13], b[14], b[15]]),
+        dst: mapped([b[16], b[17], b[18], b[19]]),
+        ip_id: id,
+        version: 4,
+        ttl: b[8],
+        length_from_frame: total_len == 0,
+    };
+    let protocol = b[9];
+    let fragmentation = u16::from_be_bytes([b[6], b[7]]);
+    let (more, offset) = (
+        fragmentation & 0x2000 != 0,
+        u32::from(fragmentation & 0x1FFF) * 8,
+    );
+    if more || offset != 0 {
+        return fragment(
+            walk,
+            Fragment {
+                protocol,
+                id,
+                offset,
+                more,
+                payload,
+            },
+        );
+    }
+    Ok((Layer::Transport(protocol), payload))
+}
+
+#[inline]
+pub(super) fn v6<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
+    let b = view.chunk::<V6_LEN>(0)?;
+    if b[0] >> 4 != 6 {
+        return Err(Outcome::Malformed);
+    }
+    let payload_len = usize::from(u16::from_be_bytes([b[4], b[5]]));
+    let next = b[6];
+    let mut rest = view.skip(V6_LEN)?;
+    let jumbo_len = if payload_len == 0 && next == extension::HOP_BY_HOP {
+        jumbo_len(rest)
+    } else {
+        None
+    };
+    walk.ip = IpFacts {
+        src: address(&view, 8)?,
+        dst: address(&view, 24)?,
+        ip_id: NO_IP_ID,
+        version: 6,
+        ttl: b[7],
+        length_from_frame: payload_len == 0 && jumbo_len.is_none(),
+    };
+    if payload_len != 0 {
+        rest = rest.limit(payload_len);
+    } else if let Some(len) = jumbo_len {
+        rest = rest.limit(len);
+    }
+    Ok((Layer::Transport(next), rest))
+}
+
+/// Whether `protocol` names an IPv6 extension header, which is stepped over by [`extension`].
+pub(super) fn is_extension(protocol: u8) -> bool {
+    matches!(
+        protocol,
+        extension::HOP_BY_HOP
+            | extension::ROUTING
+            | extension::FRAGMENT
+            | extension::DESTINATION
+            | extension::MOBILITY
+            | extension::HIP
+            | extension::SHIM6
+    )
+}
+
+/// One extension header of the kind `header` (RFC 8200 §4).
+pub(super) fn extension<'a>(walk: &mut Walk<'_>, header: u8, view: View<'a>) -> Step<'a> {
+    let next = view.u8(0)?;
+    if header != extension::FRAGMENT {
+        let payload = view.skip((usize::from(view.u8(1)?) + 1) * 8)?;
+        if header == extension::ROUTING {
+            walk.ip.dst = final_destination(view).unwrap_or(walk.ip.dst);
+        }
+        return Ok((Layer::Transport(next), payload));
+    }
+    let fragmentation = view.be16(2)?;
+    let id = view.be32(4)?;
+    let payload = view.skip(8)?;
+    walk.ip.ip_id = id;
+    let (more, offset) = (fragmentation & 1 != 0, u32::from(fragmentation & 0xFFF8));
+    if more || offset != 0 {
+        return fragment(
+            walk,
+            Fragment {
+                protocol: next,
+                id,
+                offset,
+                more,
+                payload,
+            },
+        );
+    }
+    // An atomic fragment (RFC 6946) is a whole datagram.
+    Ok((Layer::Transport(next), payload))
+}
+
+#[cold]
+#[inline(never)]
+fn fragment<'a>(walk: &mut Walk<'_>, fragment: Fragment<'a>) -> Step<'a> {
+    if walk.quoted {
+        let first = fragment.offset == 0;
+        return if first {
+            Ok((Layer::Transport(fragment.protocol), fragment.payload))
+        } else {
+            Err(Outcome::NotTcp)
+        };
+    }
+    if !may_carry_tcp(fragment.protocol) {
+        return Err(Outcome::NotTcp);
+    }
+    match walk.fragments.add(&walk.ip, &fragment, walk.time_ns) {
+        Some(rebuilt) => {
+            walk.ip.ttl = rebuilt.ttl;
+            Err(walk.descend_rebuilt(&rebuilt))
+        }
+        None => Err(Outcome::FragmentPending),
+    }
+}
+
+/// Protocols worth a place in the fragment table: TCP and whatever leads to it.
+fn may_carry_tcp(protocol: u8) -> bool {
+    matches!(protocol, TCP | UDP) || is_extension(protocol) || ip_tunnel::may_carry_tcp(protocol)
+}
+
+fn address(view: &View<'_>, at: usize) -> Result<[u8; 16], Outcome> {
+    view.chunk::<16>(at).copied()
+}
+
+/// The jumbo payload option (RFC 2675 §2) of a hop-by-hop header: the length of all that follows the IPv6 header.
+fn jumbo_len(hop_by_hop: View<'_>) -> Option<usize> {
+    const PAD1: u8 = 0;
+    const JUMBO: u8 = 0xC2;
+    let header_len = (usize::from(hop_by_hop.u8(1).ok()?) + 1) * 8;
+    let mut at = 2;
+    while at < header_len {
+        match hop_by_hop.u8(at).ok()? {
+            PAD1 => at += 1,
+            JUMBO => {
+                return usize::try_from(hop_by_hop.be32(at + 2).ok()?)
+                    .ok()
+                    .filter(|len| *len > 0)
+            }
+            _ => at += 2 + usize::from(hop_by_hop.u8(at + 1).ok()?),
+        }
+    }
+    None
+}
+
+/// Where a packet with a routing header is bound in the end: what the TCP checksum counts (RFC 8200 §8.1).
+fn final_destination(routing: View<'_>) -> Option<[u8; 16]> {
+    const SOURCE_ROUTE: u8 = 0;
+    const MOBILE: u8 = 2;
+    const SEGMENT_ROUTING: u8 = 4;
+    let &[_, len, kind, segments_left] = routing.chunk::<4>(0).ok()?;
+    let addresses = usize::from(len) / 2;
+    if segments_left == 0 || addresses == 0 {
+        return None;
+    }
+    match kind {
+        SOURCE_ROUTE => address(&routing, 8 + 16 * (addresses - 1)).ok(),
+        // RFC 6275 §6.4: the home address. RFC 8754 §2: the list is in reverse order.
+        MOBILE | SEGMENT_ROUTING => address(&routing, 8).ok(),
+        _ => None,
+    }
+}

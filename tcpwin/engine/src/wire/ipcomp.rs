@@ -1,0 +1,96 @@
+//! IP payload compression (RFC 3173) with DEFLATE (RFC 2394): inflates enough to read the headers within.
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+use super::parser::{Outcome, Walk};
+use super::view::{Layer, View};
+
+const HEADER_LEN: usize = 4;
+/// RFC 3173 §3.3: the well-known compression parameter index of DEFLATE; those of other algorithms are below 64 too.
+const DEFLATE: u16 = 2;
+/// From here on an index was negotiated and names no algorithm: DEFLATE is tried, being what is used.
+const FIRST_NEGOTIATED: u16 = 256;
+const IPV4: u8 = 4;
+const IPV6: u8 = 41;
+
+const PREFIX_LEN: usize = 256;
+/// The longest payload of an IP datagram, and the bound on the work for one frame.
+const MAX_INFLATED: usize = 65_535;
+
+/// Kept out of the walk, whose stack frame its buffers would swell.
+#[cold]
+#[inline(never)]
+pub(super) fn descend(walk: &mut Walk<'_>, view: View<'_>) -> Outcome {
+    match inflate_header(walk, view) {
+        Ok(outcome) | Err(outcome) => outcome,
+    }
+}
+
+fn inflate_header(walk: &mut Walk<'_>, view: View<'_>) -> Result<Outcome, Outcome> {
+    let next_header = view.u8(0)?;
+    let index = view.be16(2)?;
+    let compressed = view.skip(HEADER_LEN)?;
+    let known_other = index != DEFLATE && index < FIRST_NEGOTIATED;
+    if known_other || walk.inflated || walk.quoted {
+        return Ok(Outcome::NotTcp);
+    }
+    walk.inflated = true;
+    let inflated = Inflated::read(compressed.bytes);
+    let total_len = match inflated.total_len {
+        Some(len) => len,
+        // The end is missing, but the IP header within states its own length.
+        None if matches!(next_header, IPV4 | IPV6) => MAX_INFLATED,
+        None => {
+            return Ok(if compressed.bytes.len() < compressed.wire_len {
+                Outcome::HeaderCut
+            } else {
+                Outcome::NotTcp
+            })
+        }
+    };
+    let prefix = inflated.prefix.get(..inflated.prefix_len).unwrap_or(&[]);
+    Ok(walk.descend(Layer::Transport(next_header), View::new(prefix, total_len)))
+}
+
+struct Inflated {
+    prefix: [u8; PREFIX_LEN],
+    prefix_len: usize,
+    /// Known if the stream's end was reached.
+    total_len: Option<usize>,
+}
+
+impl Inflated {
+    fn read(mut input: &[u8]) -> Self {
+        let mut result = Inflated {
+            prefix: [0; PREFIX_LEN],
+            prefix_len: 0,
+            total_len: None,
+        };
+        let mut stream = Decompress::new(false);
+        let mut scratch = [0u8; 4096];
+        let mut produced = 0;
+        while produced < MAX_INFLATED {
+            let (in_before, out_before) = (stream.total_in(), stream.total_out());
+            let Ok(status) = stream.decompress(input, &mut scratch, FlushDecompress::None) else {
+                break;
+            };
+            let read = usize::try_from(stream.total_in() - in_before).unwrap_or(usize::MAX);
+            let written = usize::try_from(stream.total_out() - out_before).unwrap_or(usize::MAX);
+            let output = scratch.get(..written).unwrap_or(&scratch);
+            for (slot, byte) in result.prefix.iter_mut().skip(result.prefix_len).zip(output) {
+                *slot = *byte;
+            }
+            produced += output.len();
+            result.prefix_len = produced.min(PREFIX_LEN);
+            if matches!(status, Status::StreamEnd) {
+                result.total_len = Some(produced);
+                break;
+            }
+            if read == 0 && written == 0 {
+                break;
+            }
+            input = input.get(read..).unwrap_or(&[]);
+        }
+        result
+    }
+}

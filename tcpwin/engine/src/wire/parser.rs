@@ -1,0 +1,269 @@
+//! One packet in, at most one TCP segment out: the first TCP header met on the way in through links and tunnels.
+//! Ordinary Ethernet/IPv4/TCP packets take the fast path; every other one walks its layers, a bounded number of them.
+
+use super::fast;
+use super::fragments::{FragmentTable, Rebuilt};
+use super::segment::{capture_flag, Segment, NO_IP_ID};
+use super::view::{Layer, Step, View};
+use super::{ethernet, ip, ip_tunnel, link, ppp, sflow, tcp, udp, wifi};
+use crate::capture::{LinkType, Packet};
+
+/// Bound on the headers walked in one frame, all branches (aggregated 802.11 frames, samples) counted together.
+const MAX_LAYERS: u32 = 64;
+
+const LINK_TYPE_ETHERNET: LinkType = 1;
+
+/// What a frame turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    /// A TCP segment; the output is filled.
+    Segment,
+    /// No TCP header here.
+    NotTcp,
+    /// An IP fragment whose datagram is not complete yet; the frame that completes it is the segment.
+    FragmentPending,
+    /// A TCP header quoted inside an ICMP or ICMPv6 error: a report about a segment, not one.
+    Quoted,
+    /// The capture ends before the 20 fixed bytes of the TCP header do, or inside a header below it.
+    HeaderCut,
+    /// A header contradicts itself or the length of its packet.
+    Malformed,
+    /// The link type is not one of those that are understood.
+    UnknownLink(LinkType),
+}
+
+/// How many frames had each outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ParseCounters {
+    pub segments: u64,
+    pub not_tcp: u64,
+    pub fragments_pending: u64,
+    pub quoted: u64,
+    pub header_cut: u64,
+    pub malformed: u64,
+    pub unknown_link: u64,
+    /// The first unknown link types and their frames; further ones are in `unknown_link` only.
+    pub unknown_link_types: Vec<(LinkType, u64)>,
+    /// Fragmented TCP datagrams that never became complete: too old, pushed out, or still open at the end.
+    pub datagrams_incomplete: u64,
+}
+
+impl ParseCounters {
+    const MAX_UNKNOWN_LINK_TYPES: usize = 8;
+
+    fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Segment => self.segments += 1,
+            Outcome::NotTcp => self.not_tcp += 1,
+            Outcome::FragmentPending => self.fragments_pending += 1,
+            Outcome::Quoted => self.quoted += 1,
+            Outcome::HeaderCut => self.header_cut += 1,
+            Outcome::Malformed => self.malformed += 1,
+            Outcome::UnknownLink(link_type) => self.count_unknown(link_type),
+        }
+    }
+
+    fn count_unknown(&mut self, link_type: LinkType) {
+        self.unknown_link += 1;
+        if let Some(entry) = self
+            .unknown_link_types
+            .iter_mut()
+            .find(|(known, _)| *known == link_type)
+        {
+            entry.1 += 1;
+        } else if self.unknown_link_types.len() < Self::MAX_UNKNOWN_LINK_TYPES {
+            self.unknown_link_types.push((link_type, 1));
+        }
+    }
+}
+
+/// Parses the packets of one capture, in order. Holds the open IP fragments and the counters.
+#[derive(Default)]
+pub struct SegmentParser {
+    fragments: FragmentTable,
+    counters: ParseCounters,
+}
+
+impl SegmentParser {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Parse `packet` into `out`, which is meaningful only after [`Outcome::Segment`].
+    /// `previous_time_ns` is the time of the packet before, taken when this one has none.
+    #[inline]
+    pub fn parse(
+        &mut self,
+        packet: &Packet<'_>,
+        previous_time_ns: i64,
+        out: &mut Segment,
+    ) -> Outcome {
+        if packet.link_type == LINK_TYPE_ETHERNET && fast::parse(packet, previous_time_ns, out) {
+            self.counters.segments += 1;
+            return Outcome::Segment;
+        }
+        self.parse_layers(packet, previous_time_ns, out)
+    }
+
+    /// The counters as if the capture ended here.
+    pub fn counters(&self) -> ParseCounters {
+        ParseCounters {
+            datagrams_incomplete: self.fragments.incomplete(),
+            ..self.counters.clone()
+        }
+    }
+
+    /// The way of every packet that the fast path declines; gives the same answer for those that it takes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn parse_layers(
+        &mut self,
+        packet: &Packet<'_>,
+        previous_time_ns: i64,
+        out: &mut Segment,
+    ) -> Outcome {
+        let time_ns = packet.time_ns.unwrap_or(previous_time_ns);
+        let view = View::new(packet.captured, packet.original_len as usize);
+        let snapped = if view.bytes.len() < view.wire_len {
+            capture_flag::SNAPPED
+        } else {
+            0
+        };
+        let mut walk = Walk {
+            fragments: &mut self.fragments,
+            out,
+            frame: packet.frame,
+            time_ns,
+            layers_left: MAX_LAYERS,
+            quoted: false,
+            inflated: false,
+            frame_flags: snapped,
+            ip: IpFacts::NONE,
+        };
+        let layer = match packet.link_type {
+            LINK_TYPE_ETHERNET => Layer::Ethernet,
+            other => Layer::Link(other),
+        };
+        let outcome = walk.descend(layer, view);
+        self.counters.count(outcome);
+        outcome
+    }
+}
+
+/// What the innermost IP header says of the segment that it carries.
+#[derive(Clone, Copy)]
+pub(super) struct IpFacts {
+    pub src: [u8; 16],
+    pub dst: [u8; 16],
+    pub ip_id: u32,
+    pub version: u8,
+    pub ttl: u8,
+    /// The length came from the frame, since the header's length field is 0.
+    pub length_from_frame: bool,
+}
+
+impl IpFacts {
+    const NONE: IpFacts = IpFacts {
+        src: [0; 16],
+        dst: [0; 16],
+        ip_id: NO_IP_ID,
+        version: 0,
+        ttl: 0,
+        length_from_frame: false,
+    };
+}
+
+/// The state of the walk through one frame.
+pub(super) struct Walk<'p> {
+    pub fragments: &'p mut FragmentTable,
+    pub out: &'p mut Segment,
+    pub frame: u64,
+    pub time_ns: i64,
+    layers_left: u32,
+    /// Inside an ICMP error.
+    pub quoted: bool,
+    /// A compressed payload was inflated already: once per frame bounds the work.
+    pub inflated: bool,
+    /// Bits of [`capture_flag`] that hold for whatever is found further in.
+    pub frame_flags: u8,
+    pub ip: IpFacts,
+}
+
+impl Walk<'_> {
+    /// Walk from `layer` inwards until the outcome is known.
+    pub fn descend(&mut self, mut layer: Layer, mut view: View<'_>) -> Outcome {
+        loop {
+            if self.layers_left == 0 {
+                return Outcome::NotTcp;
+            }
+            self.layers_left -= 1;
+            let step = match layer {
+                Layer::Ethernet => match ethernet::step(view) {
+                    Ok((Layer::Ipv4, payload)) => return self.ipv4(payload),
+                    Ok((Layer::Ipv6, payload)) => return self.ipv6(payload),
+                    step => step,
+                },
+                Layer::Ipv4 => return self.ipv4(view),
+                Layer::Ipv6 => return self.ipv6(view),
+                Layer::Transport(ip::TCP) => return tcp::parse(self, view),
+                _ => self.step(layer, view),
+            };
+            match step {
+                Ok(next) => (layer, view) = next,
+                Err(outcome) => return outcome,
+            }
+        }
+    }
+
+    // IP and TCP follow each other by calls rather than by turns of the loop: what one hands to the next then stays
+    // in registers, which makes this way about twice as fast.
+
+    #[inline]
+    fn ipv4(&mut self, view: View<'_>) -> Outcome {
+        let step = ip::v4(self, view);
+        self.after_ip(step)
+    }
+
+    #[inline]
+    fn ipv6(&mut self, view: View<'_>) -> Outcome {
+        let step = ip::v6(self, view);
+        self.after_ip(step)
+    }
+
+    #[inline(always)]
+    fn after_ip(&mut self, step: Step<'_>) -> Outcome {
+        match step {
+            Ok((Layer::Transport(ip::TCP), payload)) => tcp::parse(self, payload),
+            Ok((layer, payload)) => self.descend(layer, payload),
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// The layers that are not on the way of most packets, kept apart so that those stay in registers.
+    #[inline(never)]
+    fn step<'a>(&mut self, layer: Layer, view: View<'a>) -> Step<'a> {
+        match layer {
+            Layer::Link(link_type) => link::step(link_type, view),
+            Layer::Ethernet => ethernet::step(view),
+            Layer::EtherType(ethertype) => ethernet::payload(ethertype, view),
+            Layer::Llc => ethernet::llc(view),
+            Layer::Mpls => ethernet::mpls(view),
+            Layer::Ppp => ppp::step(view),
+            Layer::Wifi(padded) => wifi::step(self, view, padded),
+            Layer::Ip => ip::by_version(view),
+            Layer::Ipv4 => ip::v4(self, view),
+            Layer::Ipv6 => ip::v6(self, view),
+            Layer::Transport(ip::TCP) => Err(tcp::parse(self, view)),
+            Layer::Transport(ip::UDP) => udp::step(view),
+            Layer::Transport(protocol) => ip_tunnel::step(self, protocol, view),
+            Layer::Sflow => Err(sflow::descend(self, view)),
+        }
+    }
+
+    /// Walk the payload of a datagram that its last fragment has just completed.
+    pub fn descend_rebuilt(&mut self, rebuilt: &Rebuilt) -> Outcome {
+        self.frame_flags |= capture_flag::FRAGMENTED;
+        self.descend(Layer::Transport(rebuilt.protocol), rebuilt.view())
+    }
+}

@@ -1,0 +1,111 @@
+//! What one header hands to the next: the captured bytes of a layer, its length on the wire, and what it holds.
+//! Every read is checked. A read past the capture ends the walk as `HeaderCut`, past the wire as `Malformed`.
+
+use super::parser::Outcome;
+use crate::capture::LinkType;
+
+/// One layer: `bytes` were captured of the `wire_len` bytes that were sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    pub bytes: &'a [u8],
+    /// Never less than `bytes.len()`.
+    pub wire_len: usize,
+}
+
+/// What the bytes of a [`View`] hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layer {
+    Link(LinkType),
+    Ethernet,
+    /// The payload of an EtherType (IEEE 802), as Ethernet, SLL, GRE and others carry it.
+    EtherType(u16),
+    Llc,
+    Ppp,
+    Mpls,
+    /// IEEE 802.11; the flag: the header is padded to four bytes (radiotap flag 0x20).
+    Wifi(bool),
+    /// IPv4 or IPv6, told apart by the version nibble.
+    Ip,
+    Ipv4,
+    Ipv6,
+    /// The payload of an IP protocol number.
+    Transport(u8),
+    Sflow,
+}
+
+/// The next layer, or the outcome that ends the walk.
+pub(super) type Step<'a> = Result<(Layer, View<'a>), Outcome>;
+
+impl<'a> View<'a> {
+    pub fn new(bytes: &'a [u8], wire_len: usize) -> Self {
+        Self {
+            bytes,
+            wire_len: wire_len.max(bytes.len()),
+        }
+    }
+
+    /// The `N` bytes at `at`.
+    #[inline]
+    pub fn chunk<const N: usize>(&self, at: usize) -> Result<&'a [u8; N], Outcome> {
+        match self
+            .bytes
+            .get(at..)
+            .and_then(|rest| rest.first_chunk::<N>())
+        {
+            Some(chunk) => Ok(chunk),
+            None => Err(self.missing(at.saturating_add(N))),
+        }
+    }
+
+    #[inline]
+    pub fn u8(&self, at: usize) -> Result<u8, Outcome> {
+        self.chunk::<1>(at).map(|b| b[0])
+    }
+
+    #[inline]
+    pub fn be16(&self, at: usize) -> Result<u16, Outcome> {
+        self.chunk(at).map(|b| u16::from_be_bytes(*b))
+    }
+
+    #[inline]
+    pub fn be32(&self, at: usize) -> Result<u32, Outcome> {
+        self.chunk(at).map(|b| u32::from_be_bytes(*b))
+    }
+
+    pub fn le16(&self, at: usize) -> Result<u16, Outcome> {
+        self.chunk(at).map(|b| u16::from_le_bytes(*b))
+    }
+
+    pub fn le32(&self, at: usize) -> Result<u32, Outcome> {
+        self.chunk(at).map(|b| u32::from_le_bytes(*b))
+    }
+
+    /// What follows the first `count` bytes; empty when the capture ends exactly there.
+    #[inline]
+    pub fn skip(&self, count: usize) -> Result<View<'a>, Outcome> {
+        match (self.bytes.get(count..), self.wire_len.checked_sub(count)) {
+            (Some(bytes), Some(wire_len)) => Ok(View { bytes, wire_len }),
+            _ => Err(self.missing(count)),
+        }
+    }
+
+    /// At most `len` bytes: a length field shortens a layer (padding, trailers) and never lengthens it.
+    #[inline]
+    pub fn limit(&self, len: usize) -> View<'a> {
+        let bytes = self.bytes.get(..len).unwrap_or(self.bytes);
+        View {
+            bytes,
+            wire_len: self.wire_len.min(len),
+        }
+    }
+
+    /// Why `needed` bytes are not there.
+    #[cold]
+    pub fn missing(&self, needed: usize) -> Outcome {
+        if needed <= self.wire_len {
+            Outcome::HeaderCut
+        } else {
+            Outcome::Malformed
+        }
+    }
+}

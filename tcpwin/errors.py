@@ -1,0 +1,39 @@
+"""What can go wrong, as one tree.
+
+TcpwinError
+├── CaptureError    a file that cannot be read as a capture at all
+├── SourceError     something that is no source of packets, or cannot be read again
+└── OutputError     a result that cannot be written as asked
+
+A bad packet is data: it is counted and shown, never raised.
+"""
+
+from __future__ import annotations
+
+
+class TcpwinError(Exception):
+    """Base of every error that tcpwin raises on purpose."""
+
+
+class CaptureError(TcpwinError):
+    """A capture of which nothing can be read: not a capture, empty, or unreadable.
+
+    A capture that is damaged further on is no error: it gives what stands before the damage, and a warning.
+    """
+
+    def __init__(self, message: str, file: str, byte_offset: int) -> None:
+        super().__init__(message, file, byte_offset)
+        self.message = message
+        self.file = file
+        self.byte_offset = byte_offset
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message} (at byte {self.byte_offset})"
+
+
+class SourceError(TcpwinError):
+    """An object that is no source of packets, or one that changed since it was read."""
+
+
+class OutputError(TcpwinError):
+    """A result that cannot be written as asked."""

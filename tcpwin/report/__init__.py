@@ -1,0 +1,6 @@
+"""The answer in words."""
+
+from tcpwin.report._problems import Problem, judge
+from tcpwin.report._text import render
+
+__all__ = ["Problem", "judge", "render"]

@@ -1,0 +1,43 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+
+def bytes_text(count: float | None) -> str:
+    """Bytes with a decimal prefix, three digits: ``65.5 kB``."""
+    return "unknown" if count is None else _scaled(count, ("B", "kB", "MB", "GB", "TB"))
+
+
+def rate_text(bits_per_second: float | None) -> str:
+    """Bits per second with a decimal prefix: ``6.03 Mbit/s``."""
+    if bits_per_second is None:
+        return "no rate"
+    return _scaled(bits_per_second, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"))
+
+
+def time_text(ns: int | None) -> str:
+    """A duration: ``271 ms``, ``5.03 s``."""
+    if ns is None:
+        return "unknown"
+    seconds = ns / 1e9
+    if seconds >= 120:
+        return f"{seconds / 60:.1f} min"
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+def count_text(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun: ``1 probe``, ``4,586 packets``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _scaled(value: float, units: tuple[str, ...]) -> str:
+    position = 0
+    while round(abs(value), 1) >= 1000 and position < len(units) - 1:
+        value /= 1000
+        position += 1
+    digits = f"{value:.0f}" if position == 0 or value >= 100 else f"{value:.3g}"
+    return f"{digits} {units[position]}"

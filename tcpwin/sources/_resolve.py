@@ -1,0 +1,36 @@
+"""Tell what kind of source something is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from tcpwin.errors import SourceError
+from tcpwin.sources import _dpkt, _scapy
+from tcpwin.sources._pcapng import write_packets
+from tcpwin.sources._source import FileSource, PathSource, Source
+
+
+def resolve(source: Any) -> Source:
+    """Make a source of a path, several paths, an open file, scapy packets or a dpkt reader.
+
+    Raises:
+        SourceError: it is none of these.
+    """
+    if isinstance(source, Source):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return PathSource([source])
+    if _dpkt.is_dpkt_reader(source):
+        return FileSource(write_packets(_dpkt.raw_packets(source)), name="dpkt reader")
+    if hasattr(source, "read"):
+        return FileSource(source, name=str(getattr(source, "name", "stream")))
+    if _scapy.is_packet(source):
+        source = [source]
+    if isinstance(source, Iterable):
+        items = list(source)
+        if items and all(isinstance(item, str | os.PathLike) for item in items):
+            return PathSource(items)
+        return FileSource(write_packets(_scapy.raw_packets(items)), name="scapy packets")
+    raise SourceError(f"cannot read packets from a {type(source).__name__}")

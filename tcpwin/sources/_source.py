@@ -1,0 +1,105 @@
+"""A source can be opened again and again: details of a connection are read when they are asked for."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from tcpwin.errors import CaptureError, SourceError
+
+if TYPE_CHECKING:
+    from tcpwin._engine import _Readable
+
+Packets: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | IO[bytes] | Iterable[Any]"
+"""What :func:`tcpwin.analyze` takes: a path, several paths, an open file, scapy packets or a dpkt reader."""
+
+CHUNK_BYTES = 1 << 20
+
+
+class Source(ABC):
+    """Packets that the engine can read, more than once."""
+
+    name: str
+    size_bytes: int | None = None
+
+    @abstractmethod
+    def open(self) -> Sequence[str] | _Readable:
+        """What the engine reads: paths, or an object with ``read``."""
+
+
+class PathSource(Source):
+    """One file, or several that are read in time order."""
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
+        if not paths:
+            raise SourceError("no capture was named")
+        self._paths = [os.fspath(path) for path in paths]
+        self.name = self._paths[0] if len(paths) == 1 else f"{len(paths)} files"
+        self._stamps: list[tuple[int, int]] | None = None
+        for path in self._paths:
+            if Path(path).is_dir():
+                raise CaptureError("is a folder, not a capture", path, 0)
+        sizes = [Path(path).stat().st_size if Path(path).is_file() else None for path in self._paths]
+        self.size_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+
+    def open(self) -> Sequence[str]:
+        stamps = [_stamp(path) for path in self._paths]
+        if self._stamps is not None and stamps != self._stamps:
+            raise SourceError(f"{self.name} changed since it was analysed; analyse it again")
+        self._stamps = stamps
+        return self._paths
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return (-1, -1)
+    return (status.st_size, status.st_mtime_ns)
+
+
+class FileSource(Source):
+    """An open binary file. One that cannot seek is copied to an unnamed temporary file while it is read first."""
+
+    def __init__(self, file: IO[bytes], *, name: str = "stream", keep: bool = True) -> None:
+        self.name = name
+        self._file = file
+        self._keep = keep
+        self._copy: IO[bytes] | None = None
+        self._start = file.tell() if _can_seek(file) else None
+        self._is_read = False
+
+    def open(self) -> _Readable:
+        if self._start is not None:
+            self._file.seek(self._start)
+            return self._file
+        if self._copy is not None:
+            self._copy.seek(0)
+            return self._copy
+        if self._is_read:
+            raise SourceError(f"{self.name} can be read once only")
+        self._is_read = True
+        if not self._keep:
+            return self._file
+        self._copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this source
+        return _Tee(self._file, self._copy)
+
+
+def _can_seek(file: IO[bytes]) -> bool:
+    seekable = getattr(file, "seekable", None)
+    return bool(seekable and seekable())
+
+
+class _Tee:
+    def __init__(self, file: IO[bytes], copy: IO[bytes]) -> None:
+        self._file = file
+        self._copy = copy
+
+    def read(self, size: int, /) -> bytes:
+        data = self._file.read(size)
+        self._copy.write(data)
+        return data

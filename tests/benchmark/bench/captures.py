@@ -1,0 +1,174 @@
+"""The captures that are timed, made on demand by the engine's example `generate` and kept in a folder.
+
+In come a folder and names; out go files with their packet and connection counts. A capture is made again
+when the generator's sources or its arguments have changed. Nothing is timed here.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ENGINE = Path(__file__).resolve().parents[3] / "tcpwin" / "engine"
+MIB = 1 << 20
+CHUNK_BYTES = 1 << 20
+SPARE_BYTES = 512 * MIB
+
+
+class CaptureError(Exception):
+    """A capture could not be made; the message says why and what would help."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What `generate` is asked for. `compressed` names the shape of which this is the gzip file."""
+
+    filename: str
+    arguments: tuple[str, ...]
+    connections: int
+    size_mib: int
+    compressed: str | None = None
+
+
+SHAPES = {
+    "A": Shape("A.pcap", ("--shape", "A"), 200, 100),
+    "B": Shape("B.pcap", ("--shape", "B"), 2_000, 1_000),
+    "C": Shape("C.pcap", ("--shape", "C"), 200, 2_000),
+    "D": Shape("D.pcap", ("--shape", "D"), 1_000_000, 430),
+    "E": Shape("E.pcapng", ("--shape", "E"), 200, 130),
+    "A.gz": Shape("A.pcap.gz", (), 200, 50, compressed="A"),
+    "small": Shape("small.pcap", ("--shape", "A", "--packets", "100", "--connections", "5"), 5, 1),
+}
+
+
+@dataclass(frozen=True)
+class Capture:
+    path: Path
+    packets: int
+    connections: int
+
+
+def build_example(name: str, *, release: bool = True) -> Path:
+    """Build one of the engine's examples with cargo; its path."""
+    command = ["cargo", "build", "--no-default-features", "--example", name]
+    command += ["--message-format", "json-render-diagnostics"]
+    if release:
+        command.append("--release")
+    done = subprocess.run(command, cwd=ENGINE, stdout=subprocess.PIPE, text=True, check=False)
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["target"]["name"] == name:
+            return Path(message["executable"])
+    raise CaptureError(f"cargo built no example {name!r} (exit {done.returncode}); its messages stand above")
+
+
+def prepare(folder: Path, names: Iterable[str]) -> dict[str, Capture]:
+    """Make what is missing or outdated of the named captures; all of them, by name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = list(names)
+    # A gzip file needs its original first.
+    wanted = list(dict.fromkeys([SHAPES[name].compressed or name for name in wanted] + wanted))
+    record_path = folder / "captures.json"
+    record = json.loads(record_path.read_text()) if record_path.exists() else {}
+    sources = _sources_sha256()
+    missing = [name for name in wanted if not _is_current(folder, name, record, sources)]
+    if missing:
+        _check_disk(folder, missing)
+        generator = build_example("generate")
+    for name in missing:
+        shape = SHAPES[name]
+        path = folder / shape.filename
+        if shape.compressed:
+            packets = record[shape.compressed]["packets"]
+            _compress(folder / SHAPES[shape.compressed].filename, path)
+        else:
+            packets = _generate(generator, shape, path)
+        record[name] = {"key": _key(shape, sources), "packets": packets, "bytes": path.stat().st_size}
+        record_path.write_text(json.dumps(record, indent=1))
+    return {
+        name: Capture(folder / SHAPES[name].filename, record[name]["packets"], SHAPES[name].connections)
+        for name in wanted
+    }
+
+
+def _sources_sha256() -> str:
+    digest = hashlib.sha256()
+    for source in sorted((ENGINE / "examples" / "generate").glob("*.rs")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def _key(shape: Shape, sources: str) -> str:
+    return hashlib.sha256(json.dumps([asdict(shape), sources]).encode()).hexdigest()
+
+
+def _is_current(folder: Path, name: str, record: dict[str, dict[str, object]], sources: str) -> bool:
+    entry = record.get(name)
+    path = folder / SHAPES[name].filename
+    if entry is None or not path.exists():
+        return False
+    return entry["key"] == _key(SHAPES[name], sources) and entry["bytes"] == path.stat().st_size
+
+
+def _check_disk(folder: Path, missing: list[str]) -> None:
+    sizes_mib = [SHAPES[name].size_mib for name in missing]
+    # Each fresh file is copied before the original goes, so that the largest stands there twice.
+    needed_bytes = (sum(sizes_mib) + max(sizes_mib)) * MIB * 11 // 10 + SPARE_BYTES
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < needed_bytes:
+        raise CaptureError(
+            f"{folder} has {free_bytes // MIB:,} MiB free and {needed_bytes // MIB:,} MiB are needed for "
+            f"{', '.join(missing)}: choose another folder with --dir"
+        )
+
+
+def _generate(generator: Path, shape: Shape, path: Path) -> int:
+    fresh = path.with_name(path.name + ".fresh")
+    try:
+        command = [str(generator), *shape.arguments, str(fresh)]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        found = re.search(r"\bpackets=(\d+)", done.stderr)
+        if done.returncode != 0 or found is None:
+            raise CaptureError(f"generate failed for {path.name}: {done.stderr.strip()}")
+        _copy(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return int(found[1])
+
+
+def _copy(fresh: Path, path: Path) -> None:
+    """Copy a fresh file in large pieces and let it reach the disk.
+
+    The page cache of a file written bit by bit can sit in small folios, which more than doubles the cost of
+    reading it; and pages still to be written out would disturb what is timed.
+    """
+    partial = path.with_name(path.name + ".partial")
+    with fresh.open("rb") as source, partial.open("wb") as target:
+        shutil.copyfileobj(source, target, CHUNK_BYTES)
+        target.flush()
+        os.fsync(target.fileno())
+    partial.replace(path)
+
+
+def _compress(source: Path, path: Path) -> None:
+    partial = path.with_name(path.name + ".partial")
+    with source.open("rb") as plain, partial.open("wb") as target:
+        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=target, mtime=0) as packed:
+            shutil.copyfileobj(plain, packed, CHUNK_BYTES)
+        target.flush()
+        os.fsync(target.fileno())
+    partial.replace(path)
+
+
+def warm(captures: Iterable[Capture]) -> None:
+    """Read every capture once, so that no tool pays for the disk."""
+    for capture in captures:
+        with capture.path.open("rb", buffering=0) as file:
+            while file.read(CHUNK_BYTES):
+                pass

@@ -1,0 +1,133 @@
+"""Runs → rows: each a measure of tcpwin, pair by pair, beside what must hold and what is aimed at.
+
+A ratio is judged by its median over the rounds, a peak of memory by its highest.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from . import tools
+from .captures import MIB, Capture
+from .measure import Run
+
+# (tool, capture) → one run a round. A slow tool has fewer rounds; round i pairs with round i.
+Runs = Mapping[tuple[str, str], Sequence[Run]]
+
+VERSION = "--version"
+# Below the clock's honesty: keeps a ratio finite where start-up is all there is.
+LEAST_NET_S = 0.001
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    unit: str
+    values: tuple[float, ...]
+    must: float | None
+    aim: float | None
+    by_highest: bool = False
+
+    @property
+    def value(self) -> float:
+        return max(self.values) if self.by_highest else median(self.values)
+
+    @property
+    def holds(self) -> bool | None:
+        return None if self.must is None else self.value <= self.must
+
+    @property
+    def reaches_aim(self) -> bool | None:
+        return None if self.aim is None else self.value <= self.aim
+
+
+def all_rows(runs: Runs, captures: Mapping[str, Capture]) -> list[Row]:
+    """Every row for which there are runs, in the order of the table."""
+    rows = [
+        *_against_peers(runs),
+        *_memory(runs, captures),
+        *_own_costs(runs, captures),
+    ]
+    return [row for row in rows if row.values]
+
+
+def _pairs(runs: Runs, measure: Callable[..., float], *keys: tuple[str, str]) -> tuple[float, ...]:
+    """The measure of each round that has all of these runs."""
+    columns = [runs.get(key, ()) for key in keys]
+    return tuple(measure(*together) for together in zip(*columns, strict=False))
+
+
+def _against_peers(runs: Runs) -> list[Row]:
+    def row(capture: str, peer: str, must: float | None, aim: float | None) -> Row:
+        keys = ((tools.TCPWIN, capture), (peer, capture))
+        values = _pairs(runs, lambda ours, theirs: ours.cpu_s / max(theirs.cpu_s, LEAST_NET_S), *keys)
+        return Row(f"{capture}: CPU over `{peer}`", "ratio", values, must, aim)
+
+    return [
+        row("B", tools.TCPTRACE_ALL, 1 / 3, 1 / 4),
+        row("C", tools.TCPTRACE_ALL, 1 / 3, 1 / 5),
+        row("D", tools.TCPTRACE, 1 / 12, 1 / 20),
+        row("B", tools.TSHARK, 1 / 100, 1 / 150),
+        # Start-up weighs ten times more on A: it stands in for B in a quick run, and is not judged.
+        row("A", tools.TSHARK, None, None),
+        row("A", tools.TCPDUMP, None, 1.0),
+        row("B", tools.TCPDUMP, None, 1.0),
+    ]
+
+
+def _memory(runs: Runs, captures: Mapping[str, Capture]) -> list[Row]:
+    rows = []
+    for name in ("A", "B", "C", "D"):
+        if name not in captures:
+            continue
+        connections = captures[name].connections
+        peaks = _pairs(runs, lambda run: run.peak_bytes / MIB, (tools.TCPWIN, name))
+        must = 60 + 600 * connections / MIB
+        rows.append(Row(f"{name}: peak memory", "MiB", peaks, must, None, by_highest=True))
+        beyond = _pairs(runs, _peak_growth_mib, (tools.TCPWIN, "small"), (tools.TCPWIN, name))
+        aim = 16 + 512 * connections / MIB
+        rows.append(Row(f"{name}: peak beyond start-up's", "MiB", beyond, None, aim, by_highest=True))
+    growth = _pairs(runs, _peak_growth_mib, (tools.TCPWIN, "A"), (tools.TCPWIN, "B"))
+    rows.append(Row("A → B: growth of peak memory", "MiB", growth, 10, None, by_highest=True))
+    return rows
+
+
+def _peak_growth_mib(before: Run, after: Run) -> float:
+    return (after.peak_bytes - before.peak_bytes) / MIB
+
+
+def _net_s(run: Run, startup: Run) -> float:
+    return max(run.cpu_s - startup.cpu_s, LEAST_NET_S)
+
+
+def _own_costs(runs: Runs, captures: Mapping[str, Capture]) -> list[Row]:
+    """What tcpwin's own work costs, start-up taken off: it would flatter some of these and drown others."""
+    startup = (tools.TCPWIN, "small")
+
+    def per_packet(name: str, base: str) -> tuple[float, ...]:
+        if name not in captures or base not in captures:
+            return ()
+        packets, base_packets = captures[name].packets, captures[base].packets
+
+        def measure(run: Run, base_run: Run, startup_run: Run) -> float:
+            return (_net_s(run, startup_run) / packets) / (_net_s(base_run, startup_run) / base_packets)
+
+        return _pairs(runs, measure, (tools.TCPWIN, name), (tools.TCPWIN, base), startup)
+
+    gzip = _pairs(
+        runs,
+        lambda run, startup_run, inflate: _net_s(run, startup_run) / max(inflate.cpu_s, LEAST_NET_S),
+        (tools.TCPWIN, "A.gz"),
+        startup,
+        (tools.INFLATE, "A.gz"),
+    )
+    version = _pairs(runs, lambda run: 1000 * run.cpu_s, (tools.TCPWIN, VERSION))
+    small = _pairs(runs, lambda run: 1000 * run.cpu_s, startup)
+    return [
+        Row("B over A: CPU per packet, less start-up", "ratio", per_packet("B", "A"), 1.4, 1.3),
+        Row("D over B: CPU per packet, less start-up", "ratio", per_packet("D", "B"), 7, 5),
+        Row("E over A: pcapng over pcap, less start-up", "ratio", per_packet("E", "A"), 1.3, 1.2),
+        Row("A.gz: CPU over inflating alone, less start-up", "ratio", gzip, 1.6, 1.4),
+        Row("`tcpwin --version`: CPU", "ms", version, 150, None),
+        Row("`tcpwin analyze` of 100 packets: CPU", "ms", small, 400, None),
+    ]

@@ -1,0 +1,78 @@
+"""The tools that are compared, each as the command that does the work on one capture."""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TCPWIN = "tcpwin"
+TCPTRACE_ALL = "tcptrace -l -r -n"
+TCPTRACE = "tcptrace -n"
+TSHARK = "tshark -T fields"
+TCPDUMP = "tcpdump -w"
+INFLATE = "inflate alone"
+
+# tshark's equal work: what tcpwin computes of every segment, and no other dissector.
+TSHARK_PROTOCOLS = ("frame", "eth", "ethertype", "ip", "tcp", "data")
+TSHARK_FIELDS = (
+    "frame.number",
+    "tcp.stream",
+    "tcp.window_size",
+    "tcp.analysis.bytes_in_flight",
+    "tcp.analysis.flags",
+)
+PEERS = ("tcptrace", "tshark", "tcpdump")
+
+
+@dataclass(frozen=True)
+class Tool:
+    name: str
+    command: Callable[[Path], list[str]]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def missing_programs(programs: Iterable[str]) -> list[str]:
+    """Those that are not to be found."""
+    return [program for program in programs if shutil.which(program) is None]
+
+
+def all_tools(tcpwin: list[str], inflate: Path, tshark_profile: Path) -> dict[str, Tool]:
+    """Every tool by name; writes tshark's profile."""
+    environment = write_tshark_profile(tshark_profile)
+    fields = [part for name in TSHARK_FIELDS for part in ("-e", name)]
+    desegment = ["-o", "tcp.desegment_tcp_streams:FALSE"]
+    tools = [
+        Tool(TCPWIN, lambda path: [*tcpwin, "analyze", str(path)]),
+        Tool(TCPTRACE_ALL, lambda path: ["tcptrace", "-l", "-r", "-n", str(path)]),
+        Tool(TCPTRACE, lambda path: ["tcptrace", "-n", str(path)]),
+        Tool(
+            TSHARK, lambda path: ["tshark", "-r", str(path), *desegment, "-T", "fields", *fields], environment
+        ),
+        Tool(TCPDUMP, lambda path: ["tcpdump", "-r", str(path), "-w", "/dev/null"]),
+        Tool(INFLATE, lambda path: [str(inflate), str(path)]),
+    ]
+    return {tool.name: tool for tool in tools}
+
+
+def write_tshark_profile(folder: Path) -> dict[str, str]:
+    """Write a profile that disables all but the needed protocols; the environment that selects it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = subprocess.run(["tshark", "-G", "protocols"], capture_output=True, text=True, check=True)
+    # One protocol a line: name, short name, filter name, and flags.
+    names = [line.split("\t")[2] for line in listed.stdout.splitlines() if line.count("\t") >= 2]
+    disabled = [name for name in names if name not in TSHARK_PROTOCOLS]
+    (folder / "disabled_protos").write_text("".join(f"{name}\n" for name in disabled))
+    return {"WIRESHARK_CONFIG_DIR": str(folder)}
+
+
+def versions(tcpwin: list[str]) -> dict[str, str]:
+    """The first line with a version that each program prints."""
+    asked = {"tcpwin": [*tcpwin, "--version"], "tcptrace": ["tcptrace", "-v"]}
+    asked |= {"tshark": ["tshark", "--version"], "tcpdump": ["tcpdump", "--version"]}
+    found = {}
+    for name, command in asked.items():
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if any(c.isdigit() for c in line)]
+        found[name] = lines[0].strip() if lines else "unknown"
+    return found

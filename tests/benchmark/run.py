@@ -1,0 +1,138 @@
+"""Time tcpwin beside its peers: python tests/benchmark/run.py [--quick] [--markdown | --json].
+
+Makes its captures, runs every tool in turn, round by round, and compares CPU time pair by pair.
+Exit 0: every "must" holds; 1: one is missed; 2: wrong usage, a missing program, or a run that failed.
+"""
+
+import argparse
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bench import captures as capture_files
+from bench import measure, report, rows, tools
+
+# In each round, in this order. The order of the tools turns by one every round.
+PLAN = {
+    "small": [tools.TCPWIN],
+    "A": [tools.TCPWIN, tools.TCPDUMP],
+    "E": [tools.TCPWIN],
+    "A.gz": [tools.TCPWIN, tools.INFLATE],
+    "B": [tools.TCPWIN, tools.TCPTRACE_ALL, tools.TCPDUMP],
+    "C": [tools.TCPWIN, tools.TCPTRACE_ALL],
+    "D": [tools.TCPWIN, tools.TCPTRACE],
+}
+# Half a minute and two minutes of CPU a run.
+SLOW = {(tools.TCPTRACE, "D"), (tools.TSHARK, "B"), (tools.TSHARK, "A")}
+# Runs of tens of ms are repeated in their round.
+REPEATS = {"small": 5, "A": 5, "E": 5, "A.gz": 5}
+# tcptrace keeps 8 KB for each of D's connections.
+MEMORY_WANTED_KIB = 9 * (1 << 20)
+
+
+def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="run.py", description="Time tcpwin beside tshark, tcptrace and tcpdump."
+    )
+    folder = Path(tempfile.gettempdir()) / "tcpwin-bench"
+    parser.add_argument("--dir", type=Path, default=folder, help="folder of the captures (%(default)s)")
+    parser.add_argument("--tcpwin", default="tcpwin", help="the command to measure (%(default)s)")
+    parser.add_argument("--rounds", type=_positive, default=5, help="rounds (%(default)s)")
+    parser.add_argument(
+        "--slow-rounds", type=_positive, default=2, help="rounds of the slow peers (%(default)s)"
+    )
+    parser.add_argument("--quick", action="store_true", help="tshark on A (not judged) instead of B")
+    parser.add_argument("--prepare", action="store_true", help="make the captures and stop")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="print every run and row as JSON")
+    output.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
+    return parser.parse_args(arguments)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def plan_rounds(options: argparse.Namespace) -> Iterator[tuple[int, str, str]]:
+    """(round, capture, tool) of every run, interleaved."""
+    for index in range(options.rounds):
+        for capture, fixed in PLAN.items():
+            judged = "A" if options.quick else "B"
+            names = [*fixed, tools.TSHARK] if capture == judged else fixed
+            for place in range(len(names)):
+                tool = names[(place + index) % len(names)]
+                if (tool, capture) not in SLOW or index < options.slow_rounds:
+                    yield index, capture, tool
+
+
+def measure_all(
+    options: argparse.Namespace,
+    tcpwin: list[str],
+    captures: Mapping[str, capture_files.Capture],
+    by_name: Mapping[str, tools.Tool],
+) -> dict[tuple[str, str], list[measure.Run]]:
+    runs: dict[tuple[str, str], list[measure.Run]] = {}
+    for index, capture, name in plan_rounds(options):
+        if (name, capture) == (tools.TCPWIN, "small"):
+            version = measure.run_repeatedly([*tcpwin, "--version"], REPEATS["small"])
+            runs.setdefault((name, rows.VERSION), []).append(version)
+        tool = by_name[name]
+        command = tool.command(captures[capture].path)
+        run = measure.run_repeatedly(command, REPEATS.get(capture, 1), tool.environment)
+        runs.setdefault((name, capture), []).append(run)
+        peak_mib = run.peak_bytes // capture_files.MIB
+        progress = f"round {index + 1}  {capture:6} {name:18} {run.cpu_s:8.3f} s CPU {peak_mib:6} MiB"
+        print(progress, file=sys.stderr, flush=True)
+    return runs
+
+
+def warn_of_little_memory() -> None:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:") and int(line.split()[1]) < MEMORY_WANTED_KIB:
+            print(
+                "run.py: less than 9 GiB of memory are free: tcptrace on D and tshark on B may swap",
+                file=sys.stderr,
+            )
+
+
+def main() -> int:
+    options = parse_arguments()
+    tcpwin = shlex.split(options.tcpwin)
+    if not tcpwin:
+        print("run.py: --tcpwin names no command", file=sys.stderr)
+        return 2
+    missing = tools.missing_programs(["cargo"] if options.prepare else [tcpwin[0], *tools.PEERS, "cargo"])
+    if missing:
+        print(f"run.py: not found: {', '.join(missing)}; install what is missing first", file=sys.stderr)
+        return 2
+    try:
+        captures = capture_files.prepare(options.dir, PLAN)
+        if options.prepare:
+            return 0
+        inflate = capture_files.build_example("inflate")
+        by_name = tools.all_tools(tcpwin, inflate, options.dir / "tshark-profile")
+        warn_of_little_memory()
+        capture_files.warm(captures.values())
+        runs = measure_all(options, tcpwin, captures, by_name)
+    except (capture_files.CaptureError, measure.RunError, OSError) as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        return 2
+    table = rows.all_rows(runs, captures)
+    if options.json:
+        print(report.render_json(table, runs, captures, tools.versions(tcpwin)))
+    elif options.markdown:
+        print(report.render_markdown(table, runs, captures))
+    else:
+        print(report.render_text(table, runs, captures))
+    missed = [row.name for row in table if row.holds is False]
+    for name in missed:
+        print(f"run.py: missed: {name}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

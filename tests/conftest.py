@@ -1,0 +1,66 @@
+"""What every test stands under: where tcpwin comes from, what may be skipped, where other captures lie.
+
+In CI (the variable CI is set) a test may be skipped for absent reference captures only; any other skip fails.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE_CAPTURES = Path(os.environ.get("TCPWIN_REFERENCE_CAPTURES", ROOT.parent / "shared" / "captures"))
+ABSENT = "reference captures are absent"
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+# `python -m pytest` puts the checkout first on the path. After an install that is not editable, its folder
+# `tcpwin` holds no compiled engine and would hide the installed package.
+if not list((ROOT / "tcpwin").glob("_engine*.so")):
+    sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != ROOT]
+
+
+@pytest.fixture(scope="session")
+def reference_captures() -> Path:
+    """Return the folder of captures that are not the project's own; skip where it is absent."""
+    if not REFERENCE_CAPTURES.is_dir():
+        pytest.skip(f"{ABSENT}: set TCPWIN_REFERENCE_CAPTURES to their folder")
+    return REFERENCE_CAPTURES
+
+
+@pytest.fixture(scope="session")
+def tool() -> Callable[[str], str]:
+    """Return the path of a program by its name; skip where it is not installed."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        if path is None:
+            pytest.skip(f"{name} is not installed")
+        return path
+
+    return find
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    return _fail_if_skipped_in_ci(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    return _fail_if_skipped_in_ci(report)
+
+
+def _fail_if_skipped_in_ci(report: Report) -> Report:
+    if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if ABSENT not in reason:
+            report.outcome = "failed"
+            report.longrepr = f"nothing may be skipped in CI: {reason}"
+    return report

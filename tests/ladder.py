@@ -1,0 +1,350 @@
+"""Packet ladders: a TCP scenario written as text becomes real packets, which tcpwin must judge as the text says.
+
+In: a ladder (prose flush left; steps, settings and `expect:` lines indented). Out: scapy packets, a pcap, a verdict.
+Nothing here knows TCP beyond header fields: what is true stands in the ladder, and only what is stated is checked.
+`python tests/ladder.py FILE.ladder OUT.pcap` writes the packets, to be looked at with other tools.
+
+A step:      0.080 a > b PA seq 1 ack 1 len 1460 win 502 <ts 5 9>   => flight 1460 window 64256 +window_full
+             0.081 a > b copy ttl 63                                 the sender's packet before, again
+             0.090 b > a icmp                                        an ICMP error that quotes a's packet before
+A setting:   isn a 4294960000     port a 40001     ip 6             in force from there on
+A claim:     expect: from_a.window_full == 1                         evaluated after the last packet
+`seq`, `ack` and SACK edges count from the ISN of the side whose bytes they number. `win` is the raw field; without it,
+what this side's last segment without SYN had.
+After `=>`: `flight pipe window shift rtt_ns connection direction length` with a number or `none`; `events x|y` (all of
+them, in order; `-` for none); `+x` and `-x` for one event present and absent.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import struct
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from scapy.layers.inet import ICMP, IP, TCP
+from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+from scapy.utils import EDecimal
+
+START_NS = 1_600_000_000_000_000_000
+ADDRESSES = {4: {"a": "10.0.0.1", "b": "10.0.0.2"}, 6: {"a": "2001:db8::1", "b": "2001:db8::2"}}
+MACS = {"a": "02:00:00:00:00:0a", "b": "02:00:00:00:00:0b"}
+ROW_KEYS = {"flight": "bytes_in_flight"} | {
+    key: key for key in ("pipe", "window", "shift", "rtt_ns", "connection", "direction", "length", "window_raw")
+}
+DIRECTION_FACTS = (
+    "segments data_segments payload_bytes unique_bytes acked_bytes receive_window_min_bytes receive_window_max_bytes "
+    "flight_max_bytes zero_window_segments zero_window_ns window_full window_near_full window_overrun window_updates "
+    "window_shrinks sub_mss_windows"
+).split()
+
+
+class LadderError(ValueError):
+    """The ladder itself is wrong."""
+
+
+class LadderMismatch(AssertionError):
+    """tcpwin says something else than the ladder."""
+
+
+@dataclass
+class Step:
+    line: int
+    text: str
+    time_ns: int
+    packet: bytes
+    is_segment: bool
+    expected: list[tuple[str, Any]]
+
+
+@dataclass
+class Ladder:
+    name: str
+    lines: list[str]
+    version: int = 4
+    isn: dict[str, int] = field(default_factory=lambda: {"a": 1_000_000, "b": 5_000_000})
+    port: dict[str, int] = field(default_factory=lambda: {"a": 40000, "b": 9000})
+    next_ip_id: dict[str, int] = field(default_factory=lambda: {"a": 1000, "b": 7000})
+    steps: list[Step] = field(default_factory=list)
+    claims: list[tuple[int, str]] = field(default_factory=list)
+    last_packet: dict[str, bytes] = field(default_factory=dict)
+    last_window: dict[str, int] = field(default_factory=dict)
+
+    def packets(self) -> list[Packet]:
+        """The packets as `rdpcap` would hand them over."""
+        packets = []
+        for step in self.steps:
+            packet = Ether(step.packet)
+            packet.time = EDecimal(Decimal(step.time_ns).scaleb(-9))
+            packets.append(packet)
+        return packets
+
+    def write_pcap(self, path: Path, *, offset_ns: int = 0) -> None:
+        """Write the packets as a nanosecond pcap."""
+        with open(path, "wb") as out:
+            out.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
+            for step in self.steps:
+                seconds, nanoseconds = divmod(step.time_ns + offset_ns, 1_000_000_000)
+                length = len(step.packet)
+                out.write(struct.pack("<IIII", seconds, nanoseconds, length, length) + step.packet)
+
+
+STEP = re.compile(r"\s+(?P<time>\d+\.\d{1,9})\s+(?P<src>[ab])\s*>\s*(?P<dst>[ab])\s+(?P<what>.*)")
+OPTIONS = re.compile(r"<([^>]*)>")
+NUMBER = re.compile(r"-?\d+")
+
+
+def parse(text: str, name: str = "ladder") -> Ladder:
+    """Read a ladder; every packet is built on the way."""
+    ladder = Ladder(name=name, lines=text.splitlines())
+    for number, line in enumerate(ladder.lines, 1):
+        if not line.strip() or not line[0].isspace():
+            continue
+        try:
+            _parse_line(ladder, number, line)
+        except (ValueError, KeyError, IndexError) as error:
+            raise LadderError(f"{name}, line {number}: {error}\n  {line.strip()}") from error
+    if not ladder.steps:
+        raise LadderError(f"{name}: no steps")
+    return ladder
+
+
+def _parse_line(ladder: Ladder, number: int, line: str) -> None:
+    words = line.split()
+    if line.strip().startswith("expect:"):
+        claim = line.split("expect:", 1)[1].strip()
+        ast.parse(claim, mode="eval")
+        ladder.claims.append((number, claim))
+    elif words[0] == "=>":
+        ladder.steps[-1].expected += _parse_expected(line.split("=>", 1)[1])
+    elif words[0] in ("isn", "port") and len(words) == 3 and words[1] in "ab":
+        getattr(ladder, words[0])[words[1]] = int(words[2])
+    elif words[0] == "ip" and words[1:] in (["4"], ["6"]):
+        ladder.version = int(words[1])
+    elif match := STEP.fullmatch(line.rstrip()):
+        what, _, expected = match["what"].partition("=>")
+        time_ns = START_NS + int(Decimal(match["time"]).scaleb(9))
+        packet, is_segment = _build(ladder, match["src"], match["dst"], what)
+        ladder.last_packet[match["src"]] = packet
+        parsed = _parse_expected(expected)
+        ladder.steps.append(Step(number, line.strip(), time_ns, packet, is_segment, parsed))
+    else:
+        raise ValueError("not a step, a setting, `expect:` or `=>`")
+
+
+def _parse_expected(text: str) -> list[tuple[str, Any]]:
+    words = iter(text.split())
+    expected: list[tuple[str, Any]] = []
+    for word in words:
+        if word[0] in "+-" and len(word) > 1:
+            expected.append((word, None))
+        elif word == "events":
+            expected.append((word, "" if (value := next(words)) == "-" else value))
+        elif word in ROW_KEYS:
+            value = next(words)
+            expected.append((word, None if value == "none" else int(value) if NUMBER.fullmatch(value) else value))
+        else:
+            raise ValueError(f"unknown expectation {word!r}")
+    return expected
+
+
+def _build(ladder: Ladder, src: str, dst: str, what: str) -> tuple[bytes, bool]:
+    if src == dst:
+        raise ValueError("a segment from a host to itself")
+    options = OPTIONS.findall(what)
+    words = OPTIONS.sub(" ", what).split()
+    kind, fields = words[0], dict(zip(words[1::2], words[2::2], strict=True))
+    if kind == "copy":
+        return _copy(ladder.last_packet[src], fields), True
+    if kind == "icmp":
+        return _icmp(ladder, src, dst), False
+    if not re.fullmatch("[FSRPAUEC]+", kind) or not fields.keys() <= {"seq", "ack", "win", "len", "ttl", "ipid"}:
+        raise ValueError("unknown flags or field")
+    if ("A" in kind) != ("ack" in fields):
+        raise ValueError("`ack` and the A flag go together")
+    if "win" not in fields and "R" not in kind and src not in ladder.last_window:
+        raise ValueError("no `win` yet on this side")
+    window = int(fields.get("win", 0 if "R" in kind else ladder.last_window.get(src, 0)))
+    if "S" not in kind and "R" not in kind:
+        ladder.last_window[src] = window
+    modulo = 1 << 32
+    length = int(fields.get("len", 0))
+    segment = TCP(
+        sport=ladder.port[src],
+        dport=ladder.port[dst],
+        seq=(ladder.isn[src] + int(fields["seq"])) % modulo,
+        ack=(ladder.isn[dst] + int(fields["ack"])) % modulo if "ack" in fields else 0,
+        flags=kind,
+        window=window,
+        options=[option for text in options for option in _options(text, ladder.isn[dst])],
+    )
+    ip_id = int(fields.get("ipid", ladder.next_ip_id[src]))
+    ladder.next_ip_id[src] += 1
+    network = _network(ladder, src, dst, ttl=int(fields.get("ttl", 64)), ip_id=ip_id)
+    first = int(fields["seq"])
+    payload = bytes((first + i) % 251 for i in range(length))
+    return bytes(network / segment / Raw(payload) if payload else network / segment), True
+
+
+def _network(ladder: Ladder, src: str, dst: str, *, ttl: int, ip_id: int) -> Packet:
+    addresses = ADDRESSES[ladder.version]
+    ether = Ether(src=MACS[src], dst=MACS[dst])
+    if ladder.version == 6:
+        return ether / IPv6(src=addresses[src], dst=addresses[dst], hlim=ttl)
+    return ether / IP(src=addresses[src], dst=addresses[dst], ttl=ttl, id=ip_id, flags="DF")
+
+
+def _options(text: str, peer_isn: int) -> list[tuple[Any, Any]]:
+    options: list[tuple[Any, Any]] = []
+    for part in text.split(","):
+        name, *values = part.split()
+        if name == "sack":
+            edges = [(peer_isn + int(edge)) % (1 << 32) for block in values for edge in block.split(":")]
+            options += [("NOP", None), ("NOP", None), ("SAck", tuple(edges))]
+        elif name == "ts":
+            options += [("NOP", None), ("NOP", None), ("Timestamp", (int(values[0]), int(values[1])))]
+        elif name == "mss":
+            options.append(("MSS", int(values[0])))
+        elif name == "ws":
+            options += [("NOP", None), ("WScale", int(values[0]))]
+        elif name == "sackOK":
+            options += [("NOP", None), ("NOP", None), ("SAckOK", b"")]
+        elif name == "tfo":
+            options.append((34, bytes.fromhex(values[0]) if values else b""))
+        else:
+            raise ValueError(f"unknown option {name!r}")
+    return options
+
+
+def _copy(previous: bytes, fields: Mapping[str, str]) -> bytes:
+    packet = Ether(previous)
+    if "ttl" in fields:
+        if packet.haslayer(IPv6):
+            packet[IPv6].hlim = int(fields["ttl"])
+        else:
+            packet[IP].ttl = int(fields["ttl"])
+            del packet[IP].chksum
+    return bytes(packet)
+
+
+def _icmp(ladder: Ladder, src: str, dst: str) -> bytes:
+    """Destination unreachable quoting the other side's last packet (RFC 792; RFC 4443 §3.1)."""
+    network = _network(ladder, src, dst, ttl=64, ip_id=ladder.next_ip_id[src])
+    ladder.next_ip_id[src] += 1
+    quoted = Raw(ladder.last_packet[dst][14:])
+    error = ICMPv6DestUnreach() if ladder.version == 6 else ICMP(type=3, code=1)
+    return bytes(network / error / quoted)
+
+
+def check(ladder: Ladder, folder: Path) -> None:
+    """Judge the ladder's packets twice, as scapy packets and as a pcap; both must say what the ladder says."""
+    import tcpwin
+
+    path = folder / f"{ladder.name}.pcap"
+    ladder.write_pcap(path)
+    from_file, from_scapy = tcpwin.analyze(path), tcpwin.analyze(ladder.packets())
+    rows = [dict(row) for row in from_file.segments().rows()]
+    problems = _compare_rows(ladder, rows) + _compare_claims(ladder, from_file)
+    other_rows = [dict(row) for row in from_scapy.segments().rows()]
+    if rows != other_rows or _facts(from_file) != _facts(from_scapy):
+        differing = [a for a, b in zip(rows, other_rows, strict=False) if a != b][:1]
+        problems.append((0, f"the pcap and the scapy packets are judged differently: {differing or 'not in the rows'}"))
+    if problems:
+        raise LadderMismatch(_report(ladder, rows, problems))
+
+
+def _compare_rows(ladder: Ladder, rows: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    by_frame = {row["frame"]: row for row in rows}
+    problems = []
+    for frame, step in enumerate(ladder.steps, 1):
+        row = by_frame.pop(frame, None)
+        if (row is not None) != step.is_segment:
+            problems.append((step.line, "no row for this segment" if step.is_segment else "a row, but no segment"))
+        elif row is not None:
+            problems += [(step.line, problem) for key, value in step.expected if (problem := _judge(row, key, value))]
+    return problems + [(0, f"a row of no step: frame {frame}") for frame in by_frame]
+
+
+def _judge(row: Mapping[str, Any], key: str, value: Any) -> str | None:
+    events = row["events"] or ""
+    if key == "events":
+        return None if events == value else f"events {events or '-'}, not {value or '-'}"
+    if key[0] in "+-":
+        present = key[1:] in events.split("|")
+        return None if present == (key[0] == "+") else f"events {events or '-'}, against {key}"
+    measured = row[ROW_KEYS[key]]
+    return None if measured == value else f"{key} {measured}, not {value}"
+
+
+def names_of(analysis: Any, **more: Any) -> dict[str, Any]:
+    """What a claim can name: the analysis, its first connection, and units."""
+    names: dict[str, Any] = {"analysis": analysis, "connections": analysis.connections, "t0": START_NS}
+    names |= {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000}
+    if len(analysis.connections):
+        connection = analysis.connections[0]
+        names |= {"connection": connection, "a_to_b": connection.a_to_b, "b_to_a": connection.b_to_a}
+    return names | more
+
+
+def _compare_claims(ladder: Ladder, analysis: Any) -> list[tuple[int, str]]:
+    names = names_of(analysis)
+    if len(analysis.connections):
+        # By address, so that a claim holds whoever is taken for the initiator.
+        first = analysis.connections[0]
+        a_is_a = str(first.a.address) in (ADDRESSES[4]["a"], ADDRESSES[6]["a"])
+        names["from_a"], names["from_b"] = (first.a_to_b, first.b_to_a)[:: 1 if a_is_a else -1]
+    return [(line, why) for line, claim in ladder.claims if (why := evaluate(claim, names))]
+
+
+def evaluate(claim: str, names: Mapping[str, Any]) -> str | None:
+    """None if the claim (a Python expression) holds, else why not."""
+    tree = ast.parse(claim, mode="eval")
+    scope = dict(names)
+    try:
+        if eval(compile(tree, "<claim>", "eval"), scope):
+            return None
+        if isinstance(tree.body, ast.Compare):
+            left = ast.Expression(tree.body.left)
+            return f"{ast.unparse(left)} is {eval(compile(left, '<claim>', 'eval'), scope)!r}, against: {claim}"
+    except (AttributeError, LookupError, TypeError) as error:
+        return f"{claim}: {type(error).__name__}: {error}"
+    return f"does not hold: {claim}"
+
+
+def _facts(analysis: Any) -> list[list[Any]]:
+    return [
+        [connection.start_ns, connection.end_ns, connection.initiator_known]
+        + [getattr(direction, name) for direction in (connection.a_to_b, connection.b_to_a) for name in DIRECTION_FACTS]
+        for connection in analysis.connections
+    ]
+
+
+def _report(ladder: Ladder, rows: list[dict[str, Any]], problems: list[tuple[int, str]]) -> str:
+    """The ladder as written, with what was measured beside each failing step."""
+    at_line: dict[int, list[str]] = {}
+    for line, problem in problems:
+        at_line.setdefault(line, []).append(problem)
+    by_line = {step.line: frame for frame, step in enumerate(ladder.steps, 1)}
+    by_frame = {row["frame"]: row for row in rows}
+    out = [f"{ladder.name}: {len(problems)} differences"] + [f">>  {problem}" for problem in at_line.pop(0, [])]
+    for number, line in enumerate(ladder.lines, 1):
+        if number not in by_line and number not in at_line:
+            continue
+        out.append(f"{'>>' if number in at_line else '  '}{number:4} {line}")
+        out += [f">>       {problem}" for problem in at_line.get(number, [])]
+        if number in at_line and (row := by_frame.get(by_line.get(number, 0))):
+            shown = ("bytes_in_flight", "pipe", "window", "shift", "events")
+            out.append(f">>       row {row['frame']}: " + " ".join(f"{key}={row[key]}" for key in shown))
+    return "\n".join(out)
+
+
+if __name__ == "__main__":
+    source = Path(sys.argv[1])
+    parse(source.read_text(encoding="utf8"), source.stem).write_pcap(Path(sys.argv[2]))

@@ -1,0 +1,181 @@
+"""The two distributions, their versions, the README's commands and the rules of CI."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = Path(sys.executable).parent
+ENVIRONMENT = {
+    **os.environ,
+    "MATURIN_NO_INSTALL_RUST": "1",
+    "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}",
+}
+
+
+def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=cwd, env={**ENVIRONMENT, **variables}, text=True, capture_output=True, check=False
+    )
+
+
+def build(folder: Path, out: Path, *command: str) -> Path:
+    done = run(sys.executable, "-m", *command, str(out), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (built,) = out.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    built = build(ROOT, tmp_path_factory.mktemp("wheel"), "maturin", "build", "--out")
+    assert "-cp311-abi3-" in built.name
+    return set(zipfile.ZipFile(built).namelist())
+
+
+def top_levels(names: set[str]) -> set[str]:
+    return {re.sub(r"-.*\.dist-info$", ".dist-info", name.split("/")[0]) for name in names}
+
+
+def test_wheel_holds_the_package_and_nothing_else(wheel: set[str]) -> None:
+    assert top_levels(wheel) == {"tcpwin", "tcpwin.dist-info"}
+
+
+def test_wheel_is_typed_and_compiled(wheel: set[str]) -> None:
+    assert {"tcpwin/py.typed", "tcpwin/_engine.pyi", "tcpwin/_engine.abi3.so"} <= wheel
+
+
+def test_wheel_holds_every_python_file_and_no_rust(wheel: set[str]) -> None:
+    package = ROOT / "tcpwin"
+    sources = {
+        str(path.relative_to(ROOT))
+        for path in package.rglob("*.py")
+        if package / "engine" not in path.parents
+    }
+    assert "tcpwin/__init__.py" in sources
+    assert sources <= wheel
+    assert not [name for name in wheel if "engine/" in name or name.endswith((".rs", ".toml", ".lock"))]
+
+
+def test_sdist_can_be_built_from(tmp_path: Path) -> None:
+    with tarfile.open(build(ROOT, tmp_path, "maturin", "sdist", "--out")) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "tcpwin/engine/Cargo.lock",
+        "tcpwin/engine/Cargo.toml",
+        "tcpwin/engine/src/lib.rs",
+        "tcpwin/py.typed",
+    } <= names
+    assert not [name for name in names if "/target/" in name or name.endswith(".so")]
+
+
+def test_web_wheel_holds_its_package_with_templates_and_assets(tmp_path: Path) -> None:
+    names = set(
+        zipfile.ZipFile(build(ROOT / "web", tmp_path, "hatchling", "build", "-t", "wheel", "-d")).namelist()
+    )
+    assert top_levels(names) == {"tcpwin_web", "tcpwin_web.dist-info"}
+    package = ROOT / "web" / "tcpwin_web"
+    shipped = {path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert package / "templates" / "base.html" in shipped
+    assert {str(path.relative_to(ROOT / "web")) for path in shipped} <= names
+
+
+@pytest.mark.parametrize("module", ["tcpwin", "tcpwin.cli", "tcpwin_web", "tcpwin_web.server"])
+def test_modules_import_outside_the_checkout(module: str, tmp_path: Path) -> None:
+    done = run(sys.executable, "-W", "error", "-c", f"import {module}", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_tcpwin_loads_no_heavy_package(tmp_path: Path) -> None:
+    heavy = {"dpkt", "plotly", "polars", "pyarrow", "scapy", "tcpwin_web"}
+    done = run(sys.executable, "-c", "import sys, tcpwin; print(*sys.modules)", cwd=tmp_path)
+    assert "tcpwin" in done.stdout.split(), done.stderr
+    assert not heavy & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("command", ["tcpwin", "tcpwin-web"])
+def test_command_prints_the_version_of_its_distribution(command: str, tmp_path: Path) -> None:
+    done = run(SCRIPTS / command, "--version", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == version(command)
+
+
+def test_one_version_everywhere() -> None:
+    def declared(path: str, table: str) -> str:
+        return tomllib.loads((ROOT / path).read_text())[table]["version"]
+
+    versions = {
+        declared("pyproject.toml", "project"),
+        declared("web/pyproject.toml", "project"),
+        declared("tcpwin/engine/Cargo.toml", "package"),
+        version("tcpwin"),
+        version("tcpwin-web"),
+    }
+    assert len(versions) == 1
+
+
+def test_changelog_begins_with_this_version() -> None:
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == version("tcpwin")
+
+
+def readme_commands() -> list[str]:
+    return [
+        line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("python3 -m venv")
+    ]
+
+
+def test_readme_has_one_command_that_analyses_and_one_that_tests() -> None:
+    first, second = readme_commands()
+    assert "&& .venv/bin/tcpwin analyze captures/" in first
+    assert second.endswith("&& .venv/bin/pytest")
+
+
+def test_readme_commands_install_what_exists() -> None:
+    extras = {
+        folder: tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"][
+            "optional-dependencies"
+        ]
+        for folder in (".", "./web")
+    }
+    for command in readme_commands():
+        assert "MATURIN_NO_INSTALL_RUST=1 .venv/bin/pip install" in command
+        words = shlex.split(command)
+        captures = [word for word in words if word.startswith("captures/")]
+        assert all((ROOT / capture).is_file() for capture in captures), captures
+        installed = [re.fullmatch(r"(\.|\./web)(?:\[(\w+)\])?", word) for word in words]
+        found = [(match[1], match[2]) for match in installed if match]
+        assert [folder for folder, _ in found] == [".", "./web"]
+        assert all(extra is None or extra in extras[folder] for folder, extra in found)
+
+
+@pytest.mark.parametrize(
+    ("reason", "ci", "outcome"),
+    [
+        ("tshark is not installed", "true", "1 failed"),
+        ("tshark is not installed", "", "1 skipped"),
+        ("reference captures are absent: none", "true", "1 skipped"),
+    ],
+)
+@pytest.mark.parametrize("level", ["test", "module"])
+def test_a_skip_fails_in_ci(tmp_path: Path, level: str, reason: str, ci: str, outcome: str) -> None:
+    skip = f"pytest.skip({reason!r}, allow_module_level=True)"
+    body = f"def test_it(): {skip}" if level == "test" else skip
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "test_it.py").write_text(f"import pytest\n{body}\n")
+    done = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path, CI=ci)
+    summary = done.stdout.splitlines()[-1]
+    assert outcome in summary.replace("1 error", "1 failed"), done.stdout
