@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import ladder
+import pytest
 
 LADDERS = sorted(Path(__file__).parent.glob("*.ladder"))
 FIELDS = ("frame.number", "tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.flags", "tcp.window_size_value")

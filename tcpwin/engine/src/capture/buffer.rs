@@ -3,11 +3,12 @@
 
 use std::io::{self, Read};
 
+use super::decompress::is_damage;
 use super::error::{Fault, WarningKind};
 use super::LinkType;
 
 /// Fits the second-level cache, so that the copy from the page cache is still there when it is parsed.
-pub(super) const BUFFER_BYTES: usize = 64 * 1024;
+pub(super) const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A packet's place in the buffer, valid until the next refill.
 #[derive(Clone, Copy, Debug)]
@@ -83,28 +84,28 @@ impl ByteBuffer {
         self.error = None;
     }
 
-    /// Buffer at least `len` bytes. `Ok(false)` is a clean end: nothing is left and nothing went wrong.
+    /// Buffer the `len` bytes that something begins with. `Ok(false)` is a clean end: nothing is left.
     #[cold]
-    pub fn require(&mut self, len: usize, what: &str) -> Result<bool, Fault> {
-        if self.fill_to(len) {
-            return Ok(true);
+    pub fn begin(&mut self, len: usize, what: &str) -> Result<bool, Fault> {
+        if !self.fill_to(len) && self.error.is_none() && self.start == self.end {
+            return Ok(false);
         }
-        let left = self.end - self.start;
-        match self.error.take() {
-            Some(error) => Err(self.read_fault(&error)),
-            None if left == 0 => Ok(false),
-            None => Err(Fault {
-                kind: WarningKind::Truncated,
-                byte_offset: self.offset(),
-                message: format!(
-                    "the file ends inside {what}: {left} of {len} bytes are there; all before was read"
-                ),
-            }),
-        }
+        let offset = self.offset();
+        self.require(len, what, offset).map(|()| true)
     }
 
-    /// Move past `len` bytes, buffered or not. `block_offset` is where a cut is reported.
-    pub fn skip(&mut self, len: u64, what: &str, block_offset: u64) -> Result<(), Fault> {
+    /// Buffer `len` bytes of something that began at `offset`, where a cut is reported.
+    #[cold]
+    pub fn require(&mut self, len: usize, what: &str, offset: u64) -> Result<(), Fault> {
+        if self.fill_to(len) {
+            return Ok(());
+        }
+        let missing = (len - (self.end - self.start)) as u64;
+        Err(self.end_fault(missing, what, offset))
+    }
+
+    /// Move past `len` bytes, buffered or not, of something that began at `offset`.
+    pub fn skip(&mut self, len: u64, what: &str, offset: u64) -> Result<(), Fault> {
         let mut left = len;
         loop {
             let buffered = (self.end - self.start) as u64;
@@ -115,16 +116,7 @@ impl ByteBuffer {
             left -= buffered;
             self.start = self.end;
             if !self.fill_to(1) {
-                return Err(match self.error.take() {
-                    Some(error) => self.read_fault(&error),
-                    None => Fault {
-                        kind: WarningKind::Truncated,
-                        byte_offset: block_offset,
-                        message: format!(
-                            "the file ends inside {what}: {left} more bytes were stated; all before was read"
-                        ),
-                    },
-                });
+                return Err(self.end_fault(left, what, offset));
             }
         }
     }
@@ -161,21 +153,32 @@ impl ByteBuffer {
         true
     }
 
-    fn read_fault(&self, error: &io::Error) -> Fault {
+    /// Why the stream ended while `missing` more bytes were due.
+    fn end_fault(&mut self, missing: u64, what: &str, offset: u64) -> Fault {
         let end = self.bytes_read();
-        let compressed = super::decompress::is_damage(error);
+        let (kind, byte_offset, message) = match self.error.take() {
+            None => (
+                WarningKind::Truncated,
+                offset,
+                format!(
+                    "the file ends inside {what}, {missing} bytes short; all before it was read"
+                ),
+            ),
+            Some(error) if is_damage(&error) => (
+                WarningKind::CompressionDamaged,
+                end,
+                format!("{error}; the {end} uncompressed bytes before were read"),
+            ),
+            Some(error) => (
+                WarningKind::ReadFailed,
+                end,
+                format!("reading failed: {error}; the {end} bytes before were read"),
+            ),
+        };
         Fault {
-            kind: if compressed {
-                WarningKind::CompressionDamaged
-            } else {
-                WarningKind::ReadFailed
-            },
-            byte_offset: end,
-            message: if compressed {
-                format!("{error}; the {end} uncompressed bytes before were read")
-            } else {
-                format!("reading failed: {error}; the {end} bytes before were read")
-            },
+            kind,
+            byte_offset,
+            message,
         }
     }
 

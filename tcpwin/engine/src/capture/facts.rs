@@ -1,6 +1,7 @@
 //! What is known of a capture besides its packets: format, interfaces, counts, times, warnings.
 //! Filled while reading; true of what has been read so far.
 
+use super::endian::Endian;
 use super::error::{Fault, Warning};
 use super::LinkType;
 
@@ -41,6 +42,15 @@ impl ByteOrder {
             Self::Little => "little-endian",
             Self::Big => "big-endian",
             Self::Mixed => "mixed",
+        }
+    }
+}
+
+impl From<Endian> for ByteOrder {
+    fn from(endian: Endian) -> Self {
+        match endian {
+            Endian::Little => Self::Little,
+            Endian::Big => Self::Big,
         }
     }
 }

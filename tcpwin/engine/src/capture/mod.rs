@@ -1,7 +1,9 @@
 //! File formats: bytes of a capture → packets. Knows nothing of TCP.
 
+mod block;
 mod buffer;
 mod decompress;
+mod endian;
 mod error;
 mod facts;
 mod foreign;

@@ -1,29 +1,23 @@
 //! Options of a pcapng block (draft-ietf-opsawg-pcapng §3.5): bytes after a block's fixed fields → code and value.
 //! Ends at `opt_endofopt`, at the end of the block, or at an option that runs past it.
 
+use super::endian::Endian;
+
 const END_OF_OPTIONS: u16 = 0;
 
 /// Iterates over options; afterwards `overrun` says whether one ran past the block.
 pub(super) struct Options<'a> {
     rest: &'a [u8],
-    swapped: bool,
+    endian: Endian,
     pub overrun: bool,
 }
 
 impl<'a> Options<'a> {
-    pub fn new(bytes: &'a [u8], swapped: bool) -> Self {
+    pub fn new(bytes: &'a [u8], endian: Endian) -> Self {
         Self {
             rest: bytes,
-            swapped,
+            endian,
             overrun: false,
-        }
-    }
-
-    fn order(&self, bytes: [u8; 2]) -> u16 {
-        if self.swapped {
-            u16::from_be_bytes(bytes)
-        } else {
-            u16::from_le_bytes(bytes)
         }
     }
 }
@@ -40,8 +34,8 @@ impl<'a> Iterator for Options<'a> {
             self.overrun = true;
             return None;
         };
-        let code = self.order([*c0, *c1]);
-        let len = usize::from(self.order([*l0, *l1]));
+        let code = self.endian.u16([*c0, *c1]);
+        let len = usize::from(self.endian.u16([*l0, *l1]));
         if code == END_OF_OPTIONS {
             return None;
         }
@@ -58,8 +52,8 @@ impl<'a> Iterator for Options<'a> {
 mod tests {
     use super::*;
 
-    fn all(bytes: &[u8], swapped: bool) -> (Vec<(u16, Vec<u8>)>, bool) {
-        let mut options = Options::new(bytes, swapped);
+    fn all(bytes: &[u8], endian: Endian) -> (Vec<(u16, Vec<u8>)>, bool) {
+        let mut options = Options::new(bytes, endian);
         let found = options.by_ref().map(|(c, v)| (c, v.to_vec())).collect();
         (found, options.overrun)
     }
@@ -70,13 +64,13 @@ mod tests {
             2, 0, 5, 0, b'e', b't', b'h', b'1', b'2', 0, 0, 0, 9, 0, 1, 0, 6, 0, 0, 0,
         ];
         let expected = vec![(2, b"eth12".to_vec()), (9, vec![6])];
-        assert_eq!(all(&bytes, false), (expected, false));
+        assert_eq!(all(&bytes, Endian::Little), (expected, false));
     }
 
     #[test]
     fn big_endian() {
         assert_eq!(
-            all(&[0, 9, 0, 1, 6, 0, 0, 0], true),
+            all(&[0, 9, 0, 1, 6, 0, 0, 0], Endian::Big),
             (vec![(9, vec![6])], false)
         );
     }
@@ -84,7 +78,7 @@ mod tests {
     #[test]
     fn end_of_options_ends() {
         assert_eq!(
-            all(&[0, 0, 0, 0, 9, 0, 1, 0, 6, 0, 0, 0], false),
+            all(&[0, 0, 0, 0, 9, 0, 1, 0, 6, 0, 0, 0], Endian::Little),
             (vec![], false)
         );
     }
@@ -92,12 +86,15 @@ mod tests {
     #[test]
     fn an_option_past_the_block_keeps_those_before() {
         let bytes = [9, 0, 1, 0, 6, 0, 0, 0, 2, 0, 5, 0, b'e', b't', b'h', b'0'];
-        assert_eq!(all(&bytes, false), (vec![(9, vec![6])], true));
-        assert_eq!(all(&[9, 0, 1], false), (vec![], true));
+        assert_eq!(all(&bytes, Endian::Little), (vec![(9, vec![6])], true));
+        assert_eq!(all(&[9, 0, 1], Endian::Little), (vec![], true));
     }
 
     #[test]
     fn missing_padding_at_the_very_end_is_no_overrun() {
-        assert_eq!(all(&[9, 0, 1, 0, 6], false), (vec![(9, vec![6])], false));
+        assert_eq!(
+            all(&[9, 0, 1, 0, 6], Endian::Little),
+            (vec![(9, vec![6])], false)
+        );
     }
 }

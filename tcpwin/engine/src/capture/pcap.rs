@@ -2,8 +2,9 @@
 //! Both byte orders, micro- and nanoseconds, and Kuznetzov's 24-byte record headers.
 
 use super::buffer::{ByteBuffer, Record};
+use super::endian::Endian;
 use super::error::{Fault, WarningKind};
-use super::facts::{ByteOrder, CaptureFacts, FileFormat, Interface};
+use super::facts::{CaptureFacts, FileFormat, Interface};
 use super::LinkType;
 
 const MAGIC_MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -32,7 +33,7 @@ enum LengthOrder {
 
 #[derive(Debug)]
 pub(super) struct Pcap {
-    swapped: bool,
+    endian: Endian,
     header_len: usize,
     ns_per_fraction: i64,
     /// Fractions above are noted once; afterwards all pass.
@@ -54,49 +55,29 @@ pub(super) fn is_pcap(head: &[u8]) -> bool {
     magic(head).is_some()
 }
 
-/// The magic number and whether its bytes are swapped against little-endian.
-fn magic(head: &[u8]) -> Option<(u32, bool)> {
-    let bytes = *head.first_chunk::<4>()?;
-    [
-        (u32::from_le_bytes(bytes), false),
-        (u32::from_be_bytes(bytes), true),
-    ]
-    .into_iter()
-    .find(|(value, _)| {
-        matches!(
-            *value,
-            MAGIC_MICROSECONDS | MAGIC_NANOSECONDS | MAGIC_MODIFIED
-        )
-    })
-}
-
-fn u32_at<const AT: usize>(bytes: &[u8; FILE_HEADER_BYTES], swapped: bool) -> u32 {
-    let value = match bytes.get(AT..).and_then(|rest| rest.first_chunk::<4>()) {
-        Some(chunk) => u32::from_le_bytes(*chunk),
-        None => 0,
-    };
-    if swapped {
-        value.swap_bytes()
-    } else {
-        value
-    }
+/// The magic number and the byte order in which it is one.
+fn magic(head: &[u8]) -> Option<(u32, Endian)> {
+    let bytes = *head.first_chunk()?;
+    let orders = [Endian::Little, Endian::Big].into_iter();
+    orders
+        .map(|endian| (endian.u32(bytes), endian))
+        .find(|(value, _)| {
+            matches!(
+                *value,
+                MAGIC_MICROSECONDS | MAGIC_NANOSECONDS | MAGIC_MODIFIED
+            )
+        })
 }
 
 impl Pcap {
     /// Parse the file header at the start of `buffer` and describe it in `facts`.
     pub fn open(buffer: &mut ByteBuffer, facts: &mut CaptureFacts) -> Result<Self, Fault> {
-        buffer.require(FILE_HEADER_BYTES, "the pcap file header")?;
-        let header = buffer.window().first_chunk::<FILE_HEADER_BYTES>();
-        let Some((header, (magic, swapped))) = header.and_then(|h| Some((h, magic(h)?))) else {
+        buffer.require(FILE_HEADER_BYTES, "the pcap file header", 0)?;
+        let header = buffer.window();
+        let Some((magic, endian)) = magic(header) else {
             return Err(Fault::damaged(0, "not a pcap file".into()));
         };
-        let version = u32_at::<4>(header, false).to_le_bytes();
-        let [a, b, c, d] = version;
-        let (major, minor) = if swapped {
-            (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
-        } else {
-            (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]))
-        };
+        let (major, minor) = (endian.u16_at(header, 4), endian.u16_at(header, 6));
         // libpcap's `sf-pcap.c`: 2.0 to 2.4, and 543.0 by DG/UX's tcpdump.
         let length_order = match (major, minor) {
             (2, 0..=2) | (543, 0) => LengthOrder::OriginalFirst,
@@ -111,8 +92,8 @@ impl Pcap {
                 ))
             }
         };
-        let snaplen = u32_at::<16>(header, swapped);
-        let link_type = u32_at::<20>(header, swapped) & LINK_TYPE_MASK;
+        let snaplen = endian.u32_at(header, 16);
+        let link_type = endian.u32_at(header, 20) & LINK_TYPE_MASK;
         let nanoseconds = magic == MAGIC_NANOSECONDS;
         let modified = magic == MAGIC_MODIFIED;
         let ticks_per_second = if nanoseconds {
@@ -126,11 +107,7 @@ impl Pcap {
         } else {
             FileFormat::Pcap
         };
-        facts.byte_order = if swapped {
-            ByteOrder::Big
-        } else {
-            ByteOrder::Little
-        };
+        facts.byte_order = endian.into();
         facts.add_interface(Interface {
             link_type,
             snaplen,
@@ -142,7 +119,7 @@ impl Pcap {
         });
         buffer.consume(FILE_HEADER_BYTES);
         Ok(Self {
-            swapped,
+            endian,
             header_len: if modified {
                 MODIFIED_RECORD_HEADER_BYTES
             } else {
@@ -186,23 +163,16 @@ impl Pcap {
     fn fields(&self, window: &[u8]) -> Option<Fields> {
         let header = window.first_chunk::<RECORD_HEADER_BYTES>()?;
         let [s0, s1, s2, s3, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3] = *header;
-        let order = |value: u32| {
-            if self.swapped {
-                value.swap_bytes()
-            } else {
-                value
-            }
-        };
-        let first = order(u32::from_le_bytes([c0, c1, c2, c3]));
-        let second = order(u32::from_le_bytes([o0, o1, o2, o3]));
+        let first = self.endian.u32([c0, c1, c2, c3]);
+        let second = self.endian.u32([o0, o1, o2, o3]);
         let (captured, original) = match self.length_order {
             LengthOrder::CapturedFirst => (first, second),
             LengthOrder::OriginalFirst => (second, first),
             LengthOrder::SmallerIsCaptured => (first.min(second), first.max(second)),
         };
         Some(Fields {
-            seconds: order(u32::from_le_bytes([s0, s1, s2, s3])),
-            fraction: order(u32::from_le_bytes([f0, f1, f2, f3])),
+            seconds: self.endian.u32([s0, s1, s2, s3]),
+            fraction: self.endian.u32([f0, f1, f2, f3]),
             captured,
             original,
         })
@@ -215,15 +185,16 @@ impl Pcap {
         buffer: &mut ByteBuffer,
         facts: &mut CaptureFacts,
     ) -> Result<Option<Record>, Fault> {
-        if !buffer.require(self.header_len, "a record header")? {
+        if !buffer.begin(self.header_len, "a record header")? {
             return Ok(None);
         }
+        let offset = buffer.offset();
         let Some(fields) = self.fields(buffer.window()) else {
             return Ok(None);
         };
         if fields.captured > self.max_captured {
             return Err(Fault::damaged(
-                buffer.offset(),
+                offset,
                 format!(
                     "a record claims {} captured bytes, more than the {} that can be; reading stopped",
                     fields.captured, self.max_captured
@@ -233,7 +204,7 @@ impl Pcap {
         if fields.fraction > self.max_fraction {
             facts.warn(Fault {
                 kind: WarningKind::TimeOutOfRange,
-                byte_offset: buffer.offset(),
+                byte_offset: offset,
                 message: format!(
                     "a record's fraction of a second is {}, above {}; added all the same (noted once)",
                     fields.fraction, self.max_fraction
@@ -241,7 +212,8 @@ impl Pcap {
             });
             self.max_fraction = u32::MAX;
         }
-        buffer.require(self.header_len + fields.captured as usize, "a packet")?;
+        let record_len = self.header_len + fields.captured as usize;
+        buffer.require(record_len, "a packet", offset)?;
         Ok(self.take(buffer))
     }
 }

@@ -7,13 +7,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use super::block::is_pcapng;
 use super::buffer::{ByteBuffer, Record, BUFFER_BYTES};
 use super::decompress::{decompress, is_damage};
 use super::error::{CaptureError, CaptureErrorKind, Fault};
 use super::facts::CaptureFacts;
 use super::foreign::name_foreign;
 use super::pcap::{is_pcap, Pcap};
-use super::pcapng::{is_pcapng, Pcapng, Step};
+use super::pcapng::{Pcapng, Step};
 use super::Packet;
 
 enum Parser {
@@ -88,7 +89,7 @@ impl CaptureReader {
             byte_offset: 0,
         };
         // Four bytes tell the format; that fewer are there is told below.
-        let cut = match buffer.require(4, "the file header") {
+        let cut = match buffer.begin(4, "the file header") {
             Ok(true) => None,
             Ok(false) => return Err(error(CaptureErrorKind::Empty, empty_message(facts))),
             Err(fault) => Some(fault),

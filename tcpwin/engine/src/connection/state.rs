@@ -31,6 +31,9 @@ pub struct SynOptions {
     pub multipath: bool,
     /// It was a SYN/ACK.
     pub is_answer: bool,
+    pub window: u16,
+    /// Frame and window field of the segment that confirmed the offered scale without the peer's answer.
+    pub confirming: Option<(u64, u16)>,
 }
 
 impl Default for SynOptions {
@@ -43,6 +46,8 @@ impl Default for SynOptions {
             fast_open: false,
             multipath: false,
             is_answer: false,
+            window: 0,
+            confirming: None,
         }
     }
 }
@@ -126,7 +131,7 @@ impl Direction {
     /// Bytes in flight, where they can be known.
     #[inline]
     pub fn known_flight(&self) -> Option<u32> {
-        self.is_flight_known().then(|| self.flight.outstanding())
+        self.is_flight_known().then(|| self.flight.bytes())
     }
 
     #[inline]

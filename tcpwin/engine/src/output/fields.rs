@@ -171,6 +171,12 @@ impl<'a> DirectionView<'a> {
                 Offer::Shift(shift) => evidence.push(format!("{segment} of {} offers shift {shift}", side_name(side))),
             }
         }
+        if let (ScaleState::SynConfirmed, Some((frame, window))) = (answers.own_scale, answers.syn.confirming) {
+            evidence.push(format!(
+                "frame {frame}: a window field of {window} right after a SYN with a window of {} is a scaled one",
+                answers.syn.window
+            ));
+        }
         if !answers.own_scale.is_certain() {
             if let Some(inference) = self.cold().and_then(|cold| cold.inference.as_deref()) {
                 if let Some(bound) = inference.bound {
@@ -298,7 +304,7 @@ pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
     syn_fast_open Bool "TCP Fast Open option in the sender's SYN." |v| Value::Bool(v.data().syn.fast_open);
     syn_multipath Bool "Multipath TCP option in the sender's SYN." |v| Value::Bool(v.data().syn.multipath);
     syn_seen Bool "The sender's SYN or SYN/ACK was captured." |v| Value::Bool(v.data().has_syn);
-    window_scale_state Text "How the scale of the receiver's windows is known: known, disabled, syn_only or unknown." |v| text(v.answers().own_scale.name());
+    window_scale_state Text "How the scale of the receiver's windows is known: known, disabled, syn_confirmed, syn_only or unknown." |v| text(v.answers().own_scale.name());
     window_scale_shift Int "Shift of the receiver's windows; none while it is not certain." |v| if v.answers().own_scale.is_certain() { int(v.answers().own_shift) } else { Value::None };
     window_scale_min Int "Smallest shift that the packets allow." |v| int(v.shift_range().0);
     window_scale_max Int "Largest shift that the packets allow." |v| int(v.shift_range().1);

@@ -51,9 +51,6 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     );
     acked.window.last_raw = segment.window;
     let is_plain = segment.flags & FIN == 0;
-    if segment.window == 0 && is_plain {
-        answer.events |= event::ZERO_WINDOW;
-    }
     if advertised.shrink_bytes > 0 && is_certain {
         answer.events |= event::WINDOW_SHRINK;
     }
@@ -116,6 +113,9 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
         answer.events |= acknowledge_unseen(acked, ack, beyond as u32);
     }
     acked.flight.una = ack;
+    if acked.flight.control > 0 {
+        note_control_acked(acked);
+    }
     acked.acked_bytes += advance as u64;
     acked.last_ack_ns = now_ns;
     acked.duplicate_acks = 0;
@@ -130,6 +130,13 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
         }
     }
     answer
+}
+
+/// SYN and FIN leave the flight when they are acknowledged.
+#[cold]
+fn note_control_acked(acked: &mut Direction) {
+    let is_fin_out = acked.has_fin && acked.fin_end.is_after(acked.flight.una);
+    acked.flight.control = u8::from(is_fin_out);
 }
 
 /// The first acknowledgment of this direction that was captured: where SND.UNA really stands.
@@ -199,7 +206,7 @@ fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
 fn judge_repeated(acked: &mut Direction, segment: &Segment, was_raw: u16, new_sacked: u32) -> Events {
     debug_assert!(segment.flags & (SYN | RST) == 0);
     let is_same_window = segment.window == was_raw;
-    let has_outstanding = acked.flight.outstanding() > 0;
+    let has_outstanding = acked.flight.is_outstanding();
     let cold = acked.cold.as_deref();
     if cold.is_some_and(|cold| cold.zero.is_probe_unanswered) && segment.window == 0 && is_same_window {
         return event::ZERO_WINDOW_PROBE_ACK;

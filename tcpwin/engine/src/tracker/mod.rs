@@ -13,6 +13,7 @@ use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
 use crate::recovery::duplicate::RecentPackets;
 use crate::sequence::Seq;
+use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
 use crate::wire::{Segment, ACK, FIN, RST, SYN};
 
@@ -173,11 +174,17 @@ impl Connection {
             return self.take_control(side, segment);
         }
         let handshake_rtt_ns = self.handshake_rtt_ns();
+        if self.directions[side].own_scale == ScaleState::SynOnly {
+            open::confirm_scale(&mut self.directions[side], segment);
+        }
         let [first, second] = &mut self.directions;
         let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
         sent.segments += 1;
         let mut events = 0;
         let mut rtt_ns = None;
+        if segment.window == 0 && segment.flags & FIN == 0 {
+            events |= event::ZERO_WINDOW;
+        }
         if segment.flags & ACK != 0 {
             let answer = ack::take(sent, acked, segment);
             events |= answer.events;
@@ -193,9 +200,7 @@ impl Connection {
         let (sent_certain, acked_certain) = (sent.own_scale.is_certain(), acked.own_scale.is_certain());
         sent.note_limit(now_ns, acked_certain);
         acked.note_limit(now_ns, sent_certain);
-        if segment.flags & FIN != 0 && !self.directions[side].has_fin {
-            self.directions[side].has_fin = true;
-            self.directions[side].fin_end = Seq(segment.seq) + sequence_length(segment);
+        if segment.flags & FIN != 0 {
             self.closed_first.get_or_insert(side as u8);
         }
         if self.established_ns.is_none() && self.syn_ack_ns.is_some() {
@@ -287,7 +292,7 @@ impl Direction {
             && self.window.bytes > 0
             && !self.has_fin
             && self.is_flight_known()
-            && self.flight.una.is_before(self.flight.nxt)
+            && self.flight.is_outstanding()
             && room < self.segment_size() as i32;
         if is_limited != self.is_limited {
             self.note_limit_change(now_ns, is_limited);

@@ -1,11 +1,11 @@
 //! SYNs: which connection they belong to, what their options agreed on.
 
 use crate::event::{self, Events};
-use crate::connection::state::{Connection, Initiator, SynOptions};
+use crate::connection::state::{Connection, Direction, Initiator, SynOptions};
 use crate::sequence::Seq;
 use crate::tracker::sequence_length;
 use crate::window::receive::Advertisement;
-use crate::window::scale::{negotiate, Offer};
+use crate::window::scale::{negotiate, Offer, ScaleState, MAX_SHIFT};
 use crate::wire::{Segment, ACK};
 
 /// Bytes that the timestamps option takes from each segment: ten, padded to twelve (RFC 7323 Appendix A).
@@ -25,13 +25,22 @@ pub fn begins_anew(connection: &Connection, side: usize, segment: &Segment) -> b
     if is_same_start {
         return false;
     }
-    // Another answer to the same SYN, before either was taken up, belongs to the same attempt.
-    let answers_open_syn = segment.flags & ACK != 0
-        && peer.has_syn
-        && Seq(segment.ack) == peer.isn + 1
-        && connection.established_ns.is_none()
-        && connection.reset_by.is_none();
-    !answers_open_syn
+    // Another answer to the same SYN belongs to the same attempt.
+    !(segment.flags & ACK != 0 && peer.has_syn && Seq(segment.ack) == peer.isn + 1)
+}
+
+/// The first segment after a SYN whose answer was not captured. Its window shows whether scaling was agreed on: a field
+/// of less than half the SYN's window, with nothing received in between, is a scaled one, since a receiver does not
+/// take its right edge back (RFC 9293 §3.8.6, SHLD-14).
+#[cold]
+pub fn confirm_scale(sent: &mut Direction, segment: &Segment) {
+    let is_first = sent.segments == 1 && Seq(segment.seq) == sent.isn + 1;
+    if let (Offer::Shift(shift), true) = (sent.syn.offer, is_first) {
+        if u32::from(segment.window) < u32::from(sent.syn.window) / 2 {
+            (sent.own_scale, sent.own_shift) = (ScaleState::SynConfirmed, shift.min(MAX_SHIFT));
+            sent.syn.confirming = Some((segment.frame, segment.window));
+        }
+    }
 }
 
 /// Take in a SYN or SYN/ACK of the connection.
@@ -43,6 +52,10 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
     let mut rtt_ns = None;
     note_initiator(connection, side, is_answer);
     let is_again = connection.directions[side].has_syn && connection.directions[side].isn == seq;
+    if !is_again && connection.established_ns.is_some() {
+        // A second answer to the SYN after the first was taken up: the peer ignores it, and so do the numbers.
+        return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
+    }
     if is_again {
         events |= event::SYN_RETRANSMISSION | event::RETRANSMISSION;
     }
@@ -56,6 +69,8 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
         fast_open: segment.options.fast_open,
         multipath: segment.options.multipath,
         is_answer,
+        window: segment.window,
+        confirming: None,
     };
     if !is_again {
         let end = seq + sequence_length(segment);
@@ -65,6 +80,7 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
         sent.flight.nxt = if sent.is_started { sent.flight.nxt.max(end) } else { end };
         sent.is_started = true;
         (sent.isn, sent.syn_end) = (seq, end);
+        sent.flight.control = 1;
         if sent.window.is_known {
             // The peer's SYN came first: its window now has a place in this side's sequence space.
             sent.window.anchor(seq + 1);

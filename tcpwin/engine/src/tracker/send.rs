@@ -26,6 +26,11 @@ pub fn take(sent: &mut Direction, segment: &Segment, is_scale_certain: bool, han
         return 0;
     }
     let end = seq + length;
+    if segment.flags & FIN != 0 && !sent.has_fin {
+        sent.has_fin = true;
+        sent.fin_end = end;
+        sent.flight.control += 1;
+    }
     let mut events = 0;
     let is_known = sent.is_flight_known();
     if ahead == 0 {
@@ -132,7 +137,7 @@ fn take_below(
 ) -> (Events, bool) {
     let now_ns = segment.time_ns;
     let (una, nxt) = (sent.flight.una, sent.flight.nxt);
-    let outstanding = sent.flight.outstanding();
+    let is_outstanding = sent.flight.is_outstanding();
     let is_closed = sent.window.is_known && sent.window.bytes == 0;
     let is_plain = segment.flags & FIN == 0;
     if segment.payload_len == 0 && is_plain {
@@ -140,7 +145,7 @@ fn take_below(
             sent.cold().zero.probe(now_ns);
             return (event::ZERO_WINDOW_PROBE, false);
         }
-        if seq + 1 == nxt && outstanding == 0 && sent.is_acked {
+        if seq + 1 == nxt && !is_outstanding && sent.is_acked {
             sent.cold().is_keep_alive_unanswered = true;
             return (event::KEEP_ALIVE, false);
         }
@@ -150,7 +155,7 @@ fn take_below(
     if segment.payload_len == 1 && is_plain && is_closed && seq == una && probe_end == Some(end) {
         return (take_probe(sent, segment, end), false);
     }
-    if segment.payload_len == 1 && is_plain && seq + 1 == nxt && outstanding == 0 && sent.is_acked && !is_closed {
+    if segment.payload_len == 1 && is_plain && seq + 1 == nxt && !is_outstanding && sent.is_acked && !is_closed {
         sent.cold().is_keep_alive_unanswered = true;
         return (event::KEEP_ALIVE, false);
     }
@@ -187,7 +192,7 @@ fn take_below(
         cold.resent_segments = cold.resent_segments.saturating_add(1);
         cold.resent_bytes += u64::from(again);
         // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
-        if is_closed && seq == una && outstanding > 0 {
+        if is_closed && seq == una && is_outstanding {
             cold.zero.probe(now_ns);
             events |= event::ZERO_WINDOW_PROBE;
         }

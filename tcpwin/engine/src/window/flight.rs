@@ -16,19 +16,28 @@ pub struct Flight {
     /// Nanoseconds in which the flight was known.
     pub known_ns: i64,
     changed_ns: i64,
+    /// SYN and FIN that are sent and not acknowledged: they take sequence numbers and are no bytes.
+    pub control: u8,
 }
 
 impl Flight {
-    /// SND.MAX − SND.UNA.
+    /// Whether anything sent, SYN and FIN included, is not acknowledged.
     #[inline]
-    pub fn outstanding(&self) -> u32 {
-        self.una.to(self.nxt).max(0) as u32
+    pub fn is_outstanding(&self) -> bool {
+        self.una.is_before(self.nxt)
+    }
+
+    /// Bytes in flight: SND.MAX − SND.UNA, SYN and FIN left out.
+    #[inline]
+    pub fn bytes(&self) -> u32 {
+        (self.una.to(self.nxt).max(0) as u32).saturating_sub(u32::from(self.control))
     }
 
     /// Begin at a sequence number, before anything was measured.
     pub fn start(&mut self, at: Seq, now_ns: i64) {
         self.una = at;
         self.nxt = at;
+        self.control = 0;
         self.changed_ns = now_ns;
     }
 
@@ -39,7 +48,7 @@ impl Flight {
         if elapsed_ns > 0 {
             self.changed_ns = now_ns;
             if known {
-                self.integral += f64::from(self.outstanding()) * elapsed_ns as f64;
+                self.integral += f64::from(self.bytes()) * elapsed_ns as f64;
                 self.known_ns += elapsed_ns;
             }
         }
@@ -47,6 +56,6 @@ impl Flight {
 
     #[inline]
     pub fn note_max(&mut self) {
-        self.max_bytes = self.max_bytes.max(self.outstanding());
+        self.max_bytes = self.max_bytes.max(self.bytes());
     }
 }

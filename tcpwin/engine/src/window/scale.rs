@@ -20,6 +20,8 @@ pub enum ScaleState {
     Disabled,
     /// Only the SYN was captured; it carries the option, but nothing shows that the peer agreed.
     SynOnly,
+    /// Only the SYN was captured, and the windows after it make sense only when scaled as it offers.
+    SynConfirmed,
 }
 
 impl ScaleState {
@@ -29,13 +31,14 @@ impl ScaleState {
             ScaleState::Known => "known",
             ScaleState::Disabled => "disabled",
             ScaleState::SynOnly => "syn_only",
+            ScaleState::SynConfirmed => "syn_confirmed",
         }
     }
 
     /// Whether windows can be given in bytes.
     #[inline]
     pub fn is_certain(self) -> bool {
-        matches!(self, ScaleState::Known | ScaleState::Disabled)
+        matches!(self, ScaleState::Known | ScaleState::Disabled | ScaleState::SynConfirmed)
     }
 }
 

@@ -17,5 +17,8 @@ mod udp;
 mod view;
 mod wifi;
 
+#[cfg(test)]
+mod tests;
+
 pub use parser::{Outcome, ParseCounters, SegmentParser};
 pub use segment::{capture_flag, Options, Segment, ACK, FIN, NO_IP_ID, PSH, RST, SYN, URG};

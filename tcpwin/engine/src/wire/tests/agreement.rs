@@ -1,0 +1,111 @@
+//! The fast path and the layered walk give the same answer; random bytes give some answer.
+
+use proptest::prelude::*;
+
+use super::build::*;
+use crate::capture::Packet;
+use crate::wire::fast;
+use crate::wire::{Outcome, Segment, SegmentParser};
+
+/// An ordinary frame: random addresses, numbers and payload length, with or without timestamps, padded or cut.
+fn ordinary_frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
+    let fields = prop::collection::vec(any::<u8>(), 66);
+    (fields, any::<bool>(), 0u16..3000, 0usize..50, 0u32..20).prop_map(
+        |(mut frame, timestamps, payload_len, captured_payload, padding)| {
+            let header_len: u16 = if timestamps { 32 } else { 20 };
+            frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+            frame[16..18].copy_from_slice(&(20 + header_len + payload_len).to_be_bytes());
+            // The reserved bit and don't-fragment may be set, nothing else.
+            frame[20] &= 0xc0;
+            frame[21] = 0;
+            frame[23] = 6;
+            frame[46] = frame[46] & 0x0f | (header_len as u8 / 4) << 4;
+            if timestamps {
+                frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
+            } else {
+                frame.truncate(54);
+            }
+            let kept = captured_payload.min(usize::from(payload_len));
+            frame.resize(frame.len() + kept, 0);
+            let wire_len = 14 + 20 + u32::from(header_len) + u32::from(payload_len) + padding;
+            (frame, wire_len)
+        },
+    )
+}
+
+fn layered(packet: &Packet<'_>) -> (Outcome, Segment) {
+    let mut segment = Segment::EMPTY;
+    let outcome = SegmentParser::new().parse_layers(packet, 0, &mut segment);
+    (outcome, segment)
+}
+
+proptest! {
+    #[test]
+    fn both_paths_agree_on_ordinary_packets((frame, original_len) in ordinary_frame()) {
+        let packet = Packet { original_len, ..packet(ETHERNET, &frame) };
+        let mut quick = Segment::EMPTY;
+        prop_assert!(fast::parse(&packet, 0, &mut quick));
+        prop_assert_eq!(layered(&packet), (Outcome::Segment, quick));
+    }
+
+    /// Any byte changed: where the fast path still answers, the walk agrees, and parse gives the walk's answer.
+    #[test]
+    fn both_paths_agree_on_almost_ordinary_packets(
+        (mut frame, original_len) in ordinary_frame(),
+        at in 12usize..66,
+        value in any::<u8>(),
+        cut in 0usize..80,
+    ) {
+        let at = at.min(frame.len() - 1);
+        frame[at] = value;
+        frame.truncate(frame.len().saturating_sub(cut / 2));
+        let packet = Packet { original_len: original_len.max(frame.len() as u32), ..packet(ETHERNET, &frame) };
+        let (outcome, walked) = layered(&packet);
+        let mut quick = Segment::EMPTY;
+        if fast::parse(&packet, 0, &mut quick) {
+            prop_assert_eq!((outcome, walked), (Outcome::Segment, quick));
+        }
+        prop_assert_eq!(parse_packet(&packet), (outcome, walked));
+    }
+
+    #[test]
+    fn random_bytes_of_any_link_type_never_panic(
+        link_type in prop_oneof![0u32..300, any::<u32>()],
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        extra in prop_oneof![Just(0u32), any::<u32>()],
+    ) {
+        let original_len = (bytes.len() as u32).saturating_add(extra);
+        let (outcome, segment) = parse_packet(&Packet { original_len, ..packet(link_type, &bytes) });
+        if outcome == Outcome::Segment {
+            prop_assert!(segment.payload_len <= 1 << 30);
+        }
+    }
+}
+
+#[test]
+fn the_fast_path_declines_what_is_not_ordinary() {
+    let ordinary = ethernet(0x0800, &INNER_V4);
+    // VLAN type, IPv6 type, IHL 6, more fragments, offset, UDP, data offset 6, a total length beyond the frame.
+    let changes: [(usize, u8); 8] = [
+        (12, 0x81),
+        (13, 0xdd),
+        (14, 0x46),
+        (20, 0x20),
+        (21, 1),
+        (23, 17),
+        (46, 0x60),
+        (17, 46),
+    ];
+    let mut segment = Segment::EMPTY;
+    assert!(fast::parse(&packet(ETHERNET, &ordinary), 0, &mut segment));
+    assert_eq!(segment, inner_v4_segment());
+    for (at, value) in changes {
+        let mut frame = ordinary.clone();
+        frame[at] = value;
+        let mut segment = Segment::EMPTY;
+        assert!(
+            !fast::parse(&packet(ETHERNET, &frame), 0, &mut segment),
+            "byte {at}"
+        );
+    }
+}
