@@ -1,18 +1,19 @@
-"""Packet ladders: a TCP scenario written as text becomes real packets, which tcpwin must judge as the text says.
+"""Packet ladders: a TCP scenario written as text becomes packets, which tcpwin must judge as the text says.
 
-In: a ladder (prose flush left; steps, settings and `expect:` lines indented). Out: scapy packets, a pcap, a verdict.
-Nothing here knows TCP beyond header fields: what is true stands in the ladder, and only what is stated is checked.
+In: a ladder (prose flush left; steps, settings and claims indented). Out: scapy packets, a pcap, a verdict.
+It knows nothing of TCP beyond header fields: what is true stands in the ladder, and only that is checked.
 `python tests/ladder.py FILE.ladder OUT.pcap` writes the packets, to be looked at with other tools.
 
-A step:      0.080 a > b PA seq 1 ack 1 len 1460 win 502 <ts 5 9>   => flight 1460 window 64256 +window_full
-             0.081 a > b copy ttl 63                                 the sender's packet before, again
-             0.090 b > a icmp                                        an ICMP error that quotes a's packet before
-A setting:   isn a 4294960000     port a 40001     ip 6             in force from there on
-A claim:     expect: from_a.window_full == 1                         evaluated after the last packet
-`seq`, `ack` and SACK edges count from the ISN of the side whose bytes they number. `win` is the raw field; without it,
-what this side's last segment without SYN had.
-After `=>`: `flight pipe window shift rtt_ns connection direction length` with a number or `none`; `events x|y` (all of
-them, in order; `-` for none); `+x` and `-x` for one event present and absent.
+A step      0.080 a > b PA seq 1 ack 1 len 1460 win 502 <ts 5 9>   => flight 1460 window 64256 +window_full
+            0.081 a > b copy ttl 63           the sender's packet before, again
+            0.090 b > a icmp                  an ICMP error that quotes a's packet before
+A setting   isn a 4294960000                  in force from there on; also `port a 40001`, `ip 6`
+A claim     expect: from_a.window_full == 1   evaluated after the last packet
+
+`seq`, `ack` and SACK edges count from the ISN of the side whose bytes they number. `win` is the raw field;
+without it, what this side's last segment without SYN had. After `=>` stand `flight pipe window shift rtt_ns
+connection direction length window_raw` with a value or `none`; `events x|y` (all of them, in order; `-` for
+none); `+x` and `-x` for one event present and absent. A line that begins with `=>` adds to the step above.
 """
 
 from __future__ import annotations
@@ -37,20 +38,34 @@ START_NS = 1_600_000_000_000_000_000
 ADDRESSES = {4: {"a": "10.0.0.1", "b": "10.0.0.2"}, 6: {"a": "2001:db8::1", "b": "2001:db8::2"}}
 MACS = {"a": "02:00:00:00:00:0a", "b": "02:00:00:00:00:0b"}
 ROW_KEYS = {"flight": "bytes_in_flight"} | {
-    key: key for key in ("pipe", "window", "shift", "rtt_ns", "connection", "direction", "length", "window_raw")
+    key: key
+    for key in ("pipe", "window", "shift", "rtt_ns", "connection", "direction", "length", "window_raw")
 }
-DIRECTION_FACTS = (
-    "segments data_segments payload_bytes unique_bytes acked_bytes receive_window_min_bytes receive_window_max_bytes "
-    "flight_max_bytes zero_window_segments zero_window_ns window_full window_near_full window_overrun window_updates "
-    "window_shrinks sub_mss_windows"
-).split()
+DIRECTION_FACTS = [
+    "segments",
+    "data_segments",
+    "payload_bytes",
+    "unique_bytes",
+    "acked_bytes",
+    "receive_window_min_bytes",
+    "receive_window_max_bytes",
+    "flight_max_bytes",
+    "zero_window_segments",
+    "zero_window_ns",
+    "window_full",
+    "window_near_full",
+    "window_overrun",
+    "window_updates",
+    "window_shrinks",
+    "sub_mss_windows",
+]
 
 
 class LadderError(ValueError):
     """The ladder itself is wrong."""
 
 
-class LadderMismatch(AssertionError):
+class LadderMismatchError(AssertionError):
     """tcpwin says something else than the ladder."""
 
 
@@ -88,7 +103,7 @@ class Ladder:
 
     def write_pcap(self, path: Path, *, offset_ns: int = 0) -> None:
         """Write the packets as a nanosecond pcap."""
-        with open(path, "wb") as out:
+        with path.open("wb") as out:
             out.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
             for step in self.steps:
                 seconds, nanoseconds = divmod(step.time_ns + offset_ns, 1_000_000_000)
@@ -149,7 +164,9 @@ def _parse_expected(text: str) -> list[tuple[str, Any]]:
             expected.append((word, "" if (value := next(words)) == "-" else value))
         elif word in ROW_KEYS:
             value = next(words)
-            expected.append((word, None if value == "none" else int(value) if NUMBER.fullmatch(value) else value))
+            expected.append(
+                (word, None if value == "none" else int(value) if NUMBER.fullmatch(value) else value)
+            )
         else:
             raise ValueError(f"unknown expectation {word!r}")
     return expected
@@ -165,7 +182,14 @@ def _build(ladder: Ladder, src: str, dst: str, what: str) -> tuple[bytes, bool]:
         return _copy(ladder.last_packet[src], fields), True
     if kind == "icmp":
         return _icmp(ladder, src, dst), False
-    if not re.fullmatch("[FSRPAUEC]+", kind) or not fields.keys() <= {"seq", "ack", "win", "len", "ttl", "ipid"}:
+    if not re.fullmatch("[FSRPAUEC]+", kind) or not fields.keys() <= {
+        "seq",
+        "ack",
+        "win",
+        "len",
+        "ttl",
+        "ipid",
+    }:
         raise ValueError("unknown flags or field")
     if ("A" in kind) != ("ack" in fields):
         raise ValueError("`ack` and the A flag go together")
@@ -255,9 +279,11 @@ def check(ladder: Ladder, folder: Path) -> None:
     other_rows = [dict(row) for row in from_scapy.segments().rows()]
     if rows != other_rows or _facts(from_file) != _facts(from_scapy):
         differing = [a for a, b in zip(rows, other_rows, strict=False) if a != b][:1]
-        problems.append((0, f"the pcap and the scapy packets are judged differently: {differing or 'not in the rows'}"))
+        problems.append(
+            (0, f"the pcap and the scapy packets differ: {differing or 'not in the rows'}")
+        )
     if problems:
-        raise LadderMismatch(_report(ladder, rows, problems))
+        raise LadderMismatchError(_report(ladder, rows, problems))
 
 
 def _compare_rows(ladder: Ladder, rows: list[dict[str, Any]]) -> list[tuple[int, str]]:
@@ -266,9 +292,13 @@ def _compare_rows(ladder: Ladder, rows: list[dict[str, Any]]) -> list[tuple[int,
     for frame, step in enumerate(ladder.steps, 1):
         row = by_frame.pop(frame, None)
         if (row is not None) != step.is_segment:
-            problems.append((step.line, "no row for this segment" if step.is_segment else "a row, but no segment"))
+            problems.append(
+                (step.line, "no row for this segment" if step.is_segment else "a row, but no segment")
+            )
         elif row is not None:
-            problems += [(step.line, problem) for key, value in step.expected if (problem := _judge(row, key, value))]
+            problems += [
+                (step.line, problem) for key, value in step.expected if (problem := _judge(row, key, value))
+            ]
     return problems + [(0, f"a row of no step: frame {frame}") for frame in by_frame]
 
 
@@ -312,7 +342,9 @@ def evaluate(claim: str, names: Mapping[str, Any]) -> str | None:
             return None
         if isinstance(tree.body, ast.Compare):
             left = ast.Expression(tree.body.left)
-            return f"{ast.unparse(left)} is {eval(compile(left, '<claim>', 'eval'), scope)!r}, against: {claim}"
+            return (
+                f"{ast.unparse(left)} is {eval(compile(left, '<claim>', 'eval'), scope)!r}, against: {claim}"
+            )
     except (AttributeError, LookupError, TypeError) as error:
         return f"{claim}: {type(error).__name__}: {error}"
     return f"does not hold: {claim}"
@@ -321,7 +353,11 @@ def evaluate(claim: str, names: Mapping[str, Any]) -> str | None:
 def _facts(analysis: Any) -> list[list[Any]]:
     return [
         [connection.start_ns, connection.end_ns, connection.initiator_known]
-        + [getattr(direction, name) for direction in (connection.a_to_b, connection.b_to_a) for name in DIRECTION_FACTS]
+        + [
+            getattr(direction, name)
+            for direction in (connection.a_to_b, connection.b_to_a)
+            for name in DIRECTION_FACTS
+        ]
         for connection in analysis.connections
     ]
 
@@ -333,7 +369,9 @@ def _report(ladder: Ladder, rows: list[dict[str, Any]], problems: list[tuple[int
         at_line.setdefault(line, []).append(problem)
     by_line = {step.line: frame for frame, step in enumerate(ladder.steps, 1)}
     by_frame = {row["frame"]: row for row in rows}
-    out = [f"{ladder.name}: {len(problems)} differences"] + [f">>  {problem}" for problem in at_line.pop(0, [])]
+    out = [f"{ladder.name}: {len(problems)} differences"] + [
+        f">>  {problem}" for problem in at_line.pop(0, [])
+    ]
     for number, line in enumerate(ladder.lines, 1):
         if number not in by_line and number not in at_line:
             continue

@@ -1,5 +1,9 @@
 """What was measured, typed: captures, connections, directions, events and series."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from tcpwin.analysis._analysis import Analysis, analyze
 from tcpwin.analysis._capture import Capture, CaptureFile, CaptureWarning, Interface
 from tcpwin.analysis._connection import Connection
@@ -7,8 +11,10 @@ from tcpwin.analysis._connections import Connections
 from tcpwin.analysis._direction import Direction, Percentiles, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis._endpoint import Endpoint
 from tcpwin.analysis._series import Event, Series
-from tcpwin.analysis._table import Table
 
+
+if TYPE_CHECKING:
+    from tcpwin.analysis._table import Table
 
 __all__ = [
     "Analysis",
@@ -28,3 +34,12 @@ __all__ = [
     "ZeroWindowEpisode",
     "analyze",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Columns need numpy, whose import costs more than reading a million packets.
+    if name == "Table":
+        from tcpwin.analysis._table import Table
+
+        return Table
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -35,6 +35,16 @@ def nanoseconds(seconds: float | Decimal) -> int:
 def write_packets(packets: Iterable[RawPacket]) -> IO[bytes]:
     """Write all packets to an unnamed temporary file and return it, at its start."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - handed to the caller
+    try:
+        _write_blocks(file, packets)
+    except BaseException:
+        file.close()
+        raise
+    file.seek(0)
+    return file
+
+
+def _write_blocks(file: IO[bytes], packets: Iterable[RawPacket]) -> None:
     file.write(_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
     interfaces: dict[int, int] = {}
     for packet in packets:
@@ -44,13 +54,10 @@ def write_packets(packets: Iterable[RawPacket]) -> IO[bytes]:
             resolution = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
             file.write(_block(1, struct.pack("<HHI", packet.link_type, 0, 0) + resolution))
         data = packet.data[:KEPT_BYTES]
-        time_ns = packet.time_ns & 0xFFFFFFFFFFFFFFFF
-        header = struct.pack(
-            "<IIIII", interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(data), max(packet.original_bytes, len(data))
-        )
+        original_bytes = max(packet.original_bytes, len(data))
+        high, low = divmod(packet.time_ns & 0xFFFFFFFFFFFFFFFF, 1 << 32)
+        header = struct.pack("<IIIII", interface, high, low, len(data), original_bytes)
         file.write(_block(6, header + data + bytes(-len(data) % 4)))
-    file.seek(0)
-    return file
 
 
 def _block(kind: int, body: bytes) -> bytes:

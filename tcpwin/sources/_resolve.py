@@ -23,7 +23,7 @@ def resolve(source: Any) -> Source:
     if isinstance(source, str | os.PathLike):
         return PathSource([source])
     if _dpkt.is_dpkt_reader(source):
-        return FileSource(write_packets(_dpkt.raw_packets(source)), name="dpkt reader")
+        return FileSource(write_packets(_dpkt.raw_packets(source)), name="dpkt reader", owned=True)
     if hasattr(source, "read"):
         return FileSource(source, name=str(getattr(source, "name", "stream")))
     if _scapy.is_packet(source):
@@ -32,5 +32,5 @@ def resolve(source: Any) -> Source:
         items = list(source)
         if items and all(isinstance(item, str | os.PathLike) for item in items):
             return PathSource(items)
-        return FileSource(write_packets(_scapy.raw_packets(items)), name="scapy packets")
+        return FileSource(write_packets(_scapy.raw_packets(items)), name="scapy packets", owned=True)
     raise SourceError(f"cannot read packets from a {type(source).__name__}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -65,10 +66,15 @@ def _stamp(path: str) -> tuple[int, int]:
 class FileSource(Source):
     """An open binary file. One that cannot seek is copied to an unnamed temporary file while it is read first."""
 
-    def __init__(self, file: IO[bytes], *, name: str = "stream", keep: bool = True) -> None:
+    def __init__(
+        self, file: IO[bytes], *, name: str = "stream", keep: bool = True, owned: bool = False
+    ) -> None:
+        """With `keep`, a file that cannot seek can still be read again. An `owned` file is closed with the source."""
         self.name = name
         self._file = file
         self._keep = keep
+        if owned:
+            weakref.finalize(self, file.close)
         self._copy: IO[bytes] | None = None
         self._start = file.tell() if _can_seek(file) else None
         self._is_read = False
@@ -86,6 +92,7 @@ class FileSource(Source):
         if not self._keep:
             return self._file
         self._copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this source
+        weakref.finalize(self, self._copy.close)
         return _Tee(self._file, self._copy)
 
 

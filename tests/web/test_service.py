@@ -61,7 +61,7 @@ def test_a_figure_shows_the_window_closing(client: TestClient) -> None:
     assert (0.3, 0) in window
     assert (2.8, 2000) in window
     assert {value for _, value in window} == {0, 2000}
-    # Both segments leave at 0.2 s and are acknowledged at 0.3 s; the FIN counts one.
+    # Both segments leave at 0.2 s and are acknowledged at 0.3 s.
     assert (0.2, 2000) in flight
     assert (0.3, 0) in flight
     assert flight[-1][1] == 0

@@ -185,6 +185,12 @@ impl Result {
         Ok(DirectionView::new(self.get(id)?, from_initiator).sender)
     }
 
+    /// Segments longer than the MSS allows.
+    fn super_segments(&self) -> u64 {
+        let directions = self.findings.tracker.connections.iter().flat_map(|connection| &connection.directions);
+        directions.filter_map(|direction| direction.cold.as_ref()).map(|cold| u64::from(cold.super_segments)).sum()
+    }
+
     fn detail(&self, id: u32) -> PyResult<&Detail> {
         self.details
             .get(&id)
@@ -216,8 +222,8 @@ impl Result {
         dict.set_item("unknown_link", counters.unknown_link)?;
         dict.set_item("unknown_link_types", counters.unknown_link_types.clone())?;
         dict.set_item("capture_duplicates", self.findings.tracker.duplicates)?;
-        dict.set_item("options_cut", self.findings.options_cut)?;
-        dict.set_item("super_segments", self.findings.super_segments)?;
+        dict.set_item("options_cut", self.findings.tracker.options_cut)?;
+        dict.set_item("super_segments", self.super_segments())?;
         Ok(dict)
     }
 
@@ -241,9 +247,8 @@ impl Result {
     }
 
     fn episodes<'py>(&self, py: Python<'py>, id: u32, from_initiator: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let side = self.side(id, from_initiator)?;
-        let cold = self.get(id)?.directions[side].cold.as_deref();
-        cold.map_or(&[][..], |cold| &cold.zero.episodes)
+        DirectionView::new(self.get(id)?, from_initiator)
+            .episodes()
             .iter()
             .map(|episode| {
                 let dict = PyDict::new(py);

@@ -112,7 +112,7 @@ fn play(flow: &Flow, step: u8) -> (usize, Segment, Option<u64>) {
         start,
         ack,
         flags,
-        window: 501,
+        window: 510,
         payload_len: (end - start) as u16,
         ip_id: u16::from(step) + 1,
         timestamps: Some([1000 + u32::from(step), 999]),

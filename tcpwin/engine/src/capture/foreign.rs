@@ -1,22 +1,49 @@
 //! Names what a file is when it is no capture that is read here, so that the error can say what to do.
 
+/// The section header's type is made of line ends for this: draft-ietf-opsawg-pcapng §4.1.
+const TEXT_MODE: &str =
+    "a pcapng file whose line ends were changed by a text-mode transfer; transfer it again as binary";
+
 /// What `head` looks like, by its first bytes.
 pub(super) fn name_foreign(head: &[u8]) -> Option<&'static str> {
-    const KNOWN: [(&[u8], &str); 23] = [
-        (b"snoop\0\0\0", "a snoop capture (RFC 1761); convert it with editcap"),
+    const KNOWN: [(&[u8], &str); 22] = [
+        (
+            b"snoop\0\0\0",
+            "a snoop capture (RFC 1761); convert it with editcap",
+        ),
         (b"btsnoop\0", "a btsnoop (Bluetooth) capture"),
-        (b"RTSS", "a Microsoft Network Monitor 1 capture; convert it with editcap"),
-        (b"GMBU", "a Microsoft Network Monitor 2 capture; convert it with editcap"),
-        (b"TRSNIFF data    \x1a", "a Sniffer capture; convert it with editcap"),
-        (b"XCP\0", "a NetXRay or Sniffer capture; convert it with editcap"),
-        (b"\x05VNF", "a Visual Networks capture; convert it with editcap"),
-        (b"iptrace ", "an AIX iptrace capture; convert it with editcap"),
-        (b"\x0a\x0d\x0a\x0d\x0d\x0a", "a pcapng file whose line ends were changed by a text-mode transfer; transfer it again as binary"),
-        (b"\x0a\x0d\x0d\x0d\x0a", "a pcapng file whose line ends were changed by a text-mode transfer; transfer it again as binary"),
-        (b"\x34\xcd\xb2\xa1\0\0", "a damaged modified-pcap file"),
+        (
+            b"RTSS",
+            "a Microsoft Network Monitor 1 capture; convert it with editcap",
+        ),
+        (
+            b"GMBU",
+            "a Microsoft Network Monitor 2 capture; convert it with editcap",
+        ),
+        (
+            b"TRSNIFF data    \x1a",
+            "a Sniffer capture; convert it with editcap",
+        ),
+        (
+            b"XCP\0",
+            "a NetXRay or Sniffer capture; convert it with editcap",
+        ),
+        (
+            b"\x05VNF",
+            "a Visual Networks capture; convert it with editcap",
+        ),
+        (
+            b"iptrace ",
+            "an AIX iptrace capture; convert it with editcap",
+        ),
+        (b"\x0d\x0a\x0d\x0d\x0d\x0a", TEXT_MODE),
+        (b"\x0a\x0d\x0a", TEXT_MODE),
         (b"\xfd7zXZ\0", "an xz archive; decompress it with xz -d"),
         (b"BZh", "a bzip2 archive; decompress it with bzip2 -d"),
-        (b"\x1f\x9d", "a compress (.Z) archive; decompress it with gzip -d"),
+        (
+            b"\x1f\x9d",
+            "a compress (.Z) archive; decompress it with gzip -d",
+        ),
         (b"PK\x03\x04", "a zip archive; unpack it first"),
         (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
         (b"\x89LZO\0", "an lzop archive; decompress it with lzop -d"),

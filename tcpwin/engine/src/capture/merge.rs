@@ -37,7 +37,11 @@ impl MergedReader {
             if path.is_file() {
                 let first_ns = reader.advance().map(|_| reader.time_ns());
                 let facts = reader.into_facts();
-                merge.add(Source::Closed(path.to_owned(), facts), first_ns, None);
+                let source = match first_ns {
+                    Some(_) => Source::Closed(path.to_owned(), facts),
+                    None => Source::Finished(facts),
+                };
+                merge.add(source, first_ns, None);
             } else {
                 merge.add_open(reader);
             }
@@ -243,8 +247,7 @@ impl Merge {
     /// Give up a source's buffer and file.
     fn close(&mut self, at: usize) {
         if let Some(source) = self.sources.get_mut(at) {
-            let facts = source.facts().clone();
-            *source = Source::Finished(facts);
+            *source = Source::Finished(source.facts().clone());
         }
     }
 }

@@ -20,3 +20,6 @@ pub use facts::{ByteOrder, CaptureFacts, Compression, FileFormat, Interface};
 pub use merge::MergedReader;
 pub use packet::{LinkType, Packet};
 pub use reader::CaptureReader;
+
+#[cfg(test)]
+mod tests;

@@ -53,7 +53,7 @@ impl CaptureReader {
         }
     }
 
-    fn from_reader_with(
+    pub(super) fn from_reader_with(
         reader: Box<dyn Read + Send>,
         name: &str,
         buffer_bytes: usize,

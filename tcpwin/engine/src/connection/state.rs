@@ -11,7 +11,7 @@ use crate::wire::Segment;
 use crate::window::flight::Flight;
 use crate::window::receive::ReceiveWindow;
 use crate::window::scale::{Offer, ScaleInference, ScaleState};
-use crate::window::zero::ZeroWindow;
+use crate::window::zero::{EndedBy, ZeroWindow};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint {
@@ -24,30 +24,28 @@ pub struct Endpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
     pub offer: Offer,
-    pub mss: Option<u16>,
+    /// 0 where the option is absent.
+    pub mss: u16,
+    pub window: u16,
     pub sack_permitted: bool,
     pub timestamps: bool,
     pub fast_open: bool,
     pub multipath: bool,
     /// It was a SYN/ACK.
     pub is_answer: bool,
-    pub window: u16,
-    /// Frame and window field of the segment that confirmed the offered scale without the peer's answer.
-    pub confirming: Option<(u64, u16)>,
 }
 
 impl Default for SynOptions {
     fn default() -> Self {
         SynOptions {
             offer: Offer::Unseen,
-            mss: None,
+            mss: 0,
+            window: 0,
             sack_permitted: false,
             timestamps: false,
             fast_open: false,
             multipath: false,
             is_answer: false,
-            window: 0,
-            confirming: None,
         }
     }
 }
@@ -67,14 +65,51 @@ pub struct Cold {
     pub missed_bytes: u64,
     pub resent_bytes: u64,
     pub resent_segments: u32,
+    /// Segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).
+    pub super_segments: u32,
     pub window_near_full: u32,
     pub window_overrun: u32,
-    pub zero: ZeroWindow,
+    pub zero: Option<Box<ZeroWindow>>,
     pub inference: Option<Box<ScaleInference>>,
     /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.
     pub probe_end: Option<Seq>,
     /// A keep-alive was sent and nothing has come back since.
     pub is_keep_alive_unanswered: bool,
+    /// Time in which the receive window held the next segment back.
+    pub limited_ns: i64,
+    pub limited_since_ns: i64,
+    /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
+    pub scale_confirming: Option<(u64, u16)>,
+}
+
+impl Cold {
+    pub fn zero(&mut self) -> &mut ZeroWindow {
+        self.zero.get_or_insert_with(Box::default)
+    }
+
+    pub fn is_zero_open(&self) -> bool {
+        self.zero.as_ref().is_some_and(|zero| zero.is_open())
+    }
+
+    pub fn is_probe_unanswered(&self) -> bool {
+        self.zero.as_ref().is_some_and(|zero| zero.is_probe_unanswered)
+    }
+
+    pub fn end_zero(&mut self, frame: u64, now_ns: i64, ended_by: EndedBy) {
+        if let Some(zero) = &mut self.zero {
+            zero.end(frame, now_ns, ended_by);
+        }
+    }
+
+    /// Whether nothing here bears on the next segment.
+    fn is_quiet(&self) -> bool {
+        self.sacked.is_empty()
+            && self.unseen.is_empty()
+            && !self.is_zero_open()
+            && !self.is_probe_unanswered()
+            && !self.is_keep_alive_unanswered
+            && self.probe_end.is_none()
+    }
 }
 
 /// One direction: data from one endpoint, and the receive window of the other that limits it.
@@ -99,10 +134,16 @@ pub struct Direction {
     /// The next segment does not fit the receive window while data is in flight (Linux `tcp_snd_wnd_test`).
     pub is_limited: bool,
     pub has_syn: bool,
+    /// Nothing but a SYN was sent.
+    pub has_only_syn: bool,
+    /// Segments without surprises may take the short way: see [`Direction::settle`].
+    pub is_ordinary: bool,
+    pub has_tsval: bool,
+    /// Initial sequence number; without a SYN, one less than the first sequence number seen.
     pub isn: Seq,
-    pub syn_end: Seq,
     pub fin_end: Seq,
-    pub tsval: Option<u32>,
+    /// Latest timestamp value sent, while `has_tsval`.
+    pub tsval: u32,
     pub syn: SynOptions,
     /// Largest segment that may be sent: the peer's MSS less the timestamps option; 0 while unknown.
     pub mss: u16,
@@ -113,8 +154,6 @@ pub struct Direction {
     pub payload_bytes: u64,
     /// Sequence space acknowledged, SYN and FIN included.
     pub acked_bytes: u64,
-    pub limited_ns: i64,
-    pub limited_since_ns: i64,
     pub first_data_ns: i64,
     pub last_data_ns: i64,
     /// When the last byte was acknowledged.
@@ -137,8 +176,41 @@ impl Direction {
     #[inline]
     pub fn is_flight_known(&self) -> bool {
         // Before any acknowledgment, only a SYN stands on firm ground: what follows it was acknowledged unseen.
-        let has_una = self.is_acked || (self.has_syn && self.flight.nxt == self.syn_end);
+        let has_una = self.is_acked || self.has_only_syn;
         self.is_seen && has_una && !self.is_flight_lost
+    }
+
+    /// Decide whether the next segment may take the short way: everything known, nothing open.
+    #[inline]
+    pub fn settle(&mut self) {
+        self.is_ordinary = self.is_started
+            && self.is_flight_known()
+            && self.is_acked
+            && self.flight.control == 0
+            && !self.has_fin
+            && self.own_scale.is_certain()
+            && self.window.is_known
+            && self.cold.as_ref().is_none_or(|cold| cold.is_quiet());
+    }
+
+    /// Whether a timestamp is older than the latest one sent: the segment was overtaken.
+    #[inline]
+    pub fn is_overtaken(&self, timestamps: Option<(u32, u32)>) -> bool {
+        timestamps.is_some_and(|(value, _)| self.has_tsval && (value.wrapping_sub(self.tsval) as i32) < 0)
+    }
+
+    #[inline]
+    pub fn note_timestamps(&mut self, timestamps: Option<(u32, u32)>) {
+        if let Some((value, _)) = timestamps {
+            if !self.is_overtaken(timestamps) {
+                (self.tsval, self.has_tsval) = (value, true);
+            }
+        }
+    }
+
+    /// Time in which the next segment did not fit the receive window.
+    pub fn limited_ns(&self) -> i64 {
+        self.cold.as_ref().map_or(0, |cold| cold.limited_ns)
     }
 
     #[inline]
@@ -181,6 +253,13 @@ pub enum Initiator {
     Guessed(u8),
 }
 
+/// A time that did not come.
+const NEVER: i64 = i64::MIN;
+
+fn if_ever(time_ns: i64) -> Option<i64> {
+    (time_ns != NEVER).then_some(time_ns)
+}
+
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// Side 0 sent the first segment seen.
@@ -194,10 +273,10 @@ pub struct Connection {
     pub start_ns: i64,
     pub end_ns: i64,
     pub first_frame: u64,
-    /// Times of the last SYN, the last SYN/ACK and the ACK that completed the handshake.
-    pub syn_ns: Option<i64>,
-    pub syn_ack_ns: Option<i64>,
-    pub established_ns: Option<i64>,
+    /// Times of the last SYN, the last SYN/ACK and the ACK that completed the handshake, or [`NEVER`].
+    syn_ns: i64,
+    syn_ack_ns: i64,
+    established_ns: i64,
     /// The side whose FIN or RST came first.
     pub closed_first: Option<u8>,
     /// A RST was seen from this side first.
@@ -218,9 +297,9 @@ impl Connection {
             start_ns: segment.time_ns,
             end_ns: segment.time_ns,
             first_frame: segment.frame,
-            syn_ns: None,
-            syn_ack_ns: None,
-            established_ns: None,
+            syn_ns: NEVER,
+            syn_ack_ns: NEVER,
+            established_ns: NEVER,
             closed_first: None,
             reset_by: None,
         }
@@ -248,9 +327,31 @@ impl Connection {
         }
     }
 
+    pub fn syn_ns(&self) -> Option<i64> {
+        if_ever(self.syn_ns)
+    }
+
+    pub fn syn_ack_ns(&self) -> Option<i64> {
+        if_ever(self.syn_ack_ns)
+    }
+
+    #[inline]
+    pub fn established_ns(&self) -> Option<i64> {
+        if_ever(self.established_ns)
+    }
+
+    pub fn note_syn(&mut self, is_answer: bool, now_ns: i64) {
+        *(if is_answer { &mut self.syn_ack_ns } else { &mut self.syn_ns }) = now_ns;
+    }
+
+    pub fn note_established(&mut self, now_ns: i64) {
+        self.established_ns = now_ns;
+    }
+
+    /// From the SYN to the ACK that completed the handshake: the round trip of the whole path.
     pub fn handshake_rtt_ns(&self) -> Option<i64> {
-        let (syn, established) = (self.syn_ns?, self.established_ns?);
-        Some(established.saturating_sub(syn)).filter(|ns| *ns >= 0)
+        let (syn_ns, established_ns) = (self.syn_ns()?, self.established_ns()?);
+        Some(established_ns.saturating_sub(syn_ns)).filter(|ns| *ns >= 0)
     }
 
     /// Whether windows in segments of this side can be given in bytes.

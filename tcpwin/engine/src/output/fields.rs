@@ -3,6 +3,7 @@
 use crate::connection::state::{Cold, Connection, Direction, Initiator};
 use crate::event;
 use crate::output::address::address_text;
+use crate::window::zero::{Episode, ZeroWindow};
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -98,6 +99,19 @@ impl<'a> DirectionView<'a> {
         Value::Int(self.cold().map_or(0, get))
     }
 
+    fn zero(&self) -> Option<&ZeroWindow> {
+        self.cold()?.zero.as_deref()
+    }
+
+    fn zero_int(&self, get: fn(&ZeroWindow) -> i64) -> Value {
+        Value::Int(self.zero().map_or(0, get))
+    }
+
+    /// The zero-window episodes that were kept.
+    pub fn episodes(&self) -> &[Episode] {
+        self.zero().map_or(&[], |zero| &zero.episodes)
+    }
+
     fn resent_bytes(&self) -> u64 {
         self.cold().map_or(0, |cold| cold.resent_bytes)
     }
@@ -171,7 +185,8 @@ impl<'a> DirectionView<'a> {
                 Offer::Shift(shift) => evidence.push(format!("{segment} of {} offers shift {shift}", side_name(side))),
             }
         }
-        if let (ScaleState::SynConfirmed, Some((frame, window))) = (answers.own_scale, answers.syn.confirming) {
+        let confirming = answers.cold.as_ref().and_then(|cold| cold.scale_confirming);
+        if let (ScaleState::SynConfirmed, Some((frame, window))) = (answers.own_scale, confirming) {
             evidence.push(format!(
                 "frame {frame}: a window field of {window} right after a SYN with a window of {} is a scaled one",
                 answers.syn.window
@@ -245,7 +260,7 @@ pub fn close_state(connection: &Connection) -> &'static str {
     let [first, second] = &connection.directions;
     let has_answered = connection.directions.iter().any(|direction| direction.has_syn && direction.syn.is_answer);
     if connection.reset_by.is_some() {
-        let is_refused = connection.syn_ns.is_some() && !has_answered && first.data_segments + second.data_segments == 0;
+        let is_refused = connection.syn_ns().is_some() && !has_answered && first.data_segments + second.data_segments == 0;
         return match (is_refused, first.has_fin && second.has_fin) {
             (true, _) => "refused",
             (false, true) => "reset_after_close",
@@ -255,7 +270,7 @@ pub fn close_state(connection: &Connection) -> &'static str {
     match (first.has_fin, second.has_fin) {
         (true, true) => "closed",
         (true, false) | (false, true) => "half_closed",
-        (false, false) if connection.syn_ns.is_some() && !second.is_seen => "unanswered",
+        (false, false) if connection.syn_ns().is_some() && !second.is_seen => "unanswered",
         (false, false) => "open",
     }
 }
@@ -273,9 +288,9 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     start_ns Int "Time of the first segment, nanoseconds since the Unix epoch." |v| int(v.connection.start_ns);
     end_ns Int "Time of the last segment, nanoseconds since the Unix epoch." |v| int(v.connection.end_ns);
     duration_ns Int "From the first to the last segment." |v| int(v.connection.end_ns.saturating_sub(v.connection.start_ns));
-    syn_ns Int "Time of the last SYN." |v| optional(v.connection.syn_ns);
-    syn_ack_ns Int "Time of the last SYN/ACK." |v| optional(v.connection.syn_ack_ns);
-    established_ns Int "Time of the ACK that completed the handshake." |v| optional(v.connection.established_ns);
+    syn_ns Int "Time of the last SYN." |v| optional(v.connection.syn_ns());
+    syn_ack_ns Int "Time of the last SYN/ACK." |v| optional(v.connection.syn_ack_ns());
+    established_ns Int "Time of the ACK that completed the handshake." |v| optional(v.connection.established_ns());
     handshake_rtt_ns Int "From the SYN to the ACK that completed the handshake: the round trip of the whole path." |v| optional(v.connection.handshake_rtt_ns());
     close Text "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
     closed_first Text "The side, a or b, whose FIN or RST came first." |v| v.connection.closed_first.map_or(Value::None, |side| side_name(v, side));
@@ -297,7 +312,7 @@ pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
     goodput_bps Real "Acknowledged payload bits per second over the same time." |v| v.rate(v.acked_payload_bytes());
     mss_bytes Int "Largest payload to expect: the smaller MSS option less the timestamps option, else the largest payload seen." |v| int(v.data().segment_size());
     max_payload_bytes Int "Largest payload seen; above the MSS with segmentation offload (TSO, GRO)." |v| int(v.data().max_payload);
-    syn_mss Int "MSS option in the sender's SYN." |v| optional(v.data().syn.mss);
+    syn_mss Int "MSS option in the sender's SYN." |v| if v.data().syn.mss > 0 { int(v.data().syn.mss) } else { Value::None };
     syn_window_scale Int "Window scale option in the sender's SYN, as sent." |v| match v.data().syn.offer { Offer::Shift(shift) => int(shift), _ => Value::None };
     syn_sack_permitted Bool "SACK permitted option in the sender's SYN." |v| Value::Bool(v.data().syn.sack_permitted);
     syn_timestamps Bool "Timestamps option in the sender's SYN." |v| Value::Bool(v.data().syn.timestamps);
@@ -317,7 +332,7 @@ pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
     flight_max_bytes Int "Most bytes in flight: SND.MAX less SND.UNA." |v| if v.data().is_flight_measured() { int(v.data().flight.max_bytes) } else { Value::None };
     flight_mean_bytes Real "Bytes in flight, mean over the time in which they were known." |v| if v.data().is_flight_measured() { Value::Real(mean(v.data().flight.integral, v.data().flight.known_ns, 0)) } else { Value::None };
     window_utilisation Real "Mean flight over mean receive window." |v| utilisation(v);
-    window_limited_ns Int "Time in which the next segment did not fit the receive window while data was in flight (Linux tcp_snd_wnd_test)." |v| int(v.data().limited_ns);
+    window_limited_ns Int "Time in which the next segment did not fit the receive window while data was in flight (Linux tcp_snd_wnd_test)." |v| int(v.data().limited_ns());
     window_full Int "Segments that ended exactly at the right edge of the window." |v| v.sent_count(event::WINDOW_FULL);
     window_near_full Int "Segments that left less than one segment's room below the right edge." |v| v.cold_int(|c| i64::from(c.window_near_full));
     window_overrun Int "Segments that ended beyond every right edge advertised so far." |v| v.cold_int(|c| i64::from(c.window_overrun));
@@ -325,10 +340,10 @@ pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
     window_shrinks Int "ACKs that moved the right edge to the left by a unit of the scale or more." |v| v.answer_count(event::WINDOW_SHRINK);
     sub_mss_windows Int "Accepted windows above zero that are smaller than one segment." |v| v.answer_count(event::SUB_MSS_WINDOW);
     zero_window_segments Int "Segments of the receiver with a window of zero." |v| v.answer_count(event::ZERO_WINDOW);
-    zero_window_episode_count Int "Times the receiver closed its window." |v| v.cold_int(|c| i64::from(c.zero.episode_count));
-    zero_window_ns Int "Time in which the receiver's window was closed." |v| v.cold_int(|c| c.zero.total_ns);
-    zero_window_longest_ns Int "Longest time for which the receiver's window was closed." |v| v.cold_int(|c| c.zero.longest_ns);
-    zero_window_probes Int "Probes sent into the closed window." |v| v.cold_int(|c| i64::from(c.zero.probes));
+    zero_window_episode_count Int "Times the receiver closed its window." |v| v.zero_int(|z| i64::from(z.episode_count));
+    zero_window_ns Int "Time in which the receiver's window was closed." |v| v.zero_int(|z| z.total_ns);
+    zero_window_longest_ns Int "Longest time for which the receiver's window was closed." |v| v.zero_int(|z| z.longest_ns);
+    zero_window_probes Int "Probes sent into the closed window." |v| v.zero_int(|z| i64::from(z.probes));
     keep_alives Int "Keep-alives sent." |v| v.sent_count(event::KEEP_ALIVE);
     duplicate_acks Int "Duplicate ACKs of the receiver." |v| v.answer_count(event::DUPLICATE_ACK);
     retransmissions Int "Segments sent again, whatever the cause, SYN and FIN included." |v| v.sent_count(event::RESENT);
@@ -338,7 +353,7 @@ pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
     previous_segment_missing Int "Segments before which sequence numbers were skipped." |v| v.sent_count(event::PREVIOUS_SEGMENT_MISSING);
     acked_unseen Int "ACKs of data that the capture does not hold." |v| v.answer_count(event::ACKED_UNSEEN);
     capture_duplicates Int "Packets that the capture holds twice; in no other count." |v| v.sent_count(event::CAPTURE_DUPLICATE);
-    rtt_min_ns Int "Least time from data to its ACK at the capture point." |v| v.data().rtt.min_ns.map_or(Value::None, count);
+    rtt_min_ns Int "Least time from data to its ACK at the capture point." |v| v.data().rtt.min_ns().map_or(Value::None, count);
     rtt_smoothed_ns Int "The same smoothed as RFC 6298 does, at the end." |v| if v.data().rtt.samples > 0 { count(v.data().rtt.smoothed_ns) } else { Value::None };
     rtt_samples Int "How many round trips were timed." |v| int(v.data().rtt.samples);
     fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin);

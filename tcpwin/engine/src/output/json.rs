@@ -23,8 +23,7 @@ pub fn write_connection(out: &mut String, id: u32, connection: &Connection) {
             write_text(out, line);
         }
         out.push_str("],\"zero_window_episodes\":[");
-        let episodes = connection.directions[view.sender].cold.as_ref().map_or(&[][..], |cold| &cold.zero.episodes);
-        for (position, episode) in episodes.iter().enumerate() {
+        for (position, episode) in view.episodes().iter().enumerate() {
             if position > 0 {
                 out.push(',');
             }

@@ -4,11 +4,14 @@ use std::hint::black_box;
 
 use crate::capture::{CaptureFacts, MergedReader};
 use crate::connection::state::Connection;
+use crate::recovery::duplicate::RECENT;
 use crate::tracker::{Tracker, Verdict};
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};
 
 /// Segments taken at a time, so that the cache misses of their look-ups overlap.
 const BATCH: usize = 32;
+/// Segments held: enough to look back over, whole batches.
+const RING: usize = RECENT + BATCH;
 /// Below this the table and the connections fit the caches, and looking ahead costs more than it saves.
 const PREFETCH_FROM: u32 = 4096;
 /// Packets between two calls of the progress function.
@@ -16,6 +19,9 @@ const REPORT_EVERY: u64 = 1 << 17;
 
 /// Takes every segment in order, after the tracker did.
 pub trait Sink {
+    /// False lets the pass leave out what only a sink needs.
+    const WANTS_SEGMENTS: bool = true;
+
     /// Return false to stop the pass.
     fn take(&mut self, segment: &Segment, verdict: &Verdict, connection: &Connection) -> bool;
 }
@@ -24,6 +30,8 @@ pub trait Sink {
 pub struct NoSink;
 
 impl Sink for NoSink {
+    const WANTS_SEGMENTS: bool = false;
+
     #[inline(always)]
     fn take(&mut self, _: &Segment, _: &Verdict, _: &Connection) -> bool {
         true
@@ -35,10 +43,6 @@ pub struct Findings {
     pub tracker: Tracker,
     pub facts: Vec<CaptureFacts>,
     pub counters: ParseCounters,
-    /// TCP segments of which the snapshot length cut off options.
-    pub options_cut: u64,
-    /// Segments longer than any MSS allows: captured before segmentation or after coalescing (TSO, GRO).
-    pub super_segments: u64,
     /// The progress function or the sink asked to stop before the end.
     pub was_stopped: bool,
 }
@@ -47,16 +51,19 @@ pub struct Findings {
 pub fn run<S: Sink>(mut input: MergedReader, sink: &mut S, mut report: impl FnMut(u64) -> bool) -> Findings {
     let mut parser = SegmentParser::new();
     let mut tracker = Tracker::new();
-    let mut batch = [Segment::EMPTY; BATCH];
+    // The batches before this one stay readable behind it, for the search for duplicates.
+    let mut ring = vec![Segment::EMPTY; RING];
+    let mut taken = 0usize;
     let mut tags = [0u32; BATCH];
     let mut last_ns = 0i64;
     let mut packets = 0u64;
     let mut next_report = REPORT_EVERY;
     let mut was_stopped = false;
     let mut at_end = false;
-    let (mut options_cut, mut super_segments) = (0u64, 0u64);
     while !at_end && !was_stopped {
         let mut count = 0;
+        let first = taken % RING;
+        let Some(batch) = ring.get_mut(first..first + BATCH) else { break };
         while count < BATCH {
             let Some(packet) = input.next_packet() else {
                 at_end = true;
@@ -69,7 +76,7 @@ pub fn run<S: Sink>(mut input: MergedReader, sink: &mut S, mut report: impl FnMu
             }
             count += usize::from(is_segment);
         }
-        let batch = &batch[..count];
+        let batch = &ring[first..first + count];
         for (tag, segment) in tags.iter_mut().zip(batch) {
             *tag = tracker.tag(segment);
         }
@@ -77,18 +84,25 @@ pub fn run<S: Sink>(mut input: MergedReader, sink: &mut S, mut report: impl FnMu
             let touched = tags[..count].iter().fold(0u32, |sum, tag| sum ^ tracker.touch(*tag));
             black_box(touched);
         }
-        for (segment, tag) in batch.iter().zip(&tags) {
-            let verdict = tracker.track(segment, *tag);
-            options_cut += u64::from(segment.capture_flags & crate::wire::capture_flag::OPTIONS_CUT != 0);
+        for (position, (segment, tag)) in batch.iter().zip(&tags).enumerate() {
+            let before = || {
+                let (ring, newest) = (&ring, first + position);
+                let held = (taken + position).min(RECENT);
+                (1..=held).map(move |back| &ring[(newest + RING - back) % RING])
+            };
+            let verdict = tracker.track(segment, *tag, before);
+            if !S::WANTS_SEGMENTS {
+                continue;
+            }
             if let Some(connection) = tracker.connections.get(verdict.connection) {
-                let mss = connection.directions[usize::from(verdict.side)].mss;
-                super_segments += u64::from(mss > 0 && segment.payload_len > u32::from(mss) + 12);
                 if !sink.take(segment, &verdict, connection) {
                     was_stopped = true;
                     break;
                 }
             }
         }
+        // A short batch leaves a gap that is never read: it is the last one.
+        taken += BATCH;
         if packets >= next_report {
             next_report = packets + REPORT_EVERY;
             was_stopped |= !report(input.bytes_read());
@@ -96,5 +110,5 @@ pub fn run<S: Sink>(mut input: MergedReader, sink: &mut S, mut report: impl FnMu
     }
     tracker.finish();
     let facts = input.into_facts();
-    Findings { tracker, facts, counters: parser.counters(), options_cut, super_segments, was_stopped }
+    Findings { tracker, facts, counters: parser.counters(), was_stopped }
 }

@@ -12,8 +12,8 @@ pub fn window_cost_ns(connection: &Connection) -> i64 {
         .directions
         .iter()
         .map(|direction| {
-            let closed_ns = direction.cold.as_ref().map_or(0, |cold| cold.zero.total_ns);
-            closed_ns.saturating_add(direction.limited_ns)
+            let closed_ns = direction.cold.as_ref().and_then(|cold| cold.zero.as_ref()).map_or(0, |zero| zero.total_ns);
+            closed_ns.saturating_add(direction.limited_ns())
         })
         .max()
         .unwrap_or(0)
@@ -42,7 +42,7 @@ mod tests {
         let mut connections = Arena::default();
         for (limited_ns, payload_bytes) in [(5, 0), (9, 1), (9, 2), (5, 0)] {
             let mut connection = Connection::new(&Segment::EMPTY, 0);
-            connection.directions[1].limited_ns = limited_ns;
+            connection.directions[1].cold().limited_ns = limited_ns;
             connection.directions[0].payload_bytes = payload_bytes;
             connections.push(connection);
         }

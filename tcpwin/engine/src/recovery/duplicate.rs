@@ -6,79 +6,34 @@
 
 use crate::wire::{Segment, FIN, NO_IP_ID, SYN};
 
-const RECENT: usize = 128;
+/// How far back a duplicate is looked for.
+pub const RECENT: usize = 64;
 const WITHIN_NS: i64 = 1_000_000;
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Identity {
-    connection: u32,
-    ip_id: u32,
-    seq: u32,
-    ack: u32,
-    payload_len: u32,
-    flags_and_window: u32,
-    tsval: u32,
-    checksum: u16,
-    side: u8,
+fn is_same(one: &Segment, other: &Segment) -> bool {
+    one.ip_id == other.ip_id
+        && one.seq == other.seq
+        && one.ack == other.ack
+        && one.payload_len == other.payload_len
+        && one.flags == other.flags
+        && one.window == other.window
+        && one.checksum == other.checksum
+        && one.options.timestamps == other.options.timestamps
+        && (one.src_port, one.dst_port) == (other.src_port, other.dst_port)
+        && (one.src, one.dst) == (other.src, other.dst)
 }
 
-/// The last packets over all connections, newest last.
-pub struct RecentPackets {
-    ring: [(Identity, i64); RECENT],
-    next: usize,
-}
-
-impl RecentPackets {
-    pub fn new() -> Self {
-        RecentPackets { ring: [(Identity::default(), i64::MIN); RECENT], next: 0 }
+/// Whether a segment was seen already, among the segments before it, newest first.
+#[cold]
+pub fn is_duplicate<'a>(segment: &Segment, before: impl Iterator<Item = &'a Segment>) -> bool {
+    let has_id = segment.ip_id != NO_IP_ID && segment.ip_id != 0;
+    if !has_id && segment.payload_len == 0 && segment.flags & (SYN | FIN) == 0 {
+        return false;
     }
-
-    #[inline]
-    fn identity(connection: u32, side: usize, segment: &Segment) -> Identity {
-        Identity {
-            connection,
-            ip_id: segment.ip_id,
-            seq: segment.seq,
-            ack: segment.ack,
-            payload_len: segment.payload_len,
-            flags_and_window: u32::from(segment.flags) << 16 | u32::from(segment.window),
-            tsval: segment.options.timestamps.map_or(0, |(value, _)| value),
-            checksum: segment.checksum,
-            side: side as u8,
-        }
-    }
-
-    #[inline]
-    pub fn push(&mut self, connection: u32, side: usize, segment: &Segment) {
-        self.ring[self.next] = (Self::identity(connection, side, segment), segment.time_ns);
-        self.next = (self.next + 1) % RECENT;
-    }
-
-    /// Whether the segment was seen already; to be asked before it is pushed.
-    #[cold]
-    pub fn holds(&self, connection: u32, side: usize, segment: &Segment) -> bool {
-        let has_id = segment.ip_id != NO_IP_ID && segment.ip_id != 0;
-        if !has_id && segment.payload_len == 0 && segment.flags & (SYN | FIN) == 0 {
-            return false;
-        }
-        let wanted = Self::identity(connection, side, segment);
-        for back in 1..=RECENT {
-            let (identity, time_ns) = &self.ring[(self.next + RECENT - back) % RECENT];
-            if *time_ns == i64::MIN || segment.time_ns.saturating_sub(*time_ns) > WITHIN_NS {
-                return false;
-            }
-            if *identity == wanted && segment.time_ns >= *time_ns {
-                return true;
-            }
-        }
-        false
-    }
-}
-
-impl Default for RecentPackets {
-    fn default() -> Self {
-        Self::new()
-    }
+    before
+        .take(RECENT)
+        .take_while(|earlier| segment.time_ns.saturating_sub(earlier.time_ns) <= WITHIN_NS)
+        .any(|earlier| is_same(segment, earlier) && segment.time_ns >= earlier.time_ns)
 }
 
 #[cfg(test)]
@@ -92,22 +47,18 @@ mod tests {
 
     #[test]
     fn same_identification_within_a_millisecond() {
-        let mut recent = RecentPackets::new();
-        recent.push(0, 0, &segment(0, 77, 0));
-        recent.push(1, 0, &segment(10, 5, 0));
-        assert!(recent.holds(0, 0, &segment(900_000, 77, 0)));
-        assert!(!recent.holds(0, 0, &segment(1_000_001, 77, 0)), "too late");
-        assert!(!recent.holds(0, 0, &segment(20, 78, 0)), "another identification");
-        assert!(!recent.holds(0, 1, &segment(20, 77, 0)), "the other direction");
+        let before = [segment(10, 5, 0), segment(0, 77, 0)];
+        assert!(is_duplicate(&segment(900_000, 77, 0), before.iter()));
+        assert!(!is_duplicate(&segment(1_000_001, 77, 0), before.iter()), "too late");
+        assert!(!is_duplicate(&segment(20, 78, 0), before.iter()), "another identification");
+        let other_way = Segment { src_port: 1, ..segment(20, 77, 0) };
+        assert!(!is_duplicate(&other_way, before.iter()), "another connection");
     }
 
     #[test]
     fn without_identification_only_data_is_judged() {
-        let mut recent = RecentPackets::new();
-        for payload_len in [0, 100] {
-            recent.push(0, 0, &segment(0, NO_IP_ID, payload_len));
-        }
-        assert!(!recent.holds(0, 0, &segment(5, NO_IP_ID, 0)));
-        assert!(recent.holds(0, 0, &segment(5, NO_IP_ID, 100)));
+        let before = [segment(0, NO_IP_ID, 100), segment(0, NO_IP_ID, 0)];
+        assert!(!is_duplicate(&segment(5, NO_IP_ID, 0), before.iter()));
+        assert!(is_duplicate(&segment(5, NO_IP_ID, 100), before.iter()));
     }
 }

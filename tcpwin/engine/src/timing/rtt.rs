@@ -4,39 +4,54 @@
 
 use crate::sequence::Seq;
 
-#[derive(Clone, Debug, Default)]
+/// `sent_ns` while nothing is being timed.
+const IDLE: i64 = i64::MIN;
+
+#[derive(Clone, Debug)]
 pub struct RttTimer {
-    timed: Option<(Seq, i64)>,
-    pub min_ns: Option<u64>,
+    sent_ns: i64,
+    least_ns: u64,
     pub smoothed_ns: u64,
+    end: Seq,
     pub samples: u32,
 }
 
+impl Default for RttTimer {
+    fn default() -> Self {
+        RttTimer { sent_ns: IDLE, least_ns: u64::MAX, smoothed_ns: 0, end: Seq(0), samples: 0 }
+    }
+}
+
 impl RttTimer {
+    /// The least sample.
+    pub fn min_ns(&self) -> Option<u64> {
+        (self.samples > 0).then_some(self.least_ns)
+    }
+
     /// New data up to `end` was sent.
     #[inline]
     pub fn sent(&mut self, end: Seq, now_ns: i64) {
-        if self.timed.is_none() {
-            self.timed = Some((end, now_ns));
+        if self.sent_ns == IDLE {
+            (self.sent_ns, self.end) = (now_ns, end);
         }
     }
 
     /// Something was sent again, or bytes are missing from the capture: what is being timed is ambiguous.
     #[inline]
     pub fn cancel(&mut self) {
-        self.timed = None;
+        self.sent_ns = IDLE;
     }
 
     /// Everything below `ack` has arrived.
     #[inline]
     pub fn acked(&mut self, ack: Seq, now_ns: i64) -> Option<u64> {
-        let (end, sent_ns) = self.timed?;
-        if end.is_after(ack) {
+        if self.sent_ns == IDLE || self.end.is_after(ack) {
             return None;
         }
-        self.timed = None;
-        let sample_ns = u64::try_from(now_ns.saturating_sub(sent_ns)).ok()?;
-        self.min_ns = Some(self.min_ns.map_or(sample_ns, |least| least.min(sample_ns)));
+        let elapsed_ns = now_ns.saturating_sub(self.sent_ns);
+        self.sent_ns = IDLE;
+        let sample_ns = u64::try_from(elapsed_ns).ok()?;
+        self.least_ns = self.least_ns.min(sample_ns);
         self.smoothed_ns =
             if self.samples == 0 { sample_ns } else { self.smoothed_ns - self.smoothed_ns / 8 + sample_ns / 8 };
         self.samples = self.samples.saturating_add(1);
@@ -60,6 +75,6 @@ mod tests {
         assert_eq!(timer.acked(Seq(300), 7_000), None);
         timer.sent(Seq(400), 8_000);
         assert_eq!(timer.acked(Seq(400), 7_500), None, "time ran backwards");
-        assert_eq!((timer.min_ns, timer.samples), (Some(4_000), 1));
+        assert_eq!((timer.min_ns(), timer.samples), (Some(4_000), 1));
     }
 }

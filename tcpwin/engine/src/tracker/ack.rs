@@ -1,7 +1,7 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
 use crate::event::{self, Events};
-use crate::connection::state::Direction;
+use crate::connection::state::{Cold, Direction};
 use crate::sequence::Seq;
 use crate::window::receive::Advertisement;
 use crate::window::scale::ScaleState;
@@ -32,10 +32,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
 
     let is_certain = sent.own_scale.is_certain();
     let bytes = u32::from(segment.window) << sent.own_shift;
-    let is_older = match (segment.options.timestamps, sent.tsval) {
-        (Some((value, _)), Some(known)) => (value.wrapping_sub(known) as i32) < 0,
-        _ => false,
-    };
+    let is_older = sent.is_overtaken(segment.options.timestamps);
     let was_raw = acked.window.last_raw;
     let had_window = acked.window.is_known;
     let advertised = acked.window.advertise(
@@ -55,7 +52,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         answer.events |= event::WINDOW_SHRINK;
     }
     if advertised.is_accepted {
-        if (bytes == 0 && is_plain) || acked.cold.as_ref().is_some_and(|cold| cold.zero.is_open()) {
+        if (bytes == 0 && is_plain) || acked.cold.as_ref().is_some_and(|cold| cold.is_zero_open()) {
             note_zero(acked, segment, bytes);
         }
         if is_certain && is_plain && bytes > 0 && bytes < acked.segment_size() {
@@ -72,8 +69,10 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     }
     if let Some(cold) = &mut acked.cold {
         cold.is_keep_alive_unanswered = false;
-        if cold.zero.is_answer(now_ns, acked.rtt.min_ns) {
-            cold.zero.is_probe_unanswered = false;
+        if let Some(zero) = &mut cold.zero {
+            if zero.is_answer(now_ns, acked.rtt.min_ns()) {
+                zero.is_probe_unanswered = false;
+            }
         }
     }
     answer
@@ -156,7 +155,7 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
 /// An ACK of bytes that the capture does not hold (Wireshark's "ACKed unseen segment").
 #[cold]
 fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32) -> Events {
-    let is_probe_byte = acked.cold.as_ref().is_some_and(|cold| cold.zero.is_probe_unanswered) && beyond == 1;
+    let is_probe_byte = acked.cold.as_ref().is_some_and(|cold| cold.is_probe_unanswered()) && beyond == 1;
     acked.flight.nxt = ack;
     if !acked.is_seen || is_probe_byte {
         return 0;
@@ -191,8 +190,8 @@ fn take_sack(acked: &mut Direction, segment: &Segment) -> u32 {
 #[cold]
 fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
     let now_ns = segment.time_ns;
-    let round_trip_ns = acked.rtt.min_ns;
-    let zero = &mut acked.cold().zero;
+    let round_trip_ns = acked.rtt.min_ns();
+    let zero = acked.cold().zero();
     if bytes == 0 {
         zero.begin(segment.frame, now_ns);
     } else {
@@ -208,7 +207,7 @@ fn judge_repeated(acked: &mut Direction, segment: &Segment, was_raw: u16, new_sa
     let is_same_window = segment.window == was_raw;
     let has_outstanding = acked.flight.is_outstanding();
     let cold = acked.cold.as_deref();
-    if cold.is_some_and(|cold| cold.zero.is_probe_unanswered) && segment.window == 0 && is_same_window {
+    if cold.is_some_and(Cold::is_probe_unanswered) && segment.window == 0 && is_same_window {
         return event::ZERO_WINDOW_PROBE_ACK;
     }
     if cold.is_some_and(|cold| cold.is_keep_alive_unanswered) && is_same_window && segment.window != 0 {

@@ -4,6 +4,7 @@
 //! One segment costs a table look-up and straight-line arithmetic; everything unusual is a cold call.
 
 mod ack;
+mod fast;
 mod open;
 mod send;
 
@@ -11,11 +12,11 @@ use crate::connection::arena::Arena;
 use crate::event::{self, Events};
 use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
-use crate::recovery::duplicate::RecentPackets;
+use crate::recovery::duplicate::is_duplicate;
 use crate::sequence::Seq;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
-use crate::wire::{Segment, ACK, FIN, RST, SYN};
+use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
 
 /// What one segment meant: a row of the per-segment table beside the segment itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +41,10 @@ pub struct Verdict {
 pub struct Tracker {
     table: FlowTable,
     pub connections: Arena,
-    recent: RecentPackets,
     /// Segments that the capture itself duplicated.
     pub duplicates: u64,
+    /// Segments of which the snapshot length cut off options.
+    pub options_cut: u64,
 }
 
 impl Tracker {
@@ -62,19 +64,23 @@ impl Tracker {
         self.table.peek(tag).and_then(|index| self.connections.get(index)).map_or(0, |connection| connection.touch())
     }
 
-    /// Take in one segment. `tag` must come from [`Tracker::tag`].
+    /// Take in one segment. `tag` must come from [`Tracker::tag`]; `before` gives the segments before it, newest first,
+    /// and is asked only where the segment brings nothing new.
     #[inline]
-    pub fn track(&mut self, segment: &Segment, tag: u32) -> Verdict {
+    pub fn track<'a, I>(&mut self, segment: &Segment, tag: u32, before: impl FnOnce() -> I) -> Verdict
+    where
+        I: Iterator<Item = &'a Segment>,
+    {
         let (index, side) = self.locate(segment, tag);
         let Some(connection) = self.connections.get_mut(index) else {
             return Verdict::nothing(index);
         };
-        if !advances(connection, side, segment) && self.recent.holds(index, side, segment) {
+        if !advances(connection, side, segment) && is_duplicate(segment, before()) {
             self.duplicates += 1;
             connection.directions[side].count(event::CAPTURE_DUPLICATE);
             return connection.verdict(index, side, segment, event::CAPTURE_DUPLICATE, None);
         }
-        self.recent.push(index, side, segment);
+        self.options_cut += u64::from(segment.capture_flags & capture_flag::OPTIONS_CUT != 0);
         let (events, rtt_ns) = connection.take(side, segment);
         if events != 0 {
             connection.directions[side].count(events);
@@ -166,13 +172,30 @@ impl Connection {
     }
 
     /// Move the state by one segment; return its events and the round trip that it completed.
-    #[inline]
+    #[inline(never)]
     fn take(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
-        let now_ns = segment.time_ns;
-        self.end_ns = self.end_ns.max(now_ns);
-        if segment.flags & (SYN | RST) != 0 {
-            return self.take_control(side, segment);
+        self.end_ns = self.end_ns.max(segment.time_ns);
+        let [first, second] = &mut self.directions;
+        let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
+        match fast::take(sent, acked, segment) {
+            Some(taken) => taken,
+            None => self.take_slowly(side, segment),
         }
+    }
+
+    #[inline(never)]
+    fn take_slowly(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
+        let taken = if segment.flags & (SYN | RST) != 0 {
+            self.take_control(side, segment)
+        } else {
+            self.take_plain(side, segment)
+        };
+        self.directions.iter_mut().for_each(Direction::settle);
+        taken
+    }
+
+    fn take_plain(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
+        let now_ns = segment.time_ns;
         let handshake_rtt_ns = self.handshake_rtt_ns();
         if self.directions[side].own_scale == ScaleState::SynOnly {
             open::confirm_scale(&mut self.directions[side], segment);
@@ -192,28 +215,23 @@ impl Connection {
         }
         sent.is_seen = true;
         events |= send::take(sent, segment, acked.own_scale.is_certain(), handshake_rtt_ns);
-        if let Some((value, _)) = segment.options.timestamps {
-            if sent.tsval.is_none_or(|known| (value.wrapping_sub(known) as i32) > 0) {
-                sent.tsval = Some(value);
-            }
-        }
+        sent.note_timestamps(segment.options.timestamps);
         let (sent_certain, acked_certain) = (sent.own_scale.is_certain(), acked.own_scale.is_certain());
         sent.note_limit(now_ns, acked_certain);
         acked.note_limit(now_ns, sent_certain);
         if segment.flags & FIN != 0 {
             self.closed_first.get_or_insert(side as u8);
         }
-        if self.established_ns.is_none() && self.syn_ack_ns.is_some() {
-            self.note_established(side, segment);
+        if self.established_ns().is_none() && self.syn_ack_ns().is_some() {
+            self.judge_established(side, segment);
         }
         (events, rtt_ns)
     }
 
-    #[cold]
-    fn note_established(&mut self, side: usize, segment: &Segment) {
+    fn judge_established(&mut self, side: usize, segment: &Segment) {
         let answered = &self.directions[1 - side];
         if self.directions[side].has_syn && answered.has_syn && Seq(segment.ack).is_after(answered.isn) {
-            self.established_ns = Some(segment.time_ns);
+            self.note_established(segment.time_ns);
         }
     }
 
@@ -227,7 +245,7 @@ impl Connection {
             for direction in &mut self.directions {
                 direction.note_unlimited(now_ns);
                 if let Some(cold) = &mut direction.cold {
-                    cold.zero.end(segment.frame, now_ns, EndedBy::Reset);
+                    cold.end_zero(segment.frame, now_ns, EndedBy::Reset);
                 }
             }
             let [first, second] = &mut self.directions;
@@ -270,7 +288,7 @@ impl Connection {
             }
             direction.note_unlimited(end_ns);
             if let Some(cold) = &mut direction.cold {
-                cold.zero.end(0, end_ns, EndedBy::Open);
+                cold.end_zero(0, end_ns, EndedBy::Open);
             }
         }
         if let Initiator::Guessed(side) = self.initiator {
@@ -299,11 +317,13 @@ impl Direction {
         }
     }
 
+    #[cold]
     fn note_limit_change(&mut self, now_ns: i64, is_limited: bool) {
+        let cold = self.cold();
         if is_limited {
-            self.limited_since_ns = now_ns;
+            cold.limited_since_ns = now_ns;
         } else {
-            self.limited_ns += now_ns.saturating_sub(self.limited_since_ns).max(0);
+            cold.limited_ns += now_ns.saturating_sub(cold.limited_since_ns).max(0);
         }
         self.is_limited = is_limited;
     }

@@ -38,7 +38,7 @@ pub fn confirm_scale(sent: &mut Direction, segment: &Segment) {
     if let (Offer::Shift(shift), true) = (sent.syn.offer, is_first) {
         if u32::from(segment.window) < u32::from(sent.syn.window) / 2 {
             (sent.own_scale, sent.own_shift) = (ScaleState::SynConfirmed, shift.min(MAX_SHIFT));
-            sent.syn.confirming = Some((segment.frame, segment.window));
+            sent.cold().scale_confirming = Some((segment.frame, segment.window));
         }
     }
 }
@@ -52,7 +52,7 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
     let mut rtt_ns = None;
     note_initiator(connection, side, is_answer);
     let is_again = connection.directions[side].has_syn && connection.directions[side].isn == seq;
-    if !is_again && connection.established_ns.is_some() {
+    if !is_again && connection.established_ns().is_some() {
         // A second answer to the SYN after the first was taken up: the peer ignores it, and so do the numbers.
         return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
     }
@@ -63,14 +63,13 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
     let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
     sent.syn = SynOptions {
         offer: segment.options.window_scale.map_or(Offer::Absent, Offer::Shift),
-        mss: segment.options.mss,
+        mss: segment.options.mss.unwrap_or(0),
+        window: segment.window,
         sack_permitted: segment.options.sack_permitted,
         timestamps: segment.options.timestamps.is_some(),
         fast_open: segment.options.fast_open,
         multipath: segment.options.multipath,
         is_answer,
-        window: segment.window,
-        confirming: None,
     };
     if !is_again {
         let end = seq + sequence_length(segment);
@@ -79,7 +78,8 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
         }
         sent.flight.nxt = if sent.is_started { sent.flight.nxt.max(end) } else { end };
         sent.is_started = true;
-        (sent.isn, sent.syn_end) = (seq, end);
+        sent.isn = seq;
+        sent.has_only_syn = true;
         sent.flight.control = 1;
         if sent.window.is_known {
             // The peer's SYN came first: its window now has a place in this side's sequence space.
@@ -99,7 +99,7 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
         }
         sent.last_data_ns = now_ns;
     }
-    sent.tsval = segment.options.timestamps.map(|(value, _)| value);
+    sent.note_timestamps(segment.options.timestamps);
     let ack = if is_answer { Seq(segment.ack) } else { acked.flight.una };
     if is_answer {
         let answer = crate::tracker::ack::acknowledge(acked, ack, segment);
@@ -118,11 +118,7 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
             is_stale: is_again,
         },
     );
-    if is_answer {
-        connection.syn_ack_ns = Some(now_ns);
-    } else {
-        connection.syn_ns = Some(now_ns);
-    }
+    connection.note_syn(is_answer, now_ns);
     settle(connection);
     (events, rtt_ns)
 }
@@ -145,8 +141,9 @@ fn settle(connection: &mut Connection) {
         if syns[1 - side].offer == Offer::Unseen {
             continue;
         }
-        let peer_mss = syns[1 - side].mss.unwrap_or(default_mss);
-        let own_mss = syns[side].mss.unwrap_or(u16::MAX);
+        let stated = |mss: u16, otherwise: u16| if mss > 0 { mss } else { otherwise };
+        let peer_mss = stated(syns[1 - side].mss, default_mss);
+        let own_mss = stated(syns[side].mss, u16::MAX);
         direction.mss = peer_mss.min(own_mss).saturating_sub(if has_timestamps { TIMESTAMPS_BYTES } else { 0 });
     }
 }

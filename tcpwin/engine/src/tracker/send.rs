@@ -7,6 +7,9 @@ use crate::sequence::Seq;
 use crate::tracker::sequence_length;
 use crate::wire::{Segment, FIN};
 
+/// Options that a sender may leave out make room for as much payload.
+const MSS_SLACK_BYTES: u32 = 12;
+
 /// Take in the sequence space of a segment without SYN and RST. `is_scale_certain` says whether the window that limits
 /// this direction is known in bytes.
 #[inline]
@@ -33,6 +36,7 @@ pub fn take(sent: &mut Direction, segment: &Segment, is_scale_certain: bool, han
     }
     let mut events = 0;
     let is_known = sent.is_flight_known();
+    sent.has_only_syn = false;
     if ahead == 0 {
         if is_probe(sent, segment) {
             return take_probe(sent, segment, end);
@@ -64,7 +68,7 @@ pub fn take(sent: &mut Direction, segment: &Segment, is_scale_certain: bool, han
 
 /// The segment's end against the right edge: exactly there, less than a segment short of it, or beyond every edge.
 #[inline]
-fn judge_edge(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
+pub fn judge_edge(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
     let room = end.to(sent.window.edge);
     if room >= sent.segment_size() as i32 {
         return 0;
@@ -122,7 +126,7 @@ fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
     sent.note_payload(segment);
     let cold = sent.cold();
     cold.probe_end = Some(end);
-    cold.zero.probe(segment.time_ns);
+    cold.zero().probe(segment.time_ns);
     event::ZERO_WINDOW_PROBE
 }
 
@@ -142,7 +146,7 @@ fn take_below(
     let is_plain = segment.flags & FIN == 0;
     if segment.payload_len == 0 && is_plain {
         if seq + 1 == una && is_closed {
-            sent.cold().zero.probe(now_ns);
+            sent.cold().zero().probe(now_ns);
             return (event::ZERO_WINDOW_PROBE, false);
         }
         if seq + 1 == nxt && !is_outstanding && sent.is_acked {
@@ -193,7 +197,7 @@ fn take_below(
         cold.resent_bytes += u64::from(again);
         // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
         if is_closed && seq == una && is_outstanding {
-            cold.zero.probe(now_ns);
+            cold.zero().probe(now_ns);
             events |= event::ZERO_WINDOW_PROBE;
         }
     }
@@ -203,7 +207,7 @@ fn take_below(
 
 impl Direction {
     #[inline]
-    fn note_payload(&mut self, segment: &Segment) {
+    pub fn note_payload(&mut self, segment: &Segment) {
         if self.data_segments == 0 {
             self.first_data_ns = segment.time_ns;
         }
@@ -211,5 +215,8 @@ impl Direction {
         self.payload_bytes += u64::from(segment.payload_len);
         self.max_payload = self.max_payload.max(segment.payload_len);
         self.last_data_ns = segment.time_ns;
+        if self.mss > 0 && segment.payload_len > u32::from(self.mss) + MSS_SLACK_BYTES {
+            self.cold().super_segments += 1;
+        }
     }
 }

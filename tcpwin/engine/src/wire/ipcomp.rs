@@ -36,17 +36,13 @@ fn inflate_header(walk: &mut Walk<'_>, view: View<'_>) -> Result<Outcome, Outcom
     }
     walk.inflated = true;
     let inflated = Inflated::read(compressed.bytes);
+    let cut = compressed.bytes.len() < compressed.wire_len;
     let total_len = match inflated.total_len {
         Some(len) => len,
-        // The end is missing, but the IP header within states its own length.
+        None if !cut => return Ok(Outcome::NotTcp),
+        // The end is not captured, but an IP header within states its own length.
         None if matches!(next_header, IPV4 | IPV6) => MAX_INFLATED,
-        None => {
-            return Ok(if compressed.bytes.len() < compressed.wire_len {
-                Outcome::HeaderCut
-            } else {
-                Outcome::NotTcp
-            })
-        }
+        None => return Ok(Outcome::HeaderCut),
     };
     let prefix = inflated.prefix.get(..inflated.prefix_len).unwrap_or(&[]);
     Ok(walk.descend(Layer::Transport(next_header), View::new(prefix, total_len)))

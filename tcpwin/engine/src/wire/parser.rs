@@ -199,15 +199,24 @@ impl Walk<'_> {
             }
             self.layers_left -= 1;
             let step = match layer {
+                Layer::Link(link_type) => link::step(link_type, view),
                 Layer::Ethernet => match ethernet::step(view) {
                     Ok((Layer::Ipv4, payload)) => return self.ipv4(payload),
                     Ok((Layer::Ipv6, payload)) => return self.ipv6(payload),
                     step => step,
                 },
+                Layer::EtherType(ethertype) => ethernet::payload(ethertype, view),
+                Layer::Llc => ethernet::llc(view),
+                Layer::Mpls => ethernet::mpls(view),
+                Layer::Ppp => ppp::step(view),
+                Layer::Wifi(padded) => wifi::step(self, view, padded),
+                Layer::Ip => ip::by_version(view),
                 Layer::Ipv4 => return self.ipv4(view),
                 Layer::Ipv6 => return self.ipv6(view),
                 Layer::Transport(ip::TCP) => return tcp::parse(self, view),
-                _ => self.step(layer, view),
+                Layer::Transport(ip::UDP) => udp::step(view),
+                Layer::Transport(protocol) => ip_tunnel::step(self, protocol, view),
+                Layer::Sflow => return sflow::descend(self, view),
             };
             match step {
                 Ok(next) => (layer, view) = next,
@@ -237,27 +246,6 @@ impl Walk<'_> {
             Ok((Layer::Transport(ip::TCP), payload)) => tcp::parse(self, payload),
             Ok((layer, payload)) => self.descend(layer, payload),
             Err(outcome) => outcome,
-        }
-    }
-
-    /// The layers that are not on the way of most packets, kept apart so that those stay in registers.
-    #[inline(never)]
-    fn step<'a>(&mut self, layer: Layer, view: View<'a>) -> Step<'a> {
-        match layer {
-            Layer::Link(link_type) => link::step(link_type, view),
-            Layer::Ethernet => ethernet::step(view),
-            Layer::EtherType(ethertype) => ethernet::payload(ethertype, view),
-            Layer::Llc => ethernet::llc(view),
-            Layer::Mpls => ethernet::mpls(view),
-            Layer::Ppp => ppp::step(view),
-            Layer::Wifi(padded) => wifi::step(self, view, padded),
-            Layer::Ip => ip::by_version(view),
-            Layer::Ipv4 => ip::v4(self, view),
-            Layer::Ipv6 => ip::v6(self, view),
-            Layer::Transport(ip::TCP) => Err(tcp::parse(self, view)),
-            Layer::Transport(ip::UDP) => udp::step(view),
-            Layer::Transport(protocol) => ip_tunnel::step(self, protocol, view),
-            Layer::Sflow => Err(sflow::descend(self, view)),
         }
     }
 

@@ -39,7 +39,7 @@ pub mod capture_flag {
     pub const LENGTH_FROM_FRAME: u8 = 0x02;
     /// Rebuilt from IP fragments; the frame is the one that completed the datagram.
     pub const FRAGMENTED: u8 = 0x04;
-    /// The options list is malformed; those before the error were kept.
+    /// The options list is malformed, or the header is longer than its datagram; options before the error were kept.
     pub const OPTIONS_BAD: u8 = 0x08;
     /// The frame was cut by the snapshot length (captured < original).
     pub const SNAPPED: u8 = 0x10;
@@ -59,7 +59,7 @@ pub struct Segment {
     pub ack: u32,
     /// TCP payload bytes by the IP header, not by what was captured.
     pub payload_len: u32,
-    /// IPv4 identification, or [`NO_IP_ID`].
+    /// Identification of the IPv4 header or of an IPv6 fragment header, or [`NO_IP_ID`].
     pub ip_id: u32,
     /// The 12 bits of the flags field (reserved bits and AE included), FIN lowest.
     pub flags: u16,

@@ -140,7 +140,7 @@ fn teredo(mut view: View<'_>) -> Step<'_> {
 }
 
 /// RFC 2661 §3.1: data messages of version 2.
-fn l2tp(view: View<'_>) -> Step<'_> {
+fn l2tp(mut view: View<'_>) -> Step<'_> {
     const CONTROL: u16 = 0x8000;
     const LENGTH: u16 = 0x4000;
     const SEQUENCE: u16 = 0x0800;
@@ -151,6 +151,7 @@ fn l2tp(view: View<'_>) -> Step<'_> {
     }
     let mut header_len = 6;
     if flags & LENGTH != 0 {
+        view = view.limit(usize::from(view.be16(2)?));
         header_len += 2;
     }
     if flags & SEQUENCE != 0 {

@@ -113,7 +113,7 @@ pub fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
 
 pub fn ipv4_fragment(protocol: u8, id: u16, offset: u16, more: bool, payload: &[u8]) -> Vec<u8> {
     let total_len = (20 + payload.len()) as u16;
-    let fragmentation = offset / 8 | if more { 0x2000 } else { 0 };
+    let fragmentation = (offset / 8) | if more { 0x2000 } else { 0 };
     join(&[
         &[0x45, 0],
         &total_len.to_be_bytes(),

@@ -2,8 +2,11 @@
 
 mod agreement;
 mod build;
+mod cases;
 mod corpus;
 mod encapsulations;
 mod fragments;
 mod ip;
+mod link_cases;
 mod tcp;
+mod tunnel_cases;

@@ -1,0 +1,88 @@
+//! zstd (RFC 8878): frames one after the other, skippable ones skipped.
+//! All blocks before a damaged one are handed on before the error.
+
+use std::io::{self, BufRead, Read};
+
+use ::zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
+
+use super::{damaged, Input};
+
+/// Largest window that is followed: 128 MiB, the limit of `zstd -d` without `--long`.
+const WINDOW_LOG_MAX: u32 = 27;
+
+pub(super) struct Zstd {
+    input: Input,
+    context: Decoder<'static>,
+    /// Input the decoder asks for. Fed no more than this it does one block a call, so an error costs only its own block.
+    hint: usize,
+    in_frame: bool,
+    consumed: u64,
+    failed: bool,
+}
+
+impl Zstd {
+    /// Bytes of the smallest frame header (RFC 8878 §3.1.1).
+    const FIRST_HINT: usize = 5;
+
+    pub(super) fn new(input: Input) -> io::Result<Self> {
+        let mut context = Decoder::new()?;
+        context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))?;
+        Ok(Self {
+            input,
+            context,
+            hint: Self::FIRST_HINT,
+            in_frame: false,
+            consumed: 0,
+            failed: false,
+        })
+    }
+
+    fn fail(&mut self, what: &str) -> io::Error {
+        self.failed = true;
+        damaged(format!(
+            "the zstd stream {what} at compressed byte {}",
+            self.consumed
+        ))
+    }
+}
+
+impl Read for Zstd {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.failed || out.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let input = self.input.fill_buf()?;
+            let ended = input.is_empty();
+            if ended && !self.in_frame {
+                return Ok(0);
+            }
+            let mut source = InBuffer::around(input.get(..self.hint.max(1)).unwrap_or(input));
+            let mut target = OutBuffer::around(&mut *out);
+            let status = self.context.run(&mut source, &mut target);
+            let (taken, produced) = (source.pos(), target.pos());
+            self.input.consume(taken);
+            self.consumed += taken as u64;
+            match status {
+                Ok(0) => {
+                    self.in_frame = false;
+                    self.hint = Self::FIRST_HINT;
+                }
+                Ok(hint) => {
+                    self.in_frame = true;
+                    self.hint = hint;
+                }
+                Err(error) => return Err(self.fail(&format!("is damaged ({error})"))),
+            }
+            if produced > 0 {
+                return Ok(produced);
+            }
+            if ended {
+                return Err(self.fail("ends"));
+            }
+            if taken == 0 {
+                return Err(self.fail("is damaged"));
+            }
+        }
+    }
+}

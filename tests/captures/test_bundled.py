@@ -1,0 +1,101 @@
+"""Every capture in captures/ is what its TOML says: origin and bytes, what it is, and what is true of it.
+
+Keys: `title file origin licence sha256`; `format compression link_types packets warnings` (kind and byte
+offset, in the uncompressed stream) or, for a file of which nothing can be read, `error` (words of it);
+`exit_code` of `tcpwin analyze`; `claims`, Python expressions over the analysis as in the ladders, with `rows`
+(of the per-segment table), `events` (all names of all rows) and `from_sender` (the first connection's
+direction with more payload).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import ladder
+import pytest
+from craft import broken
+
+import tcpwin
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+FOLDERS = ("broken", "lab", "wild")
+TRUTHS = sorted(CAPTURES.glob("*/*.toml"))
+KEYS = {"title", "file", "origin", "licence", "sha256"}
+FILE_KEYS = {"format", "compression", "link_types", "packets", "warnings"}
+OPTIONAL_KEYS = {"exit_code", "claims"}
+MEBIBYTE = 1 << 20
+
+
+def read(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf8"))
+
+
+@pytest.mark.parametrize("path", TRUTHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_capture_is_what_its_toml_says(path: Path) -> None:
+    truth = read(path)
+    assert truth.keys() - OPTIONAL_KEYS in (KEYS | FILE_KEYS, KEYS | {"error"})
+    capture = path.parent / truth["file"]
+    assert hashlib.sha256(capture.read_bytes()).hexdigest() == truth["sha256"]
+    if "error" in truth:
+        with pytest.raises(tcpwin.CaptureError) as raised:
+            tcpwin.analyze(capture)
+        assert truth["error"] in str(raised.value)
+        assert capture.name in str(raised.value)
+    else:
+        check(tcpwin.analyze(capture), truth)
+
+
+def check(analysis: tcpwin.Analysis, truth: dict[str, Any]) -> None:
+    [file] = analysis.capture.files
+    assert (file.format, list(file.compression)) == (truth["format"], truth["compression"])
+    assert sorted({interface.link_type for interface in file.interfaces}) == truth["link_types"]
+    assert analysis.capture.packets == truth["packets"]
+    warnings = [
+        {"kind": warning.kind, "byte_offset": warning.byte_offset} for warning in analysis.capture.warnings
+    ]
+    assert warnings == truth["warnings"]
+    rows = list(analysis.segments().rows())
+    events = [name for row in rows for name in (row["events"] or "").split("|") if name]
+    names = ladder.names_of(analysis, rows=rows, events=events)
+    if len(analysis.connections):
+        first = analysis.connections[0]
+        names["from_sender"] = max(first.a_to_b, first.b_to_a, key=lambda direction: direction.payload_bytes)
+    problems = [problem for claim in truth.get("claims", []) if (problem := ladder.evaluate(claim, names))]
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in TRUTHS if "exit_code" in read(path)], ids=lambda path: path.stem
+)
+def test_damage_ends_in_an_exit_code_and_no_traceback(path: Path) -> None:
+    truth = read(path)
+    command = [Path(sys.executable).with_name("tcpwin"), "analyze", path.parent / truth["file"]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == truth["exit_code"], done.stderr
+    assert "Traceback" not in done.stderr
+    assert "panicked" not in done.stderr
+    if truth["exit_code"]:
+        assert done.stderr.count("\n") == 1
+
+
+def test_every_capture_has_its_truth_and_the_folder_is_small() -> None:
+    files = [path for folder in FOLDERS for path in (CAPTURES / folder).iterdir()]
+    told = {path.parent / read(path)["file"] for path in TRUTHS}
+    assert {path for path in files if path.suffix != ".toml"} == told
+    assert len(told) == len(TRUTHS)
+    assert {path.parent.name for path in TRUTHS} == set(FOLDERS)
+    assert sum(path.stat().st_size for path in files) < 3 * MEBIBYTE
+
+
+def test_broken_captures_are_those_that_the_script_builds() -> None:
+    built = broken.build()
+    kept = {
+        path.name: path.read_bytes() for path in (CAPTURES / "broken").iterdir() if path.suffix != ".toml"
+    }
+    assert built == kept
+    assert max(map(len, built.values())) < 2048
