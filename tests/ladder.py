@@ -268,7 +268,7 @@ def _icmp(ladder: Ladder, src: str, dst: str) -> bytes:
 
 
 def check(ladder: Ladder, folder: Path) -> None:
-    """Judge the ladder's packets twice, as scapy packets and as a pcap; both must say what the ladder says."""
+    """Judge the packets twice, as scapy packets and as a pcap; both must say what the ladder says."""
     import tcpwin
 
     path = folder / f"{ladder.name}.pcap"
@@ -279,9 +279,7 @@ def check(ladder: Ladder, folder: Path) -> None:
     other_rows = [dict(row) for row in from_scapy.segments().rows()]
     if rows != other_rows or _facts(from_file) != _facts(from_scapy):
         differing = [a for a, b in zip(rows, other_rows, strict=False) if a != b][:1]
-        problems.append(
-            (0, f"the pcap and the scapy packets differ: {differing or 'not in the rows'}")
-        )
+        problems.append((0, f"the pcap and the scapy packets differ: {differing or 'not in the rows'}"))
     if problems:
         raise LadderMismatchError(_report(ladder, rows, problems))
 
@@ -365,8 +363,8 @@ def _facts(analysis: Any) -> list[list[Any]]:
 def _report(ladder: Ladder, rows: list[dict[str, Any]], problems: list[tuple[int, str]]) -> str:
     """The ladder as written, with what was measured beside each failing step."""
     at_line: dict[int, list[str]] = {}
-    for line, problem in problems:
-        at_line.setdefault(line, []).append(problem)
+    for at, problem in problems:
+        at_line.setdefault(at, []).append(problem)
     by_line = {step.line: frame for frame, step in enumerate(ladder.steps, 1)}
     by_frame = {row["frame"]: row for row in rows}
     out = [f"{ladder.name}: {len(problems)} differences"] + [

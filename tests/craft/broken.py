@@ -2,7 +2,7 @@
 
 All hold the same six segments, or what their damage leaves of them. Formats: draft-ietf-opsawg-pcap and
 -pcapng, RFC 1952 (gzip), RFC 8878 (zstd), the LZ4 frame format. Compressed ones use stored blocks only, so
-that no library's version decides their bytes. `python tests/craft/broken.py FOLDER` writes them, and no truths.
+that no library's version decides their bytes. `python tests/craft/broken.py FOLDER` writes them, no truths.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use _engine::capture::CaptureReader;
 use _engine::wire::{Outcome, Segment, SegmentParser};
 
-const COLUMNS: &str = "frame\tseq\tack\tlen\tflags\twindow\tsport\tdport\tsrc\tdst\tip_id\tttl\ttsval\ttsecr\tmss\tws\tsack\tcapture_flags";
+const COLUMNS: &str =
+    "frame\tseq\tack\tlen\tflags\twindow\tsport\tdport\tsrc\tdst\tip_id\tttl\ttsval\ttsecr\t\
+                       mss\tws\tsack\tcapture_flags";
 
 fn main() -> ExitCode {
     let Some(path) = std::env::args_os().nth(1) else {

@@ -56,7 +56,8 @@ pub enum WarningKind {
     UndefinedInterface,
     /// Options of a pcapng block run past its end; the rest of them was ignored.
     OptionOverrun,
-    /// A fraction of a second that is not below one second; the time was computed all the same.
+    /// A fraction of a second that is not below one second, which was added all the same, or a pcapng time beyond what
+    /// 64 bits of nanoseconds hold, which was clamped.
     TimeOutOfRange,
     /// pcapng blocks whose stated length leaves out their padding; they were read.
     UnpaddedBlockLength,

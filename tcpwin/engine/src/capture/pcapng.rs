@@ -43,6 +43,7 @@ pub(super) struct Pcapng {
     noted_undefined: bool,
     noted_overrun: bool,
     noted_unpadded: bool,
+    noted_time: bool,
     /// Found in the block whose packet was just handed out.
     pending: Option<Fault>,
 }
@@ -94,12 +95,16 @@ impl Pcapng {
         let interface = self.interfaces.get(id)?;
         let ticks = u64::from(self.endian.u32([h0, h1, h2, h3])) << 32
             | u64::from(self.endian.u32([t0, t1, t2, t3]));
+        let time_ns = interface.time.to_ns(ticks);
+        if time_ns == i64::MAX && !self.noted_time {
+            return None;
+        }
         let record = Record {
             start: buffer.position() + PACKET_HEAD_BYTES,
             captured_len: captured,
             original_len: self.endian.u32([o0, o1, o2, o3]).max(captured),
             link_type: interface.link_type,
-            time_ns: Some(interface.time.to_ns(ticks)),
+            time_ns: Some(time_ns),
         };
         buffer.consume(len);
         Some(record)
@@ -202,7 +207,7 @@ impl Pcapng {
         }
         let link_type = LinkType::from(self.endian.u16_at(window, 8));
         let snaplen = self.endian.u32_at(window, 12);
-        let (mut resolution, mut offset_seconds) = (TimeScale::DEFAULT, 0);
+        let (mut resolution, mut offset_seconds) = (TimeScale::DEFAULT_RESOLUTION, 0);
         let (mut name, mut os) = (None, None);
         let mut options = Options::new(block.body(window, 16), self.endian);
         for (code, value) in options.by_ref() {
@@ -304,6 +309,14 @@ impl Pcapng {
                 Some(interface.time.to_ns(ticks)),
             )
         };
+        if time_ns == Some(i64::MAX) && !self.noted_time {
+            self.noted_time = true;
+            facts.warn(Fault {
+                kind: WarningKind::TimeOutOfRange,
+                byte_offset: block.offset,
+                message: "a packet's time is after the year 2262; such times are all given as that (noted once)".into(),
+            });
+        }
         let room = block.body(window, head).len();
         if captured as usize > room {
             return Err(Fault::damaged(

@@ -20,7 +20,7 @@ pub(super) struct TimeScale {
 
 impl TimeScale {
     /// Microseconds: the resolution where `if_tsresol` is absent.
-    pub const DEFAULT: u8 = 6;
+    pub const DEFAULT_RESOLUTION: u8 = 6;
 
     /// By the octet of `if_tsresol` and the seconds of `if_tsoffset`.
     pub fn new(resolution: u8, offset_seconds: i64) -> Self {

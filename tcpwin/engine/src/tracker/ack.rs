@@ -1,7 +1,7 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
 use crate::event::{self, Events};
-use crate::connection::state::{Cold, Direction};
+use crate::connection::state::Direction;
 use crate::sequence::Seq;
 use crate::window::receive::Advertisement;
 use crate::window::scale::ScaleState;
@@ -63,7 +63,19 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         }
     }
 
-    let repeats = segment.payload_len == 0 && is_plain && was_started && ack == was_una && !answer.is_new;
+    let answers_probe = segment.window == 0
+        && was_raw == 0
+        && had_window
+        && is_plain
+        && segment.payload_len == 0
+        && (ack == was_una || ack == was_una + 1)
+        && acked.cold.as_ref().is_some_and(|cold| cold.is_probe_unanswered());
+    if answers_probe {
+        answer.events |= event::ZERO_WINDOW_PROBE_ACK;
+    }
+    let repeats = !answers_probe
+        && segment.payload_len == 0
+        && is_plain && was_started && ack == was_una && !answer.is_new;
     if repeats && had_window && sent.is_seen && seq == sent.flight.nxt {
         answer.events |= judge_repeated(acked, segment, was_raw, new_sacked);
     }
@@ -207,9 +219,6 @@ fn judge_repeated(acked: &mut Direction, segment: &Segment, was_raw: u16, new_sa
     let is_same_window = segment.window == was_raw;
     let has_outstanding = acked.flight.is_outstanding();
     let cold = acked.cold.as_deref();
-    if cold.is_some_and(Cold::is_probe_unanswered) && segment.window == 0 && is_same_window {
-        return event::ZERO_WINDOW_PROBE_ACK;
-    }
     if cold.is_some_and(|cold| cold.is_keep_alive_unanswered) && is_same_window && segment.window != 0 {
         return event::KEEP_ALIVE_ACK;
     }

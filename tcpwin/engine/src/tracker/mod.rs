@@ -239,24 +239,33 @@ impl Connection {
     #[cold]
     fn take_control(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
         let now_ns = segment.time_ns;
-        if segment.flags & RST != 0 {
-            self.closed_first.get_or_insert(side as u8);
-            self.reset_by.get_or_insert(side as u8);
-            for direction in &mut self.directions {
-                direction.note_unlimited(now_ns);
-                if let Some(cold) = &mut direction.cold {
-                    cold.end_zero(segment.frame, now_ns, EndedBy::Reset);
-                }
-            }
-            let [first, second] = &mut self.directions;
-            let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
-            sent.segments += 1;
-            sent.has_rst = true;
-            let rtt_ns = if segment.flags & ACK != 0 { ack::take_reset(acked, segment) } else { None };
-            return (0, rtt_ns);
-        }
         self.directions[side].segments += 1;
-        open::take_syn(self, side, segment)
+        if segment.flags & RST == 0 {
+            return open::take_syn(self, side, segment);
+        }
+        self.directions[side].has_rst = true;
+        if !self.is_reset_accepted(side, segment) {
+            return (0, None);
+        }
+        self.closed_first.get_or_insert(side as u8);
+        self.reset_by.get_or_insert(side as u8);
+        for direction in &mut self.directions {
+            direction.note_unlimited(now_ns);
+            if let Some(cold) = &mut direction.cold {
+                cold.end_zero(segment.frame, now_ns, EndedBy::Reset);
+            }
+        }
+        let acked = &mut self.directions[1 - side];
+        let rtt_ns = if segment.flags & ACK != 0 { ack::take_reset(acked, segment) } else { None };
+        (0, rtt_ns)
+    }
+
+    /// RFC 9293 §3.10.7.4: a RST outside the receiver's window is dropped.
+    fn is_reset_accepted(&self, side: usize, segment: &Segment) -> bool {
+        let sent = &self.directions[side];
+        let is_known = sent.is_flight_known() && sent.window.is_known && self.window_is_certain(1 - side);
+        let (seq, furthest) = (Seq(segment.seq), sent.window.edge_max.max(sent.flight.nxt));
+        !is_known || (!seq.is_before(sent.flight.una) && !seq.is_after(furthest))
     }
 
     #[inline]

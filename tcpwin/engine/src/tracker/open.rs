@@ -6,7 +6,7 @@ use crate::sequence::Seq;
 use crate::tracker::sequence_length;
 use crate::window::receive::Advertisement;
 use crate::window::scale::{negotiate, Offer, ScaleState, MAX_SHIFT};
-use crate::wire::{Segment, ACK};
+use crate::wire::{capture_flag, Segment, ACK};
 
 /// Bytes that the timestamps option takes from each segment: ten, padded to twelve (RFC 7323 Appendix A).
 const TIMESTAMPS_BYTES: u16 = 12;
@@ -52,8 +52,8 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
     let mut rtt_ns = None;
     note_initiator(connection, side, is_answer);
     let is_again = connection.directions[side].has_syn && connection.directions[side].isn == seq;
-    if !is_again && connection.established_ns().is_some() {
-        // A second answer to the SYN after the first was taken up: the peer ignores it, and so do the numbers.
+    if connection.established_ns().is_some() {
+        // What was agreed stands: a late copy of the SYN, or a second answer to it, changes nothing (RFC 9293 §3.10.7.4).
         return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
     }
     if is_again {
@@ -62,7 +62,7 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
     let [first, second] = &mut connection.directions;
     let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
     sent.syn = SynOptions {
-        offer: segment.options.window_scale.map_or(Offer::Absent, Offer::Shift),
+        offer: offer(segment),
         mss: segment.options.mss.unwrap_or(0),
         window: segment.window,
         sack_permitted: segment.options.sack_permitted,
@@ -121,6 +121,16 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
     connection.note_syn(is_answer, now_ns);
     settle(connection);
     (events, rtt_ns)
+}
+
+/// What the SYN says of scaling. Options that the capture cut off say nothing; what follows a malformed one counts as
+/// absent, since the peer stops there too (Linux `tcp_parse_options`).
+fn offer(segment: &Segment) -> Offer {
+    match segment.options.window_scale {
+        Some(shift) => Offer::Shift(shift),
+        None if segment.capture_flags & capture_flag::OPTIONS_CUT != 0 => Offer::Unseen,
+        None => Offer::Absent,
+    }
 }
 
 fn note_initiator(connection: &mut Connection, side: usize, is_answer: bool) {

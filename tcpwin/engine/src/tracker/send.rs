@@ -7,6 +7,11 @@ use crate::sequence::Seq;
 use crate::tracker::sequence_length;
 use crate::wire::{Segment, FIN};
 
+/// Further from SND.MAX than any window reaches (RFC 7323 §2.3): no segment of this connection's sequence space.
+const MAX_JUMP: u32 = 1 << 30;
+/// Later than this after the window closed, a first zero-length segment at SND.UNA − 1 is a keep-alive: probes begin
+/// within TCP_RTO_MAX (include/net/tcp.h).
+const PROBE_WITHIN_NS: i64 = 120_000_000_000;
 /// Options that a sender may leave out make room for as much payload.
 const MSS_SLACK_BYTES: u32 = 12;
 
@@ -26,6 +31,9 @@ pub fn take(sent: &mut Direction, segment: &Segment, is_scale_certain: bool, han
     }
     let ahead = sent.flight.nxt.to(seq);
     if ahead == 0 && length == 0 {
+        return 0;
+    }
+    if ahead.unsigned_abs() > MAX_JUMP {
         return 0;
     }
     let end = seq + length;
@@ -121,13 +129,21 @@ fn is_probe(sent: &Direction, segment: &Segment) -> bool {
 fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
     let is_known = sent.is_flight_known();
     sent.flight.integrate(segment.time_ns, is_known);
+    let is_again = !sent.flight.nxt.is_before(end);
     sent.flight.nxt = sent.flight.nxt.max(end);
     sent.flight.note_max();
     sent.note_payload(segment);
     let cold = sent.cold();
+    cold.resent_bytes += u64::from(is_again);
     cold.probe_end = Some(end);
     cold.zero().probe(segment.time_ns);
     event::ZERO_WINDOW_PROBE
+}
+
+/// Whether the closed window went unprobed for so long that no probe timer can be running.
+fn is_too_late(sent: &Direction, now_ns: i64) -> bool {
+    let episode = sent.cold.as_ref().and_then(|cold| cold.zero.as_ref()?.current());
+    episode.is_some_and(|episode| episode.probes == 0 && now_ns.saturating_sub(episode.start_ns) > PROBE_WITHIN_NS)
 }
 
 /// A segment that begins below SND.MAX. Returns its events and whether it carries data to be counted.
@@ -145,7 +161,7 @@ fn take_below(
     let is_closed = sent.window.is_known && sent.window.bytes == 0;
     let is_plain = segment.flags & FIN == 0;
     if segment.payload_len == 0 && is_plain {
-        if seq + 1 == una && is_closed {
+        if seq + 1 == una && is_closed && !is_too_late(sent, now_ns) {
             sent.cold().zero().probe(now_ns);
             return (event::ZERO_WINDOW_PROBE, false);
         }
@@ -167,7 +183,9 @@ fn take_below(
     sent.flight.integrate(now_ns, is_known);
     if probe_end == Some(nxt) && seq + 1 == nxt && nxt.is_before(end) {
         // The probe's byte, now with what follows it.
-        sent.cold().probe_end = None;
+        let cold = sent.cold();
+        cold.probe_end = None;
+        cold.resent_bytes += 1;
         sent.flight.nxt = end;
         sent.rtt.sent(end, now_ns);
         return (0, true);
@@ -194,7 +212,7 @@ fn take_below(
     let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled);
     if events & event::RESENT != 0 {
         cold.resent_segments = cold.resent_segments.saturating_add(1);
-        cold.resent_bytes += u64::from(again);
+        cold.resent_bytes += u64::from(again.min(segment.payload_len));
         // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
         if is_closed && seq == una && is_outstanding {
             cold.zero().probe(now_ns);

@@ -94,6 +94,11 @@ fn skippable_frames_are_skipped() {
         let (packets, facts) = read(&file);
         assert_eq!(packets, expected);
         assert!(facts.warnings.is_empty(), "{:?}", facts.warnings);
+        // A frame's header may come in pieces.
+        let slow = Box::new(Trickle(Cursor::new(file)));
+        let mut reader = CaptureReader::from_reader(slow, "slow").expect("can be opened");
+        assert_eq!(drain(&mut reader), expected);
+        assert!(reader.facts().warnings.is_empty());
     }
 }
 

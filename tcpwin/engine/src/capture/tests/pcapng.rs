@@ -80,6 +80,25 @@ fn resolution_offset_and_names_of_each_interface() {
 }
 
 #[test]
+fn times_after_2262_are_clamped_and_noted_once() {
+    let file = [
+        section(Little),
+        interface(Little, 1, 0, b""),
+        // 2^63 nanoseconds are 9,223,372,036,854,775.808 microseconds.
+        packet(Little, 0, 9_223_372_036_854_775, 1, b"a"),
+        packet(Little, 0, 9_223_372_036_854_776, 1, b"b"),
+        packet(Little, 0, u64::MAX, 1, b"c"),
+    ]
+    .concat();
+    let (packets, facts) = read(&file);
+    let times: Vec<_> = packets.iter().map(|p| p.time_ns).collect();
+    let expected = [9_223_372_036_854_775_000, i64::MAX, i64::MAX];
+    assert_eq!(times, expected.map(Some));
+    assert_eq!(warning_kinds(&facts), [WarningKind::TimeOutOfRange]);
+    assert_eq!(facts.warnings[0].byte_offset, 84);
+}
+
+#[test]
 fn a_new_section_has_its_own_byte_order_and_interfaces() {
     let file = [
         section(Little),
