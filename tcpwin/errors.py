@@ -28,7 +28,8 @@ class CaptureError(TcpwinError):
         self.byte_offset = byte_offset
 
     def __str__(self) -> str:
-        return f"{self.file}: {self.message} (at byte {self.byte_offset})"
+        where = f" (at byte {self.byte_offset})" if self.byte_offset else ""
+        return f"{self.file}: {self.message}{where}"
 
 
 class SourceError(TcpwinError):

@@ -38,8 +38,7 @@ START_NS = 1_600_000_000_000_000_000
 ADDRESSES = {4: {"a": "10.0.0.1", "b": "10.0.0.2"}, 6: {"a": "2001:db8::1", "b": "2001:db8::2"}}
 MACS = {"a": "02:00:00:00:00:0a", "b": "02:00:00:00:00:0b"}
 ROW_KEYS = {"flight": "bytes_in_flight"} | {
-    key: key
-    for key in ("pipe", "window", "shift", "rtt_ns", "connection", "direction", "length", "window_raw")
+    key: key for key in ("pipe", "window", "shift", "rtt_ns", "connection", "direction", "length", "window_raw")
 }
 DIRECTION_FACTS = [
     "segments",
@@ -164,9 +163,7 @@ def _parse_expected(text: str) -> list[tuple[str, Any]]:
             expected.append((word, "" if (value := next(words)) == "-" else value))
         elif word in ROW_KEYS:
             value = next(words)
-            expected.append(
-                (word, None if value == "none" else int(value) if NUMBER.fullmatch(value) else value)
-            )
+            expected.append((word, None if value == "none" else int(value) if NUMBER.fullmatch(value) else value))
         else:
             raise ValueError(f"unknown expectation {word!r}")
     return expected
@@ -290,13 +287,9 @@ def _compare_rows(ladder: Ladder, rows: list[dict[str, Any]]) -> list[tuple[int,
     for frame, step in enumerate(ladder.steps, 1):
         row = by_frame.pop(frame, None)
         if (row is not None) != step.is_segment:
-            problems.append(
-                (step.line, "no row for this segment" if step.is_segment else "a row, but no segment")
-            )
+            problems.append((step.line, "no row for this segment" if step.is_segment else "a row, but no segment"))
         elif row is not None:
-            problems += [
-                (step.line, problem) for key, value in step.expected if (problem := _judge(row, key, value))
-            ]
+            problems += [(step.line, problem) for key, value in step.expected if (problem := _judge(row, key, value))]
     return problems + [(0, f"a row of no step: frame {frame}") for frame in by_frame]
 
 
@@ -340,9 +333,7 @@ def evaluate(claim: str, names: Mapping[str, Any]) -> str | None:
             return None
         if isinstance(tree.body, ast.Compare):
             left = ast.Expression(tree.body.left)
-            return (
-                f"{ast.unparse(left)} is {eval(compile(left, '<claim>', 'eval'), scope)!r}, against: {claim}"
-            )
+            return f"{ast.unparse(left)} is {eval(compile(left, '<claim>', 'eval'), scope)!r}, against: {claim}"
     except (AttributeError, LookupError, TypeError) as error:
         return f"{claim}: {type(error).__name__}: {error}"
     return f"does not hold: {claim}"
@@ -351,11 +342,7 @@ def evaluate(claim: str, names: Mapping[str, Any]) -> str | None:
 def _facts(analysis: Any) -> list[list[Any]]:
     return [
         [connection.start_ns, connection.end_ns, connection.initiator_known]
-        + [
-            getattr(direction, name)
-            for direction in (connection.a_to_b, connection.b_to_a)
-            for name in DIRECTION_FACTS
-        ]
+        + [getattr(direction, name) for direction in (connection.a_to_b, connection.b_to_a) for name in DIRECTION_FACTS]
         for connection in analysis.connections
     ]
 
@@ -367,9 +354,7 @@ def _report(ladder: Ladder, rows: list[dict[str, Any]], problems: list[tuple[int
         at_line.setdefault(at, []).append(problem)
     by_line = {step.line: frame for frame, step in enumerate(ladder.steps, 1)}
     by_frame = {row["frame"]: row for row in rows}
-    out = [f"{ladder.name}: {len(problems)} differences"] + [
-        f">>  {problem}" for problem in at_line.pop(0, [])
-    ]
+    out = [f"{ladder.name}: {len(problems)} differences"] + [f">>  {problem}" for problem in at_line.pop(0, [])]
     for number, line in enumerate(ladder.lines, 1):
         if number not in by_line and number not in at_line:
             continue

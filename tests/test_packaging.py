@@ -56,11 +56,7 @@ def test_wheel_is_typed_and_compiled(wheel: set[str]) -> None:
 
 def test_wheel_holds_every_python_file_and_no_rust(wheel: set[str]) -> None:
     package = ROOT / "tcpwin"
-    sources = {
-        str(path.relative_to(ROOT))
-        for path in package.rglob("*.py")
-        if package / "engine" not in path.parents
-    }
+    sources = {str(path.relative_to(ROOT)) for path in package.rglob("*.py") if package / "engine" not in path.parents}
     assert "tcpwin/__init__.py" in sources
     assert sources <= wheel
     assert not [name for name in wheel if "engine/" in name or name.endswith((".rs", ".toml", ".lock"))]
@@ -82,9 +78,7 @@ def test_sdist_can_be_built_from(tmp_path: Path) -> None:
 
 
 def test_web_wheel_holds_its_package_with_templates_and_assets(tmp_path: Path) -> None:
-    names = set(
-        zipfile.ZipFile(build(ROOT / "web", tmp_path, "hatchling", "build", "-t", "wheel", "-d")).namelist()
-    )
+    names = set(zipfile.ZipFile(build(ROOT / "web", tmp_path, "hatchling", "build", "-t", "wheel", "-d")).namelist())
     assert top_levels(names) == {"tcpwin_web", "tcpwin_web.dist-info"}
     package = ROOT / "web" / "tcpwin_web"
     shipped = {path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"}
@@ -133,9 +127,7 @@ def test_changelog_begins_with_this_version() -> None:
 
 
 def readme_commands() -> list[str]:
-    return [
-        line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("python3 -m venv")
-    ]
+    return [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("python3 -m venv")]
 
 
 def test_readme_has_one_command_that_analyses_and_one_that_tests() -> None:
@@ -146,9 +138,7 @@ def test_readme_has_one_command_that_analyses_and_one_that_tests() -> None:
 
 def test_readme_commands_install_what_exists() -> None:
     extras = {
-        folder: tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"][
-            "optional-dependencies"
-        ]
+        folder: tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         for folder in (".", "./web")
     }
     for command in readme_commands():

@@ -12,7 +12,6 @@ from tcpwin.analysis._direction import Direction, Percentiles, WindowScale, Zero
 from tcpwin.analysis._endpoint import Endpoint
 from tcpwin.analysis._series import Event, Series
 
-
 if TYPE_CHECKING:
     from tcpwin.analysis._table import Table
 

@@ -63,9 +63,7 @@ class Analysis:
         """Read series and events of several connections in one go, so that asking for each is free."""
         wanted = {id for id in connections if id not in self._details and not self._engine.has_detail(id)}
         if wanted:
-            detail = _engine.analyze(
-                self._source.open(), name=self._source.name, follow=wanted, buckets=self._buckets
-            )
+            detail = _engine.analyze(self._source.open(), name=self._source.name, follow=wanted, buckets=self._buckets)
             if len(detail) != len(self._engine):
                 raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
             self._details.update(dict.fromkeys(wanted, detail))
@@ -130,7 +128,5 @@ def analyze(
     """
     resolved = resolve(source)
     chosen = None if follow is None else set(follow)
-    engine = _engine.analyze(
-        resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, progress=progress
-    )
+    engine = _engine.analyze(resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, progress=progress)
     return Analysis(resolved, engine, buckets=buckets)

@@ -133,7 +133,8 @@ class Connection:
             raise KeyError(f"no percentiles of {name}; there are receive_window, flight")
         followed = self._analysis._followed(self.id)
         values, step_bytes = followed.percentiles(self.id, _is_a(direction), name, SHARES)
-        return Percentiles(*values, step_bytes)
+        p5, p25, p50, p75, p95, p99 = values
+        return Percentiles(p5, p25, p50, p75, p95, p99, step_bytes)
 
     @property
     def events(self) -> list[Event]:

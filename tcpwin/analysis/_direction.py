@@ -117,6 +117,8 @@ class Direction:
     flight_mean_bytes: float | None
     window_utilisation: float | None
     window_limited_ns: int
+    window_cost_ns: int
+    captured_near_receiver: bool
     window_full: int
     window_near_full: int
     window_overrun: int

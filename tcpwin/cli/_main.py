@@ -46,7 +46,9 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version.")
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version."
+)
 def cli() -> None:
     """Receive windows, bytes in flight and zero windows of every TCP connection in a capture.
 

@@ -13,7 +13,9 @@ from tcpwin.cli._main import EXIT_PROBLEM
 @click.command()
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @click.option("--json", "as_json", is_flag=True, help="Write the whole analysis as JSON; see `tcpwin fields`.")
-@click.option("--limit", default=10, show_default=True, metavar="N", type=click.IntRange(min=0), help="Connections shown.")
+@click.option(
+    "--limit", default=10, show_default=True, metavar="N", type=click.IntRange(min=0), help="Connections shown."
+)
 @click.option("--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem.")
 def analyze(captures: tuple[str, ...], as_json: bool, limit: int, check: bool) -> int:
     """Say what the windows of each connection did: capture quality first, then the worst connections.

@@ -22,7 +22,7 @@ def fields(as_json: bool) -> None:
         }
         click.echo(json.dumps({"schema": SCHEMA, **listing}, indent=1))
         return
-    click.echo(f"JSON schema {SCHEMA}: connections[] holds these, and a_to_b and b_to_a with the fields of a direction.")
+    click.echo(f"JSON schema {SCHEMA}: each of connections[] holds these; a_to_b and b_to_a hold a direction's.")
     for group, entries in groups.items():
         click.echo(f"\n{group}")
         for name, kind, doc in entries:

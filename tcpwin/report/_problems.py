@@ -11,6 +11,9 @@ MIN_COST_NS = 200_000_000
 MIN_SHARE = 0.1
 """Of the connection's duration: a window that binds now and then is at work as designed."""
 
+CLOSED_SHARE = 0.25
+"""Of the cost: a window that closes as often as this is closing for want of a reader; between, it is merely small."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -18,8 +21,8 @@ class Problem:
 
     Attributes:
         sender, receiver: ``a`` or ``b``.
-        kind: ``dead_zero_window`` (closed and never opened again), ``zero_window``, ``scaling_disabled`` or ``limited``.
-        cost_ns: time with the window closed, or too small for the next segment.
+        kind: ``dead_zero_window`` (closed, never opened again), ``zero_window``, ``scaling_disabled`` or ``limited``.
+        cost_ns: time that the window cost, see the field ``window_cost_ns``.
         share: of the connection's duration.
     """
 
@@ -34,7 +37,7 @@ def judge(connection: Connection) -> list[Problem]:
     """The receive-window problems of a connection, the costlier first."""
     found = []
     for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
-        cost_ns = direction.zero_window_ns + direction.window_limited_ns
+        cost_ns = direction.window_cost_ns
         share = cost_ns / connection.duration_ns if connection.duration_ns else 0.0
         is_dead = any(episode.ended_by in ("open", "reset") for episode in direction.zero_window_episodes[-1:])
         if cost_ns >= MIN_COST_NS and (share >= MIN_SHARE or is_dead):
@@ -45,6 +48,6 @@ def judge(connection: Connection) -> list[Problem]:
 def _kind(direction: Direction, is_dead: bool) -> str:
     if is_dead:
         return "dead_zero_window"
-    if direction.zero_window_ns > direction.window_limited_ns:
+    if direction.zero_window_ns >= CLOSED_SHARE * direction.window_cost_ns:
         return "zero_window"
     return "scaling_disabled" if direction.window_scale.state == "disabled" else "limited"

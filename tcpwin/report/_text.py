@@ -17,7 +17,7 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
         lines += ["", *_render_connection(connection, problems)]
     left = len(analysis) - len(worst)
     if left:
-        lines += ["", f"{count_text(left, 'further connection')} not shown: --limit N shows more, --json all."]
+        lines += ["", f"{count_text(left, 'more connection')} not shown: --limit N shows more, --json all."]
     return "\n".join(lines)
 
 
@@ -26,10 +26,11 @@ def _headline(analysis: Analysis, judged: list[tuple[Connection, list[Problem]]]
         return "No TCP connection in this capture."
     bad = sum(bool(problems) for _, problems in judged)
     if not bad:
-        return "No connection was held back by a receive window."
-    shown = len(judged)
-    scope = f"the {shown} worst of {len(analysis):,}" if shown < len(analysis) else f"{len(analysis):,}"
-    return f"Held back by a receive window: {bad} of {scope} {'connection' if len(analysis) == 1 else 'connections'}."
+        # The worst come first: if none of those shown was held back, none was.
+        return "No connection was held back by a receive window." if judged else "No connection shown."
+    shown, all_of = len(judged), len(analysis)
+    at_least = "at least " if bad == shown < all_of else ""
+    return f"Held back by a receive window: {at_least}{bad:,} of {count_text(all_of, 'connection')}."
 
 
 def _render_capture(analysis: Analysis) -> list[str]:
@@ -40,8 +41,7 @@ def _render_capture(analysis: Analysis) -> list[str]:
         f"{count_text(len(analysis), 'connection')}, {time_text(capture.duration_ns)}"
     )
     lines = [f"capture  {analysis.name} ({', '.join(sorted(forms))})", f"         {first}"]
-    remarks = _quality(capture)
-    for position, remark in enumerate(remarks or ["no drops, cuts, duplicates or damage found"]):
+    for position, remark in enumerate(_quality(capture) or ["no drops, cuts, duplicates or damage found"]):
         lines.append(("quality  " if position == 0 else "         ") + remark)
     return lines
 
@@ -49,35 +49,25 @@ def _render_capture(analysis: Analysis) -> list[str]:
 def _quality(capture: Capture) -> list[str]:
     """What weakens the numbers below, most serious first."""
     remarks = [f"damaged: {warning.message} (at byte {warning.byte_offset})" for warning in capture.warnings]
-    if capture.interface_drops:
-        remarks.append(f"{count_text(capture.interface_drops, 'packet')} dropped by the capturing interface")
-    if capture.unknown_link:
-        kinds = ", ".join(f"LINKTYPE {link}" for link, _ in capture.unknown_link_types)
-        remarks.append(f"{count_text(capture.unknown_link, 'frame')} of a link type that is not understood ({kinds})")
-    if capture.capture_duplicates:
-        remarks.append(f"{count_text(capture.capture_duplicates, 'segment')} captured twice, counted once")
-    if capture.time_backwards:
-        remarks.append(f"time runs backwards at {count_text(capture.time_backwards, 'packet')}")
-    if capture.header_cut or capture.options_cut:
-        remarks.append(f"TCP headers cut by the snapshot length: {capture.header_cut + capture.options_cut:,}")
-    if capture.datagrams_incomplete:
-        remarks.append(f"{count_text(capture.datagrams_incomplete, 'fragmented datagram')} incomplete")
-    if capture.malformed:
-        remarks.append(f"{count_text(capture.malformed, 'frame')} with malformed headers")
-    if capture.super_segments:
-        remarks.append(
-            f"{count_text(capture.super_segments, 'segment')} larger than the MSS: captured on a host with offload"
-        )
-    return remarks
+    kinds = ", ".join(f"LINKTYPE {link}" for link, _ in capture.unknown_link_types)
+    counted = [
+        (capture.interface_drops or 0, "packet", "dropped by the capturing interface"),
+        (capture.unknown_link, "frame", f"of a link type that is not understood ({kinds})"),
+        (capture.capture_duplicates, "segment", "captured twice, counted once"),
+        (capture.time_backwards, "packet", "with a time before that of the packet before"),
+        (capture.header_cut + capture.options_cut, "TCP header", "cut by the snapshot length"),
+        (capture.datagrams_incomplete, "fragmented datagram", "incomplete"),
+        (capture.malformed, "frame", "with malformed headers"),
+        (capture.super_segments, "segment", "larger than the MSS: captured on a host with offload"),
+    ]
+    return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
 
 
 def _render_connection(connection: Connection, problems: list[Problem]) -> list[str]:
-    arrow = "→" if connection.initiator_known else "→ (direction guessed)"
-    lines = [
-        f"#{connection.id}  {connection.a} {arrow} {connection.b}   "
-        f"{time_text(connection.duration_ns)}, {_close_text(connection)}"
-    ]
-    lines += [f"    {_problem_text(connection, problem)}" for problem in problems]
+    guess = "" if connection.initiator_known else "   (who initiated is guessed)"
+    head = f"#{connection.id}  {connection.a} → {connection.b}   {time_text(connection.duration_ns)}, "
+    lines = [head + _close_text(connection) + guess]
+    lines += [f"    ! {_problem_text(connection, problem)}" for problem in problems]
     for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
             lines += [f"    {line}" for line in _render_direction(sender, receiver, direction)]
@@ -86,54 +76,54 @@ def _render_connection(connection: Connection, problems: list[Problem]) -> list[
 
 def _close_text(connection: Connection) -> str:
     close = connection.close.replace("_", " ")
-    by = connection.reset_by if connection.close.startswith("reset") else connection.closed_first
+    by = connection.reset_by if connection.close == "reset" else connection.closed_first
     return f"{close} by {by}" if by and connection.close in ("reset", "half_closed") else close
 
 
 def _problem_text(connection: Connection, problem: Problem) -> str:
-    direction = connection.a_to_b if problem.sender == "a" else connection.b_to_a
-    sender, receiver, share = problem.sender, problem.receiver, f"{problem.share:.0%} of the time"
+    sender, receiver, share = problem.sender, problem.receiver, f"{problem.share:.0%} of its life"
+    direction = connection.a_to_b if sender == "a" else connection.b_to_a
+    closed = (
+        f"closed it {count_text(direction.zero_window_episode_count, 'time')} for "
+        f"{time_text(direction.zero_window_ns)} in all, {time_text(direction.zero_window_longest_ns)} at the longest"
+    )
     if problem.kind in ("zero_window", "dead_zero_window"):
-        times = count_text(direction.zero_window_episode_count, "time")
-        text = (
-            f"{receiver} closed its receive window {times}, {time_text(direction.zero_window_ns)} in all ({share} with "
-            f"the window closed or full), longest {time_text(direction.zero_window_longest_ns)}"
-        )
+        text = f"{receiver}'s receive window held {sender} back for {share}: {receiver} {closed}"
         if problem.kind == "dead_zero_window":
             return f"{text}; the last time it never opened again"
-        return f"{text}: the application on {receiver} reads too slowly"
+        return f"{text}. The application on {receiver} reads too slowly"
     window = direction.receive_window_max_bytes
-    text = f"{sender} was held back by {receiver}'s receive window of at most {bytes_text(window)} for {share}"
+    text = f"{receiver}'s receive window, at most {bytes_text(window)}, held {sender} back for {share}"
+    if direction.zero_window_episode_count:
+        text += f"; {receiver} {closed}"
     round_trip_ns = connection.handshake_rtt_ns
     if window and round_trip_ns:
-        text += f"; over {time_text(round_trip_ns)} that allows {rate_text(window * 8e9 / round_trip_ns)}"
+        text += f". Over {time_text(round_trip_ns)} it allows {rate_text(window * 8e9 / round_trip_ns)}"
     if problem.kind == "scaling_disabled":
-        whose = {"a": "a's SYN", "b": "b's SYN/ACK", "both": "either SYN"}[direction.window_scale.disabled_by or "both"]
-        text += f". No window scaling: the option is missing from {whose}, so no window can exceed 65,535 bytes"
+        whose = {"a": "a's SYN has", "b": "b's SYN has", "both": "neither SYN has"}
+        scale = whose[direction.window_scale.disabled_by or "both"]
+        text += f". {scale.capitalize()}{'' if 'neither' in scale else ' no'} window scale option: 65,535 bytes at most"
     return text
 
 
 def _render_direction(sender: str, receiver: str, direction: Direction) -> list[str]:
-    lines = [
-        f"{sender} → {receiver}  {bytes_text(direction.acked_bytes)} acknowledged at {rate_text(direction.goodput_bps)}, "
-        f"{count_text(direction.retransmissions, 'retransmission')}"
-    ]
+    rate = f" at {rate_text(direction.goodput_bps)}" if direction.goodput_bps is not None else ""
+    resent = count_text(direction.retransmissions, "retransmission")
+    lines = [f"{sender} → {receiver}  {bytes_text(direction.acked_bytes)} acknowledged{rate}, {resent}"]
     scale = direction.window_scale
-    if direction.receive_window_max_bytes is None:
-        lines.append(f"       window of {receiver}: scale not known, {scale}; " + "; ".join(scale.evidence))
+    least, most = direction.receive_window_min_bytes, direction.receive_window_max_bytes
+    if most is None:
+        evidence = f": {'; '.join(scale.evidence)}" if scale.evidence else ""
+        lines.append(f"       window of {receiver}: in units not known, {scale}{evidence}")
     else:
-        lines.append(
-            f"       window of {receiver}: {bytes_text(direction.receive_window_min_bytes)} to "
-            f"{bytes_text(direction.receive_window_max_bytes)}, mean {bytes_text(direction.receive_window_mean_bytes)}, "
-            f"{scale}"
-        )
+        mean = bytes_text(direction.receive_window_mean_bytes)
+        lines.append(f"       window of {receiver}: {bytes_text(least)} to {bytes_text(most)}, mean {mean}, {scale}")
     if direction.flight_max_bytes is None:
-        lines.append("       in flight: unknown, the acknowledgments were not captured")
+        lines.append("       in flight: unknown, one side of the connection was not captured")
     else:
-        lines.append(
-            f"       in flight: mean {bytes_text(direction.flight_mean_bytes)}, "
-            f"at most {bytes_text(direction.flight_max_bytes)}"
-        )
+        where = ", as seen near the receiver: more at the sender" if direction.captured_near_receiver else ""
+        mean, most_text = bytes_text(direction.flight_mean_bytes), bytes_text(direction.flight_max_bytes)
+        lines.append(f"       in flight: mean {mean}, at most {most_text}{where}")
     if direction.missed_bytes:
         lines.append(f"       the capture lacks {bytes_text(direction.missed_bytes)} that were acknowledged")
     return lines

@@ -7,6 +7,9 @@ from typing import Any
 
 from tcpwin.sources._pcapng import RawPacket, nanoseconds
 
+MAX_IP_BYTES = 65_535 + 256
+"""The longest IPv4 datagram and the headers below it."""
+
 
 def is_dpkt_reader(value: Any) -> bool:
     """Whether a value is a dpkt reader, told without importing dpkt."""
@@ -14,7 +17,13 @@ def is_dpkt_reader(value: Any) -> bool:
 
 
 def raw_packets(reader: Any) -> Iterator[RawPacket]:
-    """The packets that the reader has left. dpkt hides the length on the wire: it is taken from the IP header."""
+    """The packets that the reader has left.
+
+    dpkt hides the length on the wire. A packet as long as the snapshot length was probably cut: for it the most that IP
+    allows is assumed, so that the IP header's length counts; for others it is what was captured.
+    """
     link_type = reader.datalink()
+    snaplen_bytes = getattr(reader, "snaplen", 0) or MAX_IP_BYTES
     for seconds, data in reader:
-        yield RawPacket(nanoseconds(seconds), link_type, bytes(data), len(data))
+        original_bytes = MAX_IP_BYTES if len(data) >= snaplen_bytes else len(data)
+        yield RawPacket(nanoseconds(seconds), link_type, bytes(data), original_bytes)

@@ -66,9 +66,7 @@ def _stamp(path: str) -> tuple[int, int]:
 class FileSource(Source):
     """An open binary file. One that cannot seek is copied to an unnamed temporary file while it is read first."""
 
-    def __init__(
-        self, file: IO[bytes], *, name: str = "stream", keep: bool = True, owned: bool = False
-    ) -> None:
+    def __init__(self, file: IO[bytes], *, name: str = "stream", keep: bool = True, owned: bool = False) -> None:
         """With `keep`, a file that cannot seek can still be read again. An `owned` file is closed with the source."""
         self.name = name
         self._file = file

@@ -33,16 +33,12 @@ MEMORY_WANTED_KIB = 9 * (1 << 20)
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="run.py", description="Time tcpwin beside tshark, tcptrace and tcpdump."
-    )
+    parser = argparse.ArgumentParser(prog="run.py", description="Time tcpwin beside tshark, tcptrace and tcpdump.")
     folder = Path(tempfile.gettempdir()) / "tcpwin-bench"
     parser.add_argument("--dir", type=Path, default=folder, help="folder of the captures (%(default)s)")
     parser.add_argument("--tcpwin", default="tcpwin", help="the command to measure (%(default)s)")
     parser.add_argument("--rounds", type=_positive, default=5, help="rounds (%(default)s)")
-    parser.add_argument(
-        "--slow-rounds", type=_positive, default=2, help="rounds of the slow peers (%(default)s)"
-    )
+    parser.add_argument("--slow-rounds", type=_positive, default=2, help="rounds of the slow peers (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="tshark on A (not judged) instead of B")
     parser.add_argument("--prepare", action="store_true", help="make the captures and stop")
     output = parser.add_mutually_exclusive_group()

@@ -63,9 +63,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--shape", "A", *MIXED), ("--shape", "D", *TINY)], ids=["mixed", "tiny"]
-)
+@pytest.mark.parametrize("arguments", [("--shape", "A", *MIXED), ("--shape", "D", *TINY)], ids=["mixed", "tiny"])
 def test_a_seed_stands_for_one_capture(generate: Generate, arguments: tuple[str, ...]) -> None:
     first = sha256(generate("first.pcap", *arguments, "--seed", "7"))
     assert sha256(generate("again.pcap", *arguments, "--seed", "7")) == first
@@ -85,9 +83,7 @@ def test_whole_packets_have_good_checksums(
 ) -> None:
     path = generate(name, *arguments)
     frames = read_fields(path, "ip.checksum.status", "tcp.checksum.status", "_ws.malformed", "tcp.len")
-    assert Counter((ip, tcp, malformed) for ip, tcp, malformed, _ in frames) == {
-        (GOOD, GOOD, ""): len(frames)
-    }
+    assert Counter((ip, tcp, malformed) for ip, tcp, malformed, _ in frames) == {(GOOD, GOOD, ""): len(frames)}
     # A payload of odd length is summed in another way than one of even length.
     assert {int(length) % 2 for *_, length in frames if length != "0"} == {0, 1}
 
@@ -160,9 +156,7 @@ def test_what_the_benchmark_needs_happens(generate: Generate, read_fields: ReadF
     )
     frames = read_fields(path, *names)
     # tshark leaves an absent field empty and writes an unset flag as 0.
-    counts = Counter(
-        name for frame in frames for name, value in zip(names, frame, strict=True) if value.strip("0")
-    )
+    counts = Counter(name for frame in frames for name, value in zip(names, frame, strict=True) if value.strip("0"))
     assert set(counts) == set(names)
     # 0.5 % of the data segments, which are two of three packets; lost ones are sent again.
     assert 0.001 < counts["tcp.analysis.retransmission"] / len(frames) < 0.01

@@ -55,9 +55,7 @@ def check(analysis: tcpwin.Analysis, truth: dict[str, Any]) -> None:
     assert (file.format, list(file.compression)) == (truth["format"], truth["compression"])
     assert sorted({interface.link_type for interface in file.interfaces}) == truth["link_types"]
     assert analysis.capture.packets == truth["packets"]
-    warnings = [
-        {"kind": warning.kind, "byte_offset": warning.byte_offset} for warning in analysis.capture.warnings
-    ]
+    warnings = [{"kind": warning.kind, "byte_offset": warning.byte_offset} for warning in analysis.capture.warnings]
     assert warnings == truth["warnings"]
     rows = list(analysis.segments().rows())
     events = [name for row in rows for name in (row["events"] or "").split("|") if name]
@@ -69,9 +67,7 @@ def check(analysis: tcpwin.Analysis, truth: dict[str, Any]) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in TRUTHS if "exit_code" in read(path)], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", [path for path in TRUTHS if "exit_code" in read(path)], ids=lambda path: path.stem)
 def test_damage_ends_in_an_exit_code_and_no_traceback(path: Path) -> None:
     truth = read(path)
     command = [Path(sys.executable).with_name("tcpwin"), "analyze", path.parent / truth["file"]]
@@ -94,8 +90,6 @@ def test_every_capture_has_its_truth_and_the_folder_is_small() -> None:
 
 def test_broken_captures_are_those_that_the_script_builds() -> None:
     built = broken.build()
-    kept = {
-        path.name: path.read_bytes() for path in (CAPTURES / "broken").iterdir() if path.suffix != ".toml"
-    }
+    kept = {path.name: path.read_bytes() for path in (CAPTURES / "broken").iterdir() if path.suffix != ".toml"}
     assert built == kept
     assert max(map(len, built.values())) < 2048

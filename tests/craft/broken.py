@@ -77,9 +77,7 @@ def conversation(options: bytes = MSS) -> list[Packet]:
     ]
 
 
-def pcap(
-    packets: Iterable[Packet], *, magic: int = 0xA1B2C3D4, order: str = "<", snaplen: int = 262144
-) -> bytes:
+def pcap(packets: Iterable[Packet], *, magic: int = 0xA1B2C3D4, order: str = "<", snaplen: int = 262144) -> bytes:
     """A pcap file; a packet longer than `snaplen` is cut to it."""
     out = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snaplen, ETHERNET)
     for micros, frame in packets:
@@ -89,17 +87,13 @@ def pcap(
     return out
 
 
-def block(
-    kind: int, body: bytes, order: str = "<", *, length: int | None = None, trailer: int | None = None
-) -> bytes:
+def block(kind: int, body: bytes, order: str = "<", *, length: int | None = None, trailer: int | None = None) -> bytes:
     """A pcapng block; `length` and `trailer` lie about its total length."""
     body += bytes(-len(body) % 4)
     total = len(body) + 12
     first = total if length is None else length
     return (
-        struct.pack(order + "II", kind, first)
-        + body
-        + struct.pack(order + "I", total if trailer is None else trailer)
+        struct.pack(order + "II", kind, first) + body + struct.pack(order + "I", total if trailer is None else trailer)
     )
 
 
@@ -140,10 +134,7 @@ def gzip(data: bytes) -> bytes:
 def zstd(data: bytes) -> bytes:
     """One frame of one raw block, its content size in the header (RFC 8878 §3.1.1)."""
     return (
-        b"\x28\xb5\x2f\xfd\x60"
-        + struct.pack("<H", len(data) - 256)
-        + (len(data) << 3 | 1).to_bytes(3, "little")
-        + data
+        b"\x28\xb5\x2f\xfd\x60" + struct.pack("<H", len(data) - 256) + (len(data) << 3 | 1).to_bytes(3, "little") + data
     )
 
 

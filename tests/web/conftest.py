@@ -16,9 +16,7 @@ CLIENT, SERVER = ("192.0.2.1", 40000), ("198.51.100.2", 80)
 HOSTILE_NAME = "<script>alert(1)<_script>.pcap"
 
 
-def segment(
-    time_s: float, source: tuple[str, int], flags: str, seq: int, ack: int, **fields: object
-) -> Packet:
+def segment(time_s: float, source: tuple[str, int], flags: str, seq: int, ack: int, **fields: object) -> Packet:
     target = SERVER if source == CLIENT else CLIENT
     payload = Raw(b"x" * int(str(fields.pop("length", 0))))
     packet = (

@@ -69,9 +69,7 @@ def test_a_figure_shows_the_window_closing(client: TestClient) -> None:
 
 def test_the_capture_page_states_what_the_packets_show(client: TestClient) -> None:
     page = html.unescape(client.get("/captures/zero-window", headers=PAGE).text)
-    cells = [
-        line.strip().removeprefix('<td class="number">').removesuffix("</td>") for line in page.splitlines()
-    ]
+    cells = [line.strip().removeprefix('<td class="number">').removesuffix("</td>") for line in page.splitlines()]
     row = cells[cells.index("2,000 B") :]
     # payload, lowest and highest window, highest flight (both segments at once), episodes, 2.8 s − 0.3 s
     assert row[:6] == ["2,000 B", "0 B", "2,000 B", "2,000 B", "1", "2.500 s"]

@@ -14,9 +14,7 @@ class CaptureEntry(BaseModel):
     """One capture in the list."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"id": "slow-reader", "name": "slow-reader.pcap.gz", "size_bytes": 48213}]
-        }
+        json_schema_extra={"examples": [{"id": "slow-reader", "name": "slow-reader.pcap.gz", "size_bytes": 48213}]}
     )
 
     id: str

@@ -44,9 +44,7 @@ def find_connection(
 ) -> tcpwin.Connection:
     """Return the connection of that number; 404 if the capture has fewer."""
     if connection_id >= len(analysis.connections):
-        raise HTTPException(
-            404, f"This capture has {len(analysis.connections)} connections, numbered from 0."
-        )
+        raise HTTPException(404, f"This capture has {len(analysis.connections)} connections, numbered from 0.")
     return analysis.connections[connection_id]
 
 

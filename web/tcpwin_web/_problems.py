@@ -68,9 +68,7 @@ def install(app: FastAPI, templates: Jinja2Templates) -> None:
 
     @app.exception_handler(RequestValidationError)
     def reject(request: Request, error: RequestValidationError) -> Response:
-        errors = [
-            {"pointer": "/".join(map(str, each["loc"])), "detail": each["msg"]} for each in error.errors()
-        ]
+        errors = [{"pointer": "/".join(map(str, each["loc"])), "detail": each["msg"]} for each in error.errors()]
         return respond(request, 422, "The request does not fit the API's description.", errors=errors)
 
     @app.exception_handler(Exception)

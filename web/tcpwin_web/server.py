@@ -24,9 +24,7 @@ def _loopback(_context: click.Context, _parameter: click.Parameter, host: str) -
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("captures", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, callback=_loopback, help="Loopback address.")
-@click.option(
-    "--port", default=8642, show_default=True, type=click.IntRange(0, 65535), help="0: any free one."
-)
+@click.option("--port", default=8642, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
 @click.version_option(package_name="tcpwin-web")
 def main(captures: tuple[Path, ...], host: str, port: int) -> None:
     """Serve CAPTURES (files, or folders of captures) as pages and as JSON."""

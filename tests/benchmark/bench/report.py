@@ -29,16 +29,13 @@ def render_markdown(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capt
     return "\n\n".join(texts)
 
 
-def render_json(
-    rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture], versions: Mapping[str, str]
-) -> str:
+def render_json(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture], versions: Mapping[str, str]) -> str:
     """All that was measured, each run by itself."""
     document = {
         "machine": describe_machine(),
         "versions": dict(versions),
         "captures": {
-            name: {"packets": capture.packets, "connections": capture.connections}
-            for name, capture in captures.items()
+            name: {"packets": capture.packets, "connections": capture.connections} for name, capture in captures.items()
         },
         "runs": [
             {"tool": tool, "capture": capture, "round": index + 1, **asdict(run)}
@@ -46,8 +43,7 @@ def render_json(
             for index, run in enumerate(series)
         ],
         "rows": [
-            {**asdict(row), "value": row.value, "holds": row.holds, "reaches_aim": row.reaches_aim}
-            for row in rows
+            {**asdict(row), "value": row.value, "holds": row.holds, "reaches_aim": row.reaches_aim} for row in rows
         ],
     }
     return json.dumps(document, indent=1)
@@ -114,9 +110,7 @@ def _bound(value: float | None, unit: str) -> str:
     return f"≤ {value:.0f} {unit}"
 
 
-def _run_cells(
-    key: tuple[str, str], figures: tuple[float, float, int], captures: Mapping[str, Capture]
-) -> list[str]:
+def _run_cells(key: tuple[str, str], figures: tuple[float, float, int], captures: Mapping[str, Capture]) -> list[str]:
     name, tool = key
     cpu_s, peak_mib, count = figures
     speed = f"{captures[name].packets / cpu_s / 1e6:.3g}" if name in captures and cpu_s > 0 else "–"
@@ -125,7 +119,5 @@ def _run_cells(
 
 def _align(table: Sequence[Sequence[str]]) -> str:
     widths = [max(len(cells[column]) for cells in table) for column in range(len(table[0]))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) for cells in table
-    ]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) for cells in table]
     return "\n".join(line.rstrip() for line in lines)

@@ -46,9 +46,7 @@ def all_tools(tcpwin: list[str], inflate: Path, tshark_profile: Path) -> dict[st
         Tool(TCPWIN, lambda path: [*tcpwin, "analyze", str(path)]),
         Tool(TCPTRACE_ALL, lambda path: ["tcptrace", "-l", "-r", "-n", str(path)]),
         Tool(TCPTRACE, lambda path: ["tcptrace", "-n", str(path)]),
-        Tool(
-            TSHARK, lambda path: ["tshark", "-r", str(path), *desegment, "-T", "fields", *fields], environment
-        ),
+        Tool(TSHARK, lambda path: ["tshark", "-r", str(path), *desegment, "-T", "fields", *fields], environment),
         Tool(TCPDUMP, lambda path: ["tcpdump", "-r", str(path), "-w", "/dev/null"]),
         Tool(INFLATE, lambda path: [str(inflate), str(path)]),
     ]

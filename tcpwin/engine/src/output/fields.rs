@@ -34,6 +34,9 @@ pub struct Field<Get> {
 pub type ConnectionField = Field<for<'a> fn(&ConnectionView<'a>) -> Value>;
 pub type DirectionField = Field<for<'a> fn(&DirectionView<'a>) -> Value>;
 
+/// Share of the mean window that must be delivered per round trip to call a transfer limited by it.
+const WINDOW_FILLED: f64 = 0.8;
+
 /// A connection under its number.
 pub struct ConnectionView<'a> {
     pub id: u32,
@@ -136,6 +139,38 @@ impl<'a> DirectionView<'a> {
         match self.transfer_ns() {
             0 => Value::None,
             ns => Value::Real(bytes as f64 * 8e9 / ns as f64),
+        }
+    }
+
+    /// Whether the capture point lies near the receiver: data is acknowledged there in less than a tenth of the
+    /// handshake's round trip. What is in flight towards it is then seen only as it arrives.
+    pub fn is_near_receiver(&self) -> bool {
+        match (self.data().rtt.min_ns(), self.connection.handshake_rtt_ns()) {
+            (Some(least_ns), Some(path_ns)) => i64::try_from(least_ns).is_ok_and(|ns| ns < path_ns / 10),
+            _ => false,
+        }
+    }
+
+    /// Whether the goodput fills the window once per round trip: what a sender limited by it reaches.
+    fn fills_window(&self) -> bool {
+        let (Some(path_ns), true) = (self.connection.handshake_rtt_ns(), self.is_certain()) else { return false };
+        let transfer_ns = self.transfer_ns();
+        if transfer_ns <= path_ns {
+            return false;
+        }
+        let per_round_trip = self.acked_payload_bytes() as f64 * path_ns as f64 / transfer_ns as f64;
+        let window = &self.data().window;
+        per_round_trip >= WINDOW_FILLED * mean(window.integral, window.known_ns, window.bytes)
+    }
+
+    /// Time that the receive window cost the sender.
+    pub fn window_cost_ns(&self) -> i64 {
+        let closed_ns = self.zero().map_or(0, |zero| zero.total_ns);
+        let held_back_ns = closed_ns.saturating_add(self.data().limited_ns());
+        if self.is_near_receiver() && self.fills_window() {
+            held_back_ns.max(self.transfer_ns())
+        } else {
+            held_back_ns
         }
     }
 
@@ -333,6 +368,8 @@ pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
     flight_mean_bytes Real "Bytes in flight, mean over the time in which they were known." |v| if v.data().is_flight_measured() { Value::Real(mean(v.data().flight.integral, v.data().flight.known_ns, 0)) } else { Value::None };
     window_utilisation Real "Mean flight over mean receive window." |v| utilisation(v);
     window_limited_ns Int "Time in which the next segment did not fit the receive window while data was in flight (Linux tcp_snd_wnd_test)." |v| int(v.data().limited_ns());
+    window_cost_ns Int "Time that the receive window cost: closed, or too small for the next segment; near the receiver, where flight cannot be seen, the whole transfer when its goodput fills the window once per round trip." |v| int(v.window_cost_ns());
+    captured_near_receiver Bool "Data is acknowledged at the capture point in less than a tenth of the handshake's round trip: bytes in flight are a lower bound of the sender's." |v| Value::Bool(v.is_near_receiver());
     window_full Int "Segments that ended exactly at the right edge of the window." |v| v.sent_count(event::WINDOW_FULL);
     window_near_full Int "Segments that left less than one segment's room below the right edge." |v| v.cold_int(|c| i64::from(c.window_near_full));
     window_overrun Int "Segments that ended beyond every right edge advertised so far." |v| v.cold_int(|c| i64::from(c.window_overrun));

@@ -5,18 +5,12 @@ use std::collections::BinaryHeap;
 
 use crate::connection::arena::Arena;
 use crate::connection::state::Connection;
+use crate::output::fields::DirectionView;
 
-/// Time that the receive window cost: closed, or too small for the next segment; the worse direction counts.
+/// Time that the receive window cost; the worse direction counts.
 pub fn window_cost_ns(connection: &Connection) -> i64 {
-    connection
-        .directions
-        .iter()
-        .map(|direction| {
-            let closed_ns = direction.cold.as_ref().and_then(|cold| cold.zero.as_ref()).map_or(0, |zero| zero.total_ns);
-            closed_ns.saturating_add(direction.limited_ns())
-        })
-        .max()
-        .unwrap_or(0)
+    let cost = |sender| DirectionView { connection, sender }.window_cost_ns();
+    cost(0).max(cost(1))
 }
 
 /// Numbers of the `limit` connections with the highest cost; more payload first on a tie, then the earlier one.
