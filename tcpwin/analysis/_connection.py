@@ -79,6 +79,12 @@ class Connection:
         return value
 
     @property
+    def path_rtt_ns(self) -> int | None:
+        """Least known round trip of the whole path: the handshake's, or both sides of the capture point added."""
+        value: int | None = self._fields["path_rtt_ns"]
+        return value
+
+    @property
     def close(self) -> str:
         """closed, half_closed, reset, reset_after_close, refused, unanswered or open."""
         return str(self._fields["close"])

@@ -7,14 +7,19 @@ from tcpwin.report._problems import Problem, judge
 from tcpwin.report._units import bytes_text, count_text, rate_text, time_text
 
 
+DETAILED = 3
+"""Connections shown in full even when nothing is wrong with them."""
+
+
 def render(analysis: Analysis, *, limit: int = 10) -> str:
     """The report of an analysis with its `limit` worst connections."""
     lines = _render_capture(analysis)
     worst = analysis.worst(limit)
     judged = [(connection, judge(connection)) for connection in worst]
     lines += ["", _headline(analysis, judged)]
-    for connection, problems in judged:
-        lines += ["", *_render_connection(connection, problems)]
+    for position, (connection, problems) in enumerate(judged):
+        is_brief = not problems and position >= DETAILED
+        lines += ["", *_render_connection(connection, problems, is_brief=is_brief)]
     left = len(analysis) - len(worst)
     if left:
         lines += ["", f"{count_text(left, 'more connection')} not shown: --limit N shows more, --json all."]
@@ -27,10 +32,17 @@ def _headline(analysis: Analysis, judged: list[tuple[Connection, list[Problem]]]
     bad = sum(bool(problems) for _, problems in judged)
     if not bad:
         # The worst come first: if none of those shown was held back, none was.
-        return "No connection was held back by a receive window." if judged else "No connection shown."
+        unknown = sum(_has_unknown_window(connection) for connection, _ in judged)
+        hedge = f" The windows of {count_text(unknown, 'connection')} below are not known in bytes." if unknown else ""
+        return f"No connection was seen to be held back by a receive window.{hedge}"
     shown, all_of = len(judged), len(analysis)
     at_least = "at least " if bad == shown < all_of else ""
     return f"Held back by a receive window: {at_least}{bad:,} of {count_text(all_of, 'connection')}."
+
+
+def _has_unknown_window(connection: Connection) -> bool:
+    directions = (connection.a_to_b, connection.b_to_a)
+    return any(d.data_segments and d.receive_window_max_bytes is None for d in directions)
 
 
 def _render_capture(analysis: Analysis) -> list[str]:
@@ -63,14 +75,15 @@ def _quality(capture: Capture) -> list[str]:
     return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
 
 
-def _render_connection(connection: Connection, problems: list[Problem]) -> list[str]:
+def _render_connection(connection: Connection, problems: list[Problem], *, is_brief: bool) -> list[str]:
     guess = "" if connection.initiator_known else "   (who initiated is guessed)"
     head = f"#{connection.id}  {connection.a} → {connection.b}   {time_text(connection.duration_ns)}, "
     lines = [head + _close_text(connection) + guess]
     lines += [f"    ! {_problem_text(connection, problem)}" for problem in problems]
     for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
-            lines += [f"    {line}" for line in _render_direction(sender, receiver, direction)]
+            told = _render_direction(sender, receiver, direction)
+            lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
     return lines
 
 
@@ -91,12 +104,15 @@ def _problem_text(connection: Connection, problem: Problem) -> str:
         text = f"{receiver}'s receive window held {sender} back for {share}: {receiver} {closed}"
         if problem.kind == "dead_zero_window":
             return f"{text}; the last time it never opened again"
+        unannounced_ns = sum(e.duration_ns for e in direction.zero_window_episodes if e.ended_by == "probe_answer")
+        if unannounced_ns > direction.zero_window_ns / 2:
+            return f"{text}. Only a probe's answer showed it open again: the window update was lost or never sent"
         return f"{text}. The application on {receiver} reads too slowly"
     window = direction.receive_window_max_bytes
     text = f"{receiver}'s receive window, at most {bytes_text(window)}, held {sender} back for {share}"
     if direction.zero_window_episode_count:
         text += f"; {receiver} {closed}"
-    round_trip_ns = connection.handshake_rtt_ns
+    round_trip_ns = connection.path_rtt_ns
     if window and round_trip_ns:
         text += f". Over {time_text(round_trip_ns)} it allows {rate_text(window * 8e9 / round_trip_ns)}"
     if problem.kind == "scaling_disabled":
@@ -114,7 +130,9 @@ def _render_direction(sender: str, receiver: str, direction: Direction) -> list[
     least, most = direction.receive_window_min_bytes, direction.receive_window_max_bytes
     if most is None:
         evidence = f": {'; '.join(scale.evidence)}" if scale.evidence else ""
-        lines.append(f"       window of {receiver}: in units not known, {scale}{evidence}")
+        lines.append(f"       window of {receiver}: not known in bytes, {scale}{evidence}")
+    elif least == most:
+        lines.append(f"       window of {receiver}: {bytes_text(most)} throughout, {scale}")
     else:
         mean = bytes_text(direction.receive_window_mean_bytes)
         lines.append(f"       window of {receiver}: {bytes_text(least)} to {bytes_text(most)}, mean {mean}, {scale}")

@@ -37,6 +37,9 @@ pub type DirectionField = Field<for<'a> fn(&DirectionView<'a>) -> Value>;
 /// Share of the mean window that must be delivered per round trip to call a transfer limited by it.
 const WINDOW_FILLED: f64 = 0.8;
 
+/// Over a shorter path the hosts' own delays outweigh the path's, and the capture point cannot be told.
+const NEAR_FROM_NS: i64 = 1_000_000;
+
 /// A connection under its number.
 pub struct ConnectionView<'a> {
     pub id: u32,
@@ -146,14 +149,16 @@ impl<'a> DirectionView<'a> {
     /// handshake's round trip. What is in flight towards it is then seen only as it arrives.
     pub fn is_near_receiver(&self) -> bool {
         match (self.data().rtt.min_ns(), self.connection.handshake_rtt_ns()) {
-            (Some(least_ns), Some(path_ns)) => i64::try_from(least_ns).is_ok_and(|ns| ns < path_ns / 10),
+            (Some(least_ns), Some(path_ns)) => {
+                path_ns >= NEAR_FROM_NS && i64::try_from(least_ns).is_ok_and(|ns| ns < path_ns / 10)
+            }
             _ => false,
         }
     }
 
     /// Whether the goodput fills the window once per round trip: what a sender limited by it reaches.
     fn fills_window(&self) -> bool {
-        let (Some(path_ns), true) = (self.connection.handshake_rtt_ns(), self.is_certain()) else { return false };
+        let (Some(path_ns), true) = (path_rtt_ns(self.connection), self.is_certain()) else { return false };
         let transfer_ns = self.transfer_ns();
         if transfer_ns <= path_ns {
             return false;
@@ -290,6 +295,20 @@ fn side_name(view: &ConnectionView<'_>, side: u8) -> Value {
     text(if usize::from(side) == view.connection.initiator_side() { "a" } else { "b" })
 }
 
+/// The least known round trip of the whole path: the handshake's, or the sum of the least times from data to its ACK
+/// on both sides of the capture point.
+fn path_rtt_ns(connection: &Connection) -> Option<i64> {
+    let halves = [0, 1].map(|side: usize| connection.directions[side].rtt.min_ns());
+    let sum = match halves {
+        [Some(first), Some(second)] => i64::try_from(first.saturating_add(second)).ok(),
+        _ => None,
+    };
+    match (connection.handshake_rtt_ns(), sum) {
+        (Some(handshake), Some(sum)) => Some(handshake.min(sum)),
+        (handshake, sum) => handshake.or(sum),
+    }
+}
+
 /// How the connection ended, by its FINs and RSTs.
 pub fn close_state(connection: &Connection) -> &'static str {
     let [first, second] = &connection.directions;
@@ -327,6 +346,7 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     syn_ack_ns Int "Time of the last SYN/ACK." |v| optional(v.connection.syn_ack_ns());
     established_ns Int "Time of the ACK that completed the handshake." |v| optional(v.connection.established_ns());
     handshake_rtt_ns Int "From the SYN to the ACK that completed the handshake: the round trip of the whole path." |v| optional(v.connection.handshake_rtt_ns());
+    path_rtt_ns Int "Least known round trip of the whole path: the handshake's, or the least times from data to ACK on both sides of the capture point, added." |v| optional(path_rtt_ns(v.connection));
     close Text "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
     closed_first Text "The side, a or b, whose FIN or RST came first." |v| v.connection.closed_first.map_or(Value::None, |side| side_name(v, side));
     reset_by Text "The side, a or b, that sent the first RST." |v| v.connection.reset_by.map_or(Value::None, |side| side_name(v, side));
