@@ -1,27 +1,28 @@
-"""tcpwin's per-segment table beside tshark's, capture by capture and field by field.
+"""tcpwin's per-segment table beside tshark's, segment by segment and field by field.
 
-In: a folder of captures and one of tshark 4.0 tables (NAME.tshark.tsv.gz, a header row first). Out: for each capture
+In: a folder of captures, and one of tshark 4.0 tables (NAME.tshark.tsv.gz, a header row first). Out: for each capture
 its segments with both opinions, how often each field was judged, and every difference.
-It decides nothing: who is right stands in test_differences.py.
+It does not say who is right: see kinds.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import gzip
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tcpwin
 
 TABLE = ".tshark.tsv.gz"
-ACK = 0x10
-FLAG_BITS = 0xFF  # as far as the header's flag byte goes; tshark adds the reserved bits above it
-# tcpwin's event and tshark's field in tcp.analysis. Loss, order and duplicate ACKs are not judged here.
-EVENTS = {name: name for name in ("zero_window", "window_full", "window_update", "zero_window_probe", "keep_alive")}
-EXACT = {
-    "seq": "tcp.seq_raw",
-    "ack": "tcp.ack_raw",
-    "length": "tcp.len",
-    "window_raw": "tcp.window_size_value",
-}
-# A category of debatable.csv, by how it begins, and the field that it puts in doubt.
-DOUBT = {
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+EVENTS = ("zero_window", "window_full", "window_update", "zero_window_probe", "keep_alive")
+FIELDS = ("seq", "ack", "length", "flags", "window_raw", "window", "stream", "bytes_in_flight", *EVENTS)
+# How a category of debatable.csv begins, and the field that it puts in doubt.
+DOUBTS = {
     "bif_": "bytes_in_flight",
     "scale_": "window",
     "syn": "window",
@@ -30,4 +31,161 @@ DOUBT = {
     "window_update": "window_update",
 }
 
-Doubts = Mapping[tuple[str, int, str], str]
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One TCP segment as tshark dissected it; of several headers in one frame the innermost addresses."""
+
+    frame: int
+    stream: int
+    source: tuple[str, str]
+    destination: tuple[str, str]
+    seq: int
+    ack: int
+    length: int
+    flags: int
+    window_raw: int
+    wscale: int | None
+    timestamps: tuple[int, int] | None
+    sack: tuple[tuple[int, int], ...]
+    ip_id: str
+    # tshark's opinions.
+    window: int | None
+    bytes_in_flight: int | None
+    events: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    field: str
+    frame: int
+    ours: Any
+    theirs: Any
+    is_debatable: bool
+
+
+@dataclass
+class Comparison:
+    """One capture. A segment that tcpwin does not have stands in `missing`, one of its own in `extra`."""
+
+    name: str
+    segments: list[Segment] = field(default_factory=list)
+    rows: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    seen: Counter[str] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
+    extra: list[int] = field(default_factory=list)
+
+
+def compare_all(folder: Path) -> Iterator[Comparison]:
+    """Compare every capture of FOLDER/real that has a table in FOLDER/real-oracle."""
+    doubts = read_doubts(folder / "debatable.csv")
+    tables = folder / "real-oracle"
+    for table in sorted(tables.rglob(f"*{TABLE}")):
+        name = str(table.relative_to(tables)).removesuffix(TABLE)
+        yield compare(name, folder / "real" / name, table, doubts)
+
+
+def compare(name: str, capture: Path, table: Path, doubts: set[tuple[str, int, str]]) -> Comparison:
+    comparison = Comparison(name)
+    rows = {int(row["frame"]): dict(row) for row in tcpwin.analyze(capture).segments().rows()}
+    streams: dict[int, int] = {}
+    for frame, segment in read_table(table):
+        row = rows.pop(frame, None)
+        if segment is None:
+            continue
+        if row is None:
+            comparison.missing.append(frame)
+            continue
+        comparison.segments.append(segment)
+        comparison.rows[frame] = row
+        first_connection = streams.setdefault(segment.stream, row["connection"])
+        for name_, ours, theirs in judge(segment, row, first_connection):
+            comparison.seen[name_] += 1
+            if not agree(name_, ours, theirs):
+                is_debatable = (name, frame, name_) in doubts
+                comparison.differences.append(Difference(name_, frame, ours, theirs, is_debatable))
+    comparison.extra = sorted(rows)
+    return comparison
+
+
+def judge(
+    segment: Segment, row: Mapping[str, Any], first_connection: int
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each field that both can have an opinion on: its name, tcpwin's value, tshark's."""
+    yield "seq", row["seq"], segment.seq
+    if segment.flags & ACK:
+        yield "ack", row["ack"], segment.ack
+    yield "length", row["length"], segment.length
+    yield "flags", row["flags"] & 0xFF, segment.flags & 0xFF
+    yield "window_raw", row["window_raw"], segment.window_raw
+    yield "stream", row["connection"], first_connection
+    if segment.window is not None:
+        yield "window", row["window"], segment.window
+    if segment.bytes_in_flight is not None:
+        yield "bytes_in_flight", (row["bytes_in_flight"], row["pipe"]), segment.bytes_in_flight
+    events = set((row["events"] or "").split("|"))
+    for event in EVENTS:
+        if event in events or event in segment.events:
+            yield event, event in events, event in segment.events
+
+
+def agree(name: str, ours: Any, theirs: Any) -> bool:
+    """tshark's bytes in flight may be what tcpwin calls flight or, less what was SACKed, pipe."""
+    return bool(theirs in ours if name == "bytes_in_flight" else ours == theirs)
+
+
+def read_doubts(path: Path) -> set[tuple[str, int, str]]:
+    """Return (capture, frame, field) for the frames in which the list of debatable ones doubts a field."""
+    with path.open(newline="", encoding="utf8") as lines:
+        return {
+            (row["file"], int(row["frame"]), name)
+            for row in csv.DictReader(lines)
+            for start, name in DOUBTS.items()
+            if row["category"].startswith(start)
+        }
+
+
+def read_table(path: Path) -> Iterator[tuple[int, Segment | None]]:
+    """Yield each frame's segment, or none where tshark's row is no single whole segment of a connection."""
+    with gzip.open(path, "rt", encoding="utf8", errors="replace") as lines:
+        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            yield int(row["frame.number"]), parse_segment(row) if is_judged(row) else None
+
+
+def is_judged(row: Mapping[str, str]) -> bool:
+    """Whether the frame holds one TCP header, whole, that is not quoted in an ICMP error."""
+    is_quoted = bool({"icmp", "icmpv6"} & set(row["frame.protocols"].split(":")))
+    is_single = bool(row["tcp.srcport"]) and "," not in row["tcp.srcport"]
+    return is_single and bool(row["tcp.window_size_value"]) and not is_quoted
+
+
+def parse_segment(row: Mapping[str, str]) -> Segment:
+    def number(name: str) -> int | None:
+        text = row[name].partition(",")[0]
+        return int(text, 0) if text else None
+
+    def inner(name: str) -> str:
+        return (row[f"ip.{name}"] or row[f"ipv6.{name}"]).rpartition(",")[2]
+
+    scale = number("tcp.window_size_scalefactor")
+    edges = zip(row["tcp.options.sack_le"].split(","), row["tcp.options.sack_re"].split(","), strict=False)
+    value, echo = number("tcp.options.timestamp.tsval"), number("tcp.options.timestamp.tsecr")
+    return Segment(
+        frame=int(row["frame.number"]),
+        stream=number("tcp.stream") or 0,
+        source=(inner("src"), row["tcp.srcport"]),
+        destination=(inner("dst"), row["tcp.dstport"]),
+        seq=number("tcp.seq_raw") or 0,
+        ack=number("tcp.ack_raw") or 0,
+        length=number("tcp.len") or 0,
+        flags=number("tcp.flags") or 0,
+        window_raw=number("tcp.window_size_value") or 0,
+        wscale=number("tcp.options.wscale.shift"),
+        timestamps=None if value is None or echo is None else (value, echo),
+        sack=tuple((int(left), int(right)) for left, right in edges if left and right),
+        ip_id=row["ip.id"].rpartition(",")[2],
+        window=None if scale in (None, -1) else number("tcp.window_size"),
+        bytes_in_flight=number("tcp.analysis.bytes_in_flight"),
+        events=frozenset(event for event in EVENTS if row[f"tcp.analysis.{event}"]),
+    )

@@ -5,16 +5,10 @@ use std::collections::HashMap;
 /// Distinct values kept; beyond it neighbours are merged and `step` doubles.
 const MAX_VALUES: usize = 4096;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Histogram {
     weights: HashMap<u32, f64>,
     shift: u32,
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Histogram { weights: HashMap::new(), shift: 0 }
-    }
 }
 
 impl Histogram {

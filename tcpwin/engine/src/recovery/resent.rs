@@ -35,10 +35,8 @@ pub fn judge(resent: &Resent<'_>) -> Events {
     if !resent.end.is_after(resent.una) {
         return event::SPURIOUS_RETRANSMISSION;
     }
-    if never_seen == length {
-        if is_late(resent) {
-            return event::OUT_OF_ORDER;
-        }
+    if never_seen == length && is_late(resent) {
+        return event::OUT_OF_ORDER;
     }
     let sacked_above = resent.sacked.iter().filter(|range| range.0.is_after(resent.seq)).fold(0u32, |sum, range| {
         sum.saturating_add(range.0.to(range.1).max(0) as u32)

@@ -217,7 +217,8 @@ fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
 fn judge_repeated(acked: &mut Direction, segment: &Segment, was_raw: u16, new_sacked: u32) -> Events {
     debug_assert!(segment.flags & (SYN | RST) == 0);
     let is_same_window = segment.window == was_raw;
-    let has_outstanding = acked.flight.is_outstanding();
+    // Where the other side was not captured, what it has outstanding is unknown, and the repetition speaks for itself.
+    let has_outstanding = acked.flight.is_outstanding() || !acked.is_seen;
     let cold = acked.cold.as_deref();
     if cold.is_some_and(|cold| cold.is_keep_alive_unanswered) && is_same_window && segment.window != 0 {
         return event::KEEP_ALIVE_ACK;

@@ -213,8 +213,8 @@ impl Connection {
             events |= answer.events;
             rtt_ns = answer.rtt_ns;
         }
-        sent.is_seen = true;
         events |= send::take(sent, segment, acked.own_scale.is_certain(), handshake_rtt_ns);
+        sent.is_seen = true;
         sent.note_timestamps(segment.options.timestamps);
         let (sent_certain, acked_certain) = (sent.own_scale.is_certain(), acked.own_scale.is_certain());
         sent.note_limit(now_ns, acked_certain);

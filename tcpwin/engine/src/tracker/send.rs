@@ -30,11 +30,18 @@ pub fn take(sent: &mut Direction, segment: &Segment, is_scale_certain: bool, han
         sent.isn = seq.minus(1);
     }
     let ahead = sent.flight.nxt.to(seq);
+    let mut events = 0;
+    if sent.is_flight_lost && ahead >= 0 {
+        // What was acknowledged unseen is missing before this segment, which shows SND.MAX again.
+        sent.flight.integrate(now_ns, false);
+        sent.is_flight_lost = false;
+        events |= event::PREVIOUS_SEGMENT_MISSING;
+    }
     if ahead == 0 && length == 0 {
-        return 0;
+        return events;
     }
     if ahead.unsigned_abs() > MAX_JUMP {
-        return 0;
+        return events;
     }
     let end = seq + length;
     if segment.flags & FIN != 0 && !sent.has_fin {
@@ -42,17 +49,15 @@ pub fn take(sent: &mut Direction, segment: &Segment, is_scale_certain: bool, han
         sent.fin_end = end;
         sent.flight.control += 1;
     }
-    let mut events = 0;
     let is_known = sent.is_flight_known();
     sent.has_only_syn = false;
     if ahead == 0 {
         if is_probe(sent, segment) {
-            return take_probe(sent, segment, end);
+            return events | take_probe(sent, segment, end);
         }
         sent.flight.integrate(now_ns, is_known);
         sent.flight.nxt = end;
         sent.rtt.sent(end, now_ns);
-        sent.is_flight_lost = false;
     } else if ahead > 0 {
         events |= take_gap(sent, segment, seq, end);
     } else {
@@ -107,7 +112,6 @@ fn take_gap(sent: &mut Direction, segment: &Segment, seq: Seq, end: Seq) -> Even
     sent.flight.integrate(segment.time_ns, is_known);
     let from = sent.flight.nxt;
     sent.flight.nxt = end;
-    sent.is_flight_lost = false;
     sent.rtt.cancel();
     if !sent.is_seen {
         return 0;

@@ -16,6 +16,8 @@ pub(super) struct Zstd {
     /// Input the decoder asks for. Fed no more than this it does one block a call, so an error costs only its own block.
     hint: usize,
     in_frame: bool,
+    /// The last call filled the output: more may wait in the decoder, to be had before the next block is looked at.
+    unflushed: bool,
     consumed: u64,
     failed: bool,
 }
@@ -32,6 +34,7 @@ impl Zstd {
             context,
             hint: Self::FIRST_HINT,
             in_frame: false,
+            unflushed: false,
             consumed: 0,
             failed: false,
         })
@@ -57,7 +60,12 @@ impl Read for Zstd {
             if ended && !self.in_frame {
                 return Ok(0);
             }
-            let mut source = InBuffer::around(input.get(..self.hint.max(1)).unwrap_or(input));
+            let fed = if self.unflushed {
+                &[]
+            } else {
+                input.get(..self.hint.max(1)).unwrap_or(input)
+            };
+            let mut source = InBuffer::around(fed);
             let mut target = OutBuffer::around(&mut *out);
             let status = self.context.run(&mut source, &mut target);
             let (taken, produced) = (source.pos(), target.pos());
@@ -74,8 +82,12 @@ impl Read for Zstd {
                 }
                 Err(error) => return Err(self.fail(&format!("is damaged ({error})"))),
             }
+            let flushed = std::mem::replace(&mut self.unflushed, produced == out.len());
             if produced > 0 {
                 return Ok(produced);
+            }
+            if flushed {
+                continue;
             }
             if ended {
                 return Err(self.fail("ends"));

@@ -208,13 +208,25 @@ fn what_was_inflated_before_a_bad_deflate_block_is_kept() {
 }
 
 #[test]
-fn a_wrong_checksum_is_told() {
-    let mut file = gzip(&small_pcap());
-    let crc_at = file.len() - 8;
-    file[crc_at] ^= 1;
-    let (packets, facts) = read(&file);
-    assert_eq!(packets.len(), 3);
-    assert_eq!(warning_kinds(&facts), [WarningKind::CompressionDamaged]);
+fn a_wrong_checksum_costs_no_packets() {
+    let mut wrong_gzip = gzip(&small_pcap());
+    let crc_at = wrong_gzip.len() - 8;
+    wrong_gzip[crc_at] ^= 1;
+    // RFC 8878 §3.1.1: with a checksum (descriptor 0x04), window of 1 MiB, and one last raw block.
+    let plain = small_pcap();
+    let mut wrong_zstd = vec![0x28, 0xb5, 0x2f, 0xfd, 0x04, 10 << 3];
+    let block_header = (plain.len() as u32) << 3 | 1;
+    wrong_zstd.extend(&block_header.to_le_bytes()[..3]);
+    wrong_zstd.extend(&plain);
+    wrong_zstd.extend([0xee; 4]);
+    let mut wrong_lz4 = lz4(&small_pcap());
+    let last = wrong_lz4.len() - 1;
+    wrong_lz4[last] ^= 1;
+    for file in [wrong_gzip, wrong_zstd, wrong_lz4] {
+        let (packets, facts) = read(&file);
+        assert_eq!(packets.len(), 3);
+        assert_eq!(warning_kinds(&facts), [WarningKind::CompressionDamaged]);
+    }
 }
 
 #[test]

@@ -1,0 +1,255 @@
+"""One capture of one lab run beside what the lab's kernels and programs said of the same connection.
+
+In: a folder with meta.json, ss_*.txt and nstat_*.csv, and a capture. Out: the truths of these texts, tcpwin's
+analysis, and the state of the connection after every row of tcpwin's per-segment table.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lab import ss_text
+from numpy.typing import NDArray
+
+import tcpwin
+
+SCENARIOS = (
+    "app_limited",
+    "cooked_any",
+    "idle_restart_ssai0",
+    "idle_restart_ssai1",
+    "iperf3_300ms_20mbit_512m2",
+    "loss1_cubic_sack1",
+    "loss1_reno_sack0",
+    "loss1_reorder_cubic_sack1",
+    "mid_connection_noSYN",
+    "no_wscale_85ms",
+    "notsent_lowat_128k_466ms_10mbit",
+    "notsent_lowat_off_466ms_10mbit",
+    "offload_on_bigframes",
+    "oscil_10mbit_300ms_170p2_guard",
+    "oscil_10mbit_300ms_170p2_vanilla",
+    "oscil_10mbit_300ms_512m2_guard_vethtruesize",
+    "reorder_only_cubic",
+    "rmem_1024k_196ms",
+    "rmem_64k_196ms",
+    "slow_reader",
+    "wscale_85ms",
+    "zero_window_stall5s",
+)
+ENDS = ("snd", "rcv")
+# Captures of the project that are copies of a run's, with their truths in tests/lab/truth.
+BUNDLED = (
+    ("cooked_any", "snd", "cooked-any"),
+    ("idle_restart_ssai1", "snd", "idle-restart"),
+    ("loss1_cubic_sack1", "snd", "loss-1-percent"),
+    ("mid_connection_noSYN", "snd", "mid-connection"),
+    ("no_wscale_85ms", "snd", "no-window-scaling"),
+    ("offload_on_bigframes", "snd", "offload-big-frames"),
+    ("rmem_64k_196ms", "snd", "receive-buffer-64k"),
+    ("rmem_64k_196ms", "rcv", "receive-buffer-64k-receiver"),
+    ("slow_reader", "snd", "slow-reader"),
+    ("slow_reader", "rcv", "slow-reader-receiver"),
+    ("wscale_85ms", "snd", "window-scaling"),
+    ("zero_window_stall5s", "snd", "zero-window-stall"),
+)
+LAB_PORT = 5201
+SECOND_NS = 1_000_000_000
+MILLISECOND_NS = 1_000_000
+SYN = 0x02
+RST = 0x04
+ACK = 0x10
+
+Column = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Track:
+    """The connection after each row: what the sender of the data and its window were by then.
+
+    Attributes:
+        time_ns: of the row.
+        una: payload acknowledged so far, None where no SYN tells where the payload began.
+        flight: bytes in flight: of the data sender's last row, less what was acknowledged since.
+        window: window of the receiver's last row with an ACK, as tcpwin scales it; -1 where it does not.
+        window_raw: the field of that row.
+    """
+
+    time_ns: Column
+    una: Column | None
+    flight: Column
+    window: Column
+    window_raw: Column
+
+    def at(self, time_ns: int) -> int:
+        """Return the last row at or before a time, -1 where there is none."""
+        return int(np.searchsorted(self.time_ns, time_ns, side="right")) - 1
+
+    def between(self, first_ns: int, last_ns: int) -> range:
+        """Return the rows after which the connection was as it was at some moment between two times."""
+        return range(max(0, int(np.searchsorted(self.time_ns, first_ns)) - 1), self.at(last_ns) + 1)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A lab run seen from one end, `snd` (where the data come from) or `rcv`."""
+
+    scenario: str
+    end: str
+    truth: Path
+    capture: Path
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        meta: dict[str, Any] = json.loads((self.truth / "meta.json").read_text(encoding="utf8"))
+        return meta
+
+    @cached_property
+    def analysis(self) -> tcpwin.Analysis:
+        return tcpwin.analyze(self.capture)
+
+    @property
+    def reader(self) -> dict[str, Any]:
+        """What the reading program measured; iperf3's client says it for both."""
+        reader: dict[str, Any] = self.meta["ground_truth"]["reader"]
+        return reader
+
+    @property
+    def is_iperf3(self) -> bool:
+        return "iperf3" in self.meta["scenario"]
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the capture began after the connection."""
+        return "late_capture_s" in self.meta["scenario"]
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes that the reading program took."""
+        return int(self.reader["end"]["sum_received"]["bytes"] if self.is_iperf3 else self.reader["bytes"])
+
+    @property
+    def read_seconds(self) -> float:
+        """From the reader's connect to its close."""
+        return float(self.reader["end"]["sum_received"]["seconds"] if self.is_iperf3 else self.reader["seconds"])
+
+    @property
+    def rtt_ns(self) -> int:
+        """Round trip without queues: netem delays either way by half of it."""
+        return int(self.meta["scenario"]["rtt_ms"] * MILLISECOND_NS)
+
+    def counter(self, end: str, name: str) -> int:
+        """Return by how much a kernel's counter rose in the run, as `TcpExt.TCPWinProbe`."""
+        return int(self.meta["nstat_delta"][end].get(name, 0))
+
+    def counters(self, end: str, name: str) -> list[tuple[int, int]]:
+        """Return a counter's rise since the run began at each time that the lab looked."""
+        with (self.truth / f"nstat_{end}.csv").open(newline="", encoding="ascii") as file:
+            rows = [(int(row["t"].replace(".", "")) * 1000, int(row[name])) for row in csv.DictReader(file)]
+        return [(time_ns, value - rows[0][1]) for time_ns, value in rows]
+
+    def samples(self, end: str) -> list[ss_text.Sample]:
+        """Return ss's samples of the data connection's socket at one end, once it is established."""
+        port = self.sender_port if end == "snd" else self.receiver_port
+        samples = ss_text.read_samples((self.truth / f"ss_{end}.txt").read_text(encoding="ascii"))
+        return [sample for sample in samples if sample.local_port == port and sample.state != "SYN-SENT"]
+
+    @cached_property
+    def sender_port(self) -> int:
+        return int(self.reader["start"]["connected"][0]["local_port"]) if self.is_iperf3 else LAB_PORT
+
+    @cached_property
+    def receiver_port(self) -> int:
+        if self.is_iperf3:
+            return LAB_PORT
+        [port] = {sample.local_port for sample in ss_text.read_samples((self.truth / "ss_rcv.txt").read_text())}
+        return port
+
+    def acked_bytes(self, sample: ss_text.Sample) -> int:
+        """Return payload acknowledged by a sample of the sender: bytes_acked without SYN and FIN.
+
+        tcp_snd_una_update counts sequence numbers: the SYN too where the sender connected, and an acknowledged FIN.
+        """
+        return sample.number("bytes_acked") - self.is_iperf3 - (sample.state == "FIN-WAIT-2")
+
+    def outstanding_bytes(self, sample: ss_text.Sample) -> int:
+        """Return SND.NXT less SND.UNA by a sample of the sender, SYN and FIN left out."""
+        return sample.number("bytes_sent") - sample.number("bytes_retrans") - self.acked_bytes(sample)
+
+    @cached_property
+    def connection(self) -> tcpwin.Connection:
+        ports = {self.sender_port, self.receiver_port}
+        [connection] = [each for each in self.analysis.connections if {each.a.port, each.b.port} == ports]
+        return connection
+
+    @property
+    def sender(self) -> str:
+        """The side that sends the data."""
+        return "a" if self.connection.a.port == self.sender_port else "b"
+
+    @property
+    def way(self) -> str:
+        """The data's direction by the name that series take."""
+        return "a_to_b" if self.sender == "a" else "b_to_a"
+
+    @property
+    def data(self) -> tcpwin.Direction:
+        return self.connection.a_to_b if self.sender == "a" else self.connection.b_to_a
+
+    @property
+    def back(self) -> tcpwin.Direction:
+        return self.connection.b_to_a if self.sender == "a" else self.connection.a_to_b
+
+    @cached_property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The per-segment table; a missing number is -1."""
+        columns = {}
+        for name, column in self.connection.segments().items():
+            number = column.dtype != object
+            columns[name] = np.ma.filled(column.astype(np.int64), -1) if number else column
+        return columns
+
+    @cached_property
+    def from_sender(self) -> NDArray[np.bool_]:
+        """Which rows the data sender sent."""
+        return np.asarray(self.columns["direction"] == self.sender)
+
+    @cached_property
+    def track(self) -> Track:
+        columns = self.columns
+        ours = self.from_sender
+        acks = ~ours & (columns["flags"] & ACK > 0)
+        base = int(columns["ack"][acks][0])
+        ends = modulo_difference(columns["seq"] + columns["length"], base)[ours & (columns["length"] > 0)]
+        una = np.maximum.accumulate(np.where(acks, modulo_difference(columns["ack"], base), 0))
+        una = np.minimum(una, ends.max())  # An ACK of the FIN is one beyond the payload.
+        last_sent = last_true(ours & (columns["bytes_in_flight"] >= 0))
+        flight = columns["bytes_in_flight"][last_sent] - (una - una[last_sent])
+        last_ack = last_true(~ours & (columns["flags"] & ACK > 0))
+        syns = ours & (columns["flags"] & SYN > 0)
+        start = modulo_difference(columns["seq"][syns][:1] + 1, base)
+        return Track(
+            time_ns=columns["time_ns"],
+            una=una - int(start[0]) if len(start) else None,
+            flight=np.where(last_sent >= 0, flight, 0),
+            window=np.where(last_ack >= 0, columns["window"][last_ack], -1),
+            window_raw=np.where(last_ack >= 0, columns["window_raw"][last_ack], -1),
+        )
+
+
+def modulo_difference(numbers: Column, base: int) -> Column:
+    """Return sequence numbers less a base, as numbers around zero."""
+    difference: Column = (numbers - base + (1 << 31)) % (1 << 32) - (1 << 31)
+    return difference
+
+
+def last_true(mask: NDArray[np.bool_]) -> Column:
+    """Return for each position the last one at or before it that is true, -1 where there is none."""
+    positions: Column = np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1))
+    return positions

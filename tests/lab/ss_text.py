@@ -1,0 +1,67 @@
+"""Samples of one TCP socket from a lab run's ss file, for the lab's truths.
+
+In: text of `ss -tmin` runs, each after a line `### EPOCH`. Out: Sample, in order of time. It knows the tokens that
+the truths need and keeps the rest as text; a token that ss leaves out when zero reads as zero (iproute2 misc/ss.c).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+MARK = "### "
+SKMEM = re.compile(r"([a-z]+)(\d+)")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the kernel said of one socket at one time.
+
+    Attributes:
+        recv_q, send_q: bytes that the application has not read; bytes not yet acknowledged or sent.
+        skmem: skmem's letters, as `t`: bytes of memory of packets in the queues below TCP.
+        tokens: `name:value` tokens as text; a bare word has the value "".
+    """
+
+    time_ns: int
+    state: str
+    local_port: int
+    peer_port: int
+    recv_q: int
+    send_q: int
+    skmem: dict[str, int]
+    tokens: dict[str, str]
+
+    def number(self, token: str) -> int:
+        """Return a token's value, zero where ss leaves it out."""
+        return int(self.tokens.get(token, "0"))
+
+    @property
+    def window_scales(self) -> tuple[int, int] | None:
+        """Return the shifts (of the peer's windows, of our own), None where there is no scaling."""
+        if "wscale" not in self.tokens:
+            return None
+        peer, own = self.tokens["wscale"].split(",")
+        return int(peer), int(own)
+
+
+def read_samples(text: str) -> list[Sample]:
+    """Read every socket of every run of ss."""
+    samples = []
+    time_ns = 0
+    lines = text.splitlines()
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        if line.startswith(MARK):
+            time_ns = int(Decimal(line.removeprefix(MARK)).scaleb(9))
+        elif line[:1].isalpha() and not line.startswith("State"):
+            samples.append(_sample(time_ns, line.split(), after.split() if after.startswith("\t") else []))
+    return samples
+
+
+def _sample(time_ns: int, columns: list[str], details: list[str]) -> Sample:
+    state, recv_q, send_q, local, peer = columns[:5]
+    tokens = {name: value for name, _, value in (word.partition(":") for word in details)}
+    skmem = {letter: int(value) for letter, value in SKMEM.findall(tokens.pop("skmem", ""))}
+    ports = [int(address.rpartition(":")[2]) for address in (local, peer)]
+    return Sample(time_ns, state, ports[0], ports[1], int(recv_q), int(send_q), skmem, tokens)
