@@ -72,15 +72,16 @@ class Analysis:
         self.follow([id])
         return self._details.get(id, self._engine)
 
-    def write_json(self, file: IO[str]) -> None:
-        """Write the whole analysis as one JSON document, connection by connection."""
+    def write_json(self, file: IO[str], *, connection: int | None = None) -> None:
+        """Write the analysis as one JSON document: all connections, or one."""
         head = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
         file.write(json.dumps(head, ensure_ascii=False)[:-1])
         file.write(', "connections": [')
-        for start in range(0, len(self._engine), CONNECTIONS_PER_CHUNK):
-            if start:
+        first, last = (0, len(self._engine)) if connection is None else (connection, connection + 1)
+        for start in range(first, last, CONNECTIONS_PER_CHUNK):
+            if start > first:
                 file.write(",\n")
-            file.write(self._engine.json(start, start + CONNECTIONS_PER_CHUNK))
+            file.write(self._engine.json(start, min(start + CONNECTIONS_PER_CHUNK, last)))
         file.write("]}\n")
 
     def to_json(self) -> str:

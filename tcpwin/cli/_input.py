@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import click
 
+from tcpwin.errors import SourceError
 from tcpwin.sources import FileSource, PathSource, Source
 
 PROGRESS_FROM_BYTES = 64 << 20
@@ -23,6 +24,12 @@ def open_captures(captures: tuple[str, ...]) -> Source:
             raise click.UsageError("standard input is a terminal: pipe a capture into it")
         return FileSource(sys.stdin.buffer, name="standard input", keep=False)
     return PathSource(captures)
+
+
+def check_connection(connection: int | None, count: int) -> None:
+    """Refuse a number that no connection has."""
+    if connection is not None and connection >= count:
+        raise SourceError(f"no connection {connection}: the capture has {count}")
 
 
 @contextmanager

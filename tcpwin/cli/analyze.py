@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tcpwin.cli._input import open_captures, progress
+from tcpwin.cli._input import check_connection, open_captures, progress
 from tcpwin.cli._main import EXIT_PROBLEM
 
 
@@ -16,25 +16,28 @@ from tcpwin.cli._main import EXIT_PROBLEM
 @click.option(
     "--limit", default=10, show_default=True, metavar="N", type=click.IntRange(min=0), help="Connections shown."
 )
+@click.option("--connection", type=click.IntRange(min=0), metavar="N", help="Show connection N, in full.")
 @click.option("--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem.")
-def analyze(captures: tuple[str, ...], as_json: bool, limit: int, check: bool) -> int:
+def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: int | None, check: bool) -> int:
     """Say what the windows of each connection did: capture quality first, then the worst connections.
 
     FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4); several are read in time order as one;
     - is standard input.
     """
     from tcpwin.analysis import analyze as measure
-    from tcpwin.report import judge, render
+    from tcpwin.report import judge, render, render_connection
 
     source = open_captures(captures)
     with progress(source) as tell:
-        analysis = measure(source, progress=tell)
+        analysis = measure(source, follow=None if connection is None else [connection], progress=tell)
     for warning in analysis.capture.warnings:
         click.echo(f"tcpwin: warning: {warning}", err=True)
+    check_connection(connection, len(analysis))
     if as_json:
-        analysis.write_json(sys.stdout)
+        analysis.write_json(sys.stdout, connection=connection)
+    elif connection is not None:
+        click.echo(render_connection(analysis.connections[connection]))
     else:
         click.echo(render(analysis, limit=limit))
-    if check and any(judge(connection) for connection in analysis.worst(1)):
-        return EXIT_PROBLEM
-    return 0
+    looked_at = analysis.worst(1) if connection is None else [analysis.connections[connection]]
+    return EXIT_PROBLEM if check and any(judge(one) for one in looked_at) else 0

@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from tcpwin.cli._input import open_captures, progress
-from tcpwin.errors import OutputError, SourceError
+from tcpwin.cli._input import check_connection, open_captures, progress
+from tcpwin.errors import OutputError
 
 
 @click.command()
@@ -38,17 +38,12 @@ def packets(captures: tuple[str, ...], connection: int | None, form: str | None,
         )
     for warning in Capture.warnings_of(facts):
         click.echo(f"tcpwin: warning: {warning}", err=True)
-    _check_connection(connection, count)
+    check_connection(connection, count)
 
 
 def _format_of(out: str | None) -> str:
     ending = (out or "").rpartition(".")[2].lower()
     return ending if ending in ("jsonl", "parquet") else "csv"
-
-
-def _check_connection(connection: int | None, count: int) -> None:
-    if connection is not None and connection >= count:
-        raise SourceError(f"no connection {connection}: the capture has {count}")
 
 
 def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str | None) -> None:
@@ -68,5 +63,5 @@ def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str |
     analysis = analyze(source)
     for warning in analysis.capture.warnings:
         click.echo(f"tcpwin: warning: {warning}", err=True)
-    _check_connection(connection, len(analysis))
+    check_connection(connection, len(analysis))
     analysis.segments(connection=connection).to_polars().write_parquet(out)

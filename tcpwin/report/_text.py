@@ -6,7 +6,6 @@ from tcpwin.analysis import Analysis, Capture, Connection, Direction
 from tcpwin.report._problems import Problem, judge
 from tcpwin.report._units import bytes_text, count_text, rate_text, time_text
 
-
 DETAILED = 3
 """Connections shown in full even when nothing is wrong with them."""
 
@@ -76,15 +75,19 @@ def _quality(capture: Capture) -> list[str]:
 
 
 def _render_connection(connection: Connection, problems: list[Problem], *, is_brief: bool) -> list[str]:
-    guess = "" if connection.initiator_known else "   (who initiated is guessed)"
-    head = f"#{connection.id}  {connection.a} → {connection.b}   {time_text(connection.duration_ns)}, "
-    lines = [head + _close_text(connection) + guess]
-    lines += [f"    ! {_problem_text(connection, problem)}" for problem in problems]
+    lines = [head_line(connection), *(f"    ! {problem_text(connection, problem)}" for problem in problems)]
     for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
             told = _render_direction(sender, receiver, direction)
             lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
     return lines
+
+
+def head_line(connection: Connection) -> str:
+    """Number, ends, duration and close of a connection."""
+    guess = "" if connection.initiator_known else "   (who initiated is guessed)"
+    head = f"#{connection.id}  {connection.a} → {connection.b}   {time_text(connection.duration_ns)}, "
+    return head + _close_text(connection) + guess
 
 
 def _close_text(connection: Connection) -> str:
@@ -93,7 +96,8 @@ def _close_text(connection: Connection) -> str:
     return f"{close} by {by}" if by and connection.close in ("reset", "half_closed") else close
 
 
-def _problem_text(connection: Connection, problem: Problem) -> str:
+def problem_text(connection: Connection, problem: Problem) -> str:
+    """A problem in a sentence or two."""
     sender, receiver, share = problem.sender, problem.receiver, f"{problem.share:.0%} of its life"
     direction = connection.a_to_b if sender == "a" else connection.b_to_a
     closed = (

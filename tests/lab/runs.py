@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -59,6 +60,7 @@ BUNDLED = (
     ("wscale_85ms", "snd", "window-scaling"),
     ("zero_window_stall5s", "snd", "zero-window-stall"),
 )
+CUT_COPIES = ("mid-connection",)
 LAB_PORT = 5201
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -75,14 +77,14 @@ class Track:
 
     Attributes:
         time_ns: of the row.
-        una: payload acknowledged so far, None where no SYN tells where the payload began.
+        una: payload acknowledged so far; where no SYN tells where it began, since the first ACK.
         flight: bytes in flight: of the data sender's last row, less what was acknowledged since.
         window: window of the receiver's last row with an ACK, as tcpwin scales it; -1 where it does not.
         window_raw: the field of that row.
     """
 
     time_ns: Column
-    una: Column | None
+    una: Column
     flight: Column
     window: Column
     window_raw: Column
@@ -98,12 +100,13 @@ class Track:
 
 @dataclass(frozen=True)
 class Run:
-    """A lab run seen from one end, `snd` (where the data come from) or `rcv`."""
+    """A lab run seen from one end, `snd` (where the data come from) or `rcv`; `whole`: to its end."""
 
     scenario: str
     end: str
     truth: Path
     capture: Path
+    whole: bool = True
 
     @cached_property
     def meta(self) -> dict[str, Any]:
@@ -125,6 +128,11 @@ class Run:
         return "iperf3" in self.meta["scenario"]
 
     @property
+    def aborts(self) -> bool:
+        """Whether the reader closed while data were unread or still to come: the kernel answers with RST."""
+        return bool(self.counter("rcv", "TcpExt.TCPAbortOnClose") + self.counter("rcv", "TcpExt.TCPAbortOnData"))
+
+    @property
     def is_late(self) -> bool:
         """Whether the capture began after the connection."""
         return "late_capture_s" in self.meta["scenario"]
@@ -144,6 +152,12 @@ class Run:
         """Round trip without queues: netem delays either way by half of it."""
         return int(self.meta["scenario"]["rtt_ms"] * MILLISECOND_NS)
 
+    @property
+    def jitter_ns(self) -> int:
+        """By how much netem varies the delay of the data's path."""
+        match = re.match(r"(\d+)ms", self.meta["scenario"].get("netem_fwd", ""))
+        return int(match[1]) * MILLISECOND_NS if match else 0
+
     def counter(self, end: str, name: str) -> int:
         """Return by how much a kernel's counter rose in the run, as `TcpExt.TCPWinProbe`."""
         return int(self.meta["nstat_delta"][end].get(name, 0))
@@ -156,9 +170,12 @@ class Run:
 
     def samples(self, end: str) -> list[ss_text.Sample]:
         """Return ss's samples of the data connection's socket at one end, once it is established."""
-        port = self.sender_port if end == "snd" else self.receiver_port
+        ports = self.sender_port, self.receiver_port
+        if end == "rcv":
+            ports = ports[::-1]
         samples = ss_text.read_samples((self.truth / f"ss_{end}.txt").read_text(encoding="ascii"))
-        return [sample for sample in samples if sample.local_port == port and sample.state != "SYN-SENT"]
+        mine = [sample for sample in samples if (sample.local_port, sample.peer_port) == ports]
+        return [sample for sample in mine if sample.state != "SYN-SENT"]
 
     @cached_property
     def sender_port(self) -> int:
@@ -236,7 +253,7 @@ class Run:
         start = modulo_difference(columns["seq"][syns][:1] + 1, base)
         return Track(
             time_ns=columns["time_ns"],
-            una=una - int(start[0]) if len(start) else None,
+            una=una - (int(start[0]) if len(start) else 0),
             flight=np.where(last_sent >= 0, flight, 0),
             window=np.where(last_ack >= 0, columns["window"][last_ack], -1),
             window_raw=np.where(last_ack >= 0, columns["window_raw"][last_ack], -1),

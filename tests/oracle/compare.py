@@ -89,7 +89,7 @@ def compare_all(folder: Path) -> Iterator[Comparison]:
 def compare(name: str, capture: Path, table: Path, doubts: set[tuple[str, int, str]]) -> Comparison:
     comparison = Comparison(name)
     rows = {int(row["frame"]): dict(row) for row in tcpwin.analyze(capture).segments().rows()}
-    streams: dict[int, int] = {}
+    pairs: dict[tuple[str, int], int] = {}
     for frame, segment in read_table(table):
         row = rows.pop(frame, None)
         if segment is None:
@@ -99,8 +99,10 @@ def compare(name: str, capture: Path, table: Path, doubts: set[tuple[str, int, s
             continue
         comparison.segments.append(segment)
         comparison.rows[frame] = row
-        first_connection = streams.setdefault(segment.stream, row["connection"])
-        for name_, ours, theirs in judge(segment, row, first_connection):
+        # One stream of tshark's is one connection, and the other way round.
+        connection = pairs.setdefault(("connection of", segment.stream), row["connection"])
+        stream = pairs.setdefault(("stream of", row["connection"]), segment.stream)
+        for name_, ours, theirs in judge(segment, row, (connection, stream)):
             comparison.seen[name_] += 1
             if not agree(name_, ours, theirs):
                 is_debatable = (name, frame, name_) in doubts
@@ -110,7 +112,7 @@ def compare(name: str, capture: Path, table: Path, doubts: set[tuple[str, int, s
 
 
 def judge(
-    segment: Segment, row: Mapping[str, Any], first_connection: int
+    segment: Segment, row: Mapping[str, Any], pair: tuple[int, int]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield each field that both can have an opinion on: its name, tcpwin's value, tshark's."""
     yield "seq", row["seq"], segment.seq
@@ -119,7 +121,7 @@ def judge(
     yield "length", row["length"], segment.length
     yield "flags", row["flags"] & 0xFF, segment.flags & 0xFF
     yield "window_raw", row["window_raw"], segment.window_raw
-    yield "stream", row["connection"], first_connection
+    yield "stream", (row["connection"], segment.stream), pair
     if segment.window is not None:
         yield "window", row["window"], segment.window
     if segment.bytes_in_flight is not None:

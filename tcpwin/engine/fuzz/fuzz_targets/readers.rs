@@ -1,14 +1,24 @@
-//! File bytes → packets. Any outcome will do; packets and facts must keep their bounds, and a capture merged with
-//! itself must give each packet twice.
+//! File bytes → packets. Any outcome will do; packets and facts must keep their bounds, a slow pipe must give the same
+//! packets, and a capture merged with itself each packet twice.
 #![no_main]
 
-use std::io::Cursor;
+use std::io::{self, Cursor, Read};
 
 use _engine::capture::{CaptureReader, MergedReader};
 use libfuzzer_sys::fuzz_target;
 
 fn open(input: &[u8]) -> Option<CaptureReader> {
     CaptureReader::from_reader(Box::new(Cursor::new(input.to_vec())), "input").ok()
+}
+
+/// Gives one byte a call.
+struct Trickle(Cursor<Vec<u8>>);
+
+impl Read for Trickle {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let one = out.len().min(1);
+        self.0.read(&mut out[..one])
+    }
 }
 
 fuzz_target!(|input: &[u8]| {
@@ -31,6 +41,12 @@ fuzz_target!(|input: &[u8]| {
     for warning in &facts.warnings {
         assert!(warning.byte_offset <= facts.bytes);
     }
+
+    let slow = Box::new(Trickle(Cursor::new(input.to_vec())));
+    let mut reader = CaptureReader::from_reader(slow, "slow").expect("opened above");
+    while reader.next_packet().is_some() {}
+    assert_eq!(reader.facts().packets, packets);
+    assert_eq!(reader.facts().last_time_ns, facts.last_time_ns);
 
     let twice = [open(input), open(input)].into_iter().flatten().collect();
     let mut merged = MergedReader::from_readers(twice);

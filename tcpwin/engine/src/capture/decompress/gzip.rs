@@ -50,14 +50,11 @@ impl Read for Gzip {
         }
         loop {
             let input = self.input.fill_buf()?;
-            let Some(&first) = input.first() else {
-                return if self.member.is_none() {
-                    Ok(0)
-                } else {
-                    Err(self.fail("ends"))
-                };
-            };
+            let first = input.first().copied();
             if self.member.is_none() {
+                let Some(first) = first else {
+                    return Ok(0);
+                };
                 // As gzip(1): zeros that pad the file to a tape block are no member.
                 if self.members > 0 && first == 0 {
                     let zeros = input.iter().take_while(|&&b| b == 0).count();
@@ -80,6 +77,8 @@ impl Read for Gzip {
             self.consumed += taken;
             match status {
                 Ok(Status::StreamEnd) => self.member = None,
+                // Tried even without input: part of a match may wait for room.
+                Ok(_) if stuck && first.is_none() => return Err(self.fail("ends")),
                 Ok(_) if stuck => return Err(self.fail("is damaged")),
                 Ok(_) => {}
                 // What came out before the damage is good.

@@ -1,0 +1,141 @@
+"""The kinds of difference between tcpwin and tshark 4.0, told from the packets by a program.
+
+In: a comparison. Out: for each of its differences the names of its kinds; none where nothing here explains it, which
+is a fault of one of the two. A kind is only given where the sender's books (books.py) say what tcpwin says, and
+tshark's reckoning (tshark_list.py) gives the number that tshark gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from oracle.books import Flight, keep_books
+from oracle.compare import ACK, SYN, Comparison, Difference, Segment
+from oracle.sequence import step
+from oracle.tshark_list import BLOCKS_TAKEN, Count, count_all
+
+# bytes_in_flight: tshark has a number, tcpwin has none.
+ONE_WAY = "one-way capture"
+NOTHING_ACKED = "capture begins mid-connection, nothing acknowledged yet"
+SENT_IS_UNKNOWN = "ACK of data that was never captured"
+# bytes_in_flight: both have a number.
+LAST_BLOCKS = "tshark forgets SACK blocks that the last ACK does not repeat"
+FOURTH_BLOCK = "tshark passes over the fourth SACK block"
+NEVER_CAPTURED = "bytes never captured missing at the front of tshark's list"
+ACKED_AGAIN = "acknowledged bytes sent again count for tshark"
+FIN_IS_A_BYTE = "a FIN in flight counts as a byte for tshark"
+CLEARED = "an ACK that no window allows clears tshark's list"
+# bytes_in_flight: tcpwin has a number, tshark has none.
+SILENT = "tshark says nothing from a hole to the next ACK"
+BLOCKS_EXCEED = "SACK blocks exceed what is left in tshark's list"
+# window
+SCALE_REVIVED = "a SYN captured twice brings scaling back for tshark"
+# window_update
+CARRIES_SACK = "a duplicate ACK with SACK is a window update for tshark"
+AFTER_AN_OLD_ACK = "a reordered old ACK before it hides a window update from tshark"
+
+ALL = (
+    *(ONE_WAY, NOTHING_ACKED, SENT_IS_UNKNOWN),
+    *(LAST_BLOCKS, FOURTH_BLOCK, NEVER_CAPTURED, ACKED_AGAIN, FIN_IS_A_BYTE, CLEARED),
+    *(SILENT, BLOCKS_EXCEED, SCALE_REVIVED, CARRIES_SACK, AFTER_AN_OLD_ACK),
+)
+
+Kinds = frozenset[str]
+
+
+def explain(comparison: Comparison) -> Iterator[tuple[Difference, Kinds]]:
+    """Yield every difference of a capture with its kinds."""
+    explainer = Explainer(comparison)
+    for difference in [*comparison.differences, *explainer.only_ours()]:
+        yield difference, explainer.kinds(difference)
+
+
+class Explainer:
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.segments = {segment.frame: segment for segment in comparison.segments}
+        self.flights = keep_books(comparison.segments)
+        self.counts = count_all(comparison.segments)
+
+    def only_ours(self) -> Iterator[Difference]:
+        """Yield bytes in flight of segments with data that tshark has no value for."""
+        for frame, flight in self.flights.items():
+            segment, row = self.segments[frame], self.comparison.rows[frame]
+            ours = (row["bytes_in_flight"], row["pipe"])
+            if segment.bytes_in_flight is None and ours != (None, None):
+                yield Difference("bytes_in_flight", frame, ours, None, is_debatable=flight.is_lost)
+
+    def kinds(self, difference: Difference) -> Kinds:
+        explain_field: dict[str, Callable[[Difference], Kinds]] = {
+            "bytes_in_flight": self.flight_kinds,
+            "window": self.window_kinds,
+            "window_update": self.update_kinds,
+        }
+        found = explain_field.get(difference.field)
+        return found(difference) if found else frozenset()
+
+    def flight_kinds(self, difference: Difference) -> Kinds:
+        flight, count = self.flights[difference.frame], self.counts[difference.frame]
+        books_agree = (flight.outstanding, flight.pipe) == difference.ours
+        if not books_agree or count.bytes_in_flight != difference.theirs:
+            return frozenset()
+        if flight.una is None or flight.outstanding is None:
+            return frozenset({_why_unknown(flight)})
+        if difference.theirs is None:
+            return frozenset({SILENT if count.is_silent else BLOCKS_EXCEED})
+        return frozenset(_parts(flight, count, flight.una))
+
+    def window_kinds(self, difference: Difference) -> Kinds:
+        """What RFC 7323 §2.2 asks for: both SYNs, the one that was answered and its answer, carry the option."""
+        segment = self.segments[difference.frame]
+        syns = [other for other in self.before(segment) if other.flags & SYN]
+        answers = [syn for syn in syns if syn.flags & ACK]
+        asked = [syn for syn in syns if not syn.flags & ACK]
+        if not answers or difference.ours != segment.window_raw:
+            return frozenset()
+        is_disabled = answers[-1].wscale is None
+        is_repeated = len({(syn.seq, syn.ip_id) for syn in asked}) < len(asked)
+        revived = [segment.window_raw << (syn.wscale or 0) for syn in asked]
+        is_kind = is_disabled and is_repeated and difference.theirs in revived
+        return frozenset({SCALE_REVIVED}) if is_kind else frozenset()
+
+    def update_kinds(self, difference: Difference) -> Kinds:
+        segment, row = self.segments[difference.frame], self.comparison.rows[difference.frame]
+        own = [other for other in self.before(segment) if other.source == segment.source]
+        if not own or segment.length:
+            return frozenset()
+        if difference.theirs and segment.sack and segment.ack == own[-1].ack:
+            is_duplicate = any(step(segment.ack, right) > 0 for _, right in segment.sack)
+            is_named = "duplicate_ack" in row["events"].split("|")
+            return frozenset({CARRIES_SACK}) if is_duplicate and is_named else frozenset()
+        if difference.ours and step(own[-1].ack, segment.ack) > 0:
+            highest = max(own, key=lambda other: (step(segment.ack, other.ack), other.frame))
+            is_update = highest.ack == segment.ack and highest.window_raw != segment.window_raw
+            return frozenset({AFTER_AN_OLD_ACK}) if is_update else frozenset()
+        return frozenset()
+
+    def before(self, segment: Segment) -> Sequence[Segment]:
+        """The segments of the same connection that came before."""
+        return [
+            other
+            for other in self.comparison.segments
+            if other.stream == segment.stream and other.frame < segment.frame
+        ]
+
+
+def _why_unknown(flight: Flight) -> str:
+    if not flight.peer_was_seen:
+        return ONE_WAY
+    return SENT_IS_UNKNOWN if flight.is_lost else NOTHING_ACKED
+
+
+def _parts(flight: Flight, count: Count, una: int) -> Iterator[str]:
+    """Yield what makes tshark's number another than SND.MAX − SND.UNA − SACKed: each part that is not nothing."""
+    if step(una, count.low) > 0:
+        yield NEVER_CAPTURED if count.high == flight.max else CLEARED
+    if step(una, count.low) < 0:
+        yield ACKED_AGAIN
+    if flight.control > count.own_control:
+        yield FIN_IS_A_BYTE
+    if count.delivered != flight.sacked:
+        yield FOURTH_BLOCK if len(flight.last_blocks) > BLOCKS_TAKEN else LAST_BLOCKS
