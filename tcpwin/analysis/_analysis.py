@@ -54,10 +54,16 @@ class Analysis:
         return [Connection(self, id) for id in self._engine.worst(limit)]
 
     def segments(self, *, connection: int | None = None) -> Table:
-        """The per-segment table, of one connection or of all. Reads the source again; grows with the segments."""
+        """The per-segment table, of one connection or of all. Reads the source again; grows with the segments.
+
+        Raises:
+            IndexError: there is no such connection.
+            SourceError: the source changed, or could be read only once.
+        """
         from tcpwin.analysis._segments import read_segments
 
-        return read_segments(self._source, connection)
+        id = None if connection is None else self.connections[connection].id
+        return read_segments(self._source, id)
 
     def follow(self, connections: Iterable[int]) -> None:
         """Read series and events of several connections in one go, so that asking for each is free."""
@@ -75,7 +81,7 @@ class Analysis:
     def write_json(self, file: IO[str], *, connection: int | None = None) -> None:
         """Write the analysis as one JSON document: all connections, or one."""
         head = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
-        file.write(json.dumps(head, ensure_ascii=False)[:-1])
+        file.write(json.dumps(head)[:-1])
         file.write(', "connections": [')
         first, last = (0, len(self._engine)) if connection is None else (connection, connection + 1)
         for start in range(first, last, CONNECTIONS_PER_CHUNK):

@@ -11,6 +11,9 @@ import click
 from tcpwin.errors import SourceError
 from tcpwin.sources import FileSource, PathSource, Source
 
+CONNECTION = click.IntRange(min=0, max=(1 << 32) - 1, clamp=True)
+"""The number of a connection: the engine's are 32 bits."""
+
 PROGRESS_FROM_BYTES = 64 << 20
 """A smaller file is read before a bar could be seen."""
 

@@ -32,6 +32,18 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(import_module(f"tcpwin.cli.{cmd_name}"), cmd_name)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            status = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader of our output left, as `head` does. click would exit with 1, which says that a problem was
+            # found; Python would complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return status
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(sorted(COMMANDS.items()))
@@ -56,6 +68,13 @@ def cli() -> None:
     """
 
 
+def complain(text: str) -> None:
+    """Say one line on stderr, whatever the names in it hold."""
+    from tcpwin.report import name_text
+
+    click.echo(f"tcpwin: {name_text(text)}", err=True)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit status."""
     try:
@@ -69,14 +88,10 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo("tcpwin: interrupted", err=True)
         sys.exit(130)
     except TcpwinError as error:
-        click.echo(f"tcpwin: {error}", err=True)
+        complain(str(error))
         sys.exit(EXIT_UNREADABLE)
-    except BrokenPipeError:
-        # The reader of our output left, as `head` does; keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
-        click.echo(f"tcpwin: {what}{error.strerror or error}", err=True)
+        complain(f"{what}{error.strerror or error}")
         sys.exit(EXIT_UNREADABLE)
     sys.exit(status if isinstance(status, int) else 0)

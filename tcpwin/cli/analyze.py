@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from tcpwin.cli._input import check_connection, open_captures, progress
-from tcpwin.cli._main import EXIT_PROBLEM
+from tcpwin.cli._input import CONNECTION, check_connection, open_captures, progress
+from tcpwin.cli._main import EXIT_PROBLEM, complain
 
 
 @click.command()
@@ -16,7 +16,7 @@ from tcpwin.cli._main import EXIT_PROBLEM
 @click.option(
     "--limit", default=10, show_default=True, metavar="N", type=click.IntRange(min=0), help="Connections shown."
 )
-@click.option("--connection", type=click.IntRange(min=0), metavar="N", help="Show connection N, in full.")
+@click.option("--connection", type=CONNECTION, metavar="N", help="Show connection N, in full.")
 @click.option("--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem.")
 def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: int | None, check: bool) -> int:
     """Say what the windows of each connection did: capture quality first, then the worst connections.
@@ -31,7 +31,7 @@ def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: in
     with progress(source) as tell:
         analysis = measure(source, follow=None if connection is None else [connection], progress=tell)
     for warning in analysis.capture.warnings:
-        click.echo(f"tcpwin: warning: {warning}", err=True)
+        complain(f"warning: {warning}")
     check_connection(connection, len(analysis))
     if as_json:
         analysis.write_json(sys.stdout, connection=connection)

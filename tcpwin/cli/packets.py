@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
-from tcpwin.cli._input import check_connection, open_captures, progress
+from tcpwin.cli._input import CONNECTION, check_connection, open_captures, progress
+from tcpwin.cli._main import complain
 from tcpwin.errors import OutputError
 
 
 @click.command()
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@click.option("--connection", type=click.IntRange(min=0), metavar="N", help="Only the segments of connection N.")
+@click.option("--connection", type=CONNECTION, metavar="N", help="Only the segments of connection N.")
 @click.option(
     "--format", "form", type=click.Choice(["csv", "jsonl", "parquet"]), help="By default csv, or what OUT's name says."
 )
@@ -24,26 +26,39 @@ def packets(captures: tuple[str, ...], connection: int | None, form: str | None,
 
     form = form or _format_of(out)
     source = open_captures(captures)
+    _spare_captures(captures, out)
     if form == "parquet":
         _write_parquet(captures, connection, out)
         return
-    with progress(source) as tell:
-        _, count, facts = _engine.write_rows(
-            source.open(),
-            sys.stdout.buffer if out is None else out,
-            format=form,
-            name=source.name,
-            only=connection,
-            progress=tell,
-        )
+    try:
+        with progress(source) as tell:
+            _, count, facts = _engine.write_rows(
+                source.open(),
+                sys.stdout.buffer if out is None else out,
+                format=form,
+                name=source.name,
+                only=connection,
+                progress=tell,
+            )
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{out or 'standard output'}: {error}") from None
     for warning in Capture.warnings_of(facts):
-        click.echo(f"tcpwin: warning: {warning}", err=True)
+        complain(f"warning: {warning}")
     check_connection(connection, count)
 
 
 def _format_of(out: str | None) -> str:
     ending = (out or "").rpartition(".")[2].lower()
     return ending if ending in ("jsonl", "parquet") else "csv"
+
+
+def _spare_captures(captures: tuple[str, ...], out: str | None) -> None:
+    if out is not None and Path(out).exists():
+        for capture in captures:
+            if Path(capture).exists() and Path(out).samefile(capture):
+                raise click.UsageError(f"{out} is the capture itself: name another file with -o OUT")
 
 
 def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str | None) -> None:
@@ -62,6 +77,6 @@ def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str |
         source = FileSource(sys.stdin.buffer, name="standard input")
     analysis = analyze(source)
     for warning in analysis.capture.warnings:
-        click.echo(f"tcpwin: warning: {warning}", err=True)
+        complain(f"warning: {warning}")
     check_connection(connection, len(analysis))
     analysis.segments(connection=connection).to_polars().write_parquet(out)

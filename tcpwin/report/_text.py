@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tcpwin.analysis import Analysis, Capture, Connection, Direction
 from tcpwin.report._problems import Problem, judge
-from tcpwin.report._units import bytes_text, count_text, rate_text, time_text
+from tcpwin.report._units import bytes_text, count_text, name_text, rate_text, time_text
 
 DETAILED = 3
 """Connections shown in full even when nothing is wrong with them."""
@@ -51,7 +51,7 @@ def _render_capture(analysis: Analysis) -> list[str]:
         f"{count_text(capture.packets, 'packet')}, {count_text(capture.segments, 'TCP segment')}, "
         f"{count_text(len(analysis), 'connection')}, {time_text(capture.duration_ns)}"
     )
-    lines = [f"capture  {analysis.name} ({', '.join(sorted(forms))})", f"         {first}"]
+    lines = [f"capture  {name_text(analysis.name)} ({', '.join(sorted(forms))})", f"         {first}"]
     for position, remark in enumerate(_quality(capture) or ["no drops, cuts, duplicates or damage found"]):
         lines.append(("quality  " if position == 0 else "         ") + remark)
     return lines
@@ -59,7 +59,7 @@ def _render_capture(analysis: Analysis) -> list[str]:
 
 def _quality(capture: Capture) -> list[str]:
     """What weakens the numbers below, most serious first."""
-    remarks = [f"damaged: {warning.message} (at byte {warning.byte_offset})" for warning in capture.warnings]
+    remarks = [f"damaged: {name_text(warning.message)} (at byte {warning.byte_offset})" for warning in capture.warnings]
     kinds = ", ".join(f"LINKTYPE {link}" for link, _ in capture.unknown_link_types)
     counted = [
         (capture.interface_drops or 0, "packet", "dropped by the capturing interface"),
@@ -120,9 +120,9 @@ def problem_text(connection: Connection, problem: Problem) -> str:
     if window and round_trip_ns:
         text += f". Over {time_text(round_trip_ns)} it allows {rate_text(window * 8e9 / round_trip_ns)}"
     if problem.kind == "scaling_disabled":
-        whose = {"a": "a's SYN has", "b": "b's SYN has", "both": "neither SYN has"}
+        whose = {"a": "The SYN of a has no", "b": "The SYN of b has no", "both": "Neither SYN has a"}
         scale = whose[direction.window_scale.disabled_by or "both"]
-        text += f". {scale.capitalize()}{'' if 'neither' in scale else ' no'} window scale option: 65,535 bytes at most"
+        text += f". {scale} window scale option: 65,535 bytes at most"
     return text
 
 
@@ -135,7 +135,7 @@ def _render_direction(sender: str, receiver: str, direction: Direction) -> list[
     if most is None:
         evidence = f": {'; '.join(scale.evidence)}" if scale.evidence else ""
         lines.append(f"       window of {receiver}: not known in bytes, {scale}{evidence}")
-    elif least == most:
+    elif bytes_text(least) == bytes_text(most):
         lines.append(f"       window of {receiver}: {bytes_text(most)} throughout, {scale}")
     else:
         mean = bytes_text(direction.receive_window_mean_bytes)

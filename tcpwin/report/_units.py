@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def name_text(name: str) -> str:
+    """A name on one line: characters that would act on a terminal are written as escapes."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in name)
+
+
 def bytes_text(count: float | None) -> str:
     """Bytes with a decimal prefix, three digits: ``65.5 kB``."""
     return "unknown" if count is None else _scaled(count, ("B", "kB", "MB", "GB", "TB"))

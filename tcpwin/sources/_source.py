@@ -39,11 +39,11 @@ class PathSource(Source):
         if not paths:
             raise SourceError("no capture was named")
         self._paths = [os.fspath(path) for path in paths]
-        self.name = self._paths[0] if len(paths) == 1 else f"{len(paths)} files"
+        self.name = _readable(self._paths[0]) if len(paths) == 1 else f"{len(paths)} files"
         self._stamps: list[tuple[int, int]] | None = None
         for path in self._paths:
             if Path(path).is_dir():
-                raise CaptureError("is a folder, not a capture", path, 0)
+                raise CaptureError("is a folder, not a capture", _readable(path), 0)
         sizes = [Path(path).stat().st_size if Path(path).is_file() else None for path in self._paths]
         self.size_bytes = None if None in sizes else sum(size or 0 for size in sizes)
 
@@ -53,6 +53,11 @@ class PathSource(Source):
             raise SourceError(f"{self.name} changed since it was analysed; analyse it again")
         self._stamps = stamps
         return self._paths
+
+
+def _readable(path: str) -> str:
+    """The path as text that can be written anywhere: bytes of it that are no characters become U+FFFD."""
+    return os.fsencode(path).decode("utf8", "replace")
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -16,54 +16,15 @@ from typing import Any
 
 import numpy as np
 from lab import ss_text
+from lab.selection import IPERF3, LATE
 from numpy.typing import NDArray
 
 import tcpwin
 
-SCENARIOS = (
-    "app_limited",
-    "cooked_any",
-    "idle_restart_ssai0",
-    "idle_restart_ssai1",
-    "iperf3_300ms_20mbit_512m2",
-    "loss1_cubic_sack1",
-    "loss1_reno_sack0",
-    "loss1_reorder_cubic_sack1",
-    "mid_connection_noSYN",
-    "no_wscale_85ms",
-    "notsent_lowat_128k_466ms_10mbit",
-    "notsent_lowat_off_466ms_10mbit",
-    "offload_on_bigframes",
-    "oscil_10mbit_300ms_170p2_guard",
-    "oscil_10mbit_300ms_170p2_vanilla",
-    "oscil_10mbit_300ms_512m2_guard_vethtruesize",
-    "reorder_only_cubic",
-    "rmem_1024k_196ms",
-    "rmem_64k_196ms",
-    "slow_reader",
-    "wscale_85ms",
-    "zero_window_stall5s",
-)
-ENDS = ("snd", "rcv")
-# Captures of the project that are copies of a run's, with their truths in tests/lab/truth.
-BUNDLED = (
-    ("cooked_any", "snd", "cooked-any"),
-    ("idle_restart_ssai1", "snd", "idle-restart"),
-    ("loss1_cubic_sack1", "snd", "loss-1-percent"),
-    ("mid_connection_noSYN", "snd", "mid-connection"),
-    ("no_wscale_85ms", "snd", "no-window-scaling"),
-    ("offload_on_bigframes", "snd", "offload-big-frames"),
-    ("rmem_64k_196ms", "snd", "receive-buffer-64k"),
-    ("rmem_64k_196ms", "rcv", "receive-buffer-64k-receiver"),
-    ("slow_reader", "snd", "slow-reader"),
-    ("slow_reader", "rcv", "slow-reader-receiver"),
-    ("wscale_85ms", "snd", "window-scaling"),
-    ("zero_window_stall5s", "snd", "zero-window-stall"),
-)
-CUT_COPIES = ("mid-connection",)
 LAB_PORT = 5201
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
+FIN = 0x01
 SYN = 0x02
 RST = 0x04
 ACK = 0x10
@@ -100,13 +61,12 @@ class Track:
 
 @dataclass(frozen=True)
 class Run:
-    """A lab run seen from one end, `snd` (where the data come from) or `rcv`; `whole`: to its end."""
+    """A lab run seen from one end, `snd` (where the data come from) or `rcv`."""
 
     scenario: str
     end: str
     truth: Path
     capture: Path
-    whole: bool = True
 
     @cached_property
     def meta(self) -> dict[str, Any]:
@@ -125,17 +85,12 @@ class Run:
 
     @property
     def is_iperf3(self) -> bool:
-        return "iperf3" in self.meta["scenario"]
-
-    @property
-    def aborts(self) -> bool:
-        """Whether the reader closed while data were unread or still to come: the kernel answers with RST."""
-        return bool(self.counter("rcv", "TcpExt.TCPAbortOnClose") + self.counter("rcv", "TcpExt.TCPAbortOnData"))
+        return self.scenario in IPERF3
 
     @property
     def is_late(self) -> bool:
         """Whether the capture began after the connection."""
-        return "late_capture_s" in self.meta["scenario"]
+        return self.scenario in LATE
 
     @property
     def read_bytes(self) -> int:
@@ -145,7 +100,9 @@ class Run:
     @property
     def read_seconds(self) -> float:
         """From the reader's connect to its close."""
-        return float(self.reader["end"]["sum_received"]["seconds"] if self.is_iperf3 else self.reader["seconds"])
+        return float(
+            self.reader["end"]["sum_received"]["seconds"] if self.is_iperf3 else self.reader["seconds"]
+        )
 
     @property
     def rtt_ns(self) -> int:
@@ -185,7 +142,9 @@ class Run:
     def receiver_port(self) -> int:
         if self.is_iperf3:
             return LAB_PORT
-        [port] = {sample.local_port for sample in ss_text.read_samples((self.truth / "ss_rcv.txt").read_text())}
+        [port] = {
+            sample.local_port for sample in ss_text.read_samples((self.truth / "ss_rcv.txt").read_text())
+        }
         return port
 
     def acked_bytes(self, sample: ss_text.Sample) -> int:

@@ -4,80 +4,86 @@ from __future__ import annotations
 
 import numpy as np
 from lab.agreement import agrees, rows_near, samples_inside
-from lab.runs import ACK, SYN, Run, modulo_difference
+from lab.runs import ACK, FIN, SYN, Run, modulo_difference
+from lab.selection import IPERF3, LATE, ROUGH, on
 
-# Samples that ss read after the next packet: 17 of 2,667, never more than a few of one run.
-SHARE_AT_ONCE = 0.95
+# The other samples were read by ss up to 89 µs later, after the next packet: 17 of all, at most 3 of 53 in one run.
+SHARE_AT_ONCE = 0.9
 
 
-def test_window_flight_and_acknowledged_bytes_are_the_kernels_at_every_sample(sender_run: Run) -> None:
-    samples = samples_inside(sender_run, "snd")
+@on(ends=["snd"])
+def test_window_flight_and_acknowledged_bytes_are_the_kernels_at_every_sample(run: Run) -> None:
+    samples = samples_inside(run, "snd")
     assert len(samples) >= 2
     wrong = [
         sample.time_ns
         for sample in samples
-        if not any(agrees(sender_run, sample, row) for row in rows_near(sender_run, sample.time_ns))
+        if not any(agrees(run, sample, row) for row in rows_near(run, sample.time_ns))
     ]
     assert not wrong, f"{len(wrong)} of {len(samples)} samples: {wrong[:5]}"
 
 
-def test_nearly_every_sample_agrees_at_its_very_time(sender_run: Run) -> None:
-    samples = samples_inside(sender_run, "snd")
-    at_once = [agrees(sender_run, sample, sender_run.track.at(sample.time_ns)) for sample in samples]
+@on(ends=["snd"])
+def test_nearly_every_sample_agrees_at_its_very_time(run: Run) -> None:
+    samples = samples_inside(run, "snd")
+    at_once = [agrees(run, sample, run.track.at(sample.time_ns)) for sample in samples]
     assert at_once.count(False) <= max(1, (1 - SHARE_AT_ONCE) * len(samples))
 
 
-def test_unacked_is_the_number_of_segments_in_flight(sender_run: Run) -> None:
+@on(ends=["snd"], without=LATE)
+def test_unacked_is_the_number_of_segments_in_flight(run: Run) -> None:
     """`unacked` counts packets, so that `unacked` × mss is the flight where every segment is full."""
-    if sender_run.is_late:
-        check_unacked_of_full_segments(sender_run)
-        return
-    columns = sender_run.columns
-    ours = sender_run.from_sender
+    columns = run.columns
+    ours = run.from_sender
     start = int(columns["seq"][ours & (columns["flags"] & SYN > 0)][0]) + 1
     rows = ours & (columns["length"] > 0)
     starts, first = np.unique(modulo_difference(columns["seq"][rows], start), return_index=True)
     lengths = columns["length"][rows][first]
-    fin_alone = bool((ours & (columns["flags"] & 1 > 0) & (columns["length"] == 0)).any())
-    for sample in samples_inside(sender_run, "snd"):
-        una = sender_run.acked_bytes(sample)
-        end = una + sender_run.outstanding_bytes(sample)
+    fin_alone = bool((ours & (columns["flags"] & FIN > 0) & (columns["length"] == 0)).any())
+    for sample in samples_inside(run, "snd"):
+        una = run.acked_bytes(sample)
+        end = una + run.outstanding_bytes(sample)
         out = lengths[(starts + lengths > una) & (starts < end)]
         segments = int(np.sum(-(-out // sample.number("mss"))))
         fin = fin_alone and sample.state == "FIN-WAIT-1"
         assert segments + fin == sample.number("unacked"), sample
 
 
-def check_unacked_of_full_segments(run: Run) -> None:
-    for sample in samples_inside(run, "snd"):
-        assert sample.number("unacked") * sample.number("mss") == run.outstanding_bytes(sample)
+@on([*LATE, *ROUGH, *IPERF3], ends=["snd"])
+def test_unacked_times_mss_is_the_flight_where_every_segment_is_full(run: Run) -> None:
+    samples = samples_inside(run, "snd")
+    whole = [
+        sample.number("unacked") * sample.number("mss") == run.outstanding_bytes(sample) for sample in samples
+    ]
+    # iperf3's cookie of 37 bytes is alone in flight once.
+    assert whole.count(False) <= run.is_iperf3
 
 
-def test_series_hold_the_window_and_the_flight_of_every_sample(sender_run: Run) -> None:
+@on(ends=["snd"])
+def test_series_hold_the_window_and_the_flight_of_every_sample(run: Run) -> None:
     """A series has extremes a bucket; between buckets the last value of the one before holds."""
-    samples = samples_inside(sender_run, "snd")
-    for name in ("flight",) if sender_run.is_late else ("flight", "receive_window"):
-        series = sender_run.connection.series(name, direction=sender_run.way)
-        column = sender_run.track.flight if name == "flight" else sender_run.track.window
+    samples = samples_inside(run, "snd")
+    for name in ("flight",) if run.is_late else ("flight", "receive_window"):
+        series = run.connection.series(name, direction=run.way)
+        column = run.track.flight if name == "flight" else run.track.window
         for sample in samples:
-            rows = [row for row in rows_near(sender_run, sample.time_ns) if agrees(sender_run, sample, row)]
-            time_ns = int(sender_run.track.time_ns[rows[0]])
+            rows = [row for row in rows_near(run, sample.time_ns) if agrees(run, sample, row)]
+            time_ns = int(run.track.time_ns[rows[0]])
             bucket = int(np.searchsorted(series.time_ns, max(sample.time_ns, time_ns), side="right")) - 1
             value = int(column[rows[0]])
             inside = series.min[bucket] <= value <= series.max[bucket]
             assert inside or (bucket > 0 and value == series.last[bucket - 1]), (name, sample.time_ns)
 
 
-def test_the_senders_own_window_is_what_the_receivers_kernel_has_of_it(receiver_run: Run) -> None:
+@on(ends=["rcv"], without=LATE)
+def test_the_senders_own_window_is_what_the_receivers_kernel_has_of_it(run: Run) -> None:
     """The same the other way: snd_wnd at the receiver is the window that the data's sender advertises."""
-    if receiver_run.is_late:
-        return
-    columns = receiver_run.columns
-    rows = np.flatnonzero(receiver_run.from_sender & (columns["flags"] & ACK > 0))
-    samples = samples_inside(receiver_run, "rcv")
+    columns = run.columns
+    rows = np.flatnonzero(run.from_sender & (columns["flags"] & ACK > 0))
+    samples = samples_inside(run, "rcv")
     assert len(samples) >= 2
     for sample in samples:
-        near = [int(row) for row in rows_near(receiver_run, sample.time_ns)]
+        near = [int(row) for row in rows_near(run, sample.time_ns)]
         latest = np.searchsorted(rows, near, side="right") - 1
         windows = {int(columns["window"][rows[position]]) for position in latest if position >= 0}
         assert sample.number("snd_wnd") in windows, sample

@@ -22,7 +22,6 @@ class Flight:
     # SYN and FIN between the two: they take a sequence number and are no bytes.
     control: int
     sacked: int
-    peer_was_seen: bool
     # Whether SND.UNA stands on an acknowledgment; before one, only what the SYN itself holds is in flight for sure.
     was_acked: bool
     # Blocks of the peer's last segment.
@@ -49,7 +48,6 @@ class Sender:
     control: set[int] = field(default_factory=set)
     sacked: Ranges = field(default_factory=Ranges)
     last_blocks: tuple[tuple[int, int], ...] = ()
-    peer_was_seen: bool = False
     was_acked: bool = False
     is_lost: bool = False
 
@@ -76,7 +74,6 @@ class Sender:
 
     def hear(self, segment: Segment) -> None:
         """Take in a segment of the peer."""
-        self.peer_was_seen = True
         self.last_blocks = segment.sack
         if not segment.flags & ACK:
             return
@@ -103,7 +100,6 @@ class Sender:
             top,
             control,
             self.sacked.total(),
-            self.peer_was_seen,
             self.was_acked,
             self.last_blocks,
             self.is_lost,

@@ -1,12 +1,30 @@
-"""The comparison with tshark's tables, made once for the tests of a file."""
+"""The comparison with tshark's tables, made once for the tests of a file, and a way to look one frame up in it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from oracle.compare import Comparison, compare_all
+from oracle.compare import Comparison, Segment, compare_all
+from oracle.kinds import Kinds, explain
+
+# The name of a capture ends with it; a frame. Returns tcpwin's row, tshark's segment, the kinds of their differences.
+Look = Callable[[str, int], tuple[dict[str, object], Segment, Kinds]]
 
 
 @pytest.fixture(scope="session")
 def comparisons(reference_captures: Path) -> list[Comparison]:
     """Return the comparison of every reference capture."""
     return list(compare_all(reference_captures))
+
+
+@pytest.fixture(scope="session")
+def look(comparisons: list[Comparison]) -> Look:
+    """Return a function that looks up one frame of one capture."""
+
+    def find(name: str, frame: int) -> tuple[dict[str, object], Segment, Kinds]:
+        (comparison,) = (one for one in comparisons if one.name.endswith(name))
+        (segment,) = (one for one in comparison.segments if one.frame == frame)
+        kinds = [found for difference, found in explain(comparison) if difference.frame == frame]
+        return dict(comparison.rows[frame]), segment, frozenset().union(*kinds)
+
+    return find

@@ -21,6 +21,8 @@ SENT_IS_UNKNOWN = "ACK of data that was never captured"
 # bytes_in_flight: both have a number.
 LAST_BLOCKS = "tshark forgets SACK blocks that the last ACK does not repeat"
 FOURTH_BLOCK = "tshark passes over the fourth SACK block"
+DUPLICATE_SACK = "tshark subtracts what a D-SACK reports"
+STRAY_BLOCK = "tshark subtracts a SACK block beyond everything sent"
 NEVER_CAPTURED = "bytes never captured missing at the front of tshark's list"
 ACKED_AGAIN = "acknowledged bytes sent again count for tshark"
 FIN_IS_A_BYTE = "a FIN in flight counts as a byte for tshark"
@@ -36,7 +38,8 @@ AFTER_AN_OLD_ACK = "a reordered old ACK before it hides a window update from tsh
 
 ALL = (
     *(ONE_WAY, NOTHING_ACKED, SENT_IS_UNKNOWN),
-    *(LAST_BLOCKS, FOURTH_BLOCK, NEVER_CAPTURED, ACKED_AGAIN, FIN_IS_A_BYTE, CLEARED),
+    *(LAST_BLOCKS, FOURTH_BLOCK, DUPLICATE_SACK, STRAY_BLOCK),
+    *(NEVER_CAPTURED, ACKED_AGAIN, FIN_IS_A_BYTE, CLEARED),
     *(SILENT, BLOCKS_EXCEED, SCALE_REVIVED, CARRIES_SACK, AFTER_AN_OLD_ACK),
 )
 
@@ -56,14 +59,15 @@ class Explainer:
         self.segments = {segment.frame: segment for segment in comparison.segments}
         self.flights = keep_books(comparison.segments)
         self.counts = count_all(comparison.segments)
+        self.ways = {(segment.stream, segment.source) for segment in comparison.segments}
 
     def only_ours(self) -> Iterator[Difference]:
         """Yield bytes in flight of segments with data that tshark has no value for."""
-        for frame, flight in self.flights.items():
+        for frame in self.flights:
             segment, row = self.segments[frame], self.comparison.rows[frame]
             ours = (row["bytes_in_flight"], row["pipe"])
             if segment.bytes_in_flight is None and ours != (None, None):
-                yield Difference("bytes_in_flight", frame, ours, None, is_debatable=flight.is_lost)
+                yield Difference("bytes_in_flight", frame, ours, None, is_debatable=False)
 
     def kinds(self, difference: Difference) -> Kinds:
         explain_field: dict[str, Callable[[Difference], Kinds]] = {
@@ -80,7 +84,7 @@ class Explainer:
         if not books_agree or count.bytes_in_flight != difference.theirs:
             return frozenset()
         if flight.una is None or flight.outstanding is None:
-            return frozenset({_why_unknown(flight)})
+            return frozenset({self.why_unknown(difference.frame, flight)})
         if difference.theirs is None:
             return frozenset({SILENT if count.is_silent else BLOCKS_EXCEED})
         return frozenset(_parts(flight, count, flight.una))
@@ -114,6 +118,12 @@ class Explainer:
             return frozenset({AFTER_AN_OLD_ACK}) if is_update else frozenset()
         return frozenset()
 
+    def why_unknown(self, frame: int, flight: Flight) -> str:
+        segment = self.segments[frame]
+        if (segment.stream, segment.destination) not in self.ways:
+            return ONE_WAY
+        return SENT_IS_UNKNOWN if flight.is_lost else NOTHING_ACKED
+
     def before(self, segment: Segment) -> Sequence[Segment]:
         """The segments of the same connection that came before."""
         return [
@@ -123,19 +133,24 @@ class Explainer:
         ]
 
 
-def _why_unknown(flight: Flight) -> str:
-    if not flight.peer_was_seen:
-        return ONE_WAY
-    return SENT_IS_UNKNOWN if flight.is_lost else NOTHING_ACKED
-
-
 def _parts(flight: Flight, count: Count, una: int) -> Iterator[str]:
     """Yield what makes tshark's number another than SND.MAX − SND.UNA − SACKed: each part that is not nothing."""
-    if step(una, count.low) > 0:
-        yield NEVER_CAPTURED if count.high == flight.max else CLEARED
-    if step(una, count.low) < 0:
+    if count.is_cleared:
+        yield CLEARED
+    elif step(una, count.low) > 0:
+        yield NEVER_CAPTURED
+    elif step(una, count.low) < 0:
         yield ACKED_AGAIN
     if flight.control > count.own_control:
         yield FIN_IS_A_BYTE
-    if count.delivered != flight.sacked:
-        yield FOURTH_BLOCK if len(flight.last_blocks) > BLOCKS_TAKEN else LAST_BLOCKS
+    below = [block for block in flight.last_blocks if step(una, block[1]) <= 0]
+    beyond = [block for block in flight.last_blocks if step(flight.max, block[1]) > 0]
+    if sum(step(*block) for block in {*flight.last_blocks} - {*below, *beyond}) != flight.sacked:
+        yield LAST_BLOCKS
+    # RFC 2883 §4: a block below the acknowledgment reports bytes that came twice.
+    if below:
+        yield DUPLICATE_SACK
+    if beyond:
+        yield STRAY_BLOCK
+    if len(flight.last_blocks) > BLOCKS_TAKEN:
+        yield FOURTH_BLOCK

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from oracle.compare import ACK, FIN, RST, SYN, Segment
-from oracle.sequence import MODULO, step
+from oracle.sequence import FURTHEST, MODULO, step
 
 BLOCKS_TAKEN = 3
 HIGHEST = 2_000_000_000
@@ -27,6 +27,8 @@ class Count:
     delivered: int
     own_control: int
     is_silent: bool
+    # An ACK further ahead than any window reaches took segments off the list.
+    is_cleared: bool
 
     @property
     def bytes_in_flight(self) -> int | None:
@@ -42,6 +44,7 @@ class List:
     window: int | None = None
     blocks: tuple[tuple[int, int], ...] = ()
     is_silent: bool = False
+    is_cleared: bool = False
 
     def send(self, segment: Segment, peer: List) -> None:
         control = bool(segment.flags & (SYN | FIN))
@@ -69,6 +72,8 @@ class List:
                 kept.append((segment.ack, high))
             elif step(segment.ack, high) > 0:
                 kept.append((low, high))
+            elif step(high, segment.ack) > FURTHEST:
+                self.is_cleared = True
         self.segments = kept
 
     def count(self, segment: Segment, peer: List) -> Count | None:
@@ -83,6 +88,7 @@ class List:
             delivered=sum((right - left) % MODULO for left, right in peer.blocks[:BLOCKS_TAKEN]),
             own_control=int(bool(segment.flags & (SYN | FIN))),
             is_silent=self.is_silent,
+            is_cleared=self.is_cleared,
         )
 
 

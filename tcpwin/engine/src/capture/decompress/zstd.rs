@@ -10,10 +10,13 @@ use super::{damaged, Input};
 /// Largest window that is followed: 128 MiB, the limit of `zstd -d` without `--long`.
 const WINDOW_LOG_MAX: u32 = 27;
 
+/// RFC 8878 §3.1.1.2.
+const BLOCK_HEADER_BYTES: usize = 3;
+
 pub(super) struct Zstd {
     input: Input,
     context: Decoder<'static>,
-    /// Input the decoder asks for. Fed no more than this it does one block a call, so an error costs only its own block.
+    /// Input the decoder asks for: a block and, unless it is the last, the header of the next.
     hint: usize,
     in_frame: bool,
     /// The last call filled the output: more may wait in the decoder, to be had before the next block is looked at.
@@ -63,7 +66,15 @@ impl Read for Zstd {
             let fed = if self.unflushed {
                 &[]
             } else {
-                input.get(..self.hint.max(1)).unwrap_or(input)
+                // The decoder forgets the output of a call that fails. One block a call, without the header after it,
+                // costs no block but the damaged one.
+                let block_bytes = self.hint.saturating_sub(BLOCK_HEADER_BYTES);
+                let len = if block_bytes > 0 {
+                    block_bytes
+                } else {
+                    self.hint
+                };
+                input.get(..len.max(1)).unwrap_or(input)
             };
             let mut source = InBuffer::around(fed);
             let mut target = OutBuffer::around(&mut *out);

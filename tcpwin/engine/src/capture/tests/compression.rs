@@ -208,6 +208,23 @@ fn what_was_inflated_before_a_bad_deflate_block_is_kept() {
 }
 
 #[test]
+fn a_zstd_block_before_a_bad_block_header_is_kept() {
+    // RFC 8878 §3.1.1.2: a raw block that is not the last, then one of the reserved type 3.
+    let plain = small_pcap();
+    let mut file = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 10 << 3];
+    for half in [&plain[..50], &plain[50..]] {
+        let block_header = (half.len() as u32) << 3;
+        file.extend(&block_header.to_le_bytes()[..3]);
+        file.extend(half);
+    }
+    file.extend([3 << 1, 0, 0, 0, 0, 0]);
+    let (packets, facts) = read(&file);
+    assert_eq!(packets, read(&plain).0);
+    assert_eq!(warning_kinds(&facts), [WarningKind::CompressionDamaged]);
+    assert_eq!(facts.warnings[0].byte_offset, plain.len() as u64);
+}
+
+#[test]
 fn a_wrong_checksum_costs_no_packets() {
     let mut wrong_gzip = gzip(&small_pcap());
     let crc_at = wrong_gzip.len() - 8;

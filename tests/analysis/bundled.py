@@ -1,0 +1,51 @@
+"""The project's own captures that can be read, and their bytes without compression."""
+
+import gzip
+import subprocess
+import tomllib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import tcpwin
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+
+
+def _read_truths() -> dict[Path, dict[str, Any]]:
+    truths = {}
+    for path in sorted(CAPTURES.glob("*/*.toml")):
+        truth = tomllib.loads(path.read_text(encoding="utf8"))
+        truths[path.parent / truth["file"]] = truth
+    return truths
+
+
+TRUTHS = _read_truths()
+UNREADABLE = [path for path, truth in TRUTHS.items() if "error" in truth]
+READABLE = [path for path in TRUTHS if path not in UNREADABLE]
+WHOLE = [path for path in READABLE if path.parent.name != "broken"]
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+@lru_cache(maxsize=4)
+def analyze(path: Path) -> tcpwin.Analysis:
+    return tcpwin.analyze(path)
+
+
+@lru_cache(maxsize=4)
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return list(analyze(path).segments().rows())
+
+
+def plain_bytes(path: Path, tool: Callable[[str], str]) -> bytes:
+    """The capture without its compression, undone by other programs than tcpwin."""
+    if path.suffix == ".gz":
+        return gzip.decompress(path.read_bytes())
+    program = {".zst": "zstd", ".lz4": "lz4"}.get(path.suffix)
+    if program is None:
+        return path.read_bytes()
+    return subprocess.run([tool(program), "-dcq", path], capture_output=True, check=True, timeout=60).stdout

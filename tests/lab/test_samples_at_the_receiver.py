@@ -1,0 +1,84 @@
+"""At every sample of ss, the receiver's capture has the window, the flight and the bytes of the two kernels.
+
+netem delays every packet by half the round trip in either direction. So what the sender's kernel knows at a time T
+left the receiver at T − half, and what it had sent by then arrives by T + half.
+"""
+
+from __future__ import annotations
+
+from lab.agreement import fits_the_queue, has_acked, has_window, rows_near, samples_inside
+from lab.runs import Run
+from lab.selection import LATE, ROUGH, on
+from lab.ss_text import Sample
+
+# Of samples in runs with loss or jitter on the data's path, as many may have their newest packets lost on the way.
+SHARE_LOST = 0.05
+RECEIVED_FIN = ("CLOSE-WAIT", "LAST-ACK")
+
+
+def has_clean_path(run: Run) -> bool:
+    """Judge whether packets were neither lost nor delayed unevenly, nor refused by the receiver."""
+    return run.scenario not in ROUGH and not run.counter("snd", "Tcp.RetransSegs")
+
+
+@on(ends=["rcv"])
+def test_window_and_acknowledged_bytes_are_what_the_sender_knows_half_a_round_trip_later(
+    run: Run,
+) -> None:
+    half_ns = run.rtt_ns // 2
+    samples = samples_inside(run, "snd", early_ns=half_ns)
+    assert len(samples) >= 2
+    for sample in samples:
+        rows = rows_near(run, sample.time_ns - half_ns)
+        assert any(is_known(run, sample, row) for row in rows), sample
+
+
+def is_known(run: Run, sample: Sample, row: int) -> bool:
+    return has_window(run, sample, row) and has_acked(run, sample, row)
+
+
+def arrived_less_known(run: Run, arrived: int, known: int) -> int:
+    """Return what had arrived after one row and was not yet acknowledged after an earlier one."""
+    track = run.track
+    return int(track.una[arrived] + track.flight[arrived] - track.una[known])
+
+
+@on(ends=["rcv"])
+def test_flight_is_what_the_sender_had_out_half_a_round_trip_before(run: Run) -> None:
+    """What has arrived by T + half, less what was acknowledged by T − half: the sender's flight at T."""
+    half_ns = run.rtt_ns // 2
+    jitter_ns = run.jitter_ns
+    samples = samples_inside(run, "snd", early_ns=half_ns, late_ns=half_ns + jitter_ns)
+    assert len(samples) >= 2
+    different = 0
+    for sample in samples:
+        out = run.outstanding_bytes(sample)
+        known = [row for row in rows_near(run, sample.time_ns - half_ns) if is_known(run, sample, row)]
+        arrived = rows_near(run, sample.time_ns + half_ns)
+        if has_clean_path(run):
+            queues = {out - arrived_less_known(run, row, before) for row in arrived for before in known}
+            assert any(fits_the_queue(run, sample, queue) for queue in queues), sample
+            continue
+        early = run.track.at(sample.time_ns + half_ns - jitter_ns)
+        late = run.track.at(sample.time_ns + half_ns + jitter_ns)
+        assert arrived_less_known(run, early, known[-1]) <= out, sample
+        sent = out - sample.skmem["t"]
+        different += arrived_less_known(run, late, known[0]) < sent
+    assert different <= SHARE_LOST * len(samples)
+
+
+@on(ends=["rcv"], without=LATE)
+def test_bytes_received_are_those_acknowledged_and_in_flight(run: Run) -> None:
+    """bytes_received is RCV.NXT: at this end all that came, unless a hole is before it or the kernel refused it."""
+    track = run.track
+    samples = samples_inside(run, "rcv")
+    assert len(samples) >= 2
+    for sample in samples:
+        received = sample.number("bytes_received") - (sample.state in RECEIVED_FIN)
+        rows = rows_near(run, sample.time_ns)
+        if has_clean_path(run):
+            assert received in {int(track.una[row] + track.flight[row]) for row in rows}, sample
+        else:
+            assert any(track.una[row] <= received <= track.una[row] + track.flight[row] for row in rows), (
+                sample
+            )

@@ -1,0 +1,45 @@
+"""The tables of selection.py name every run, and each under what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lab.runs import Run
+from lab.selection import ABORTED, COPIES, IPERF3, LATE, ROUGH, SCENARIOS, SLOW_READER, STALL, STEADY, on
+
+HERE = Path(__file__).resolve().parent
+
+
+def test_no_capture_of_the_lab_is_left_out(reference_captures: Path) -> None:
+    folders = {path.name for path in (reference_captures / "lab").iterdir() if path.is_dir()}
+    assert folders == set(SCENARIOS)
+    assert len(SCENARIOS) == len(set(SCENARIOS)) == 22
+
+
+def test_every_copy_of_a_lab_capture_is_used() -> None:
+    copies = {
+        path.name.removesuffix(".pcap.gz")
+        for path in (HERE.parents[1] / "captures" / "lab").glob("*.pcap.gz")
+    }
+    assert copies == {copy for _, _, copy in COPIES}
+    assert {path.name for path in (HERE / "truth").iterdir()} == {scenario for scenario, _, _ in COPIES}
+
+
+@on(ends=["snd"])
+def test_a_run_is_what_its_name_is_listed_under(run: Run) -> None:
+    scenario = run.meta["scenario"]
+    mode = scenario["reader"].get("mode")
+    closes = ("TcpExt.TCPAbortOnClose", "TcpExt.TCPAbortOnData")
+    assert (run.scenario in ABORTED) == any(run.counter("rcv", name) for name in closes)
+    assert (run.scenario in LATE) == ("late_capture_s" in scenario)
+    assert (run.scenario in ROUGH) == ("netem_fwd" in scenario)
+    assert (run.scenario in IPERF3) == ("iperf3" in scenario)
+    assert (run.scenario in STALL) == (mode == "stall")
+    assert (run.scenario in SLOW_READER) == (mode == "slowread")
+    assert (run.scenario in STEADY) == (mode == "bulk" and run.scenario not in (*ROUGH, *LATE))
+
+
+@on(ends=["snd"])
+def test_no_acknowledgment_was_lost(run: Run) -> None:
+    """What the receiver's kernel sent came to the sender's: so both ends see every window."""
+    assert run.counter("rcv", "Ip.OutRequests") == run.counter("snd", "Ip.InReceives")

@@ -1,0 +1,73 @@
+"""Throughput is what the reading program measured, less the time that its clock ran and no data could be under way.
+
+The reader's clock runs from its connect to its close. At the sender's end the first payload leaves half a round trip
+after the connect and the last ACK arrives half a one after the close: the same span. At the receiver's end the first
+payload comes one round trip after the connect: a span shorter by that.
+"""
+
+from __future__ import annotations
+
+import pytest
+from lab.agreement import SS_DELAY_NS
+from lab.runs import SECOND_NS, Run
+from lab.selection import ABORTED, CLOSED, LATE, SLOW_READER, STEADY, on
+
+# The programs' clocks are read a little after the packets; most of it is the first segments' time on the link.
+CLOCK_NS = 2_000_000
+# What waits in the sender's tbf when the RST comes still leaves: at most three packets of two segments at 10 Mbit/s.
+QUEUE_NS = 5_000_000
+# per_second_mbps is printed with one decimal.
+ROUNDING_BYTES = 0.05e6 / 8
+
+
+def span_ns(run: Run) -> float:
+    assert run.data.goodput_bps is not None
+    return run.data.acked_bytes * 8 / run.data.goodput_bps * SECOND_NS
+
+
+@on(CLOSED, without=LATE)
+def test_goodput_is_the_readers_rate(run: Run) -> None:
+    expected_ns = run.read_seconds * SECOND_NS - (run.rtt_ns if run.end == "rcv" else 0)
+    assert abs(span_ns(run) - expected_ns) <= CLOCK_NS
+    if run.end == "snd":
+        assert run.data.goodput_bps == pytest.approx(float(run.reader["mbps"]) * 1e6, rel=5e-3)
+
+
+@on(ABORTED, without=SLOW_READER)
+def test_goodput_of_an_aborted_connection_is_over_the_readers_time(run: Run) -> None:
+    """Data may come until a round trip after the close, and none for one before: acknowledged bytes over that."""
+    assert abs(span_ns(run) - run.read_seconds * SECOND_NS) <= run.rtt_ns + QUEUE_NS
+
+
+@on(SLOW_READER)
+def test_goodput_of_the_slow_reader_ends_when_ss_has_seen_all_acknowledged(run: Run) -> None:
+    """The sender is done seconds before the reader: the last ACK is between two samples of bytes_acked."""
+    started_ns = int(float(run.meta["ground_truth"]["sender"]["t_start"]) * SECOND_NS)
+    sent = int(run.meta["ground_truth"]["sender"]["sent"])
+    samples = run.samples("snd")
+    done = next(index for index, sample in enumerate(samples) if run.acked_bytes(sample) == sent)
+    least = samples[done - 1].time_ns - started_ns - run.rtt_ns
+    assert least <= span_ns(run) <= samples[done].time_ns - started_ns + SS_DELAY_NS
+
+
+@on()
+def test_throughput_counts_every_byte_sent_over_the_same_time(run: Run) -> None:
+    data = run.data
+    assert data.throughput_bps is not None
+    assert data.throughput_bps * span_ns(run) / 8 / SECOND_NS == pytest.approx(data.payload_bytes)
+    series = run.connection.series("throughput", direction=run.way)
+    assert int(series.sum.sum()) == data.payload_bytes
+
+
+@on(STEADY, ends=["rcv"])
+def test_throughput_series_is_what_the_reader_took_in_each_second(run: Run) -> None:
+    """A program that reads at once takes what arrives; a bucket that straddles two seconds may count in either."""
+    series = run.connection.series("throughput", direction=run.way)
+    assert series.width_ns * 100 < SECOND_NS
+    connected_ns = int(float(run.reader["t_connect"]) * SECOND_NS)
+    for second, mbps in enumerate(run.reader["per_second_mbps"]):
+        first, last = connected_ns + second * SECOND_NS, connected_ns + (second + 1) * SECOND_NS
+        begins, ends = series.time_ns, series.time_ns + series.width_ns
+        surely = series.sum[(begins >= first) & (ends <= last)].sum()
+        perhaps = series.sum[(ends > first) & (begins < last)].sum()
+        assert surely - ROUNDING_BYTES <= mbps * 1e6 / 8 <= perhaps + ROUNDING_BYTES, second
