@@ -57,6 +57,8 @@ class Connections(Sequence[Connection]):
         from tcpwin.analysis._table import masked, texts
 
         group, dot, field = name.partition(".")
+        if dot and group not in ("a_to_b", "b_to_a"):
+            raise KeyError(f"no column {name}: a direction is a_to_b or b_to_a")
         values, mask = self._analysis._engine.column(*((group, field) if dot else ("connection", name)))
         return texts(values) if isinstance(values, list) else masked(values, mask)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
@@ -41,11 +42,14 @@ class PathSource(Source):
         self._paths = [os.fspath(path) for path in paths]
         self.name = _readable(self._paths[0]) if len(paths) == 1 else f"{len(paths)} files"
         self._stamps: list[tuple[int, int]] | None = None
+        sizes = []
         for path in self._paths:
-            if Path(path).is_dir():
+            status = _status(path)
+            if status is not None and stat.S_ISDIR(status.st_mode):
                 raise CaptureError("is a folder, not a capture", _readable(path), 0)
-        sizes = [Path(path).stat().st_size if Path(path).is_file() else None for path in self._paths]
-        self.size_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+            if status is not None and stat.S_ISREG(status.st_mode):
+                sizes.append(status.st_size)
+        self.size_bytes = sum(sizes) if len(sizes) == len(self._paths) else None
 
     def open(self) -> Sequence[str]:
         stamps = [_stamp(path) for path in self._paths]
@@ -60,12 +64,17 @@ def _readable(path: str) -> str:
     return os.fsencode(path).decode("utf8", "replace")
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def _status(path: str) -> os.stat_result | None:
+    """None where the file cannot be looked at: opening it says why."""
     try:
-        status = Path(path).stat()
-    except OSError:
-        return (-1, -1)
-    return (status.st_size, status.st_mtime_ns)
+        return Path(path).stat()
+    except (OSError, ValueError):
+        return None
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    status = _status(path)
+    return (-1, -1) if status is None else (status.st_size, status.st_mtime_ns)
 
 
 class FileSource(Source):

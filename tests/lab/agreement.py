@@ -46,9 +46,7 @@ def has_acked(run: Run, sample: Sample, row: int) -> bool:
 def agrees(run: Run, sample: Sample, row: int) -> bool:
     """Compare window, payload acknowledged and bytes in flight after a row of the sender's capture."""
     queued = run.outstanding_bytes(sample) - int(run.track.flight[row])
-    return (
-        has_window(run, sample, row) and has_acked(run, sample, row) and fits_the_queue(run, sample, queued)
-    )
+    return has_window(run, sample, row) and has_acked(run, sample, row) and fits_the_queue(run, sample, queued)
 
 
 def rows_near(run: Run, time_ns: int) -> range:

@@ -100,9 +100,7 @@ class Run:
     @property
     def read_seconds(self) -> float:
         """From the reader's connect to its close."""
-        return float(
-            self.reader["end"]["sum_received"]["seconds"] if self.is_iperf3 else self.reader["seconds"]
-        )
+        return float(self.reader["end"]["sum_received"]["seconds"] if self.is_iperf3 else self.reader["seconds"])
 
     @property
     def rtt_ns(self) -> int:
@@ -142,9 +140,7 @@ class Run:
     def receiver_port(self) -> int:
         if self.is_iperf3:
             return LAB_PORT
-        [port] = {
-            sample.local_port for sample in ss_text.read_samples((self.truth / "ss_rcv.txt").read_text())
-        }
+        [port] = {sample.local_port for sample in ss_text.read_samples((self.truth / "ss_rcv.txt").read_text())}
         return port
 
     def acked_bytes(self, sample: ss_text.Sample) -> int:

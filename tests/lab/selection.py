@@ -46,8 +46,17 @@ SCENARIOS = (
     "idle_restart_ssai0",
     "idle_restart_ssai1",
 )
+# Reader and sender keep no rhythm in step with five samples a second.
+IRREGULAR = (
+    *(scenario for scenario in ABORTED if scenario not in SLOW_READER),
+    "loss1_cubic_sack1",
+    "loss1_reno_sack0",
+    "no_wscale_85ms",
+    "rmem_64k_196ms",
+)
 CLOSED = tuple(scenario for scenario in SCENARIOS if scenario not in ABORTED)
-# Captures of the project that are copies of a run's, with their truths in tests/lab/truth.
+# Captures of the project that are copies of a run's. Their truths in tests/lab/truth are the run's own files with
+# fewer samples.
 COPIES = (
     ("cooked_any", "snd", "cooked-any"),
     ("idle_restart_ssai1", "snd", "idle-restart"),
@@ -71,15 +80,15 @@ def on(
     *,
     ends: Iterable[str] = ENDS,
     without: Iterable[str] = (),
+    copies: bool = True,
     cut: bool = True,
 ) -> pytest.MarkDecorator:
-    """Give a test's argument `run` these scenarios at these ends and the copies; `cut`: also copies cut short."""
+    """Give a test's argument `run` these scenarios at these ends, and the copies; `cut`: also those cut short."""
     chosen = [scenario for scenario in scenarios if scenario not in set(without)]
     runs = [(scenario, end, "") for scenario in chosen for end in ends]
-    runs += [
-        each
-        for each in COPIES
-        if each[0] in chosen and each[1] in ends and (cut or each[2] not in CUT_COPIES)
-    ]
+    for copy in COPIES if copies else ():
+        scenario, end, name = copy
+        if scenario in chosen and end in ends and (cut or name not in CUT_COPIES):
+            runs.append(copy)
     names = [f"{scenario}-{end}" + ("-copy" if copy else "") for scenario, end, copy in runs]
     return pytest.mark.parametrize("run", runs, ids=names, indirect=True)

@@ -129,9 +129,7 @@ def test_a_late_capture_counts_from_its_first_ack(run: Run) -> None:
     samples = samples_inside(run, "snd", early_ns=half_ns)
     assert len(samples) >= 10
     rows = [run.track.at(sample.time_ns - half_ns) for sample in samples]
-    [before] = {
-        run.acked_bytes(sample) - int(run.track.una[row]) for sample, row in zip(samples, rows, strict=True)
-    }
+    [before] = {run.acked_bytes(sample) - int(run.track.una[row]) for sample, row in zip(samples, rows, strict=True)}
     columns = run.columns
     ours = run.from_sender
     first_ack = int(columns["ack"][~ours & (columns["flags"] & (ACK | SYN) == ACK)][0])

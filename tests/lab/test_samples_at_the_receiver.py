@@ -6,8 +6,9 @@ left the receiver at T − half, and what it had sent by then arrives by T + hal
 
 from __future__ import annotations
 
+import numpy as np
 from lab.agreement import fits_the_queue, has_acked, has_window, rows_near, samples_inside
-from lab.runs import Run
+from lab.runs import ACK, Run
 from lab.selection import LATE, ROUGH, on
 from lab.ss_text import Sample
 
@@ -79,6 +80,18 @@ def test_bytes_received_are_those_acknowledged_and_in_flight(run: Run) -> None:
         if has_clean_path(run):
             assert received in {int(track.una[row] + track.flight[row]) for row in rows}, sample
         else:
-            assert any(track.una[row] <= received <= track.una[row] + track.flight[row] for row in rows), (
-                sample
-            )
+            assert any(track.una[row] <= received <= track.una[row] + track.flight[row] for row in rows), sample
+
+
+@on(ends=["rcv"], without=LATE)
+def test_the_senders_own_window_is_what_the_receivers_kernel_has_of_it(run: Run) -> None:
+    """The same the other way: snd_wnd at the receiver is the window that the data's sender advertises."""
+    columns = run.columns
+    rows = np.flatnonzero(run.from_sender & (columns["flags"] & ACK > 0))
+    samples = samples_inside(run, "rcv")
+    assert len(samples) >= 2
+    for sample in samples:
+        near = [int(row) for row in rows_near(run, sample.time_ns)]
+        latest = np.searchsorted(rows, near, side="right") - 1
+        windows = {int(columns["window"][rows[position]]) for position in latest if position >= 0}
+        assert sample.number("snd_wnd") in windows, sample

@@ -17,10 +17,7 @@ def test_no_capture_of_the_lab_is_left_out(reference_captures: Path) -> None:
 
 
 def test_every_copy_of_a_lab_capture_is_used() -> None:
-    copies = {
-        path.name.removesuffix(".pcap.gz")
-        for path in (HERE.parents[1] / "captures" / "lab").glob("*.pcap.gz")
-    }
+    copies = {path.name.removesuffix(".pcap.gz") for path in (HERE.parents[1] / "captures" / "lab").glob("*.pcap.gz")}
     assert copies == {copy for _, _, copy in COPIES}
     assert {path.name for path in (HERE / "truth").iterdir()} == {scenario for scenario, _, _ in COPIES}
 

@@ -111,9 +111,7 @@ def test_the_stalls_probes_back_off(run: Run) -> None:
     a round trip after the probe. It rings up to two ticks late, from 64 ticks on up to nine (kernel/time/timer.c).
     """
     [episode] = run.data.zero_window_episodes
-    [rto_ns] = {
-        int(sample.tokens["rto"]) * MILLISECOND_NS for sample in run.samples("snd") if is_closed(sample)
-    }
+    [rto_ns] = {int(sample.tokens["rto"]) * MILLISECOND_NS for sample in run.samples("snd") if is_closed(sample)}
     trip_ns = run.rtt_ns if run.end == "rcv" else 0
     times = probe_times_ns(run)
     waits = [after - before for before, after in itertools.pairwise([episode.start_ns, *times])]
@@ -140,9 +138,7 @@ def test_the_senders_backoff_is_the_number_of_probes(run: Run) -> None:
     episodes = run.data.zero_window_episodes
     times = probe_times_ns(run)
     for sample in filter(is_closed, samples_inside(run, "snd")):
-        starts = [
-            episode.start_ns for episode in episodes if episode.start_ns <= sample.time_ns + SS_DELAY_NS
-        ]
+        starts = [episode.start_ns for episode in episodes if episode.start_ns <= sample.time_ns + SS_DELAY_NS]
         probes = sum(starts[-1] <= time_ns <= sample.time_ns for time_ns in times)
         assert sample.number("backoff") == probes, sample
 

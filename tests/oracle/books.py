@@ -1,7 +1,8 @@
-"""What a sender knows of its own flight, kept as RFC 9293 §3.3.1 and RFC 6675 §4 tell it to, from the packets alone.
+"""What a sender knows of its own flight, kept as RFC 9293 §3.3.1 and RFC 6675 §4 tell it to, from the
+packets alone.
 
-In: the segments of a capture in order. Out: for each segment with data, SND.UNA, SND.MAX and the scoreboard of its
-sender just after it. No heuristics: what the packets do not say is unknown.
+In: the segments of a capture in order. Out: for each segment with data, SND.UNA, SND.MAX and the scoreboard
+of its sender just after it. No heuristics: what the packets do not say is unknown.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Flight:
     # SYN and FIN between the two: they take a sequence number and are no bytes.
     control: int
     sacked: int
-    # Whether SND.UNA stands on an acknowledgment; before one, only what the SYN itself holds is in flight for sure.
+    # Whether SND.UNA stands on an acknowledgment; before one, only what the SYN itself holds is in flight
+    # for sure.
     was_acked: bool
     # Blocks of the peer's last segment.
     last_blocks: tuple[tuple[int, int], ...]

@@ -1,8 +1,8 @@
 """tcpwin's per-segment table beside tshark's, segment by segment and field by field.
 
-In: a folder of captures, and one of tshark 4.0 tables (NAME.tshark.tsv.gz, a header row first). Out: for each capture
-its segments with both opinions, how often each field was judged, and every difference.
-It does not say who is right: see kinds.py.
+In: a folder of captures, and one of tshark 4.0 tables (NAME.tshark.tsv.gz, a header row first). Out: for
+each capture its segments with both opinions, how often each field was judged, and every difference. It does
+not say who is right: see kinds.py.
 """
 
 from __future__ import annotations
@@ -111,9 +111,7 @@ def compare(name: str, capture: Path, table: Path, doubts: set[tuple[str, int, s
     return comparison
 
 
-def judge(
-    segment: Segment, row: Mapping[str, Any], pair: tuple[int, int]
-) -> Iterator[tuple[str, Any, Any]]:
+def judge(segment: Segment, row: Mapping[str, Any], pair: tuple[int, int]) -> Iterator[tuple[str, Any, Any]]:
     """Yield each field that both can have an opinion on: its name, tcpwin's value, tshark's."""
     yield "seq", row["seq"], segment.seq
     if segment.flags & ACK:

@@ -1,13 +1,15 @@
-"""The comparison with tshark's tables, made once for the tests of a file, and a way to look one frame up in it."""
+"""The comparison with tshark's tables, made once for the tests of a file, and a way to look up one frame."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 from oracle.compare import Comparison, Segment, compare_all
 from oracle.kinds import Kinds, explain
 
-# The name of a capture ends with it; a frame. Returns tcpwin's row, tshark's segment, the kinds of their differences.
+# The name of a capture ends with it; a frame. Returns tcpwin's row, tshark's segment, the kinds of their
+# differences.
 Look = Callable[[str, int], tuple[dict[str, object], Segment, Kinds]]
 
 
@@ -21,10 +23,17 @@ def comparisons(reference_captures: Path) -> list[Comparison]:
 def look(comparisons: list[Comparison]) -> Look:
     """Return a function that looks up one frame of one capture."""
 
+    @cache
+    def kinds_of(name: str) -> dict[int, Kinds]:
+        (comparison,) = (one for one in comparisons if one.name == name)
+        found: dict[int, Kinds] = {}
+        for difference, kinds in explain(comparison):
+            found[difference.frame] = found.get(difference.frame, frozenset()) | kinds
+        return found
+
     def find(name: str, frame: int) -> tuple[dict[str, object], Segment, Kinds]:
         (comparison,) = (one for one in comparisons if one.name.endswith(name))
         (segment,) = (one for one in comparison.segments if one.frame == frame)
-        kinds = [found for difference, found in explain(comparison) if difference.frame == frame]
-        return dict(comparison.rows[frame]), segment, frozenset().union(*kinds)
+        return dict(comparison.rows[frame]), segment, kinds_of(comparison.name).get(frame, frozenset())
 
     return find

@@ -1,8 +1,8 @@
 """The kinds of difference between tcpwin and tshark 4.0, told from the packets by a program.
 
-In: a comparison. Out: for each of its differences the names of its kinds; none where nothing here explains it, which
-is a fault of one of the two. A kind is only given where the sender's books (books.py) say what tcpwin says, and
-tshark's reckoning (tshark_list.py) gives the number that tshark gave.
+In: a comparison. Out: for each of its differences the names of its kinds; none where nothing here explains
+it, which is a fault of one of the two. A kind is only given where the sender's books (books.py) say what
+tcpwin says, and tshark's reckoning (tshark_list.py) gives the number that tshark gave.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""tcpwin's table agrees with tshark's on every reference capture: exactly where tshark is exact, nearly where it guesses.
+"""tcpwin's table agrees with tshark's on every reference capture: exactly where tshark is exact, nearly
+where it guesses.
 
-Frames that debatable.csv names are left out of the shares here; test_differences.py has every difference, those too.
+Frames that debatable.csv names are left out of the shares here; test_differences.py has every difference,
+those too.
 """
 
 from collections import Counter

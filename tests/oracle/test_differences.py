@@ -1,4 +1,5 @@
-"""Every difference from tshark 4.0 is of a known kind, and each kind has a ladder that shows it without the captures.
+"""Every difference from tshark 4.0 is of a known kind, and each kind has a ladder that shows it without the
+captures.
 
 The packets behind each kind are told in test_flight_kinds.py and test_window_kinds.py.
 """
@@ -39,7 +40,7 @@ SHOWN: dict[str, tuple[str, int, int | bool | None]] = {
     kinds.CARRIES_SACK: ("duplicate-ack-with-sack", 6, True),
     kinds.AFTER_AN_OLD_ACK: ("update-after-an-old-ack", 8, False),
 }
-PREFERENCES = ("tcp.desegment_tcp_streams:FALSE", "tcp.relative_sequence_numbers:TRUE")
+PREFERENCES = ("tcp.desegment_tcp_streams:FALSE", "tcp.relative_sequence_numbers:FALSE")
 COLUMNS = (
     *("frame.number", "frame.protocols", "ip.src", "ipv6.src", "ip.dst", "ipv6.dst", "ip.id"),
     *("tcp.stream", "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.flags"),
@@ -114,9 +115,7 @@ def test_ladder_shows_its_kind(kind: str, tmp_path: Path, tool: Callable[[str], 
     ladder.parse(LADDERS[name].read_text(encoding="utf8"), name).write_pcap(capture)
     comparison = compare(name, capture, write_table(tshark, capture), set())
     found = {
-        difference.theirs
-        for difference, names in explain(comparison)
-        if difference.frame == frame and kind in names
+        difference.theirs for difference, names in explain(comparison) if difference.frame == frame and kind in names
     }
     assert found == {theirs}
 

@@ -1,8 +1,9 @@
 """How tshark 4.0 comes by its bytes in flight: a second reckoning that must give each of its numbers.
 
-It keeps a list of captured, unacknowledged segments, a direction; in flight is the span of the list less the SACK
-blocks of the peer's last segment, but for a fourth block. SYN and FIN count as bytes until they are acknowledged. A hole
-in the sequence numbers silences it until the next ACK. (User's Guide §7.5; the rest was found by experiment.)
+It keeps a list of captured, unacknowledged segments, a direction; in flight is the span of the list less
+the SACK blocks of the peer's last segment, but for a fourth block. SYN and FIN count as bytes until they
+are acknowledged. A hole in the sequence numbers silences it until the next ACK. (User's Guide §7.5; the
+rest was found by experiment.)
 """
 
 from __future__ import annotations

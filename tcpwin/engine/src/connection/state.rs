@@ -78,6 +78,8 @@ pub struct Cold {
     /// Time in which the receive window held the next segment back.
     pub limited_ns: i64,
     pub limited_since_ns: i64,
+    /// Shift in an earlier copy of the SYN, whose last copy came without the option.
+    pub earlier_shift: Option<u8>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
     pub scale_confirming: Option<(u64, u16)>,
 }

@@ -46,7 +46,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
             is_stale: answer.is_old || is_older,
         },
     );
-    acked.window.last_raw = segment.window;
+    if !answer.is_old && !is_older {
+        acked.window.last_raw = segment.window;
+    }
     let is_plain = segment.flags & FIN == 0;
     if advertised.shrink_bytes > 0 && is_certain {
         answer.events |= event::WINDOW_SHRINK;
@@ -161,6 +163,10 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
         // The capture began after this data was sent: it is in flight too.
         acked.flight.una = ack;
     }
+    if acked.window.is_known {
+        // The window of a SYN that was seen before anything of this side: here is its place.
+        acked.window.anchor(ack);
+    }
     acked.flight.integrate(now_ns, false);
 }
 
@@ -207,6 +213,7 @@ fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
     if bytes == 0 {
         zero.begin(segment.frame, now_ns);
     } else {
+        zero.note_opening(now_ns, segment.options.timestamps.map(|(value, _)| value));
         let by = if zero.is_answer(now_ns, round_trip_ns) { EndedBy::ProbeAnswer } else { EndedBy::Update };
         zero.end(segment.frame, now_ns, by);
     }
@@ -223,6 +230,10 @@ fn judge_repeated(acked: &mut Direction, segment: &Segment, was_raw: u16, new_sa
     if cold.is_some_and(|cold| cold.is_keep_alive_unanswered) && is_same_window && segment.window != 0 {
         return event::KEEP_ALIVE_ACK;
     }
+    if segment.window == 0 && is_same_window && new_sacked == 0 {
+        // The answer to a probe that was not captured.
+        return 0;
+    }
     // RFC 5681 §2: data outstanding and the window unchanged; RFC 6675 §2: or new SACK information.
     if has_outstanding && (new_sacked > 0 || (is_same_window && segment.options.sack_count == 0)) {
         acked.duplicate_acks = acked.duplicate_acks.saturating_add(1);
@@ -232,7 +243,7 @@ fn judge_repeated(acked: &mut Direction, segment: &Segment, was_raw: u16, new_sa
         // SACK that repeats what is known already, a DSACK for instance: still the same acknowledgment.
         return event::DUPLICATE_ACK;
     }
-    if !is_same_window && segment.window != 0 && segment.options.sack_count == 0 {
+    if !is_same_window && segment.window != 0 && new_sacked == 0 {
         return event::WINDOW_UPDATE;
     }
     0

@@ -6,7 +6,7 @@ use crate::sequence::Seq;
 use crate::tracker::sequence_length;
 use crate::window::receive::Advertisement;
 use crate::window::scale::{negotiate, Offer, ScaleState, MAX_SHIFT};
-use crate::wire::{capture_flag, Segment, ACK};
+use crate::wire::{capture_flag, Segment, ACK, FIN};
 
 /// Bytes that the timestamps option takes from each segment: ten, padded to twelve (RFC 7323 Appendix A).
 const TIMESTAMPS_BYTES: u16 = 12;
@@ -61,8 +61,12 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
     }
     let [first, second] = &mut connection.directions;
     let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
+    let offer = offer(segment);
+    if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_again) {
+        sent.cold().earlier_shift = Some(shift);
+    }
     sent.syn = SynOptions {
-        offer: offer(segment),
+        offer,
         mss: segment.options.mss.unwrap_or(0),
         window: segment.window,
         sack_permitted: segment.options.sack_permitted,
@@ -81,6 +85,10 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
         sent.isn = seq;
         sent.has_only_syn = true;
         sent.flight.control = 1;
+        if segment.flags & FIN != 0 {
+            (sent.has_fin, sent.fin_end) = (true, end);
+            sent.flight.control += 1;
+        }
         if sent.window.is_known {
             // The peer's SYN came first: its window now has a place in this side's sequence space.
             sent.window.anchor(seq + 1);
@@ -140,10 +148,21 @@ fn note_initiator(connection: &mut Connection, side: usize, is_answer: bool) {
     }
 }
 
+/// The offer that the peer's SYN/ACK answered. It carries the option only when the SYN did (RFC 7323 §2.2): if the last
+/// copy of the SYN came without, an earlier one was answered.
+fn answered_offer(own: &Direction, peer: &SynOptions) -> Offer {
+    let earlier = own.cold.as_ref().and_then(|cold| cold.earlier_shift);
+    match (own.syn.offer, peer.offer, earlier) {
+        (Offer::Absent, Offer::Shift(_), Some(shift)) if peer.is_answer => Offer::Shift(shift),
+        (offer, _, _) => offer,
+    }
+}
+
 /// Draw the conclusions from the SYNs seen so far: scaling and segment size.
 fn settle(connection: &mut Connection) {
     let syns = [connection.directions[0].syn, connection.directions[1].syn];
-    let scales = negotiate(syns.map(|syn| syn.offer), syns.map(|syn| syn.is_answer));
+    let offers = [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
+    let scales = negotiate(offers, syns.map(|syn| syn.is_answer));
     let default_mss = DEFAULT_MSS[usize::from(connection.ip_version == 6)];
     let has_timestamps = syns.iter().all(|syn| syn.timestamps);
     for (side, direction) in connection.directions.iter_mut().enumerate() {

@@ -144,6 +144,22 @@ fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
     event::ZERO_WINDOW_PROBE
 }
 
+/// A keep-alive, or a probe of the same form that was sent before the sender knew of the open window.
+fn take_keep_alive(sent: &mut Direction, segment: &Segment, handshake_rtt_ns: Option<i64>) -> Events {
+    let cold = sent.cold();
+    let tsecr = segment.options.timestamps.map(|(_, echo)| echo);
+    match &mut cold.zero {
+        Some(zero) if zero.is_crossing(segment.time_ns, tsecr, handshake_rtt_ns) => {
+            zero.probe_crossing();
+            event::ZERO_WINDOW_PROBE
+        }
+        _ => {
+            cold.is_keep_alive_unanswered = true;
+            event::KEEP_ALIVE
+        }
+    }
+}
+
 /// Whether the closed window went unprobed for so long that no probe timer can be running.
 fn is_too_late(sent: &Direction, now_ns: i64) -> bool {
     let episode = sent.cold.as_ref().and_then(|cold| cold.zero.as_ref()?.current());
@@ -170,8 +186,7 @@ fn take_below(
             return (event::ZERO_WINDOW_PROBE, false);
         }
         if seq + 1 == nxt && !is_outstanding && sent.is_acked {
-            sent.cold().is_keep_alive_unanswered = true;
-            return (event::KEEP_ALIVE, false);
+            return (take_keep_alive(sent, segment, handshake_rtt_ns), false);
         }
         return (0, false);
     }

@@ -54,6 +54,8 @@ pub struct ZeroWindow {
     last_probe_ns: i64,
     /// A probe was sent and nothing has come back since.
     pub is_probe_unanswered: bool,
+    /// The segment that ended the last episode: when, and its timestamp value.
+    ended: Option<(i64, Option<u32>)>,
 }
 
 impl ZeroWindow {
@@ -103,6 +105,29 @@ impl ZeroWindow {
         self.is_probe_unanswered && elapsed_ns >= earliest_ns
     }
 
+    /// Note the segment of the receiver that opened the window.
+    pub fn note_opening(&mut self, now_ns: i64, tsval: Option<u32>) {
+        self.ended = Some((now_ns, tsval));
+    }
+
+    /// Whether a segment in the form of a probe, after the window opened, left its sender before that was known there:
+    /// it echoes an older timestamp, or follows within the path's round trip.
+    pub fn is_crossing(&self, now_ns: i64, tsecr: Option<u32>, path_ns: Option<i64>) -> bool {
+        match (self.ended, tsecr) {
+            (Some((_, Some(tsval))), Some(tsecr)) => (tsval.wrapping_sub(tsecr) as i32) > 0,
+            (Some((ended_ns, _)), _) => path_ns.is_some_and(|path_ns| now_ns.saturating_sub(ended_ns) < path_ns),
+            (None, _) => false,
+        }
+    }
+
+    /// A probe that was under way when the window opened: it belongs to the episode before.
+    pub fn probe_crossing(&mut self) {
+        self.probes = self.probes.saturating_add(1);
+        if let Some(last) = self.episodes.last_mut() {
+            last.probes = last.probes.saturating_add(1);
+        }
+    }
+
     pub fn end(&mut self, frame: u64, now_ns: i64, ended_by: EndedBy) {
         let Some(mut episode) = self.current.take() else { return };
         episode.end_ns = now_ns.max(episode.start_ns);
@@ -138,6 +163,19 @@ mod tests {
         assert_eq!((episode.first_probe_after_ns, episode.last_probe_interval_ns), (300, 1_200));
         assert_eq!((zero.episode_count, zero.total_ns, zero.longest_ns), (1, 2_150, 2_150));
         assert!(!zero.is_open());
+    }
+
+    #[test]
+    fn a_probe_that_crossed_the_update_belongs_to_the_episode() {
+        let mut zero = ZeroWindow::default();
+        zero.begin(1, 0);
+        zero.note_opening(500, Some(90));
+        zero.end(2, 500, EndedBy::Update);
+        assert!(zero.is_crossing(900_000, Some(80), None), "echoes what came before the update");
+        assert!(!zero.is_crossing(900_000, Some(90), Some(2_000_000)), "echoes the update");
+        assert!(zero.is_crossing(900, None, Some(1_000)) && !zero.is_crossing(1_600, None, Some(1_000)));
+        zero.probe_crossing();
+        assert_eq!((zero.probes, zero.episodes[0].probes, zero.episodes[0].ended_by), (1, 1, EndedBy::Update));
     }
 
     #[test]

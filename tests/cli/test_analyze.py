@@ -1,0 +1,193 @@
+"""`tcpwin analyze`: exit status, text, JSON, standard input."""
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from analysis.bundled import READABLE, TRUTHS, UNREADABLE, WHOLE, name_of, plain_bytes
+from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
+
+# The captures of whose titles a person would say: here a receive window held a connection back.
+HELD_BACK = {
+    "aborted-by-reader.pcapng",
+    "lost-window-update-receiver.pcap.gz",
+    "lost-window-update.pcap.gz",
+    "no-window-scaling.pcap.gz",
+    "receive-buffer-64k-receiver.pcap.gz",
+    "receive-buffer-64k.pcap.gz",
+    "slow-reader-receiver.pcap.gz",
+    "slow-reader.pcap.gz",
+    "zero-window-loopback.pcap",
+    "zero-window-stall.pcap.gz",
+}
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+def test_check_exits_with_1_where_a_window_held_back(path: Path) -> None:
+    done = tcpwin("analyze", "--check", path)
+    assert done.returncode == (1 if path.name in HELD_BACK else 0)
+    assert done.stderr == b""
+    assert (b"Held back by a receive window: 1 of 1 connection." in done.stdout) == (path.name in HELD_BACK)
+    assert tcpwin("analyze", path).returncode == 0
+
+
+def test_check_with_json_and_of_one_connection() -> None:
+    assert tcpwin("analyze", "--check", "--json", SLOW_READER).returncode == 1
+    assert tcpwin("analyze", "--check", "--connection", 0, SLOW_READER).returncode == 1
+    assert tcpwin("analyze", "--check", "--connection", 3, MANY_SHORT).returncode == 0
+
+
+@pytest.mark.parametrize("path", UNREADABLE, ids=name_of)
+def test_unreadable_input_exits_with_3_and_one_line(path: Path) -> None:
+    assert refused("analyze", path).startswith(f"tcpwin: {path}: ")
+    assert refused("packets", path).startswith(f"tcpwin: {path}: ")
+
+
+@pytest.mark.parametrize("command", ["analyze", "packets"])
+def test_inputs_that_cannot_be_read(command: str, tmp_path: Path) -> None:
+    absent = tmp_path / "absent.pcap"
+    assert refused(command, absent) == f"tcpwin: {absent}: No such file or directory\n"
+    assert refused(command, tmp_path) == f"tcpwin: {tmp_path}: is a folder, not a capture\n"
+    assert f"{TEXT}: not a pcap or pcapng file" in refused(command, KEEP_ALIVE, TEXT)
+    assert refused(command, "-") == "tcpwin: standard input: empty file\n"
+    assert "standard input: not a pcap or pcapng file" in refused(command, "-", input=b"no capture at all, but text")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["analyze"], "Missing argument 'FILE...'"),
+        (["packets"], "Missing argument 'FILE...'"),
+        (["nonsense"], "No such command 'nonsense'"),
+        (["analyze", "--nonsense", KEEP_ALIVE], "No such option: --nonsense"),
+        (["analyze", "--limit", "-1", KEEP_ALIVE], "-1 is not in the range x>=0"),
+        (["analyze", "--limit", "many", KEEP_ALIVE], "'many' is not a valid integer"),
+        (["packets", "--format", "xml", KEEP_ALIVE], "'xml' is not one of 'csv', 'jsonl', 'parquet'"),
+        (["packets", "--format", "parquet", KEEP_ALIVE], "parquet is binary: name a file with -o OUT"),
+        (["analyze", "-", KEEP_ALIVE], "standard input (-) cannot be read together with files"),
+        ([], "Usage: tcpwin"),
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments: list[object], words: str) -> None:
+    assert words in refused(*arguments, status=2)
+
+
+def test_version_and_help() -> None:
+    from importlib.metadata import version
+
+    done = tcpwin("--version")
+    assert (done.returncode, done.stdout) == (0, f"tcpwin {version('tcpwin')}\n".encode())
+    for arguments in (["--help"], ["-h"], ["analyze", "--help"], ["packets", "-h"], ["fields", "--help"]):
+        done = tcpwin(*arguments)
+        assert done.returncode == 0
+        assert done.stdout.startswith(b"Usage: tcpwin ")
+    assert b"Exit status: 0 good" in tcpwin("--help").stdout
+
+
+@pytest.mark.parametrize("path", READABLE, ids=name_of)
+def test_damage_is_a_warning_with_its_byte(path: Path) -> None:
+    warnings = TRUTHS[path]["warnings"]
+    for arguments in (["analyze"], ["analyze", "--json"], ["packets"]):
+        done = tcpwin(*arguments, path)
+        assert done.returncode == 0
+        lines = done.stderr.decode().splitlines()
+        assert len(lines) == len(warnings)
+        for line, warning in zip(lines, warnings, strict=True):
+            assert line.startswith(f"tcpwin: warning: {path}: ")
+            assert line.endswith(f"(at byte {warning['byte_offset']})")
+    if not warnings:
+        return
+    text = tcpwin("analyze", path).stdout.decode()
+    assert text.count("damaged: ") == len(warnings)
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+def test_standard_input_gives_what_the_file_gives(path: Path) -> None:
+    from_file = json.loads(tcpwin("analyze", "--json", path).stdout)
+    from_stdin = json.loads(tcpwin("analyze", "--json", "-", input=path.read_bytes()).stdout)
+    assert from_stdin["name"] == "standard input"
+    assert from_stdin["connections"] == from_file["connections"]
+    assert tcpwin("packets", "-", input=path.read_bytes()).stdout == tcpwin("packets", path).stdout
+
+
+@pytest.mark.parametrize("program", ["gzip", "zstd", "lz4"])
+def test_compressed_and_plain_files_are_alike(
+    program: str, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    plain = tmp_path / "plain.pcap"
+    plain.write_bytes(plain_bytes(SLOW_READER, tool))
+    packed = tmp_path / "packed.bin"
+    packed.write_bytes(subprocess.run([tool(program), "-c", plain], capture_output=True, check=True).stdout)
+    assert packed.stat().st_size < plain.stat().st_size
+    assert tcpwin("packets", packed).stdout == tcpwin("packets", plain).stdout
+
+
+def test_several_files_are_one_capture(tool: Callable[[str], str], tmp_path: Path) -> None:
+    again = tmp_path / "again.pcap.gz"
+    again.write_bytes(gzip.compress(plain_bytes(MANY_SHORT, tool)))
+    document = json.loads(tcpwin("analyze", "--json", KEEP_ALIVE, MANY_SHORT).stdout)
+    assert document["name"] == "2 files"
+    assert [file["file"] for file in document["capture"]["files"]] == [str(KEEP_ALIVE), str(MANY_SHORT)]
+    assert len(document["connections"]) == 66
+    alone = json.loads(tcpwin("analyze", "--json", again).stdout)
+    assert len(alone["connections"]) == 65
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(0, 0), (1, 1), (5, 5), (65, 65), (100, 65)])
+def test_limit(limit: int, shown: int) -> None:
+    text = tcpwin("analyze", "--limit", limit, MANY_SHORT).stdout.decode()
+    assert sum(line.startswith("#") for line in text.splitlines()) == shown
+    left = 65 - shown
+    more = f"{left} more connection{'s' if left != 1 else ''} not shown: --limit N shows more, --json all."
+    assert (more in text) == bool(left)
+    assert "65 connections" in text
+
+
+def test_limit_0_still_tells_whether_any_was_held_back() -> None:
+    text = tcpwin("analyze", "--limit", 0, SLOW_READER).stdout.decode()
+    assert "No connection was seen to be held back" not in text
+
+
+def test_one_connection_in_full() -> None:
+    text = tcpwin("analyze", "--connection", 0, SLOW_READER).stdout.decode()
+    assert text.startswith("#0  10.9.2.2:36984 → 10.9.1.1:5201")
+    # 66 episodes, as the receiver's kernel counted; twenty are shown.
+    assert text.splitlines()[-1].strip() == "46 more"
+    document = json.loads(tcpwin("analyze", "--json", "--connection", 2, MANY_SHORT).stdout)
+    assert [connection["id"] for connection in document["connections"]] == [2]
+
+
+@pytest.mark.parametrize("number", [1, 65, 1 << 31, (1 << 32) - 1])
+def test_connection_that_is_not_there(number: int) -> None:
+    for arguments in (["analyze"], ["analyze", "--json"], ["packets"]):
+        text = refused(*arguments, "--connection", number, KEEP_ALIVE)
+        assert text == f"tcpwin: no connection {number}: the capture has 1\n"
+
+
+def test_connection_beyond_all_numbers() -> None:
+    for command in ("analyze", "packets"):
+        assert "no connection" in refused(command, "--connection", 1 << 80, KEEP_ALIVE)
+        refused(command, "--connection", -1, KEEP_ALIVE, status=2)
+
+
+def test_cut_file_is_analysed() -> None:
+    done = tcpwin("analyze", CUT_BLOCK)
+    assert done.returncode == 0
+    assert "5 packets" in done.stdout.decode()
+
+
+def test_completion_for_three_shells(tmp_path: Path) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        done = tcpwin(env={"_TCPWIN_COMPLETE": f"{shell}_source", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+        assert done.returncode == 0
+        assert b"_TCPWIN_COMPLETE" in done.stdout
+    words = {"_TCPWIN_COMPLETE": "bash_complete", "COMP_WORDS": "tcpwin an", "COMP_CWORD": "1"}
+    assert tcpwin(env=words).stdout == b"plain,analyze\n"
+
+
+def test_fields_are_told() -> None:
+    assert b"zero_window_ns" in tcpwin("fields").stdout
+    assert TCPWIN.is_file()

@@ -1,0 +1,160 @@
+"""`tcpwin packets`: one table in three formats."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+from analysis.bundled import READABLE, name_of, rows_of
+from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, refused, tcpwin
+
+TEXTS = {"direction", "src", "dst", "events"}
+COLUMNS = (
+    "frame time_ns connection direction src sport dst dport seq ack length flags window_raw window shift "
+    "bytes_in_flight pipe rtt_ns events"
+).split()
+
+
+def from_csv(data: bytes) -> list[dict[str, Any]]:
+    rows = csv.DictReader(io.StringIO(data.decode()))
+    assert rows.fieldnames == COLUMNS
+    return [
+        {name: value if name in TEXTS else int(value) if value else None for name, value in row.items()} for row in rows
+    ]
+
+
+def from_jsonl(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+@pytest.mark.parametrize("path", READABLE, ids=name_of)
+def test_formats_hold_the_same(path: Path, tmp_path: Path) -> None:
+    rows = rows_of(path)
+    assert from_csv(tcpwin("packets", path).stdout) == rows
+    assert from_jsonl(tcpwin("packets", "--format", "jsonl", path).stdout) == rows
+    out = tmp_path / "out.parquet"
+    done = tcpwin("packets", path, "-o", out)
+    assert (done.returncode, done.stdout) == (0, b"")
+    frame = polars.read_parquet(out)
+    assert frame.columns == COLUMNS
+    assert frame.rows(named=True) == rows
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("out.csv", from_csv),
+        ("out.jsonl", from_jsonl),
+        ("out.JSONL", from_jsonl),
+        ("out", from_csv),
+        ("jsonl", from_jsonl),
+        ("out.txt", from_csv),
+    ],
+)
+def test_name_of_the_output_tells_the_format(name: str, read: Any, tmp_path: Path) -> None:
+    if name == "jsonl":
+        pytest.importorskip("polars")
+        name = "jsonl.csv"
+        read = from_csv
+    out = tmp_path / name
+    done = tcpwin("packets", "-o", out, KEEP_ALIVE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert read(out.read_bytes()) == rows_of(KEEP_ALIVE)
+
+
+def test_named_format_comes_before_the_name(tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    assert tcpwin("packets", "--format", "csv", "-o", out, KEEP_ALIVE).returncode == 0
+    assert from_csv(out.read_bytes()) == rows_of(KEEP_ALIVE)
+    other = tmp_path / "out.csv"
+    assert tcpwin("packets", "--format", "parquet", "-o", other, KEEP_ALIVE).returncode == 0
+    assert polars.read_parquet(other).rows(named=True) == rows_of(KEEP_ALIVE)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_one_connection(form: str, tmp_path: Path) -> None:
+    out = tmp_path / f"out.{form}"
+    assert tcpwin("packets", "--connection", 7, "-o", out, MANY_SHORT).returncode == 0
+    expected = [row for row in rows_of(MANY_SHORT) if row["connection"] == 7]
+    assert expected
+    if form == "parquet":
+        assert polars.read_parquet(out).rows(named=True) == expected
+    else:
+        assert {"csv": from_csv, "jsonl": from_jsonl}[form](out.read_bytes()) == expected
+    assert "no connection 65: the capture has 65" in refused("packets", "--connection", 65, "-o", out, MANY_SHORT)
+
+
+def test_parquet_from_standard_input(tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    assert tcpwin("packets", "-o", out, "-", input=SLOW_READER.read_bytes()).returncode == 0
+    assert polars.read_parquet(out).height == 4586
+
+
+def test_parquet_of_a_cut_file_warns(tmp_path: Path) -> None:
+    done = tcpwin("packets", "-o", tmp_path / "out.parquet", CUT_BLOCK)
+    assert done.returncode == 0
+    assert done.stderr.decode().endswith("(at byte 596)\n")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_output_that_cannot_be_written(form: str, tmp_path: Path) -> None:
+    out = tmp_path / "absent" / f"out.{form}"
+    text = refused("packets", "-o", out, KEEP_ALIVE)
+    assert str(out) in text
+    assert "No such file or directory" in text
+    refused("packets", "-o", tmp_path, KEEP_ALIVE, status=2)
+
+
+def test_full_disk_is_said_in_one_line() -> None:
+    with Path("/dev/full").open("wb") as full:
+        for arguments in (["packets"], ["analyze"], ["analyze", "--json"], ["packets", "--format", "jsonl"]):
+            done = subprocess.run(
+                [TCPWIN, *arguments, SLOW_READER], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+            )
+            assert done.returncode == 3
+            assert b"No space left on device" in done.stderr
+            assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("link", ["same", "hard", "symbolic"])
+def test_the_capture_itself_is_no_output(link: str, form: str, tmp_path: Path) -> None:
+    capture = tmp_path / "capture.pcap"
+    capture.write_bytes(KEEP_ALIVE.read_bytes())
+    out = capture if link == "same" else tmp_path / "link"
+    if link == "hard":
+        os.link(capture, out)
+    elif link == "symbolic":
+        out.symlink_to(capture)
+    text = refused("packets", "--format", form, "-o", out, capture, status=2)
+    assert "is the capture itself" in text
+    assert capture.read_bytes() == KEEP_ALIVE.read_bytes()
+
+
+def test_an_output_is_replaced(tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    out.write_bytes(b"x" * 1_000_000)
+    assert tcpwin("packets", "-o", out, KEEP_ALIVE).returncode == 0
+    assert from_csv(out.read_bytes()) == rows_of(KEEP_ALIVE)
+
+
+def test_rows_are_those_of_tshark(tool: Any) -> None:
+    """Frame, time and header fields as another program reads them."""
+    fields = ["frame.number", "frame.time_epoch", "tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.window_size_value"]
+    command = [tool("tshark"), "-r", SLOW_READER, "-T", "fields", *(word for name in fields for word in ("-e", name))]
+    lines = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout.splitlines()
+    told = [line.split("\t") for line in lines]
+    rows = from_csv(tcpwin("packets", SLOW_READER).stdout)
+    assert len(told) == len(rows) == 4586
+    for row, (frame, time, seq, ack, length, window) in zip(rows, told, strict=True):
+        seconds, fraction = time.split(".")
+        time_ns = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
+        assert (row["frame"], row["time_ns"]) == (int(frame), time_ns)
+        assert (row["seq"], row["length"], row["window_raw"]) == (int(seq), int(length), int(window))
+        # Without the ACK flag the field has no meaning, and tshark leaves it out or shows what stands there.
+        assert row["ack"] == int(ack or 0) or not row["flags"] & 0x10

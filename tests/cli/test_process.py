@@ -1,0 +1,176 @@
+"""How the command behaves as a process: pipes that close, Ctrl-C, names and locales of all kinds."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
+
+HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+RECORD = struct.pack("<IIII", 1_600_000_000, 0, 60, 60) + bytes(60)
+ODD_NAMES = [b"\xff\xfe.pcap", b"new\nline.pcap", b"quote\"'.pcap", b"<script>.pcap", b"\x1b[31mred.pcap", b"-dash.pcap"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["packets", SLOW_READER],
+        ["packets", "--format", "jsonl", SLOW_READER],
+        ["analyze", "--json", MANY_SHORT],
+        ["analyze", "--json", KEEP_ALIVE],
+        ["analyze", "--limit", "65", MANY_SHORT],
+        ["analyze", KEEP_ALIVE],
+        ["fields"],
+        ["--help"],
+    ],
+    ids=lambda arguments: "-".join(str(part).rpartition("/")[2] for part in arguments),
+)
+@pytest.mark.parametrize("wanted_bytes", [0, 10])
+def test_a_reader_that_leaves_is_no_error(arguments: list[object], wanted_bytes: int) -> None:
+    command = [TCPWIN, *map(str, arguments)]
+    reader, writer = os.pipe()
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE) as process:
+        os.close(writer)
+        if wanted_bytes:
+            assert len(os.read(reader, wanted_bytes)) == wanted_bytes
+        os.close(reader)
+        _, stderr = process.communicate(timeout=60)
+    assert stderr == b""
+    assert process.returncode == 0
+
+
+def interrupt(command: list[object], *, after_s: float = 1.0) -> tuple[int, bytes]:
+    """Press Ctrl-C while a command reads; return its status and what it said."""
+    with subprocess.Popen(
+        [TCPWIN, *map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        feed = Feed(process.stdin.fileno())
+        feed.start()
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=20)
+        finally:
+            process.kill()
+            feed.stop()
+        assert process.stderr is not None
+        return process.returncode, process.stderr.read()
+
+
+class Feed(threading.Thread):
+    """Writes packets without end."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._is_wanted = True
+
+    def run(self) -> None:
+        data = HEADER
+        try:
+            while self._is_wanted:
+                os.write(self._descriptor, data)
+                data = RECORD * 800
+        except OSError:
+            pass
+
+    def stop(self) -> None:
+        self._is_wanted = False
+        self.join()
+
+
+@pytest.mark.parametrize("command", ["analyze", "packets"])
+def test_interrupt_while_a_fifo_is_read(command: str, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen([TCPWIN, command, fifo], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        descriptor = os.open(fifo, os.O_WRONLY)
+        feed = Feed(descriptor)
+        feed.start()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, stderr = process.communicate(timeout=20)
+        finally:
+            process.kill()
+            feed.stop()
+            os.close(descriptor)
+    assert process.returncode == 130
+    assert stderr.strip() == b"tcpwin: interrupted"
+
+
+@pytest.mark.xfail(strict=False, reason="an interrupt inside a Python file's read() counts as a failed read")
+@pytest.mark.parametrize("command", ["analyze", "packets"])
+def test_interrupt_while_standard_input_is_read(command: str) -> None:
+    status, stderr = interrupt([command, "-"])
+    assert status == 130
+    assert stderr.strip() == b"tcpwin: interrupted"
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_file_names_of_all_kinds(name: bytes, tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+    path.write_bytes(KEEP_ALIVE.read_bytes())
+    raw = os.fsencode(path)
+    expected = subprocess.run([TCPWIN, "packets", KEEP_ALIVE], capture_output=True, check=True, timeout=60).stdout
+    for arguments, check in (
+        ([b"analyze"], lambda out: b"21 packets" in out and out.count(b"\n") > 5),
+        ([b"analyze", b"--json"], lambda out: len(json.loads(out)["connections"]) == 1),
+        ([b"packets"], lambda out: out == expected),
+    ):
+        done = subprocess.run([os.fsencode(TCPWIN), *arguments, raw], capture_output=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert check(done.stdout)
+    first = subprocess.run([os.fsencode(TCPWIN), b"analyze", raw], capture_output=True, check=True, timeout=60).stdout
+    assert first.decode().splitlines()[0].endswith(" (pcap)")
+    assert b"\x1b" not in first
+
+
+@pytest.mark.parametrize("name", [b"\xff.pcap", b"new\nline.pcap", b"\x1b[31m.pcap"])
+def test_complaints_about_odd_names_are_one_line(name: bytes, tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/" + name)
+    assert "No such file or directory" in refused("analyze", path)
+    Path(path).write_bytes(TEXT.read_bytes())
+    assert "looks like a text file" in refused("packets", path)
+    Path(path).write_bytes(CUT_BLOCK.read_bytes())
+    done = tcpwin("analyze", path)
+    assert done.returncode == 0
+    assert done.stderr.count(b"\n") == 1
+    assert b"\x1b" not in done.stderr + done.stdout
+
+
+def test_name_that_begins_with_a_dash(tmp_path: Path) -> None:
+    (tmp_path / "-x.pcap").write_bytes(KEEP_ALIVE.read_bytes())
+    assert tcpwin("analyze", "--", "-x.pcap", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8"])
+def test_locales(locale: str) -> None:
+    done = tcpwin("analyze", KEEP_ALIVE, env={"LC_ALL": locale, "PATH": os.environ["PATH"]})
+    assert done.returncode == 0
+    assert "127.0.0.1:42942 → 127.0.0.1:9002" in done.stdout.decode()
+
+
+def test_encodings_that_lack_a_character() -> None:
+    for arguments in (["analyze"], ["analyze", "--json"], ["analyze", "--connection", "0"]):
+        done = tcpwin(*arguments, SLOW_READER, env={"PYTHONIOENCODING": "ascii", "PATH": os.environ["PATH"]})
+        assert done.returncode == 0
+        assert b"10.9.2.2" in done.stdout
+
+
+def test_standard_output_closed() -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" analyze "$1" >&-', TCPWIN, KEEP_ALIVE],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode in (0, 3)

@@ -1,0 +1,146 @@
+"""Each kind of difference in windows, told from one place in the reference captures; and where tshark 4.0
+is right against the list of debatable frames.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from oracle import kinds
+from oracle.compare import Comparison, read_doubts
+from oracle.conftest import Look
+
+import tcpwin
+
+
+def events(row: dict[str, object]) -> set[str]:
+    return {event for event in str(row["events"] or "").split("|") if event}
+
+
+def test_handshake_captured_twice(look: Look) -> None:
+    # inputs__tls: 5 SYN with shift 2, 7 SYN/ACK without the option: no scaling, and tshark knows it in 12,
+    # a's first ACK (win 64240). 88, 90, 95 are 5, 7, 12 once more: same IP identification, same time stamp,
+    # the file holds the connection twice. A handshake cannot change what was agreed; tshark now has 64,240
+    # × 4, four times the window that a advertised in the very same packet.
+    first, as_dissected, _ = look("inputs__tls.pcap", 12)
+    again, dissected_again, found = look("inputs__tls.pcap", 95)
+    assert as_dissected.ip_id == dissected_again.ip_id == "0x26ee"
+    assert (first["window"], as_dissected.window) == (64_240, 64_240)
+    assert (again["window"], dissected_again.window) == (64_240, 256_960)
+    assert found == {kinds.SCALE_REVIVED}
+
+
+@pytest.mark.parametrize(("frame", "window", "shift"), [(18, 132_832, 5), (24, 64_512, 8), (30, 131_072, 5)])
+def test_scale_of_the_syn_that_was_answered(look: Look, frame: int, window: int, shift: int) -> None:
+    # tcp-fastopen-10, listed as debatable ("expected -2"): the packets are with tshark. 13 is a SYN with
+    # shift 5 and TSval 2767362994; 14 is the SYN/ACK to it (shift 8, TSecr 2767362994). 16 is the same SYN
+    # without any option, but 17 is 14 sent again: same ISN, TSecr still 2767362994. A SYN/ACK has the
+    # option only in answer to a SYN that had it (RFC 7323 §2.2), and the client goes on with timestamps,
+    # echoing 17: both stand on 13 and 14. Then its 4096 is 131,072, a window that systems choose, and the
+    # server's 252 is 64,512: the 64,980 of the SYN/ACK less the 517 bytes of 23, rounded up to a multiple
+    # of 256. Unscaled, both would take back their edges by more than 60,000 bytes.
+    row, segment, _ = look("tcp-fastopen-10-syn-data-ignore__input.pcap", frame)
+    assert (row["window"], row["shift"]) == (segment.window, shift) == (window, shift)
+    assert not events(row) & {"window_shrink", "sub_mss_window"}
+
+
+def test_shift_above_14(look: Look) -> None:
+    # window-scale-range: the SYN says 255; RFC 7323 §2.3 has it used as 14. 3 advertises 512: 512 × 16,384
+    # = 8,388,608.
+    row, segment, found = look("window-scale-range.pcap", 3)
+    assert (row["window"], row["shift"], segment.window) == (8_388_608, 14, 8_388_608)
+    assert found == set()
+
+
+def test_duplicate_ack_with_sack(look: Look) -> None:
+    # test301: 115 acknowledges 319484; 116 is [323840, 325292), behind a hole. 118 acknowledges 319484 again
+    # and SACKs just that: new SACK information, a duplicate ACK (RFC 6675 §2). Its window is larger by 23
+    # units, as autotuning goes on.
+    row, segment, found = look("test301.pcapng", 118)
+    assert events(row) == {"duplicate_ack"}
+    assert segment.events == {"window_update"}
+    assert found == {kinds.CARRIES_SACK}
+
+
+def test_update_after_an_old_ack(look: Look) -> None:
+    # fast012: 296 acknowledges 194158 with 59222 (IP identification 0x6393); 297 is older, 192773 with
+    # 60607 (0x6392), and was overtaken. 298 acknowledges 194158 with 65535: nothing new but the window,
+    # larger by 6,313 bytes.
+    row, segment, found = look("fast012.trace", 298)
+    assert look("fast012.trace", 297)[1].ip_id == "0x6392"
+    assert events(row) == {"window_update"}
+    assert segment.events == frozenset()
+    assert found == {kinds.AFTER_AN_OLD_ACK}
+
+
+@pytest.mark.parametrize(("name", "frame"), [("gre-aruba.pcap", 998), ("gre-aruba.pcap", 1647)])
+def test_window_update_that_repeats_its_sack(look: Look, name: str, frame: int) -> None:
+    # Listed as debatable ("a SACK dup ACK"): the packets are with tshark. gre-aruba 997 and 998 have the
+    # same ACK (3114793) and the same four blocks; 22 ms lie between them, and the window goes from 573 to
+    # 4125 units, 909,312 bytes more. No block is new, so that it is no duplicate ACK (RFC 6675 §2); the
+    # application has read. 1645 and 1647 likewise, with ACK 488256, and 644 and 1028 units.
+    row, segment, _ = look(name, frame)
+    assert segment.events == {"window_update"}
+    assert events(row) == {"window_update"}
+
+
+def test_window_update_with_a_d_sack(look: Look) -> None:
+    # pppoe-over-qinq 63 acknowledges 11322, everything; 64 again, with 220 units more and a D-SACK of
+    # 10779:11322. Nothing is outstanding, so that it duplicates no ACK (RFC 5681 §2 (a)), and the window is
+    # another.
+    row, segment, _ = look("pppoe-over-qinq.pcap", 64)
+    assert segment.events == {"window_update"}
+    assert events(row) == {"window_update"}
+
+
+def test_an_old_ack_between_two_equal_ones_updates_nothing(look: Look) -> None:
+    # inputs__tls 56 acknowledges 3575 with 63723. 136 is 53 once more, an old ACK with 64240; 139 is 56
+    # once more. The window that stands has been 63723 since frame 56.
+    row, segment, _ = look("inputs__tls.pcap", 139)
+    assert segment.events == frozenset()
+    assert "window_update" not in events(row)
+
+
+def test_first_ack_of_a_one_way_capture_shrinks_nothing(comparisons: list[Comparison]) -> None:
+    # gre-aruba 5 is a SYN with 64240, 6 the ACK to an answer that was not captured, with 1028 × 256 =
+    # 263,168. Before frame 6 nothing says where the server's sequence numbers stand, so that no edge can
+    # have moved to the left.
+    (comparison,) = (one for one in comparisons if one.name.endswith("gre-aruba.pcap"))
+    first_acks = [one.frame for one in comparison.segments if one.seq == after_syn(comparison, one.frame)]
+    assert len(first_acks) >= 15
+    assert [frame for frame in first_acks if "window_shrink" in events(dict(comparison.rows[frame]))] == []
+
+
+def after_syn(comparison: Comparison, frame: int) -> int | None:
+    """Return the sequence number behind the SYN, if that is the connection's segment just before."""
+    stream = next(one.stream for one in comparison.segments if one.frame == frame)
+    before = [one for one in comparison.segments if one.stream == stream and one.frame < frame]
+    return (before[0].seq + 1) % 2**32 if len(before) == 1 and before[0].flags & 0x02 else None
+
+
+def test_unknown_scale_has_a_lower_bound(reference_captures: Path) -> None:
+    # gtp9 has no SYN. After 14, [1, 8641) less what 6 acknowledged, 1441, are in flight, 7,200 bytes,
+    # against a window field of 2470. 2470 << 1 = 4,940 is too small, 2470 << 2 = 9,880 is enough. tshark:
+    # unknown.
+    (path,) = (reference_captures / "real").rglob("*gtp9_unknown_or_too_short_payload.pcap")
+    (connection,) = tcpwin.analyze(path).connections
+    scale = connection.a_to_b.window_scale
+    assert (scale.state, scale.shift, scale.shift_min, scale.shift_max) == ("unknown", None, 2, 14)
+
+
+def test_nearly_full_windows_are_counted(comparisons: list[Comparison], reference_captures: Path) -> None:
+    # sim_astf-param_tcp_rxbufsize_8k has five connections; the client advertises 8192. 8 ends 7,240 bytes
+    # behind SND.UNA: 952 are left, less than the 1448 of a segment, and 9 is cut to fit (window full). Both
+    # tools leave 8 unmarked; tcpwin counts such segments: the 20 that debatable.csv lists, and the last of
+    # each connection, which leaves 674 (30, 63, 96, 129, 162).
+    (comparison,) = (one for one in comparisons if one.name.endswith("rxbufsize_8k.pcap"))
+    row = comparison.rows[8]
+    assert row["bytes_in_flight"] == 7_240
+    assert "window_full" not in events(dict(row))
+    doubts = read_doubts(reference_captures / "debatable.csv")
+    listed = {frame for name, frame, field in doubts if (name, field) == (comparison.name, "window_full")}
+    connections = tcpwin.analyze(reference_captures / "real" / comparison.name).connections
+    directions = [side for one in connections for side in (one.a_to_b, one.b_to_a)]
+    assert len(listed) == 20
+    assert sum(direction.window_near_full for direction in directions) == 20 + 5

@@ -1,0 +1,201 @@
+"""Captures from open files: seekable, pipes, in memory; nothing is left open or behind."""
+
+import gc
+import io
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from analysis.bundled import READABLE, WHOLE, analyze, name_of, plain_bytes, rows_of
+
+import tcpwin
+from tcpwin.sources import FileSource, PathSource, resolve
+
+SMALL = next(path for path in WHOLE if path.name == "http-download.pcapng")
+
+
+class Unseekable(io.RawIOBase):
+    """A stream as a socket gives it: bytes come in odd pieces and cannot be had twice."""
+
+    def __init__(self, data: bytes, piece_bytes: int = 777) -> None:
+        self._data = io.BytesIO(data)
+        self._piece_bytes = piece_bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        return self._data.read(min(size, self._piece_bytes) if size >= 0 else -1)
+
+
+class ReadOnly:
+    """The least that is a stream: nothing but `read`."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def read(self, size: int, /) -> bytes:
+        return self._data.read(size)
+
+
+def rows(analysis: tcpwin.Analysis) -> list[dict[str, Any]]:
+    return list(analysis.segments().rows())
+
+
+@pytest.fixture
+def open_files() -> Iterator[Callable[[], int]]:
+    """Count this process's open file descriptors; at the end there must be as many as before."""
+
+    def count() -> int:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    before = count()
+    yield count
+    assert count() == before
+
+
+@pytest.mark.parametrize("path", READABLE, ids=name_of)
+def test_open_file(path: Path) -> None:
+    with path.open("rb") as file:
+        analysis = tcpwin.analyze(file)
+        assert rows(analysis) == rows_of(path)
+        assert rows(analysis) == rows_of(path)
+        assert analysis.name == str(path)
+        assert analysis.capture.warnings == analyze(path).capture.warnings
+
+
+@pytest.mark.parametrize("path", READABLE, ids=name_of)
+def test_stream_that_cannot_seek_is_read_twice(path: Path, open_files: Callable[[], int]) -> None:
+    analysis = tcpwin.analyze(Unseekable(path.read_bytes()))  # type: ignore[arg-type]
+    assert rows(analysis) == rows_of(path)
+    assert rows(analysis) == rows_of(path)
+    for connection in analysis.worst(1):
+        expected = analyze(path).connections[connection.id].series("flight")
+        assert connection.series("flight").max.tolist() == expected.max.tolist()
+    assert analysis.name == "stream"
+    assert open_files() > 0
+
+
+@pytest.mark.parametrize("kind", [io.BytesIO, ReadOnly, Unseekable])
+def test_bytes_in_memory(kind: Callable[[bytes], Any]) -> None:
+    analysis = tcpwin.analyze(kind(SMALL.read_bytes()))
+    assert rows(analysis) == rows_of(SMALL)
+    assert rows(analysis) == rows_of(SMALL)
+
+
+def test_pipe() -> None:
+    data = next(path for path in WHOLE if path.name == "slow-reader.pcap.gz").read_bytes()
+    reader, writer = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writer, "wb") as file:
+            file.write(data)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    with os.fdopen(reader, "rb") as file:
+        analysis = tcpwin.analyze(file)
+        thread.join()
+    # The pipe is closed and gone; what was read of it is kept.
+    assert len(rows(analysis)) == 4586
+    assert analysis.connections[0].events
+
+
+def test_stream_begins_where_the_file_stands(tool: Callable[[str], str]) -> None:
+    file = io.BytesIO(b"a prefix of no meaning" + plain_bytes(SMALL, tool))
+    file.seek(22)
+    analysis = tcpwin.analyze(file)
+    assert rows(analysis) == rows_of(SMALL)
+    assert rows(analysis) == rows_of(SMALL)
+
+
+def test_stream_read_once_says_so() -> None:
+    analysis = tcpwin.analyze(FileSource(Unseekable(SMALL.read_bytes()), name="a pipe", keep=False))  # type: ignore[arg-type]
+    assert analysis.capture.packets == 95
+    with pytest.raises(tcpwin.SourceError, match="a pipe can be read once only"):
+        analysis.segments()
+
+
+def test_damaged_stream_keeps_what_was_before() -> None:
+    path = next(path for path in READABLE if path.name == "cut-block.pcapng")
+    analysis = tcpwin.analyze(Unseekable(path.read_bytes()))  # type: ignore[arg-type]
+    [warning] = analysis.capture.warnings
+    assert (warning.kind, warning.byte_offset, warning.file) == ("truncated", 596, "stream")
+    assert rows(analysis) == rows_of(path)
+
+
+def test_stream_that_is_no_capture(open_files: Callable[[], int]) -> None:
+    with pytest.raises(tcpwin.CaptureError, match="^stream: not a pcap or pcapng file"):
+        tcpwin.analyze(io.BytesIO(b"GET / HTTP/1.1\r\n\r\n"))
+    with pytest.raises(tcpwin.CaptureError, match="^stream: empty file"):
+        tcpwin.analyze(Unseekable(b""))  # type: ignore[arg-type]
+    assert open_files() > 0
+
+
+def test_text_stream_says_what_is_wrong() -> None:
+    with pytest.raises(tcpwin.CaptureError, match="read"):
+        tcpwin.analyze(io.StringIO("text"))  # type: ignore[arg-type]
+
+
+def test_stream_that_fails_midway_keeps_what_was_before() -> None:
+    class Failing(ReadOnly):
+        def read(self, size: int, /) -> bytes:
+            data = super().read(min(size, 4000))
+            if not data:
+                raise OSError("the cable was pulled")
+            return data
+
+    analysis = tcpwin.analyze(Failing(SMALL.read_bytes()))  # type: ignore[arg-type]
+    assert analysis.capture.segments == 95
+    [warning] = analysis.capture.warnings
+    assert "the cable was pulled" in warning.message
+
+
+@pytest.mark.parametrize("make", [io.BytesIO, Unseekable])
+def test_no_descriptor_or_temporary_file_stays(
+    make: Callable[[bytes], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_files: Callable[[], int]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = open_files()
+    for _ in range(5):
+        analysis = tcpwin.analyze(make(SMALL.read_bytes()))
+        analysis.connections[0].series("flight")
+        analysis.segments()
+        del analysis
+    assert open_files() == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_paths_leave_nothing_open(open_files: Callable[[], int]) -> None:
+    before = open_files()
+    for path in WHOLE[:4]:
+        tcpwin.analyze(path).segments()
+    with pytest.raises(tcpwin.CaptureError):
+        tcpwin.analyze([WHOLE[0], "/nonexistent"])
+    assert open_files() == before
+
+
+def test_a_file_given_open_is_left_open() -> None:
+    with SMALL.open("rb") as file:
+        analysis = tcpwin.analyze(file)
+        del analysis
+        gc.collect()
+        assert not file.closed
+
+
+@pytest.mark.parametrize("value", [None, 17, 3.5, object(), ["a.pcap", 17], [17], b"a.pcap", {1: "a.pcap"}])
+def test_what_is_no_source(value: Any) -> None:
+    with pytest.raises(tcpwin.SourceError):
+        tcpwin.analyze(value)
+
+
+def test_a_source_is_taken_as_it_is() -> None:
+    source = PathSource([SMALL])
+    assert resolve(source) is source
+    assert source.size_bytes == SMALL.stat().st_size
+    assert rows(tcpwin.analyze(source)) == rows_of(SMALL)
