@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from tcpwin.errors import SourceError
 from tcpwin.sources import FileSource, PathSource, Source
 
-CONNECTION = click.IntRange(min=0, max=(1 << 32) - 1, clamp=True)
-"""The number of a connection: the engine's are 32 bits."""
+LAST_CONNECTION = (1 << 32) - 1
+"""The engine's numbers of connections have 32 bits."""
 
 PROGRESS_FROM_BYTES = 64 << 20
 """A smaller file is read before a bar could be seen."""
@@ -33,6 +34,16 @@ def check_connection(connection: int | None, count: int) -> None:
     """Refuse a number that no connection has."""
     if connection is not None and connection >= count:
         raise SourceError(f"no connection {connection}: the capture has {count}")
+
+
+class ConnectionNumber(click.IntRange):
+    """Any number from 0; one beyond the engine's is as absent as its last."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        return min(int(super().convert(value, param, ctx)), LAST_CONNECTION)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tcpwin.cli._input import CONNECTION, check_connection, open_captures, progress
+from tcpwin.cli._input import ConnectionNumber, check_connection, open_captures, progress
 from tcpwin.cli._main import EXIT_PROBLEM, complain
 
 
@@ -16,7 +16,7 @@ from tcpwin.cli._main import EXIT_PROBLEM, complain
 @click.option(
     "--limit", default=10, show_default=True, metavar="N", type=click.IntRange(min=0), help="Connections shown."
 )
-@click.option("--connection", type=CONNECTION, metavar="N", help="Show connection N, in full.")
+@click.option("--connection", type=ConnectionNumber(), metavar="N", help="Show connection N, in full.")
 @click.option("--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem.")
 def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: int | None, check: bool) -> int:
     """Say what the windows of each connection did: capture quality first, then the worst connections.
@@ -25,7 +25,7 @@ def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: in
     - is standard input.
     """
     from tcpwin.analysis import analyze as measure
-    from tcpwin.report import judge, render, render_connection
+    from tcpwin.report import find_held_back, judge, render, render_connection
 
     source = open_captures(captures)
     with progress(source) as tell:
@@ -39,5 +39,8 @@ def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: in
         click.echo(render_connection(analysis.connections[connection]))
     else:
         click.echo(render(analysis, limit=limit))
-    looked_at = analysis.worst(1) if connection is None else [analysis.connections[connection]]
-    return EXIT_PROBLEM if check and any(judge(one) for one in looked_at) else 0
+    if not check:
+        return 0
+    if connection is None:
+        return EXIT_PROBLEM if any(find_held_back(analysis)) else 0
+    return EXIT_PROBLEM if judge(analysis.connections[connection]) else 0

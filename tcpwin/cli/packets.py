@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from tcpwin.cli._input import CONNECTION, check_connection, open_captures, progress
+from tcpwin.cli._input import ConnectionNumber, check_connection, open_captures, progress
 from tcpwin.cli._main import complain
 from tcpwin.errors import OutputError
 
 
 @click.command()
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@click.option("--connection", type=CONNECTION, metavar="N", help="Only the segments of connection N.")
+@click.option("--connection", type=ConnectionNumber(), metavar="N", help="Only the segments of connection N.")
 @click.option(
     "--format", "form", type=click.Choice(["csv", "jsonl", "parquet"]), help="By default csv, or what OUT's name says."
 )
@@ -79,4 +79,6 @@ def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str |
     for warning in analysis.capture.warnings:
         complain(f"warning: {warning}")
     check_connection(connection, len(analysis))
-    analysis.segments(connection=connection).to_polars().write_parquet(out)
+    frame = analysis.segments(connection=connection).to_polars()
+    with Path(out).open("wb") as file:
+        frame.write_parquet(file)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tcpwin.analysis import Connection, Direction
+from tcpwin.analysis import Analysis, Connection, Direction
 
 MIN_COST_NS = 200_000_000
 """Less is below what a person notices, and below Linux's shortest retransmission timeout."""
@@ -43,6 +44,19 @@ def judge(connection: Connection) -> list[Problem]:
         if cost_ns >= MIN_COST_NS and (share >= MIN_SHARE or is_dead):
             found.append(Problem(sender, receiver, _kind(direction, is_dead), cost_ns, share))
     return sorted(found, key=lambda problem: -problem.cost_ns)
+
+
+def find_held_back(analysis: Analysis) -> Iterator[Connection]:
+    """The connections with a problem, the costlier first. Those that cost too little for one are not looked at."""
+    seen, limit = 0, 64
+    while seen < len(analysis):
+        worst = analysis.worst(limit)
+        for connection in worst[seen:]:
+            if max(connection.a_to_b.window_cost_ns, connection.b_to_a.window_cost_ns) < MIN_COST_NS:
+                return
+            if judge(connection):
+                yield connection
+        seen, limit = len(worst), limit * 8
 
 
 def _kind(direction: Direction, is_dead: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tcpwin.analysis import Analysis, Capture, Connection, Direction
-from tcpwin.report._problems import Problem, judge
+from tcpwin.report._problems import Problem, find_held_back, judge
 from tcpwin.report._units import bytes_text, count_text, name_text, rate_text, time_text
 
 DETAILED = 3
@@ -28,15 +28,12 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
 def _headline(analysis: Analysis, judged: list[tuple[Connection, list[Problem]]]) -> str:
     if not len(analysis):
         return "No TCP connection in this capture."
-    bad = sum(bool(problems) for _, problems in judged)
+    bad = sum(1 for _ in find_held_back(analysis))
     if not bad:
-        # The worst come first: if none of those shown was held back, none was.
         unknown = sum(_has_unknown_window(connection) for connection, _ in judged)
         hedge = f" The windows of {count_text(unknown, 'connection')} below are not known in bytes." if unknown else ""
         return f"No connection was seen to be held back by a receive window.{hedge}"
-    shown, all_of = len(judged), len(analysis)
-    at_least = "at least " if bad == shown < all_of else ""
-    return f"Held back by a receive window: {at_least}{bad:,} of {count_text(all_of, 'connection')}."
+    return f"Held back by a receive window: {bad:,} of {count_text(len(analysis), 'connection')}."
 
 
 def _has_unknown_window(connection: Connection) -> bool:

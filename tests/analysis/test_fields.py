@@ -34,7 +34,9 @@ def plain_kind(hint: Any) -> type:
 def test_direction_has_every_field_of_the_engine() -> None:
     hints, scale_hints = get_type_hints(Direction), get_type_hints(WindowScale)
     told = {name: KINDS[kind] for name, kind, _ in _engine.fields("direction")}
-    typed = {name: plain_kind(hint) for name, hint in hints.items() if name not in ("window_scale", "zero_window_episodes")}
+    typed = {
+        name: plain_kind(hint) for name, hint in hints.items() if name not in ("window_scale", "zero_window_episodes")
+    }
     assert {name for name in told if name.startswith("window_scale_")} == set(SCALE_FIELDS)
     for name, attribute in SCALE_FIELDS.items():
         assert told.pop(name) is plain_kind(scale_hints[attribute])
@@ -61,7 +63,9 @@ def test_connection_has_every_field_of_the_engine() -> None:
 
 @pytest.mark.parametrize("path", READABLE, ids=name_of)
 def test_values_are_of_the_kind_told(path: Path) -> None:
-    kinds = {group: {name: KINDS[kind] for name, kind, _ in _engine.fields(group)} for group in ("connection", "direction")}
+    kinds = {
+        group: {name: KINDS[kind] for name, kind, _ in _engine.fields(group)} for group in ("connection", "direction")
+    }
     for connection in analyze(path):
         for name, value in connection.fields.items():
             assert value is None or type(value) is kinds["connection"][name], name

@@ -62,7 +62,7 @@ def test_inputs_that_cannot_be_read(command: str, tmp_path: Path) -> None:
         (["analyze"], "Missing argument 'FILE...'"),
         (["packets"], "Missing argument 'FILE...'"),
         (["nonsense"], "No such command 'nonsense'"),
-        (["analyze", "--nonsense", KEEP_ALIVE], "No such option: --nonsense"),
+        (["analyze", "--nonsense", KEEP_ALIVE], "--nonsense"),
         (["analyze", "--limit", "-1", KEEP_ALIVE], "-1 is not in the range x>=0"),
         (["analyze", "--limit", "many", KEEP_ALIVE], "'many' is not a valid integer"),
         (["packets", "--format", "xml", KEEP_ALIVE], "'xml' is not one of 'csv', 'jsonl', 'parquet'"),
@@ -114,9 +114,7 @@ def test_standard_input_gives_what_the_file_gives(path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", ["gzip", "zstd", "lz4"])
-def test_compressed_and_plain_files_are_alike(
-    program: str, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_compressed_and_plain_files_are_alike(program: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     plain = tmp_path / "plain.pcap"
     plain.write_bytes(plain_bytes(SLOW_READER, tool))
     packed = tmp_path / "packed.bin"
@@ -148,7 +146,7 @@ def test_limit(limit: int, shown: int) -> None:
 
 def test_limit_0_still_tells_whether_any_was_held_back() -> None:
     text = tcpwin("analyze", "--limit", 0, SLOW_READER).stdout.decode()
-    assert "No connection was seen to be held back" not in text
+    assert "Held back by a receive window: 1 of 1 connection." in text
 
 
 def test_one_connection_in_full() -> None:

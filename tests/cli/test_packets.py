@@ -14,10 +14,27 @@ from analysis.bundled import READABLE, name_of, rows_of
 from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, refused, tcpwin
 
 TEXTS = {"direction", "src", "dst", "events"}
-COLUMNS = (
-    "frame time_ns connection direction src sport dst dport seq ack length flags window_raw window shift "
-    "bytes_in_flight pipe rtt_ns events"
-).split()
+COLUMNS = [
+    "frame",
+    "time_ns",
+    "connection",
+    "direction",
+    "src",
+    "sport",
+    "dst",
+    "dport",
+    "seq",
+    "ack",
+    "length",
+    "flags",
+    "window_raw",
+    "window",
+    "shift",
+    "bytes_in_flight",
+    "pipe",
+    "rtt_ns",
+    "events",
+]
 
 
 def from_csv(data: bytes) -> list[dict[str, Any]]:

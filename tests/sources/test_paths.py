@@ -58,9 +58,7 @@ def cut_between_times(records: list[bytes], count: int) -> list[list[bytes]]:
 
 @pytest.mark.parametrize("count", [2, 3, 7])
 @pytest.mark.parametrize("path", PCAPS, ids=name_of)
-def test_consecutive_files_are_the_whole(
-    path: Path, count: int, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_consecutive_files_are_the_whole(path: Path, count: int, tmp_path: Path, tool: Callable[[str], str]) -> None:
     header, records = split_records(plain_bytes(path, tool))
     parts = []
     for number, own in enumerate(cut_between_times(records, count)):
