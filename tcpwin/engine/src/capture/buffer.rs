@@ -20,6 +20,15 @@ pub(super) struct Record {
     pub time_ns: Option<i64>,
 }
 
+/// A packet whose bytes are at hand: what a [`Record`] points to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'a> {
+    pub time_ns: i64,
+    pub captured: &'a [u8],
+    pub original_len: u32,
+    pub link_type: LinkType,
+}
+
 pub(super) struct ByteBuffer {
     data: Vec<u8>,
     start: usize,

@@ -72,6 +72,14 @@ impl MergedReader {
         }
     }
 
+    /// Hand packets to `take` as [`CaptureReader::take_run`] does; none where several captures are merged.
+    #[inline(always)]
+    pub fn take_run(&mut self, take: impl FnMut(Packet<'_>) -> bool) {
+        if let Inputs::Single(reader) = &mut self.0 {
+            reader.take_run(take);
+        }
+    }
+
     /// Bytes read from the files themselves, to be compared with the sum of their sizes.
     pub fn bytes_read(&self) -> u64 {
         match &self.0 {

@@ -1,7 +1,7 @@
 //! pcap files (draft-ietf-opsawg-pcap): file header and records → [`Record`]s.
 //! Both byte orders, micro- and nanoseconds, and Kuznetzov's 24-byte record headers.
 
-use super::buffer::{ByteBuffer, Record};
+use super::buffer::{ByteBuffer, Found, Record};
 use super::endian::Endian;
 use super::error::{Fault, WarningKind};
 use super::facts::{CaptureFacts, FileFormat, Interface};
@@ -41,6 +41,8 @@ pub(super) struct Pcap {
     max_captured: u32,
     length_order: LengthOrder,
     link_type: LinkType,
+    /// Little-endian, plain record headers, captured length first.
+    is_usual: bool,
 }
 
 struct Fields {
@@ -48,6 +50,20 @@ struct Fields {
     fraction: u32,
     captured: u32,
     original: u32,
+}
+
+impl Fields {
+    /// The captured length first.
+    #[inline(always)]
+    fn read(header: &[u8; RECORD_HEADER_BYTES], endian: Endian) -> Self {
+        let [s0, s1, s2, s3, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3] = *header;
+        Self {
+            seconds: endian.u32([s0, s1, s2, s3]),
+            fraction: endian.u32([f0, f1, f2, f3]),
+            captured: endian.u32([c0, c1, c2, c3]),
+            original: endian.u32([o0, o1, o2, o3]),
+        }
+    }
 }
 
 /// Whether `head` begins as a pcap file.
@@ -130,6 +146,9 @@ impl Pcap {
             max_captured: snaplen.clamp(MAX_CAPTURED_BYTES, MAX_RECORD_BYTES),
             length_order,
             link_type,
+            is_usual: endian == Endian::Little
+                && !modified
+                && length_order == LengthOrder::CapturedFirst,
         })
     }
 
@@ -137,8 +156,8 @@ impl Pcap {
     #[inline(always)]
     pub fn take(&self, buffer: &mut ByteBuffer) -> Option<Record> {
         let window = buffer.window();
-        let fields = self.fields(window)?;
-        if fields.captured > self.max_captured || fields.fraction > self.max_fraction {
+        let fields = self.fields(window.first_chunk()?);
+        if !self.is_ordinary(&fields) {
             return None;
         }
         let record_len = self.header_len + fields.captured as usize;
@@ -152,30 +171,53 @@ impl Pcap {
             captured_len: fields.captured,
             original_len: fields.original.max(fields.captured),
             link_type: self.link_type,
-            time_ns: Some(
-                i64::from(fields.seconds) * 1_000_000_000
-                    + i64::from(fields.fraction) * self.ns_per_fraction,
-            ),
+            time_ns: Some(self.time_ns(&fields)),
         })
     }
 
+    /// The packet that [`Pcap::take`] would give, of a file as it is usually written, and what follows it in `window`.
     #[inline(always)]
-    fn fields(&self, window: &[u8]) -> Option<Fields> {
-        let header = window.first_chunk::<RECORD_HEADER_BYTES>()?;
-        let [s0, s1, s2, s3, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3] = *header;
-        let first = self.endian.u32([c0, c1, c2, c3]);
-        let second = self.endian.u32([o0, o1, o2, o3]);
+    pub fn find<'w>(&self, window: &'w [u8]) -> Option<(Found<'w>, &'w [u8])> {
+        let (header, rest) = window.split_first_chunk()?;
+        let fields = Fields::read(header, Endian::Little);
+        if !self.is_usual || !self.is_ordinary(&fields) {
+            return None;
+        }
+        let (captured, rest) = rest.split_at_checked(fields.captured as usize)?;
+        let found = Found {
+            time_ns: self.time_ns(&fields),
+            captured,
+            original_len: fields.original.max(fields.captured),
+            link_type: self.link_type,
+        };
+        Some((found, rest))
+    }
+
+    #[inline(always)]
+    fn is_ordinary(&self, fields: &Fields) -> bool {
+        fields.captured <= self.max_captured && fields.fraction <= self.max_fraction
+    }
+
+    #[inline(always)]
+    fn time_ns(&self, fields: &Fields) -> i64 {
+        i64::from(fields.seconds) * 1_000_000_000
+            + i64::from(fields.fraction) * self.ns_per_fraction
+    }
+
+    #[inline(always)]
+    fn fields(&self, header: &[u8; RECORD_HEADER_BYTES]) -> Fields {
+        let fields = Fields::read(header, self.endian);
+        let (first, second) = (fields.captured, fields.original);
         let (captured, original) = match self.length_order {
             LengthOrder::CapturedFirst => (first, second),
             LengthOrder::OriginalFirst => (second, first),
             LengthOrder::SmallerIsCaptured => (first.min(second), first.max(second)),
         };
-        Some(Fields {
-            seconds: self.endian.u32([s0, s1, s2, s3]),
-            fraction: self.endian.u32([f0, f1, f2, f3]),
+        Fields {
             captured,
             original,
-        })
+            ..fields
+        }
     }
 
     /// The next record when [`Pcap::take`] had none: refill, note what is odd, or end. `Ok(None)` is a clean end.
@@ -189,9 +231,10 @@ impl Pcap {
             return Ok(None);
         }
         let offset = buffer.offset();
-        let Some(fields) = self.fields(buffer.window()) else {
+        let Some(header) = buffer.window().first_chunk() else {
             return Ok(None);
         };
+        let fields = self.fields(header);
         if fields.captured > self.max_captured {
             return Err(Fault::damaged(
                 offset,

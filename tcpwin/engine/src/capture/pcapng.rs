@@ -5,7 +5,7 @@ use super::block::{
     Block, BlockKind, ENHANCED_PACKET, MAX_BLOCK_BYTES, PACKET_HEAD_BYTES,
     SIMPLE_PACKET_HEAD_BYTES, TAIL_BYTES, WHAT,
 };
-use super::buffer::{ByteBuffer, Record};
+use super::buffer::{ByteBuffer, Found, Record};
 use super::endian::Endian;
 use super::error::{Fault, WarningKind};
 use super::facts::{ByteOrder, CaptureFacts, FileFormat, Interface};
@@ -75,39 +75,60 @@ impl Pcapng {
     #[inline(always)]
     pub fn take(&self, buffer: &mut ByteBuffer) -> Option<Record> {
         let window = buffer.window();
+        let (found, rest) = self.find_in(window, self.endian)?;
+        let record = Record {
+            start: buffer.position() + PACKET_HEAD_BYTES,
+            captured_len: found.captured.len() as u32,
+            original_len: found.original_len,
+            link_type: found.link_type,
+            time_ns: Some(found.time_ns),
+        };
+        let taken = window.len() - rest.len();
+        buffer.consume(taken);
+        Some(record)
+    }
+
+    /// The packet that [`Pcapng::take`] would give, in a little-endian section, and what follows it in `window`.
+    #[inline(always)]
+    pub fn find<'w>(&self, window: &'w [u8]) -> Option<(Found<'w>, &'w [u8])> {
+        match self.endian {
+            Endian::Little => self.find_in(window, Endian::Little),
+            Endian::Big => None,
+        }
+    }
+
+    #[inline(always)]
+    fn find_in<'w>(&self, window: &'w [u8], endian: Endian) -> Option<(Found<'w>, &'w [u8])> {
         let head = window.first_chunk::<PACKET_HEAD_BYTES>()?;
         let [k0, k1, k2, k3, l0, l1, l2, l3, i0, i1, i2, i3, h0, h1, h2, h3, t0, t1, t2, t3, c0, c1, c2, c3, o0, o1, o2, o3] =
             *head;
-        if self.endian.u32([k0, k1, k2, k3]) != ENHANCED_PACKET {
+        let len = endian.u32([l0, l1, l2, l3]) as usize;
+        if endian.u32([k0, k1, k2, k3]) != ENHANCED_PACKET || len % 4 != 0 || len > MAX_BLOCK_BYTES
+        {
             return None;
         }
-        let len = self.endian.u32([l0, l1, l2, l3]) as usize;
-        let captured = self.endian.u32([c0, c1, c2, c3]);
-        let room = len.checked_sub(PACKET_HEAD_BYTES + TAIL_BYTES)?;
-        if len % 4 != 0 || len > MAX_BLOCK_BYTES || captured as usize > room {
-            return None;
-        }
-        let tail = window.get(len - TAIL_BYTES..)?.first_chunk::<4>()?;
+        let (block, rest) = window.split_at_checked(len)?;
+        let (body, tail) = block.split_last_chunk::<TAIL_BYTES>()?;
+        let captured_len = endian.u32([c0, c1, c2, c3]);
+        let captured = body.get(PACKET_HEAD_BYTES..)?.get(..captured_len as usize)?;
         if *tail != [l0, l1, l2, l3] {
             return None;
         }
-        let id = self.endian.u32([i0, i1, i2, i3]) as usize;
+        let id = endian.u32([i0, i1, i2, i3]) as usize;
         let interface = self.interfaces.get(id)?;
-        let ticks = u64::from(self.endian.u32([h0, h1, h2, h3])) << 32
-            | u64::from(self.endian.u32([t0, t1, t2, t3]));
+        let ticks = u64::from(endian.u32([h0, h1, h2, h3])) << 32
+            | u64::from(endian.u32([t0, t1, t2, t3]));
         let time_ns = interface.time.to_ns(ticks);
         if time_ns == i64::MAX && !self.noted_time {
             return None;
         }
-        let record = Record {
-            start: buffer.position() + PACKET_HEAD_BYTES,
-            captured_len: captured,
-            original_len: self.endian.u32([o0, o1, o2, o3]).max(captured),
+        let found = Found {
+            time_ns,
+            captured,
+            original_len: endian.u32([o0, o1, o2, o3]).max(captured_len),
             link_type: interface.link_type,
-            time_ns: Some(time_ns),
         };
-        buffer.consume(len);
-        Some(record)
+        Some((found, rest))
     }
 
     /// The next packet when [`Pcapng::take`] had none: other blocks, refills, what is odd, or the end.

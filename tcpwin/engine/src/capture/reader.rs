@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use super::block::is_pcapng;
-use super::buffer::{ByteBuffer, Record, BUFFER_BYTES};
+use super::buffer::{ByteBuffer, Found, Record, BUFFER_BYTES};
 use super::decompress::{decompress, is_damage};
 use super::error::{CaptureError, CaptureErrorKind, Fault};
 use super::facts::CaptureFacts;
@@ -32,6 +32,32 @@ pub struct CaptureReader {
     /// Of the packet handed out last that had a time.
     time_ns: i64,
     bytes_on_disk: Arc<AtomicU64>,
+}
+
+/// What [`CaptureReader::take_run`] counts, held in registers until the run is over.
+struct Run {
+    frame: u64,
+    time_ns: i64,
+    first_ns: i64,
+    /// Of the packets before the last step backwards.
+    last_ns: i64,
+    snapped: u64,
+    backwards: u64,
+}
+
+impl Run {
+    #[inline(always)]
+    fn count(&mut self, found: &Found<'_>) {
+        self.frame += 1;
+        self.snapped += u64::from(found.captured.len() < found.original_len as usize);
+        // The earliest time follows a step backwards, the latest goes before one or ends the run.
+        if found.time_ns < self.time_ns {
+            self.backwards += 1;
+            self.first_ns = self.first_ns.min(found.time_ns);
+            self.last_ns = self.last_ns.max(self.time_ns);
+        }
+        self.time_ns = found.time_ns;
+    }
 }
 
 impl CaptureReader {
@@ -131,6 +157,61 @@ impl CaptureReader {
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
         let record = self.advance()?;
         Some(self.packet(record))
+    }
+
+    /// Hand the packets that are buffered and ordinary to `take`, in order, until it returns false. What stops the run
+    /// otherwise is for [`CaptureReader::next_packet`] to find out: the same packets, only faster.
+    #[inline(always)]
+    pub fn take_run(&mut self, mut take: impl FnMut(Packet<'_>) -> bool) {
+        // The first packet's time is noted by `count`.
+        let (Some(first_ns), Some(last_ns)) = (self.facts.first_time_ns, self.facts.last_time_ns)
+        else {
+            return;
+        };
+        let mut run = Run {
+            frame: self.frame,
+            time_ns: self.time_ns,
+            first_ns,
+            last_ns,
+            snapped: 0,
+            backwards: 0,
+        };
+        let window = self.buffer.window();
+        let mut rest = window;
+        loop {
+            // One loop for both formats, so that `take` stands in it once and becomes part of it.
+            let found = match &self.parser {
+                Parser::Pcap(pcap) => pcap.find(rest),
+                Parser::Pcapng(pcapng) => pcapng.find(rest),
+            };
+            let Some((found, after)) = found else { break };
+            rest = after;
+            run.count(&found);
+            let is_wanted = take(Packet {
+                frame: run.frame,
+                time_ns: Some(found.time_ns),
+                captured: found.captured,
+                original_len: found.original_len,
+                link_type: found.link_type,
+            });
+            if !is_wanted {
+                break;
+            }
+        }
+        let taken = window.len() - rest.len();
+        self.buffer.consume(taken);
+        self.note_run(run);
+    }
+
+    fn note_run(&mut self, run: Run) {
+        let facts = &mut self.facts;
+        facts.packets += run.frame - self.frame;
+        facts.packets_snapped += run.snapped;
+        facts.time_backwards += run.backwards;
+        facts.first_time_ns = Some(run.first_ns);
+        facts.last_time_ns = Some(run.last_ns.max(run.time_ns));
+        self.frame = run.frame;
+        self.time_ns = run.time_ns;
     }
 
     /// Move to the next packet. The record stays valid until the next call.

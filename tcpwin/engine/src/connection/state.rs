@@ -20,6 +20,13 @@ pub struct Endpoint {
     pub port: u16,
 }
 
+/// An address as two integers.
+#[inline(always)]
+pub(super) fn halves(address: &[u8; 16]) -> [u64; 2] {
+    let both = u128::from_ne_bytes(*address);
+    [both as u64, (both >> 64) as u64]
+}
+
 /// The options of one side's SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
@@ -138,8 +145,6 @@ pub struct Direction {
     pub has_syn: bool,
     /// Nothing but a SYN was sent.
     pub has_only_syn: bool,
-    /// Segments without surprises may take the short way: see [`Direction::settle`].
-    pub is_ordinary: bool,
     pub has_tsval: bool,
     /// Initial sequence number; without a SYN, one less than the first sequence number seen.
     pub isn: Seq,
@@ -182,17 +187,18 @@ impl Direction {
         self.is_seen && has_una && !self.is_flight_lost
     }
 
-    /// Decide whether the next segment may take the short way: everything known, nothing open.
+    /// Whether the next segment may take the short way: everything known, nothing open.
     #[inline]
-    pub fn settle(&mut self) {
-        self.is_ordinary = self.is_started
+    pub fn is_ordinary(&self) -> bool {
+        self.is_started
             && self.is_flight_known()
             && self.is_acked
             && self.flight.control == 0
             && !self.has_fin
             && self.own_scale.is_certain()
             && self.window.is_known
-            && self.cold.as_ref().is_none_or(|cold| cold.is_quiet());
+            && self.window.bytes > 0
+            && self.cold.as_ref().is_none_or(|cold| cold.is_quiet())
     }
 
     /// Whether a timestamp is older than the latest one sent: the segment was overtaken.
@@ -270,6 +276,8 @@ pub struct Connection {
     pub directions: [Direction; 2],
     pub initiator: Initiator,
     pub ip_version: u8,
+    /// Both directions are ([`Direction::is_ordinary`]), and their limits are noted.
+    pub is_ordinary: bool,
     /// How many connections of this four-tuple came before.
     pub epoch: u16,
     pub start_ns: i64,
@@ -295,6 +303,7 @@ impl Connection {
             directions: Default::default(),
             initiator: guess_initiator(segment),
             ip_version: segment.ip_version,
+            is_ordinary: false,
             epoch,
             start_ns: segment.time_ns,
             end_ns: segment.time_ns,
@@ -308,17 +317,19 @@ impl Connection {
     }
 
     /// 0 or 1 when the segment belongs to this four-tuple: the side that sent it.
-    #[inline]
+    #[inline(always)]
     pub fn side_of(&self, segment: &Segment) -> Option<usize> {
-        let is = |endpoint: &Endpoint, address: &[u8; 16], port: u16| endpoint.port == port && endpoint.address == *address;
-        let [first, second] = &self.endpoints;
-        if is(first, &segment.src, segment.src_port) && is(second, &segment.dst, segment.dst_port) {
-            Some(0)
-        } else if is(second, &segment.src, segment.src_port) && is(first, &segment.dst, segment.dst_port) {
-            Some(1)
-        } else {
-            None
-        }
+        let differs = |endpoint: &Endpoint, address: &[u8; 16], port: u16| {
+            let [first, last] = halves(&endpoint.address);
+            let [other_first, other_last] = halves(address);
+            (first ^ other_first) | (last ^ other_last) | u64::from(endpoint.port ^ port)
+        };
+        // No branch on the side, which cannot be predicted.
+        let (src, dst) = (&segment.src, &segment.dst);
+        let side = usize::from(differs(&self.endpoints[0], src, segment.src_port) != 0);
+        let sender = differs(&self.endpoints[side], src, segment.src_port);
+        let receiver = differs(&self.endpoints[1 - side], dst, segment.dst_port);
+        (sender | receiver == 0).then_some(side)
     }
 
     /// The side that is `a`.

@@ -6,6 +6,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
+use super::state::halves;
 use crate::wire::Segment;
 
 const INITIAL_SLOTS: usize = 1024;
@@ -23,12 +24,6 @@ fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-#[inline]
-fn halves(address: &[u8; 16]) -> (u64, u64) {
-    let both = u128::from_ne_bytes(*address);
-    (both as u64, (both >> 64) as u64)
-}
-
 impl FlowTable {
     pub fn new() -> Self {
         let random = RandomState::new();
@@ -41,7 +36,7 @@ impl FlowTable {
 
     #[inline]
     fn hash_endpoint(&self, address: &[u8; 16], port: u16) -> u64 {
-        let (low, high) = halves(address);
+        let [low, high] = halves(address);
         fold(low ^ self.seed[0], high ^ self.seed[1].wrapping_add(u64::from(port) << 17))
     }
 
@@ -54,11 +49,21 @@ impl FlowTable {
         (fold(both ^ self.seed[2], self.seed[3]) >> 16) as u32
     }
 
-    /// The slot's content where a probe for `tag` begins: reading it early brings it into the cache.
-    #[inline]
-    pub fn peek(&self, tag: u32) -> Option<u32> {
-        let slot = self.slots[tag as usize & (self.slots.len() - 1)];
-        ((slot >> 32) as u32 == tag && slot != 0).then(|| (slot as u32).wrapping_sub(1))
+    /// The first connection with this tag: nearly always the only one.
+    #[inline(always)]
+    pub fn first(&self, tag: u32) -> Option<u32> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut position = tag as usize & mask;
+        loop {
+            let slot = *self.slots.get(position)?;
+            if (slot >> 32) as u32 == tag && slot != 0 {
+                return Some((slot as u32).wrapping_sub(1));
+            }
+            if slot == 0 {
+                return None;
+            }
+            position = (position + 1) & mask;
+        }
     }
 
     /// The connection with this tag for which `is_same` holds.

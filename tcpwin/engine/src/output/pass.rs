@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use crate::capture::{CaptureFacts, MergedReader};
+use crate::capture::{CaptureFacts, MergedReader, Packet};
 use crate::connection::state::Connection;
-use crate::recovery::duplicate::RECENT;
+use crate::recovery::duplicate::{is_duplicate, RECENT};
 use crate::tracker::{Tracker, Verdict};
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};
 
@@ -13,7 +13,7 @@ const BATCH: usize = 32;
 /// Segments held: enough to look back over, whole batches.
 const RING: usize = RECENT + BATCH;
 /// Below this the table and the connections fit the caches, and looking ahead costs more than it saves.
-const PREFETCH_FROM: u32 = 4096;
+const PREFETCH_FROM: u32 = 1024;
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 17;
 
@@ -48,67 +48,130 @@ pub struct Findings {
 }
 
 /// Read to the end. `report` is called now and then with the bytes read so far; false stops the pass.
-pub fn run<S: Sink>(mut input: MergedReader, sink: &mut S, mut report: impl FnMut(u64) -> bool) -> Findings {
-    let mut parser = SegmentParser::new();
+pub fn run<S: Sink>(
+    mut input: MergedReader,
+    sink: &mut S,
+    mut report: impl FnMut(u64) -> bool,
+) -> Findings {
+    let mut source = Source::default();
     let mut tracker = Tracker::new();
     // The batches before this one stay readable behind it, for the search for duplicates.
     let mut ring = vec![Segment::EMPTY; RING];
+    let mut marks = [0u32; RING];
     let mut taken = 0usize;
-    let mut tags = [0u32; BATCH];
-    let mut last_ns = 0i64;
-    let mut packets = 0u64;
     let mut next_report = REPORT_EVERY;
     let mut was_stopped = false;
     let mut at_end = false;
     while !at_end && !was_stopped {
-        let mut count = 0;
         let first = taken % RING;
-        let Some(batch) = ring.get_mut(first..first + BATCH) else { break };
-        while count < BATCH {
-            let Some(packet) = input.next_packet() else {
-                at_end = true;
-                break;
-            };
-            packets += 1;
-            let is_segment = parser.parse(&packet, last_ns, &mut batch[count]) == Outcome::Segment;
-            if let Some(time_ns) = packet.time_ns {
-                last_ns = time_ns;
-            }
-            count += usize::from(is_segment);
-        }
-        let batch = &ring[first..first + count];
+        let Some(batch) = ring.get_mut(first..first + BATCH) else {
+            break;
+        };
+        let count = source.fill(&mut input, batch);
+        at_end = count < BATCH;
+        let batch = ring.get(first..first + count).unwrap_or_default();
+        let mut tags = [0u32; BATCH];
         for (tag, segment) in tags.iter_mut().zip(batch) {
             *tag = tracker.tag(segment);
         }
         if tracker.connections.len() > PREFETCH_FROM {
-            let touched = tags[..count].iter().fold(0u32, |sum, tag| sum ^ tracker.touch(*tag));
+            let touched = tags
+                .iter()
+                .fold(0u32, |sum, tag| sum ^ tracker.touch(*tag));
             black_box(touched);
         }
-        for (position, (segment, tag)) in batch.iter().zip(&tags).enumerate() {
-            let before = || {
-                let (ring, newest) = (&ring, first + position);
-                let held = (taken + position).min(RECENT);
-                (1..=held).map(move |back| &ring[(newest + RING - back) % RING])
+        for (position, (segment, tag)) in batch.iter().zip(tags).enumerate() {
+            let mark = mark(segment, tag);
+            let done = match tracker.track_ordinary(segment, tag) {
+                Ok(done) => done,
+                Err(found) => tracker.track(segment, tag, found, || {
+                    let newest = first + position;
+                    let held = (taken + position).min(RECENT);
+                    let before =
+                        (1..=held).filter_map(|back| ring.get((newest + RING - back) % RING));
+                    may_hold(&marks, mark) && is_duplicate(segment, before)
+                }),
             };
-            let verdict = tracker.track(segment, *tag, before);
-            if !S::WANTS_SEGMENTS {
-                continue;
+            if let Some(place) = marks.get_mut(first + position) {
+                *place = mark;
             }
-            if let Some(connection) = tracker.connections.get(verdict.connection) {
-                if !sink.take(segment, &verdict, connection) {
-                    was_stopped = true;
-                    break;
+            if S::WANTS_SEGMENTS {
+                if let Some((verdict, connection)) = tracker.verdict(segment, &done) {
+                    if !sink.take(segment, &verdict, connection) {
+                        was_stopped = true;
+                        break;
+                    }
                 }
             }
         }
         // A short batch leaves a gap that is never read: it is the last one.
         taken += BATCH;
-        if packets >= next_report {
-            next_report = packets + REPORT_EVERY;
+        if source.packets >= next_report {
+            next_report = source.packets + REPORT_EVERY;
             was_stopped |= !report(input.bytes_read());
         }
     }
     tracker.finish();
-    let facts = input.into_facts();
-    Findings { tracker, facts, counters: parser.counters(), was_stopped }
+    Findings {
+        tracker,
+        facts: input.into_facts(),
+        counters: source.parser.counters(),
+        was_stopped,
+    }
+}
+
+/// The way from packets to segments.
+#[derive(Default)]
+struct Source {
+    parser: SegmentParser,
+    packets: u64,
+    /// Time of the packet before.
+    last_ns: i64,
+}
+
+impl Source {
+    /// Fill the batch with the next segments and return how many there were: fewer only at the end.
+    #[inline(never)]
+    fn fill(&mut self, input: &mut MergedReader, batch: &mut [Segment]) -> usize {
+        let mut count = 0;
+        while count < batch.len() {
+            input.take_run(|packet| {
+                let Some(out) = batch.get_mut(count) else {
+                    return false;
+                };
+                count += usize::from(self.read(&packet, out));
+                count < batch.len()
+            });
+            let Some(out) = batch.get_mut(count) else {
+                break;
+            };
+            let Some(packet) = input.next_packet() else {
+                break;
+            };
+            count += usize::from(self.read(&packet, out));
+        }
+        count
+    }
+
+    #[inline(always)]
+    fn read(&mut self, packet: &Packet<'_>, out: &mut Segment) -> bool {
+        self.packets += 1;
+        let outcome = self.parser.parse(packet, self.last_ns, out);
+        self.last_ns = packet.time_ns.unwrap_or(self.last_ns);
+        outcome == Outcome::Segment
+    }
+}
+
+/// Equal for segments that may be duplicates of each other.
+#[inline(always)]
+fn mark(segment: &Segment, tag: u32) -> u32 {
+    tag ^ segment.seq.wrapping_add(segment.ip_id)
+}
+
+/// Whether a mark is among those of the segments held: a look at a few cache lines in place of theirs.
+#[inline(never)]
+fn may_hold(marks: &[u32; RING], mark: u32) -> bool {
+    marks
+        .iter()
+        .fold(false, |found, known| found | (*known == mark))
 }

@@ -7,40 +7,46 @@ use crate::event::{self, Events};
 use crate::sequence::Seq;
 use crate::tracker::send::judge_edge;
 use crate::window::receive::Advertisement;
-use crate::wire::{Segment, ACK, FIN, RST, SYN};
+use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
 
-/// Take the segment, or decline it before anything was changed.
-#[inline]
-pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> Option<(Events, Option<u64>)> {
+/// Take the segment, or decline it before anything was changed. Both directions must be ordinary
+/// ([`Direction::is_ordinary`]) and their limits noted.
+#[inline(always)]
+pub fn take(
+    sent: &mut Direction,
+    acked: &mut Direction,
+    segment: &Segment,
+) -> Option<(Events, Option<u64>)> {
     let now_ns = segment.time_ns;
     let (seq, ack) = (Seq(segment.seq), Seq(segment.ack));
     let payload_len = segment.payload_len;
+    let timestamps = segment.options.timestamps;
+    let tsval = timestamps.map_or(sent.tsval, |(value, _)| value);
     let advance = acked.flight.una.to(ack);
     let bytes = u32::from(segment.window) << sent.own_shift;
-    let is_ordinary = (segment.flags & (SYN | FIN | RST | ACK) == ACK)
-        & sent.is_ordinary
-        & acked.is_ordinary
-        & (segment.options.sack_count == 0)
-        & (sent.flight.nxt == seq)
-        & (advance >= 0)
-        & (ack.to(acked.flight.nxt) >= 0)
-        & ((advance > 0) | (payload_len > 0))
-        & (bytes > 0)
-        & (bytes >= acked.segment_size());
-    if !is_ordinary || sent.is_overtaken(segment.options.timestamps) {
+    let segment_size = acked.segment_size();
+    // Zero and signs of several numbers at once: one branch each, where a chain of comparisons would cost many.
+    let differs = u32::from(segment.flags & (SYN | FIN | RST | ACK) ^ ACK)
+        | u32::from(segment.capture_flags & capture_flag::OPTIONS_CUT)
+        | u32::from(segment.options.sack_count)
+        | (sent.flight.nxt.0 ^ seq.0)
+        | u32::from(sent.has_tsval != timestamps.is_some());
+    let turns_back = advance | ack.to(acked.flight.nxt) | Seq(sent.tsval).to(Seq(tsval));
+    let brings = advance as u32 | payload_len;
+    if differs != 0 || turns_back < 0 || brings == 0 || bytes < segment_size.max(1) {
         return None;
     }
     let mut events = 0;
     let mut rtt_ns = None;
     if advance > 0 {
-        acked.flight.integrate(now_ns, true);
+        acked.flight.pass_time(now_ns, acked.flight.span());
         acked.flight.una = ack;
         acked.acked_bytes += advance as u64;
         acked.last_ack_ns = now_ns;
         acked.duplicate_acks = 0;
         rtt_ns = acked.rtt.acked(ack, now_ns);
     }
-    let advertised = acked.window.advertise(
+    let advertised = acked.window.renew(
         now_ns,
         &Advertisement {
             seq,
@@ -55,18 +61,18 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
     if advertised.shrink_bytes > 0 {
         events |= event::WINDOW_SHRINK;
     }
+    acked.note_open_limit(now_ns);
+    sent.tsval = tsval;
     sent.segments += 1;
     if payload_len > 0 {
         let end = seq + payload_len;
-        sent.flight.integrate(now_ns, true);
+        sent.flight.pass_time(now_ns, sent.flight.span());
         sent.flight.nxt = end;
+        sent.flight.max_bytes = sent.flight.max_bytes.max(sent.flight.span());
         sent.rtt.sent(end, now_ns);
-        sent.flight.note_max();
         sent.note_payload(segment);
         events |= judge_edge(sent, segment, end);
+        sent.note_open_limit(now_ns);
     }
-    sent.note_timestamps(segment.options.timestamps);
-    sent.note_limit(now_ns, true);
-    acked.note_limit(now_ns, true);
     Some((events, rtt_ns))
 }

@@ -12,11 +12,20 @@ use crate::connection::arena::Arena;
 use crate::event::{self, Events};
 use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
-use crate::recovery::duplicate::is_duplicate;
 use crate::sequence::Seq;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
 use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
+
+/// What one segment did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub connection: u32,
+    /// Side that sent it: 0 sent the connection's first segment.
+    pub side: usize,
+    pub events: Events,
+    pub rtt_ns: Option<u64>,
+}
 
 /// What one segment meant: a row of the per-segment table beside the segment itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,31 +70,64 @@ impl Tracker {
     /// Bring the connection behind a tag into the cache; the value has no meaning.
     #[inline]
     pub fn touch(&self, tag: u32) -> u32 {
-        self.table.peek(tag).and_then(|index| self.connections.get(index)).map_or(0, |connection| connection.touch())
+        self.table.first(tag).and_then(|index| self.connections.get(index)).map_or(0, |connection| connection.touch())
     }
 
-    /// Take in one segment. `tag` must come from [`Tracker::tag`]; `before` gives the segments before it, newest first,
-    /// and is asked only where the segment brings nothing new.
-    #[inline]
-    pub fn track<'a, I>(&mut self, segment: &Segment, tag: u32, before: impl FnOnce() -> I) -> Verdict
-    where
-        I: Iterator<Item = &'a Segment>,
-    {
-        let (index, side) = self.locate(segment, tag);
-        let Some(connection) = self.connections.get_mut(index) else {
-            return Verdict::nothing(index);
+    /// Take in one segment if it is an ordinary one, else leave all as it is and tell the connection and side it
+    /// belongs to, if any yet: [`Tracker::track`] is then to be called. `tag` must come from [`Tracker::tag`].
+    #[inline(always)]
+    pub fn track_ordinary(
+        &mut self,
+        segment: &Segment,
+        tag: u32,
+    ) -> Result<Taken, Option<(u32, usize)>> {
+        let index = self.table.first(tag).ok_or(None)?;
+        let connection = self.connections.get_mut(index).ok_or(None)?;
+        let side = connection.side_of(segment).ok_or(None)?;
+        let (events, rtt_ns) = connection
+            .take_ordinary(side, segment)
+            .ok_or(Some((index, side)))?;
+        Ok(Taken {
+            connection: index,
+            side,
+            events,
+            rtt_ns,
+        })
+    }
+
+    /// Take in one segment that [`Tracker::track_ordinary`] declined, `found` being its answer. `is_repeated` tells
+    /// whether the capture holds the segment already, and is asked only where it brings nothing new.
+    #[inline(never)]
+    pub fn track(
+        &mut self,
+        segment: &Segment,
+        tag: u32,
+        found: Option<(u32, usize)>,
+        is_repeated: impl FnOnce() -> bool,
+    ) -> Taken {
+        let (index, side) = self.locate(segment, tag, found);
+        let taken = |(events, rtt_ns)| Taken {
+            connection: index,
+            side,
+            events,
+            rtt_ns,
         };
-        if !advances(connection, side, segment) && is_duplicate(segment, before()) {
+        let Some(connection) = self.connections.get_mut(index) else {
+            return taken((0, None));
+        };
+        if connection.brings_nothing(side, segment) && is_repeated() {
             self.duplicates += 1;
             connection.directions[side].count(event::CAPTURE_DUPLICATE);
-            return connection.verdict(index, side, segment, event::CAPTURE_DUPLICATE, None);
+            return taken((event::CAPTURE_DUPLICATE, None));
         }
         self.options_cut += u64::from(segment.capture_flags & capture_flag::OPTIONS_CUT != 0);
-        let (events, rtt_ns) = connection.take(side, segment);
-        if events != 0 {
-            connection.directions[side].count(events);
-        }
-        connection.verdict(index, side, segment, events, rtt_ns)
+        taken(connection.take(side, segment))
+    }
+
+    /// The row of a segment that was just taken.
+    pub fn verdict(&self, segment: &Segment, taken: &Taken) -> Option<(Verdict, &Connection)> {
+        let connection = self.connections.get(taken.connection)?;
+        Some((connection.verdict(segment, taken), connection))
     }
 
     /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection.
@@ -96,28 +138,31 @@ impl Tracker {
     }
 
     /// The connection of a segment and the side that sent it; opens a new one where none fits.
-    #[inline]
-    fn locate(&mut self, segment: &Segment, tag: u32) -> (u32, usize) {
-        let mut side = 0;
-        let connections = &self.connections;
-        let found = self.table.find(tag, |index| {
-            match connections.get(index).and_then(|connection| connection.side_of(segment)) {
-                Some(found) => {
-                    side = found;
-                    true
-                }
-                None => false,
-            }
-        });
-        match found {
-            Some(index) if segment.flags & SYN == 0 => (index, side),
-            Some(index) => self.locate_syn(segment, tag, index, side),
+    fn locate(
+        &mut self,
+        segment: &Segment,
+        tag: u32,
+        found: Option<(u32, usize)>,
+    ) -> (u32, usize) {
+        match found.or_else(|| self.find(segment, tag)) {
+            Some((index, side)) if segment.flags & SYN == 0 => (index, side),
+            Some((index, side)) => self.locate_syn(segment, tag, index, side),
             None => {
                 let index = self.connections.push(Connection::new(segment, 0));
                 self.table.insert(tag, index);
                 (index, 0)
             }
         }
+    }
+
+    fn find(&self, segment: &Segment, tag: u32) -> Option<(u32, usize)> {
+        let mut side = None;
+        let index = self.table.find(tag, |index| {
+            let connection = self.connections.get(index);
+            side = connection.and_then(|connection| connection.side_of(segment));
+            side.is_some()
+        });
+        index.zip(side)
     }
 
     #[cold]
@@ -132,16 +177,6 @@ impl Tracker {
     }
 }
 
-/// Whether the segment brings anything that none before it did: new sequence space or a new acknowledgment.
-#[inline]
-fn advances(connection: &Connection, side: usize, segment: &Segment) -> bool {
-    let (sent, acked) = (&connection.directions[side], &connection.directions[1 - side]);
-    let end = Seq(segment.seq) + sequence_length(segment);
-    !sent.is_started
-        || sent.flight.nxt.is_before(end)
-        || (segment.flags & ACK != 0 && acked.flight.una.is_before(Seq(segment.ack)))
-}
-
 /// Sequence space that a segment takes: payload, SYN and FIN (RFC 9293 §3.3.1).
 #[inline]
 fn sequence_length(segment: &Segment) -> u32 {
@@ -149,49 +184,57 @@ fn sequence_length(segment: &Segment) -> u32 {
     segment.payload_len.saturating_add(control)
 }
 
-impl Verdict {
-    fn nothing(connection: u32) -> Self {
-        Verdict {
-            connection,
-            side: 0,
-            is_from_initiator: true,
-            events: 0,
-            window_bytes: None,
-            shift: None,
-            flight_bytes: None,
-            pipe_bytes: None,
-            rtt_ns: None,
-        }
-    }
-}
-
 impl Connection {
     #[inline]
     fn touch(&self) -> u32 {
-        self.directions[0].segments ^ self.directions[1].segments ^ u32::from(self.epoch)
+        let lines = |direction: &Direction| direction.flight.nxt.0 ^ direction.tsval;
+        let [first, second] = &self.directions;
+        lines(first) ^ lines(second) ^ u32::from(self.endpoints[0].port)
     }
 
-    /// Move the state by one segment; return its events and the round trip that it completed.
+    /// Whether the segment brings nothing that none before it did: no new sequence space, no new acknowledgment.
+    #[inline]
+    fn brings_nothing(&self, side: usize, segment: &Segment) -> bool {
+        let (sent, acked) = (&self.directions[side], &self.directions[1 - side]);
+        let end = Seq(segment.seq) + sequence_length(segment);
+        sent.is_started
+            && !sent.flight.nxt.is_before(end)
+            && (segment.flags & ACK == 0 || !acked.flight.una.is_before(Seq(segment.ack)))
+    }
+
+    /// Take the segment if it is an ordinary one; return its events and the round trip that it completed.
+    #[inline(always)]
+    fn take_ordinary(&mut self, side: usize, segment: &Segment) -> Option<(Events, Option<u64>)> {
+        if !self.is_ordinary {
+            return None;
+        }
+        let [first, second] = &mut self.directions;
+        let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
+        let (events, rtt_ns) = fast::take(sent, acked, segment)?;
+        if events != 0 {
+            sent.count(events);
+        }
+        self.end_ns = self.end_ns.max(segment.time_ns);
+        Some((events, rtt_ns))
+    }
+
+    /// Move the state by one segment of any kind.
     #[inline(never)]
     fn take(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
         self.end_ns = self.end_ns.max(segment.time_ns);
-        let [first, second] = &mut self.directions;
-        let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
-        match fast::take(sent, acked, segment) {
-            Some(taken) => taken,
-            None => self.take_slowly(side, segment),
-        }
-    }
-
-    #[inline(never)]
-    fn take_slowly(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
-        let taken = if segment.flags & (SYN | RST) != 0 {
+        let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
+            // Limits are noted with the next plain segment only.
+            self.is_ordinary = false;
             self.take_control(side, segment)
         } else {
-            self.take_plain(side, segment)
+            let taken = self.take_plain(side, segment);
+            self.is_ordinary = self.directions.iter().all(Direction::is_ordinary);
+            taken
         };
-        self.directions.iter_mut().for_each(Direction::settle);
-        taken
+        if events != 0 {
+            self.directions[side].count(events);
+        }
+        (events, rtt_ns)
     }
 
     fn take_plain(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
@@ -269,21 +312,22 @@ impl Connection {
     }
 
     #[inline]
-    fn verdict(&self, index: u32, side: usize, segment: &Segment, events: Events, rtt_ns: Option<u64>) -> Verdict {
-        let sent = &self.directions[side];
+    fn verdict(&self, segment: &Segment, taken: &Taken) -> Verdict {
+        let sent = &self.directions[taken.side];
         let is_syn = segment.flags & SYN != 0;
         let is_certain = is_syn || sent.own_scale.is_certain();
+        let shift = if is_syn { 0 } else { sent.own_shift };
         let flight_bytes = sent.known_flight();
         Verdict {
-            connection: index,
-            side: side as u8,
-            is_from_initiator: side == self.initiator_side(),
-            events,
-            window_bytes: is_certain.then(|| u32::from(segment.window) << if is_syn { 0 } else { sent.own_shift }),
-            shift: if is_syn { Some(0) } else { is_certain.then_some(sent.own_shift) },
+            connection: taken.connection,
+            side: taken.side as u8,
+            is_from_initiator: taken.side == self.initiator_side(),
+            events: taken.events,
+            window_bytes: is_certain.then(|| u32::from(segment.window) << shift),
+            shift: is_certain.then_some(shift),
             flight_bytes,
             pipe_bytes: flight_bytes.map(|bytes| bytes.saturating_sub(sent.sacked_bytes())),
-            rtt_ns,
+            rtt_ns: taken.rtt_ns,
         }
     }
 
@@ -321,6 +365,16 @@ impl Direction {
             && self.is_flight_known()
             && self.flight.is_outstanding()
             && room < self.segment_size() as i32;
+        if is_limited != self.is_limited {
+            self.note_limit_change(now_ns, is_limited);
+        }
+    }
+
+    /// [`Direction::note_limit`] where everything is known and the window is open.
+    #[inline(always)]
+    fn note_open_limit(&mut self, now_ns: i64) {
+        let room = self.flight.nxt.to(self.window.edge);
+        let is_limited = self.flight.is_outstanding() & (room < self.segment_size() as i32);
         if is_limited != self.is_limited {
             self.note_limit_change(now_ns, is_limited);
         }

@@ -2,6 +2,7 @@
 //!
 //! Updated on data and on ACKs alike, as tcptrace's outstanding window is; Wireshark's value stands on data packets only.
 
+use super::{add_ns, elapsed_ns};
 use crate::sequence::Seq;
 
 #[derive(Clone, Debug, Default)]
@@ -41,16 +42,29 @@ impl Flight {
         self.changed_ns = now_ns;
     }
 
+    /// What [`Flight::bytes`] is while neither SYN nor FIN is out.
+    #[inline(always)]
+    pub fn span(&self) -> u32 {
+        self.una.to(self.nxt) as u32
+    }
+
     /// Account for the time since the last change. Time that runs backwards counts as none.
     #[inline]
     pub fn integrate(&mut self, now_ns: i64, known: bool) {
-        let elapsed_ns = now_ns.saturating_sub(self.changed_ns);
-        if elapsed_ns > 0 {
+        if known {
+            self.pass_time(now_ns, self.bytes());
+        } else {
+            self.changed_ns = self.changed_ns.max(now_ns);
+        }
+    }
+
+    /// Account for the time since the last change, in which `bytes` were in flight.
+    #[inline(always)]
+    pub fn pass_time(&mut self, now_ns: i64, bytes: u32) {
+        if let Some(elapsed_ns) = elapsed_ns(self.changed_ns, now_ns) {
             self.changed_ns = now_ns;
-            if known {
-                self.integral += f64::from(self.bytes()) * elapsed_ns as f64;
-                self.known_ns += elapsed_ns;
-            }
+            self.integral += f64::from(bytes) * elapsed_ns as f64;
+            self.known_ns = add_ns(self.known_ns, elapsed_ns);
         }
     }
 

@@ -3,6 +3,7 @@
 //! Acceptance is Linux's `tcp_may_update_window` (net/ipv4/tcp_input.c), the SND.WL1/SND.WL2 rule of RFC 9293 §3.10.7.4
 //! made robust against old duplicates: a reordered old ACK must not look like a smaller window.
 
+use super::{add_ns, elapsed_ns};
 use crate::sequence::Seq;
 
 #[derive(Clone, Debug)]
@@ -71,11 +72,10 @@ impl Default for ReceiveWindow {
 impl ReceiveWindow {
     #[inline]
     pub fn integrate(&mut self, now_ns: i64) {
-        let elapsed_ns = now_ns.saturating_sub(self.changed_ns);
-        if elapsed_ns > 0 {
+        if let Some(elapsed_ns) = elapsed_ns(self.changed_ns, now_ns) {
             self.changed_ns = now_ns;
             self.integral += f64::from(self.bytes) * elapsed_ns as f64;
-            self.known_ns += elapsed_ns;
+            self.known_ns = add_ns(self.known_ns, elapsed_ns);
         }
     }
 
@@ -88,41 +88,60 @@ impl ReceiveWindow {
     #[inline]
     pub fn advertise(&mut self, now_ns: i64, advertisement: &Advertisement) -> Advertised {
         if !self.is_known {
-            self.is_known = true;
-            self.initial_bytes = advertisement.bytes;
-            self.edge_max = advertisement.ack + advertisement.bytes;
-            self.changed_ns = now_ns;
-            self.accept(advertisement);
-            return Advertised { is_accepted: true, shrink_bytes: 0 };
+            self.begin(now_ns, advertisement);
+            return Advertised {
+                is_accepted: true,
+                shrink_bytes: 0,
+            };
         }
         if advertisement.is_stale {
             return Advertised::default();
         }
+        self.renew(now_ns, advertisement)
+    }
+
+    fn begin(&mut self, now_ns: i64, advertisement: &Advertisement) {
+        let bytes = advertisement.bytes;
+        self.is_known = true;
+        self.initial_bytes = bytes;
+        (self.bytes, self.min_bytes, self.max_bytes) = (bytes, bytes, bytes);
+        self.wl1 = advertisement.seq;
+        self.edge = advertisement.ack + bytes;
+        self.edge_max = self.edge;
+        self.changed_ns = now_ns;
+    }
+
+    /// Take in an advertisement that is not stale, the window being known.
+    #[inline(always)]
+    pub fn renew(&mut self, now_ns: i64, advertisement: &Advertisement) -> Advertised {
+        let bytes = advertisement.bytes;
         let since_wl1 = self.wl1.to(advertisement.seq);
-        let edge = advertisement.ack + advertisement.bytes;
+        let edge = advertisement.ack + bytes;
         let retreat = edge.to(self.edge);
-        let shrink_bytes = if since_wl1 >= 0 && retreat >= advertisement.unit_bytes as i32 { retreat as u32 } else { 0 };
+        let shrink_bytes = if retreat >= advertisement.unit_bytes as i32 && since_wl1 >= 0 {
+            retreat as u32
+        } else {
+            0
+        };
         // A window of zero is taken even on an equal sequence number: Linux 6.6 and later (800a666141de).
         let is_accepted = advertisement.is_new_ack
             || since_wl1 > 0
-            || (since_wl1 == 0 && (advertisement.bytes > self.bytes || advertisement.bytes == 0));
+            || (since_wl1 == 0 && (bytes > self.bytes || bytes == 0));
         if is_accepted {
-            if advertisement.bytes != self.bytes {
+            if bytes != self.bytes {
                 self.integrate(now_ns);
+                self.bytes = bytes;
+                self.min_bytes = self.min_bytes.min(bytes);
+                self.max_bytes = self.max_bytes.max(bytes);
             }
-            self.accept(advertisement);
+            self.wl1 = advertisement.seq;
+            self.edge = edge;
+            self.edge_max = self.edge_max.max(edge);
         }
-        Advertised { is_accepted, shrink_bytes }
-    }
-
-    #[inline]
-    fn accept(&mut self, advertisement: &Advertisement) {
-        self.wl1 = advertisement.seq;
-        self.bytes = advertisement.bytes;
-        self.edge = advertisement.ack + advertisement.bytes;
-        self.edge_max = self.edge_max.max(self.edge);
-        self.min_bytes = self.min_bytes.min(advertisement.bytes);
-        self.max_bytes = self.max_bytes.max(advertisement.bytes);
+        Advertised {
+            is_accepted,
+            shrink_bytes,
+        }
     }
 }
 

@@ -92,7 +92,7 @@ impl SegmentParser {
 
     /// Parse `packet` into `out`, which is meaningful only after [`Outcome::Segment`].
     /// `previous_time_ns` is the time of the packet before, taken when this one has none.
-    #[inline]
+    #[inline(always)]
     pub fn parse(
         &mut self,
         packet: &Packet<'_>,
@@ -103,7 +103,32 @@ impl SegmentParser {
             self.counters.segments += 1;
             return Outcome::Segment;
         }
-        self.parse_layers(packet, previous_time_ns, out)
+        let time_ns = packet.time_ns.unwrap_or(previous_time_ns);
+        let (captured, original_len) = (packet.captured, packet.original_len);
+        self.parse_rarely(packet.frame, time_ns, captured, original_len, packet.link_type, out)
+    }
+
+    /// [`SegmentParser::parse_layers`] by single values: a packet that is never referred to as a whole can stay in
+    /// registers on the fast path.
+    #[cold]
+    #[inline(never)]
+    fn parse_rarely(
+        &mut self,
+        frame: u64,
+        time_ns: i64,
+        captured: &[u8],
+        original_len: u32,
+        link_type: LinkType,
+        out: &mut Segment,
+    ) -> Outcome {
+        let packet = Packet {
+            frame,
+            time_ns: Some(time_ns),
+            captured,
+            original_len,
+            link_type,
+        };
+        self.parse_layers(&packet, time_ns, out)
     }
 
     /// The counters as if the capture ended here.
@@ -115,8 +140,6 @@ impl SegmentParser {
     }
 
     /// The way of every packet that the fast path declines; gives the same answer for those that it takes.
-    #[cold]
-    #[inline(never)]
     pub(super) fn parse_layers(
         &mut self,
         packet: &Packet<'_>,

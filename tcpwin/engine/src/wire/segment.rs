@@ -11,7 +11,7 @@ pub const ACK: u16 = 0x010;
 pub const URG: u16 = 0x020;
 
 /// Options of one TCP header. A field that is absent from the header is zero or `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Timestamps (RFC 7323 §3): TSval, TSecr.
     pub timestamps: Option<(u32, u32)>,
@@ -27,9 +27,42 @@ pub struct Options {
     pub multipath: bool,
     /// Count of valid entries in `sack`.
     pub sack_count: u8,
-    /// SACK blocks as (left edge, right edge) in the order of the header (RFC 2018 §3).
+    /// SACK blocks as (left edge, right edge) in the order of the header (RFC 2018 §3). Those beyond `sack_count`
+    /// are left over from earlier segments.
     pub sack: [(u32, u32); 4],
 }
+
+impl Options {
+    /// The valid SACK blocks.
+    pub fn sack_blocks(&self) -> &[(u32, u32)] {
+        let count = usize::from(self.sack_count).min(self.sack.len());
+        self.sack.get(..count).unwrap_or_default()
+    }
+
+    /// Let there be no option but timestamps, without clearing what `sack_count` tells to be void.
+    #[inline(always)]
+    pub(super) fn set_only(&mut self, timestamps: Option<(u32, u32)>) {
+        self.timestamps = timestamps;
+        self.window_scale = None;
+        self.mss = None;
+        self.sack_permitted = false;
+        self.fast_open = false;
+        self.multipath = false;
+        self.sack_count = 0;
+    }
+}
+
+impl PartialEq for Options {
+    fn eq(&self, other: &Self) -> bool {
+        let plain = |o: &Self| {
+            let kinds = (o.sack_permitted, o.fast_open, o.multipath);
+            (o.timestamps, o.window_scale, o.mss, kinds)
+        };
+        plain(self) == plain(other) && self.sack_blocks() == other.sack_blocks()
+    }
+}
+
+impl Eq for Options {}
 
 /// Facts about how this segment was captured, as bit flags in [`Segment::capture_flags`].
 pub mod capture_flag {

@@ -1,0 +1,129 @@
+"""The JSON Schema of the document: complete, true of every bundled capture, and false of broken documents."""
+
+import copy
+import dataclasses
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from analysis.bundled import READABLE, WHOLE, analyze, name_of
+
+from tcpwin import _engine
+from tcpwin.analysis import Capture, CaptureFile, CaptureWarning, Interface, ZeroWindowEpisode
+
+SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+KINDS = {"bool": "boolean", "int": "integer", "float": "number", "str": "string"}
+SLOW_READER = next(path for path in WHOLE if path.name == "slow-reader.pcap.gz")
+
+
+def test_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["title"] == SCHEMA["properties"]["schema"]["const"] == "tcpwin/analysis/1"
+
+
+@pytest.mark.parametrize("group", ["connection", "direction"])
+def test_schema_lists_every_field_with_its_kind(group: str) -> None:
+    told = SCHEMA["$defs"][group]
+    nested = {
+        "connection": ["a_to_b", "b_to_a"],
+        "direction": ["window_scale_evidence", "zero_window_episodes"],
+    }
+    fields = _engine.fields(group)
+    assert list(told["properties"]) == told["required"] == [name for name, _, _ in fields] + nested[group]
+    for name, kind, _ in fields:
+        entry = told["properties"][name]
+        if "enum" in entry:
+            assert {type(value).__name__ for value in entry["enum"]} <= {kind, "NoneType"}, name
+        else:
+            assert KINDS[kind] in (entry["type"], entry["type"][0]), name
+
+
+@pytest.mark.parametrize(
+    ("group", "kind"),
+    [
+        ("capture", Capture),
+        ("file", CaptureFile),
+        ("interface", Interface),
+        ("warning", CaptureWarning),
+        ("zero_window_episode", ZeroWindowEpisode),
+    ],
+)
+def test_schema_lists_every_attribute(group: str, kind: Any) -> None:
+    names = [field.name for field in dataclasses.fields(kind)]
+    assert list(SCHEMA["$defs"][group]["properties"]) == SCHEMA["$defs"][group]["required"] == names
+
+
+@pytest.mark.parametrize("path", READABLE, ids=name_of)
+def test_schema_accepts_every_bundled_capture(path: Path) -> None:
+    problems = [problem.message for problem in VALIDATOR.iter_errors(json.loads(analyze(path).to_json()))]
+    assert not problems
+
+
+def delete(*keys: Any) -> Callable[[Any], None]:
+    def change(document: Any) -> None:
+        for key in keys[:-1]:
+            document = document[key]
+        del document[keys[-1]]
+
+    return change
+
+
+def put(value: Any, *keys: Any) -> Callable[[Any], None]:
+    def change(document: Any) -> None:
+        for key in keys[:-1]:
+            document = document[key]
+        assert keys[-1] in document
+        document[keys[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        delete("schema"),
+        delete("capture"),
+        delete("connections"),
+        delete("capture", "segments"),
+        delete("capture", "files", 0, "warnings"),
+        delete("connections", 0, "id"),
+        delete("connections", 0, "b_to_a"),
+        delete("connections", 0, "b_to_a", "zero_window_ns"),
+        delete("connections", 0, "b_to_a", "zero_window_episodes", 3, "ended_by"),
+        put("tcpwin/analysis/2", "schema"),
+        put("0", "connections", 0, "id"),
+        put(-1, "connections", 0, "id"),
+        put(1.5, "connections", 0, "duration_ns"),
+        put(None, "connections", 0, "start_ns"),
+        put(65_536, "connections", 0, "a_port"),
+        put(5, "connections", 0, "ip_version"),
+        put("c", "connections", 0, "reset_by"),
+        put("aborted", "connections", 0, "close"),
+        put(1, "connections", 0, "initiator_known"),
+        put(15, "connections", 0, "b_to_a", "window_scale_shift"),
+        put("guessed", "connections", 0, "b_to_a", "window_scale_state"),
+        put("NaN", "connections", 0, "b_to_a", "flight_mean_bytes"),
+        put("none", "connections", 0, "b_to_a", "window_scale_evidence"),
+        put("timeout", "connections", 0, "b_to_a", "zero_window_episodes", 0, "ended_by"),
+        put([[1, 2, 3]], "capture", "unknown_link_types"),
+        put({}, "connections"),
+    ],
+)
+def test_schema_rejects_a_broken_document(change: Callable[[Any], None]) -> None:
+    document = json.loads(analyze(SLOW_READER).to_json())
+    assert VALIDATOR.is_valid(document)
+    broken = copy.deepcopy(document)
+    change(broken)
+    assert not VALIDATOR.is_valid(broken)
+
+
+def test_schema_lets_names_be_added() -> None:
+    """Within a version names are only added: a reader must not stumble over them."""
+    document = json.loads(analyze(SLOW_READER).to_json())
+    document["connections"][0]["b_to_a"]["something_new"] = 1
+    assert VALIDATOR.is_valid(document)
