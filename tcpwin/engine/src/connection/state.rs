@@ -140,7 +140,10 @@ pub struct Direction {
     pub is_flight_lost: bool,
     pub has_fin: bool,
     pub has_rst: bool,
-    /// The next segment does not fit the receive window while data is in flight (Linux `tcp_snd_wnd_test`).
+    /// The next segment does not fit the receive window, and data in flight showed that there is one to send (Linux
+    /// `tcp_snd_wnd_test`).
+    pub is_blocked: bool,
+    /// The same while the window is open: what counts as held back; a closed window is counted apart.
     pub is_limited: bool,
     pub has_syn: bool,
     /// Nothing but a SYN was sent.

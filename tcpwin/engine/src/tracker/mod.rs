@@ -358,13 +358,15 @@ impl Direction {
     #[inline]
     fn note_limit(&mut self, now_ns: i64, is_scale_certain: bool) {
         let room = self.flight.nxt.to(self.window.edge);
-        let is_limited = is_scale_certain
+        // A sender that the window stopped stays stopped until it opens by a segment, whether or not what it had sent
+        // is acknowledged meanwhile.
+        self.is_blocked = is_scale_certain
             && self.window.is_known
-            && self.window.bytes > 0
             && !self.has_fin
             && self.is_flight_known()
-            && self.flight.is_outstanding()
+            && (self.flight.is_outstanding() || self.is_blocked)
             && room < self.segment_size() as i32;
+        let is_limited = self.is_blocked && self.window.bytes > 0;
         if is_limited != self.is_limited {
             self.note_limit_change(now_ns, is_limited);
         }
@@ -374,9 +376,9 @@ impl Direction {
     #[inline(always)]
     fn note_open_limit(&mut self, now_ns: i64) {
         let room = self.flight.nxt.to(self.window.edge);
-        let is_limited = self.flight.is_outstanding() & (room < self.segment_size() as i32);
-        if is_limited != self.is_limited {
-            self.note_limit_change(now_ns, is_limited);
+        self.is_blocked = (self.flight.is_outstanding() | self.is_blocked) & (room < self.segment_size() as i32);
+        if self.is_blocked != self.is_limited {
+            self.note_limit_change(now_ns, self.is_blocked);
         }
     }
 
