@@ -12,8 +12,8 @@ MIN_COST_NS = 200_000_000
 MIN_SHARE = 0.1
 """Of the connection's duration: a window that binds now and then is at work as designed."""
 
-CLOSED_SHARE = 0.25
-"""Of the cost: a window that closes as often as this is closing for want of a reader; between, it is merely small."""
+CLOSED_SHARE = 0.1
+"""Of the cost: a window that is closed for so long closes for want of a reader; below, it is merely small."""
 
 
 @dataclass(frozen=True, slots=True)
