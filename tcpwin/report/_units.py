@@ -41,7 +41,7 @@ def count_text(count: int, one: str, many: str | None = None) -> str:
 
 def _scaled(value: float, units: tuple[str, ...]) -> str:
     position = 0
-    while round(abs(value), 1) >= 1000 and position < len(units) - 1:
+    while round(abs(value)) >= 1000 and position < len(units) - 1:
         value /= 1000
         position += 1
     digits = f"{value:.0f}" if position == 0 or value >= 100 else f"{value:.3g}"

@@ -69,15 +69,10 @@ def test_formats_hold_the_same(path: Path, tmp_path: Path) -> None:
         ("out.jsonl", from_jsonl),
         ("out.JSONL", from_jsonl),
         ("out", from_csv),
-        ("jsonl", from_jsonl),
         ("out.txt", from_csv),
     ],
 )
 def test_name_of_the_output_tells_the_format(name: str, read: Any, tmp_path: Path) -> None:
-    if name == "jsonl":
-        pytest.importorskip("polars")
-        name = "jsonl.csv"
-        read = from_csv
     out = tmp_path / name
     done = tcpwin("packets", "-o", out, KEEP_ALIVE)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

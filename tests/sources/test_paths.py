@@ -5,6 +5,7 @@ import struct
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ def test_files_of_several_kinds_together() -> None:
     assert together.capture.packets == sum(analyze(path).capture.packets for path in paths)
     times = [row["time_ns"] for row in together.segments().rows()]
     assert len(times) == sum(analyze(path).capture.segments for path in paths)
-    inversions = sum(later < earlier for earlier, later in zip(times, times[1:], strict=False))
+    inversions = sum(later < earlier for earlier, later in pairwise(times))
     assert inversions == sum(analyze(path).capture.time_backwards for path in paths)
 
 

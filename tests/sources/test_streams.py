@@ -52,7 +52,7 @@ def open_files() -> Iterator[Callable[[], int]]:
 
     def count() -> int:
         gc.collect()
-        return len(os.listdir("/proc/self/fd"))
+        return len(list(Path("/proc/self/fd").iterdir()))
 
     before = count()
     yield count
@@ -130,9 +130,9 @@ def test_damaged_stream_keeps_what_was_before() -> None:
 
 
 def test_stream_that_is_no_capture(open_files: Callable[[], int]) -> None:
-    with pytest.raises(tcpwin.CaptureError, match="^stream: not a pcap or pcapng file"):
+    with pytest.raises(tcpwin.CaptureError, match=r"^stream: not a pcap or pcapng file"):
         tcpwin.analyze(io.BytesIO(b"GET / HTTP/1.1\r\n\r\n"))
-    with pytest.raises(tcpwin.CaptureError, match="^stream: empty file"):
+    with pytest.raises(tcpwin.CaptureError, match=r"^stream: empty file"):
         tcpwin.analyze(Unseekable(b""))  # type: ignore[arg-type]
     assert open_files() > 0
 

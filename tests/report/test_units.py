@@ -1,0 +1,125 @@
+"""Numbers as people read them, and that the report's are the fields'."""
+
+import re
+from pathlib import Path
+
+import pytest
+from analysis.bundled import WHOLE, analyze, name_of
+
+from tcpwin.report import judge, name_text, render
+from tcpwin.report._units import bytes_text, count_text, rate_text, time_text
+
+SCALES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+RATES = {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+TIMES = {"µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9}
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (1, "1 B"),
+        (999, "999 B"),
+        (999.96, "1 kB"),
+        (1000, "1 kB"),
+        (1234, "1.23 kB"),
+        (65_535, "65.5 kB"),
+        (99_950, "100 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1 MB"),
+        (999_999, "1 MB"),
+        (3_000_000_000, "3 GB"),
+        (5e15, "5000 TB"),
+        (None, "unknown"),
+    ],
+)
+def test_bytes(count: float | None, text: str) -> None:
+    assert bytes_text(count) == text
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [(0, "0 bit/s"), (7.14, "7 bit/s"), (6_034_567, "6.03 Mbit/s"), (14.1e9, "14.1 Gbit/s"), (None, "no rate")],
+)
+def test_rates(rate: float | None, text: str) -> None:
+    assert rate_text(rate) == text
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 µs"),
+        (1_500, "1.5 µs"),
+        (999_000, "999 µs"),
+        (271_000_000, "271 ms"),
+        (5_030_000_000, "5.03 s"),
+        (119_900_000_000, "120 s"),
+        (120_000_000_000, "2.0 min"),
+        (None, "unknown"),
+    ],
+)
+def test_times(ns: int | None, text: str) -> None:
+    assert time_text(ns) == text
+
+
+def test_counts() -> None:
+    assert count_text(1, "packet") == "1 packet"
+    assert count_text(0, "packet") == "0 packets"
+    assert count_text(4586, "packet") == "4,586 packets"
+    assert count_text(2, "entry", "entries") == "2 entries"
+
+
+def test_names_stay_on_one_line_and_harmless() -> None:
+    assert name_text("plain é → name.pcap") == "plain é → name.pcap"
+    assert name_text("a\nb\tc\x1b[31m\x7f\u2028\ufffd") == "a\\nb\\tc\\x1b[31m\\x7f\\u2028\ufffd"
+
+
+def value_of(text: str, units: dict[str, float]) -> float:
+    number, unit = text.split()
+    return float(number.replace(",", "")) * units[unit]
+
+
+def near(text: str, units: dict[str, float]) -> object:
+    """What a text of three digits stands for."""
+    return pytest.approx(value_of(text, units), rel=0.006, abs=0.6 * min(units.values()))
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
+    text = render(analyze(path), limit=100)
+    compared = 0
+    for block in text.split("\n\n"):
+        head = re.match(r"#(\d+)  (\S+) → (\S+)   (\S+ \S+), ", block)
+        if not head:
+            continue
+        connection = analyze(path).connections[int(head[1])]
+        assert (head[2], head[3]) == (str(connection.a), str(connection.b))
+        assert connection.duration_ns == near(head[4], TIMES)
+        for sender, told in re.findall(r"^    ([ab]) → [ab]  (.*(?:\n       .*)*)", block, re.MULTILINE):
+            direction = connection.a_to_b if sender == "a" else connection.b_to_a
+            acked = re.search(r"^(\S+ \S+) acknowledged(?: at (\S+ \S+?))?, ([\d,]+) retransmission", told)
+            assert acked, told
+            assert direction.acked_bytes == near(acked[1], SCALES)
+            assert (direction.goodput_bps is None) == (acked[2] is None)
+            if acked[2]:
+                assert direction.goodput_bps == near(acked[2], RATES)
+            assert direction.retransmissions == int(acked[3].replace(",", ""))
+            if window := re.search(r"window of \w: (\S+ \S+) to (\S+ \S+), mean (\S+ \S+), (.*)", told):
+                assert direction.receive_window_min_bytes == near(window[1], SCALES)
+                assert direction.receive_window_max_bytes == near(window[2], SCALES)
+                assert direction.receive_window_mean_bytes == near(window[3], SCALES)
+                assert window[4] == str(direction.window_scale)
+            if flight := re.search(r"in flight: mean (\S+ \S+), at most (\S+ [kMG]?B)", told):
+                assert direction.flight_mean_bytes == near(flight[1], SCALES)
+                assert direction.flight_max_bytes == near(flight[2], SCALES)
+            compared += 1
+        for problem, line in zip(judge(connection), re.findall(r"^    ! (.*)", block, re.MULTILINE), strict=True):
+            share = re.search(r"held [ab] back for (\d+)% of its life", line)
+            assert share
+            assert problem.share == pytest.approx(int(share[1]) / 100, abs=0.0051)
+            direction = connection.a_to_b if problem.sender == "a" else connection.b_to_a
+            if closed := re.search(r"closed it (\d+) times? for (\S+ \S+) in all, (\S+ \w+) at the longest", line):
+                assert direction.zero_window_episode_count == int(closed[1])
+                assert direction.zero_window_ns == near(closed[2], TIMES)
+                assert direction.zero_window_longest_ns == near(closed[3], TIMES)
+    assert compared
