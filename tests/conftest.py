@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-REFERENCE_CAPTURES = Path(os.environ.get("TCPWIN_REFERENCE_CAPTURES", ROOT.parent / "shared" / "captures"))
-ABSENT = "reference captures are absent"
+from reference import ABSENT, REFERENCE_CAPTURES, ROOT
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 

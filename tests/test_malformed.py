@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ABSENT, REFERENCE_CAPTURES
+from reference import ABSENT, REFERENCE_CAPTURES
 
 TCPWIN = Path(sys.executable).with_name("tcpwin")
 MALFORMED = REFERENCE_CAPTURES / "malformed"

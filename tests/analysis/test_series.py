@@ -18,10 +18,6 @@ FOLLOWED = [path for path in WHOLE if path.name not in NO_HANDSHAKE]
 # A few of many-short's 65 alike connections say as much as all.
 CONNECTIONS_LOOKED_AT = 8
 LAST = {"time_ns": 1 << 63, "flags": truth.RST}
-FIN_TOO_EARLY = pytest.mark.xfail(
-    strict=True, reason="the time before a FIN that data precedes counts one byte less in the integral of the flight"
-)
-FIN_BEHIND_DATA = {"iperf3-loopback.pcap.lz4", "lost-window-update.pcap.gz"}
 
 
 def segments_of(path: Path) -> dict[int, list[dict[str, Any]]]:
@@ -175,7 +171,7 @@ def test_percentiles_are_weighted_by_time(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=FIN_TOO_EARLY if path.name in FIN_BEHIND_DATA else ()) for path in FOLLOWED],
+    FOLLOWED,
     ids=map(name_of, FOLLOWED),
 )
 def test_means_are_weighted_by_time(path: Path) -> None:

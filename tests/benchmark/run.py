@@ -27,7 +27,7 @@ PLAN = {
 # Half a minute and two minutes of CPU a run.
 SLOW = {(tools.TCPTRACE, "D"), (tools.TSHARK, "B"), (tools.TSHARK, "A")}
 # Runs of tens of ms are repeated in their round.
-REPEATS = {"small": 5, "A": 5, "E": 5, "A.gz": 5}
+REPEATS = {"A": 10, "A.gz": 5, "E": 10, "small": 10}
 # tcptrace keeps 8 KB for each of D's connections.
 MEMORY_WANTED_KIB = 9 * (1 << 20)
 

@@ -50,8 +50,11 @@ pub const SUB_MSS_WINDOW: Events = 1 << 19;
 pub const IDLE_RESTART: Events = 1 << 20;
 
 /// Every kind of resent data.
-pub const RESENT: Events =
-    RETRANSMISSION | FAST_RETRANSMISSION | RTO_RETRANSMISSION | TAIL_LOSS_PROBE | SPURIOUS_RETRANSMISSION;
+pub const RESENT: Events = RETRANSMISSION
+    | FAST_RETRANSMISSION
+    | RTO_RETRANSMISSION
+    | TAIL_LOSS_PROBE
+    | SPURIOUS_RETRANSMISSION;
 
 /// How often each event happened.
 pub type Counts = [u32; NAMES.len()];
@@ -85,6 +88,9 @@ mod tests {
         }
         let mut counts = Counts::default();
         count(&mut counts, ZERO_WINDOW | IDLE_RESTART);
-        assert_eq!((counts[0], counts[20], counts.iter().sum::<u32>()), (1, 1, 2));
+        assert_eq!(
+            (counts[0], counts[20], counts.iter().sum::<u32>()),
+            (1, 1, 2)
+        );
     }
 }

@@ -7,11 +7,11 @@ pub mod capture;
 pub mod connection;
 pub mod event;
 pub mod output;
+#[cfg(feature = "python")]
+mod python;
 pub mod recovery;
 pub mod sequence;
 pub mod timing;
 pub mod tracker;
 pub mod window;
 pub mod wire;
-#[cfg(feature = "python")]
-mod python;

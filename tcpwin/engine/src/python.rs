@@ -2,16 +2,18 @@
 //!
 //! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::PyArray1;
-use pyo3::exceptions::{PyIndexError, PyKeyError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyIndexError, PyKeyError, PyOSError, PyRuntimeError, PyValueError,
+};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 use pyo3::{import_exception, IntoPyObjectExt};
 
 use crate::capture::{CaptureError as ReadError, CaptureFacts, CaptureReader, MergedReader};
@@ -19,7 +21,9 @@ use crate::connection::state::Connection;
 use crate::event::NAMES;
 use crate::output::address::address_text;
 use crate::output::detail::{Chosen, Detail, DetailSink, SERIES};
-use crate::output::fields::{ConnectionView, DirectionView, Kind, Value, CONNECTION_FIELDS, DIRECTION_FIELDS};
+use crate::output::fields::{
+    ConnectionView, DirectionView, Kind, Value, CONNECTION_FIELDS, DIRECTION_FIELDS,
+};
 use crate::output::json::write_connection;
 use crate::output::pass::{run, Findings, NoSink, Sink};
 use crate::output::rank::worst;
@@ -31,14 +35,30 @@ fn capture_error(error: &ReadError) -> PyErr {
     CaptureError::new_err((error.message.clone(), error.file.clone(), error.byte_offset))
 }
 
+/// An interrupt that a Python file raised while it was read: not a failed read, but the wish to end.
+type Interrupt = Arc<Mutex<Option<PyErr>>>;
+
 /// A Python object with `read(size) -> bytes`.
-struct PythonFile(Py<PyAny>);
+struct PythonFile {
+    file: Py<PyAny>,
+    interrupt: Interrupt,
+}
 
 impl Read for PythonFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Python::attach(|py| {
-            let data = self.0.call_method1(py, "read", (buffer.len(),)).map_err(io::Error::other)?;
-            let bytes: &[u8] = data.extract(py).map_err(|_| io::Error::other("read() returned no bytes"))?;
+            let data = self
+                .file
+                .call_method1(py, "read", (buffer.len(),))
+                .map_err(|error| {
+                    if !error.is_instance_of::<PyException>(py) {
+                        keep(&self.interrupt, error.clone_ref(py));
+                    }
+                    io::Error::other(error)
+                })?;
+            let bytes: &[u8] = data
+                .extract(py)
+                .map_err(|_| io::Error::other("read() returned no bytes"))?;
             let count = bytes.len().min(buffer.len());
             buffer[..count].copy_from_slice(&bytes[..count]);
             Ok(count)
@@ -46,28 +66,53 @@ impl Read for PythonFile {
     }
 }
 
+fn keep(interrupt: &Interrupt, error: PyErr) {
+    *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+}
+
+fn raise_if_kept(interrupt: &Interrupt) -> PyResult<()> {
+    let kept = interrupt
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    kept.map_or(Ok(()), Err)
+}
+
+/// Captures that Python named, opened.
+struct Opened {
+    input: MergedReader,
+    interrupt: Interrupt,
+}
+
 /// Open what Python named: a list of paths, or one object with `read`.
-fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<MergedReader> {
+fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<Opened> {
     let py = source.py();
-    if source.hasattr("read")? {
-        let file = Box::new(PythonFile(source.clone().unbind()));
+    let interrupt = Interrupt::default();
+    let opened = if source.hasattr("read")? {
+        let file = Box::new(PythonFile {
+            file: source.clone().unbind(),
+            interrupt: Arc::clone(&interrupt),
+        });
         let name = name.to_owned();
-        return py
-            .detach(move || CaptureReader::from_reader(file, &name))
+        py.detach(move || CaptureReader::from_reader(file, &name))
             .map(|reader| MergedReader::from_readers(vec![reader]))
-            .map_err(|error| capture_error(&error));
-    }
-    let paths: Vec<PathBuf> = source.extract()?;
-    py.detach(|| MergedReader::open(&paths)).map_err(|error| capture_error(&error))
+    } else {
+        let paths: Vec<PathBuf> = source.extract()?;
+        py.detach(|| MergedReader::open(&paths))
+    };
+    raise_if_kept(&interrupt)?;
+    let input = opened.map_err(|error| capture_error(&error))?;
+    Ok(Opened { input, interrupt })
 }
 
 /// Run a pass without the GIL, with progress and signals now and then.
 fn pass<S: Sink + Send>(
     py: Python<'_>,
-    input: MergedReader,
+    opened: Opened,
     sink: &mut S,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<Findings> {
+    let Opened { input, interrupt } = opened;
     let mut failure: Option<PyErr> = None;
     let failed = &mut failure;
     let outcome = py.detach(|| {
@@ -81,10 +126,13 @@ fn pass<S: Sink + Send>(
             })
         }))
     });
+    raise_if_kept(&interrupt)?;
     match (failure, outcome) {
         (Some(error), _) => Err(error),
         (None, Ok(findings)) => Ok(findings),
-        (None, Err(_)) => Err(PyRuntimeError::new_err("internal error in the engine; please report this capture")),
+        (None, Err(_)) => Err(PyRuntimeError::new_err(
+            "internal error in the engine; please report this capture",
+        )),
     }
 }
 
@@ -99,8 +147,13 @@ fn value_to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
 }
 
 /// A column of values of one kind: an array (text: a list), and the places where there is no value.
-fn column_to_python(py: Python<'_>, kind: Kind, values: impl Iterator<Item = Value>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-    let (mut bools, mut ints, mut reals, mut texts, mut absent) = (vec![], vec![], vec![], vec![], vec![]);
+fn column_to_python(
+    py: Python<'_>,
+    kind: Kind,
+    values: impl Iterator<Item = Value>,
+) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+    let (mut bools, mut ints, mut reals, mut texts, mut absent) =
+        (vec![], vec![], vec![], vec![], vec![]);
     for value in values {
         absent.push(value == Value::None);
         match (kind, value) {
@@ -119,7 +172,11 @@ fn column_to_python(py: Python<'_>, kind: Kind, values: impl Iterator<Item = Val
         Kind::Real => PyArray1::from_vec(py, reals).into_py_any(py)?,
         Kind::Text => texts.into_py_any(py)?,
     };
-    let mask = if absent.contains(&true) { PyArray1::from_vec(py, absent).into_py_any(py)? } else { py.None() };
+    let mask = if absent.contains(&true) {
+        PyArray1::from_vec(py, absent).into_py_any(py)?
+    } else {
+        py.None()
+    };
     Ok((data, mask))
 }
 
@@ -128,7 +185,14 @@ fn facts_to_python<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound
     dict.set_item("file", &facts.file)?;
     dict.set_item("format", facts.format.as_str())?;
     dict.set_item("byte_order", facts.byte_order.as_str())?;
-    dict.set_item("compression", facts.compression.iter().map(|c| c.as_str()).collect::<Vec<_>>())?;
+    dict.set_item(
+        "compression",
+        facts
+            .compression
+            .iter()
+            .map(|c| c.as_str())
+            .collect::<Vec<_>>(),
+    )?;
     dict.set_item("ticks_per_second", facts.ticks_per_second())?;
     dict.set_item("packets", facts.packets)?;
     dict.set_item("packets_skipped", facts.packets_skipped)?;
@@ -174,11 +238,12 @@ struct Result {
 
 impl Result {
     fn get(&self, id: u32) -> PyResult<&Connection> {
-        self.findings
-            .tracker
-            .connections
-            .get(id)
-            .ok_or_else(|| PyIndexError::new_err(format!("no connection {id}: the capture has {}", self.__len__())))
+        self.findings.tracker.connections.get(id).ok_or_else(|| {
+            PyIndexError::new_err(format!(
+                "no connection {id}: the capture has {}",
+                self.__len__()
+            ))
+        })
     }
 
     fn side(&self, id: u32, from_initiator: bool) -> PyResult<usize> {
@@ -187,15 +252,22 @@ impl Result {
 
     /// Segments longer than the MSS allows.
     fn super_segments(&self) -> u64 {
-        let directions = self.findings.tracker.connections.iter().flat_map(|connection| &connection.directions);
-        directions.filter_map(|direction| direction.cold.as_ref()).map(|cold| u64::from(cold.super_segments)).sum()
+        let directions = self
+            .findings
+            .tracker
+            .connections
+            .iter()
+            .flat_map(|connection| &connection.directions);
+        directions
+            .filter_map(|direction| direction.cold.as_ref())
+            .map(|cold| u64::from(cold.super_segments))
+            .sum()
     }
 
     fn detail(&self, id: u32) -> PyResult<&Detail> {
-        self.details
-            .get(&id)
-            .map(Box::as_ref)
-            .ok_or_else(|| PyKeyError::new_err(format!("connection {id} was not followed in this pass")))
+        self.details.get(&id).map(Box::as_ref).ok_or_else(|| {
+            PyKeyError::new_err(format!("connection {id} was not followed in this pass"))
+        })
     }
 }
 
@@ -206,7 +278,11 @@ impl Result {
     }
 
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        self.findings.facts.iter().map(|facts| facts_to_python(py, facts)).collect()
+        self.findings
+            .facts
+            .iter()
+            .map(|facts| facts_to_python(py, facts))
+            .collect()
     }
 
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -228,7 +304,10 @@ impl Result {
     }
 
     fn connection<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyDict>> {
-        let view = ConnectionView { id, connection: self.get(id)? };
+        let view = ConnectionView {
+            id,
+            connection: self.get(id)?,
+        };
         let dict = PyDict::new(py);
         for field in CONNECTION_FIELDS {
             dict.set_item(field.name, value_to_python(py, (field.get)(&view))?)?;
@@ -236,7 +315,12 @@ impl Result {
         Ok(dict)
     }
 
-    fn direction<'py>(&self, py: Python<'py>, id: u32, from_initiator: bool) -> PyResult<Bound<'py, PyDict>> {
+    fn direction<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let view = DirectionView::new(self.get(id)?, from_initiator);
         let dict = PyDict::new(py);
         for field in DIRECTION_FIELDS {
@@ -246,7 +330,12 @@ impl Result {
         Ok(dict)
     }
 
-    fn episodes<'py>(&self, py: Python<'py>, id: u32, from_initiator: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn episodes<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         DirectionView::new(self.get(id)?, from_initiator)
             .episodes()
             .iter()
@@ -270,13 +359,21 @@ impl Result {
         let connections = || (0u32..).zip(self.findings.tracker.connections.iter());
         let unknown = || PyKeyError::new_err(format!("no column {name} in {group}"));
         if group == "connection" {
-            let field = CONNECTION_FIELDS.iter().find(|field| field.name == name).ok_or_else(unknown)?;
-            let values = connections().map(|(id, connection)| (field.get)(&ConnectionView { id, connection }));
+            let field = CONNECTION_FIELDS
+                .iter()
+                .find(|field| field.name == name)
+                .ok_or_else(unknown)?;
+            let values = connections()
+                .map(|(id, connection)| (field.get)(&ConnectionView { id, connection }));
             return column_to_python(py, field.kind, values);
         }
         let from_initiator = group == "a_to_b";
-        let field = DIRECTION_FIELDS.iter().find(|field| field.name == name).ok_or_else(unknown)?;
-        let values = connections().map(|(_, connection)| (field.get)(&DirectionView::new(connection, from_initiator)));
+        let field = DIRECTION_FIELDS
+            .iter()
+            .find(|field| field.name == name)
+            .ok_or_else(unknown)?;
+        let values = connections()
+            .map(|(_, connection)| (field.get)(&DirectionView::new(connection, from_initiator)));
         column_to_python(py, field.kind, values)
     }
 
@@ -316,26 +413,46 @@ impl Result {
         let position = SERIES
             .iter()
             .position(|known| *known == name)
-            .ok_or_else(|| PyKeyError::new_err(format!("no series {name}; there are {}", SERIES.join(", "))))?;
+            .ok_or_else(|| {
+                PyKeyError::new_err(format!("no series {name}; there are {}", SERIES.join(", ")))
+            })?;
         let series = &self.detail(id)?.tracks[self.side(id, from_initiator)?].series[position];
         let column = |get: &dyn Fn(&crate::output::series::Bucket) -> i64| {
             PyArray1::from_vec(py, series.buckets.iter().map(get).collect())
         };
-        let columns =
-            [column(&|b| series.time_ns(b)), column(&|b| b.min), column(&|b| b.max), column(&|b| b.last), column(&|b| b.sum)];
+        let columns = [
+            column(&|b| series.time_ns(b)),
+            column(&|b| b.min),
+            column(&|b| b.max),
+            column(&|b| b.last),
+            column(&|b| b.sum),
+        ];
         Ok((columns, series.width_ns))
     }
 
     /// Time-weighted percentiles of `receive_window` or `flight`, and the step in bytes to which they are exact.
-    fn percentiles(&self, id: u32, from_initiator: bool, name: &str, shares: Vec<f64>) -> PyResult<(Vec<Option<u32>>, u32)> {
+    fn percentiles(
+        &self,
+        id: u32,
+        from_initiator: bool,
+        name: &str,
+        shares: Vec<f64>,
+    ) -> PyResult<(Vec<Option<u32>>, u32)> {
         let track = &self.detail(id)?.tracks[self.side(id, from_initiator)?];
-        let histogram = if name == "flight" { &track.flight } else { &track.window };
+        let histogram = if name == "flight" {
+            &track.flight
+        } else {
+            &track.window
+        };
         Ok((histogram.percentiles(&shares), histogram.step()))
     }
 
     /// Events of a followed connection as tuples, and how many were not kept.
     #[allow(clippy::type_complexity)]
-    fn events(&self, id: u32) -> PyResult<(Vec<(u64, i64, bool, String, u32, u32, u32, u16)>, u64)> {
+    fn events(
+        &self,
+        id: u32,
+    ) -> PyResult<(Vec<(u64, i64, bool, String, u32, u32, u32, u16)>, u64)> {
         let detail = self.detail(id)?;
         let events = detail
             .events
@@ -343,7 +460,16 @@ impl Result {
             .map(|event| {
                 let names = event_names(event.events);
                 let from = event.is_from_initiator;
-                (event.frame, event.time_ns, from, names, event.seq, event.ack, event.length, event.window_raw)
+                (
+                    event.frame,
+                    event.time_ns,
+                    from,
+                    names,
+                    event.seq,
+                    event.ack,
+                    event.length,
+                    event.window_raw,
+                )
             })
             .collect();
         Ok((events, detail.events_omitted))
@@ -364,15 +490,22 @@ fn analyze(
     let input = open(source, name)?;
     let Some(follow) = follow else {
         let findings = pass(py, input, &mut NoSink, progress.as_ref())?;
-        return Ok(Result { findings, details: Default::default() });
+        return Ok(Result {
+            findings,
+            details: Default::default(),
+        });
     };
-    let chosen = match follow.extract::<HashSet<u32>>() {
-        Ok(ids) => Chosen::These(ids),
-        Err(_) => Chosen::All,
+    let chosen = if follow.is_instance_of::<PyString>() {
+        Chosen::All
+    } else {
+        Chosen::These(follow.extract()?)
     };
     let mut sink = DetailSink::new(chosen, buckets);
     let findings = pass(py, input, &mut sink, progress.as_ref())?;
-    Ok(Result { findings, details: sink.into_details() })
+    Ok(Result {
+        findings,
+        details: sink.into_details(),
+    })
 }
 
 /// Write the per-segment table as text to a path, or to a file descriptor; return the rows and the capture's facts.
@@ -398,17 +531,28 @@ fn write_rows<'py>(
         Err(_) => Box::new(PythonOut(out.clone().unbind())),
     };
     let fail = |error: &io::Error| match error.kind() {
-        io::ErrorKind::BrokenPipe => pyo3::exceptions::PyBrokenPipeError::new_err(error.to_string()),
+        io::ErrorKind::BrokenPipe => {
+            pyo3::exceptions::PyBrokenPipeError::new_err(error.to_string())
+        }
         _ => PyOSError::new_err(error.to_string()),
     };
-    let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only).map_err(|e| fail(&e))?;
+    let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)
+        .map_err(|e| fail(&e))?;
     let findings = pass(py, input, &mut writer, progress.as_ref())?;
     let flushed = py.detach(|| writer.flush());
     if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
         return Err(fail(error));
     }
-    let facts = findings.facts.iter().map(|facts| facts_to_python(py, facts)).collect::<PyResult<_>>()?;
-    Ok((writer.rows, findings.tracker.connections.len() as usize, facts))
+    let facts = findings
+        .facts
+        .iter()
+        .map(|facts| facts_to_python(py, facts))
+        .collect::<PyResult<_>>()?;
+    Ok((
+        writer.rows,
+        findings.tracker.connections.len() as usize,
+        facts,
+    ))
 }
 
 /// A Python object with `write(bytes)`.
@@ -417,15 +561,30 @@ struct PythonOut(Py<PyAny>);
 impl Write for PythonOut {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         Python::attach(|py| {
-            self.0.call_method1(py, "write", (buffer,)).map(|_| buffer.len()).map_err(|error| {
-                let is_pipe = error.is_instance_of::<pyo3::exceptions::PyBrokenPipeError>(py);
-                io::Error::new(if is_pipe { io::ErrorKind::BrokenPipe } else { io::ErrorKind::Other }, error)
-            })
+            self.0
+                .call_method1(py, "write", (buffer,))
+                .map(|_| buffer.len())
+                .map_err(|error| {
+                    let is_pipe = error.is_instance_of::<pyo3::exceptions::PyBrokenPipeError>(py);
+                    io::Error::new(
+                        if is_pipe {
+                            io::ErrorKind::BrokenPipe
+                        } else {
+                            io::ErrorKind::Other
+                        },
+                        error,
+                    )
+                })
         })
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Python::attach(|py| self.0.call_method0(py, "flush").map(drop).map_err(io::Error::other))
+        Python::attach(|py| {
+            self.0
+                .call_method0(py, "flush")
+                .map(drop)
+                .map_err(io::Error::other)
+        })
     }
 }
 
@@ -440,7 +599,10 @@ fn row_columns<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = source.py();
     let input = open(source, name)?;
-    let mut rows = RowColumns { only, ..RowColumns::default() };
+    let mut rows = RowColumns {
+        only,
+        ..RowColumns::default()
+    };
     pass(py, input, &mut rows, progress.as_ref())?;
     let dict = PyDict::new(py);
     macro_rules! plain {
@@ -451,8 +613,14 @@ fn row_columns<'py>(
     macro_rules! optional {
         ($name:literal, $values:expr) => {{
             let mask: Vec<bool> = $values.iter().map(Option::is_none).collect();
-            let values = $values.iter().map(|value| value.unwrap_or_default()).collect();
-            dict.set_item($name, (PyArray1::from_vec(py, values), PyArray1::from_vec(py, mask)))?
+            let values = $values
+                .iter()
+                .map(|value| value.unwrap_or_default())
+                .collect();
+            dict.set_item(
+                $name,
+                (PyArray1::from_vec(py, values), PyArray1::from_vec(py, mask)),
+            )?
         }};
     }
     let mut codes = std::collections::HashMap::new();
@@ -498,9 +666,15 @@ fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
         Kind::Text => "str",
     };
     if group == "connection" {
-        CONNECTION_FIELDS.iter().map(|field| (field.name, kind(field.kind), field.doc)).collect()
+        CONNECTION_FIELDS
+            .iter()
+            .map(|field| (field.name, kind(field.kind), field.doc))
+            .collect()
     } else {
-        DIRECTION_FIELDS.iter().map(|field| (field.name, kind(field.kind), field.doc)).collect()
+        DIRECTION_FIELDS
+            .iter()
+            .map(|field| (field.name, kind(field.kind), field.doc))
+            .collect()
     }
 }
 

@@ -110,14 +110,16 @@ impl Pcapng {
         let (block, rest) = window.split_at_checked(len)?;
         let (body, tail) = block.split_last_chunk::<TAIL_BYTES>()?;
         let captured_len = endian.u32([c0, c1, c2, c3]);
-        let captured = body.get(PACKET_HEAD_BYTES..)?.get(..captured_len as usize)?;
+        let captured = body
+            .get(PACKET_HEAD_BYTES..)?
+            .get(..captured_len as usize)?;
         if *tail != [l0, l1, l2, l3] {
             return None;
         }
         let id = endian.u32([i0, i1, i2, i3]) as usize;
         let interface = self.interfaces.get(id)?;
-        let ticks = u64::from(endian.u32([h0, h1, h2, h3])) << 32
-            | u64::from(endian.u32([t0, t1, t2, t3]));
+        let ticks =
+            u64::from(endian.u32([h0, h1, h2, h3])) << 32 | u64::from(endian.u32([t0, t1, t2, t3]));
         let time_ns = interface.time.to_ns(ticks);
         if time_ns == i64::MAX && !self.noted_time {
             return None;

@@ -22,18 +22,23 @@ impl Arena {
 
     #[inline]
     pub fn get(&self, index: u32) -> Option<&Connection> {
-        self.blocks.get(index as usize / BLOCK)?.get(index as usize % BLOCK)
+        self.blocks
+            .get(index as usize / BLOCK)?
+            .get(index as usize % BLOCK)
     }
 
     #[inline]
     pub fn get_mut(&mut self, index: u32) -> Option<&mut Connection> {
-        self.blocks.get_mut(index as usize / BLOCK)?.get_mut(index as usize % BLOCK)
+        self.blocks
+            .get_mut(index as usize / BLOCK)?
+            .get_mut(index as usize % BLOCK)
     }
 
     pub fn push(&mut self, connection: Connection) -> u32 {
         if self.len as usize % BLOCK == 0 {
             // The first block grows as it is needed: most captures hold a few connections.
-            self.blocks.push(Vec::with_capacity(if self.len == 0 { 4 } else { BLOCK }));
+            self.blocks
+                .push(Vec::with_capacity(if self.len == 0 { 4 } else { BLOCK }));
         }
         if let Some(block) = self.blocks.last_mut() {
             block.push(connection);

@@ -2,16 +2,15 @@
 //!
 //! Hot fields stand in the record; what most connections never need lies behind one pointer a direction.
 
-
 use crate::event::{self, Counts, Events};
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
 use crate::timing::rtt::RttTimer;
-use crate::wire::Segment;
 use crate::window::flight::Flight;
 use crate::window::receive::ReceiveWindow;
 use crate::window::scale::{Offer, ScaleInference, ScaleState};
 use crate::window::zero::{EndedBy, ZeroWindow};
+use crate::wire::Segment;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint {
@@ -101,7 +100,9 @@ impl Cold {
     }
 
     pub fn is_probe_unanswered(&self) -> bool {
-        self.zero.as_ref().is_some_and(|zero| zero.is_probe_unanswered)
+        self.zero
+            .as_ref()
+            .is_some_and(|zero| zero.is_probe_unanswered)
     }
 
     pub fn end_zero(&mut self, frame: u64, now_ns: i64, ended_by: EndedBy) {
@@ -207,7 +208,8 @@ impl Direction {
     /// Whether a timestamp is older than the latest one sent: the segment was overtaken.
     #[inline]
     pub fn is_overtaken(&self, timestamps: Option<(u32, u32)>) -> bool {
-        timestamps.is_some_and(|(value, _)| self.has_tsval && (value.wrapping_sub(self.tsval) as i32) < 0)
+        timestamps
+            .is_some_and(|(value, _)| self.has_tsval && (value.wrapping_sub(self.tsval) as i32) < 0)
     }
 
     #[inline]
@@ -300,8 +302,14 @@ impl Connection {
     pub fn new(segment: &Segment, epoch: u16) -> Self {
         Connection {
             endpoints: [
-                Endpoint { address: segment.src, port: segment.src_port },
-                Endpoint { address: segment.dst, port: segment.dst_port },
+                Endpoint {
+                    address: segment.src,
+                    port: segment.src_port,
+                },
+                Endpoint {
+                    address: segment.dst,
+                    port: segment.dst_port,
+                },
             ],
             directions: Default::default(),
             initiator: guess_initiator(segment),
@@ -357,7 +365,11 @@ impl Connection {
     }
 
     pub fn note_syn(&mut self, is_answer: bool, now_ns: i64) {
-        *(if is_answer { &mut self.syn_ack_ns } else { &mut self.syn_ns }) = now_ns;
+        *(if is_answer {
+            &mut self.syn_ack_ns
+        } else {
+            &mut self.syn_ns
+        }) = now_ns;
     }
 
     pub fn note_established(&mut self, now_ns: i64) {
@@ -383,7 +395,7 @@ fn guess_initiator(segment: &Segment) -> Initiator {
     // IANA's dynamic range begins at 49152, Linux's default range (ip_local_port_range) at 32768.
     let is_ephemeral = |port: u16| port >= 32_768;
     let (from, to) = (segment.src_port, segment.dst_port);
-    let sender_answers =
-        (is_service(from) && !is_service(to)) || (!is_ephemeral(from) && is_ephemeral(to) && !is_service(to));
+    let sender_answers = (is_service(from) && !is_service(to))
+        || (!is_ephemeral(from) && is_ephemeral(to) && !is_service(to));
     Initiator::Guessed(u8::from(sender_answers))
 }

@@ -37,7 +37,10 @@ impl FlowTable {
     #[inline]
     fn hash_endpoint(&self, address: &[u8; 16], port: u16) -> u64 {
         let [low, high] = halves(address);
-        fold(low ^ self.seed[0], high ^ self.seed[1].wrapping_add(u64::from(port) << 17))
+        fold(
+            low ^ self.seed[0],
+            high ^ self.seed[1].wrapping_add(u64::from(port) << 17),
+        )
     }
 
     /// The tag of a segment's four-tuple; the same for both directions.
@@ -88,7 +91,10 @@ impl FlowTable {
         if self.used * 3 >= self.slots.len() * 2 {
             self.grow();
         }
-        Self::place(&mut self.slots, (u64::from(tag) << 32) | (u64::from(index) + 1));
+        Self::place(
+            &mut self.slots,
+            (u64::from(tag) << 32) | (u64::from(index) + 1),
+        );
         self.used += 1;
     }
 

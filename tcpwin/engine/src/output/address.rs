@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Write an address in its usual form (RFC 5952 for IPv6).
 pub fn write_address(out: &mut impl Write, address: &[u8; 16]) -> fmt::Result {
     match address {
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d] => write!(out, "{}", Ipv4Addr::new(*a, *b, *c, *d)),
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d] => {
+            write!(out, "{}", Ipv4Addr::new(*a, *b, *c, *d))
+        }
         _ => write!(out, "{}", Ipv6Addr::from(*address)),
     }
 }

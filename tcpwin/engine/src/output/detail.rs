@@ -12,7 +12,14 @@ use crate::tracker::Verdict;
 use crate::wire::Segment;
 
 /// Names of the series of a direction, in the order of [`Track::series`].
-pub const SERIES: [&str; 6] = ["receive_window", "right_edge", "flight", "pipe", "sequence", "throughput"];
+pub const SERIES: [&str; 6] = [
+    "receive_window",
+    "right_edge",
+    "flight",
+    "pipe",
+    "sequence",
+    "throughput",
+];
 
 /// Events kept for one connection; beyond it they are counted only.
 const MAX_EVENTS: usize = 1 << 20;
@@ -65,7 +72,11 @@ pub struct DetailSink {
 impl DetailSink {
     /// At most `limit` buckets a series.
     pub fn new(chosen: Chosen, limit: usize) -> Self {
-        DetailSink { chosen, limit, details: HashMap::new() }
+        DetailSink {
+            chosen,
+            limit,
+            details: HashMap::new(),
+        }
     }
 
     pub fn into_details(self) -> HashMap<u32, Box<Detail>> {
@@ -83,7 +94,10 @@ impl Sink for DetailSink {
         let limit = self.limit;
         let detail = self.details.entry(verdict.connection).or_insert_with(|| {
             Box::new(Detail {
-                tracks: [Track::new(segment.time_ns, limit), Track::new(segment.time_ns, limit)],
+                tracks: [
+                    Track::new(segment.time_ns, limit),
+                    Track::new(segment.time_ns, limit),
+                ],
                 events: Vec::new(),
                 events_omitted: 0,
             })
@@ -115,7 +129,11 @@ impl Detail {
             return;
         }
         for (side, track) in self.tracks.iter_mut().enumerate() {
-            let sent = if side == usize::from(verdict.side) { segment.payload_len } else { 0 };
+            let sent = if side == usize::from(verdict.side) {
+                segment.payload_len
+            } else {
+                0
+            };
             track.take(segment.time_ns, connection, side, sent);
         }
     }
@@ -161,12 +179,18 @@ impl Track {
         self.last_window = is_certain.then_some(direction.window.bytes);
         if is_certain {
             window.add(now_ns, i64::from(direction.window.bytes));
-            edge.add(now_ns, self.extended + i64::from(next.to(direction.window.edge)));
+            edge.add(
+                now_ns,
+                self.extended + i64::from(next.to(direction.window.edge)),
+            );
         }
         self.last_flight = direction.known_flight();
         if let Some(bytes) = self.last_flight {
             flight.add(now_ns, i64::from(bytes));
-            pipe.add(now_ns, i64::from(bytes.saturating_sub(direction.sacked_bytes())));
+            pipe.add(
+                now_ns,
+                i64::from(bytes.saturating_sub(direction.sacked_bytes())),
+            );
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::connection::state::{Cold, Connection, Direction, Initiator};
 use crate::event;
 use crate::output::address::address_text;
-use crate::window::zero::{Episode, ZeroWindow};
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
+use crate::window::zero::{Episode, ZeroWindow};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -56,7 +56,14 @@ impl<'a> DirectionView<'a> {
     /// `a_to_b` for true, `b_to_a` for false.
     pub fn new(connection: &'a Connection, from_initiator: bool) -> Self {
         let initiator = connection.initiator_side();
-        DirectionView { connection, sender: if from_initiator { initiator } else { 1 - initiator } }
+        DirectionView {
+            connection,
+            sender: if from_initiator {
+                initiator
+            } else {
+                1 - initiator
+            },
+        }
     }
 
     fn data(&self) -> &Direction {
@@ -135,7 +142,10 @@ impl<'a> DirectionView<'a> {
         if data.data_segments == 0 {
             return 0;
         }
-        data.last_data_ns.max(data.last_ack_ns).saturating_sub(data.first_data_ns).max(0)
+        data.last_data_ns
+            .max(data.last_ack_ns)
+            .saturating_sub(data.first_data_ns)
+            .max(0)
     }
 
     fn rate(&self, bytes: u64) -> Value {
@@ -158,12 +168,15 @@ impl<'a> DirectionView<'a> {
 
     /// Whether the goodput fills the window once per round trip: what a sender limited by it reaches.
     fn fills_window(&self) -> bool {
-        let (Some(path_ns), true) = (path_rtt_ns(self.connection), self.is_certain()) else { return false };
+        let (Some(path_ns), true) = (path_rtt_ns(self.connection), self.is_certain()) else {
+            return false;
+        };
         let transfer_ns = self.transfer_ns();
         if transfer_ns <= path_ns {
             return false;
         }
-        let per_round_trip = self.acked_payload_bytes() as f64 * path_ns as f64 / transfer_ns as f64;
+        let per_round_trip =
+            self.acked_payload_bytes() as f64 * path_ns as f64 / transfer_ns as f64;
         let window = &self.data().window;
         per_round_trip >= WINDOW_FILLED * mean(window.integral, window.known_ns, window.bytes)
     }
@@ -185,7 +198,10 @@ impl<'a> DirectionView<'a> {
         if answers.own_scale.is_certain() {
             return (answers.own_shift, answers.own_shift);
         }
-        let least = self.cold().and_then(|cold| cold.inference.as_deref()).map_or(0, |inference| inference.shift_min);
+        let least = self
+            .cold()
+            .and_then(|cold| cold.inference.as_deref())
+            .map_or(0, |inference| inference.shift_min);
         match answers.syn.offer {
             // Seen in the SYN but not confirmed: that shift, or none.
             Offer::Shift(shift) if least > 0 => (shift.min(MAX_SHIFT), shift.min(MAX_SHIFT)),
@@ -211,8 +227,17 @@ impl<'a> DirectionView<'a> {
     pub fn scale_evidence(&self) -> Vec<String> {
         let answers = self.answers();
         let mut evidence = Vec::new();
-        let side_name = |side: usize| if side == self.connection.initiator_side() { "a" } else { "b" };
-        for side in [self.connection.initiator_side(), 1 - self.connection.initiator_side()] {
+        let side_name = |side: usize| {
+            if side == self.connection.initiator_side() {
+                "a"
+            } else {
+                "b"
+            }
+        };
+        for side in [
+            self.connection.initiator_side(),
+            1 - self.connection.initiator_side(),
+        ] {
             let syn = &self.connection.directions[side].syn;
             let segment = if syn.is_answer { "SYN/ACK" } else { "SYN" };
             match syn.offer {
@@ -292,7 +317,11 @@ fn side(view: &ConnectionView<'_>, is_initiator: bool) -> usize {
 }
 
 fn side_name(view: &ConnectionView<'_>, side: u8) -> Value {
-    text(if usize::from(side) == view.connection.initiator_side() { "a" } else { "b" })
+    text(if usize::from(side) == view.connection.initiator_side() {
+        "a"
+    } else {
+        "b"
+    })
 }
 
 /// The least known round trip of the whole path: the handshake's, or the sum of the least times from data to its ACK
@@ -312,9 +341,14 @@ fn path_rtt_ns(connection: &Connection) -> Option<i64> {
 /// How the connection ended, by its FINs and RSTs.
 pub fn close_state(connection: &Connection) -> &'static str {
     let [first, second] = &connection.directions;
-    let has_answered = connection.directions.iter().any(|direction| direction.has_syn && direction.syn.is_answer);
+    let has_answered = connection
+        .directions
+        .iter()
+        .any(|direction| direction.has_syn && direction.syn.is_answer);
     if connection.reset_by.is_some() {
-        let is_refused = connection.syn_ns().is_some() && !has_answered && first.data_segments + second.data_segments == 0;
+        let is_refused = connection.syn_ns().is_some()
+            && !has_answered
+            && first.data_segments + second.data_segments == 0;
         return match (is_refused, first.has_fin && second.has_fin) {
             (true, _) => "refused",
             (false, true) => "reset_after_close",
@@ -426,7 +460,11 @@ impl Direction {
 
 fn utilisation(view: &DirectionView<'_>) -> Value {
     let (flight, window) = (&view.data().flight, &view.data().window);
-    if !view.is_certain() || !view.data().is_flight_measured() || window.integral <= 0.0 || flight.known_ns == 0 {
+    if !view.is_certain()
+        || !view.data().is_flight_measured()
+        || window.integral <= 0.0
+        || flight.known_ns == 0
+    {
         return Value::None;
     }
     let mean_window = window.integral / window.known_ns.max(1) as f64;
@@ -441,7 +479,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_documented() {
         for names in [
-            CONNECTION_FIELDS.iter().map(|f| (f.name, f.doc)).collect::<Vec<_>>(),
+            CONNECTION_FIELDS
+                .iter()
+                .map(|f| (f.name, f.doc))
+                .collect::<Vec<_>>(),
             DIRECTION_FIELDS.iter().map(|f| (f.name, f.doc)).collect(),
         ] {
             let unique: HashSet<_> = names.iter().map(|(name, _)| name).collect();
@@ -463,7 +504,10 @@ mod tests {
                     | (Kind::Text, Value::Text(_))
             )
         };
-        let view = ConnectionView { id: 0, connection: &connection };
+        let view = ConnectionView {
+            id: 0,
+            connection: &connection,
+        };
         for field in CONNECTION_FIELDS {
             assert!(fits(field.kind, &(field.get)(&view)), "{}", field.name);
         }

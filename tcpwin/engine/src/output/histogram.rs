@@ -32,7 +32,11 @@ impl Histogram {
 
     /// The least value below or at which the quantity was for each given share of the time.
     pub fn percentiles(&self, shares: &[f64]) -> Vec<Option<u32>> {
-        let mut values: Vec<(u32, f64)> = self.weights.iter().map(|(value, weight)| (*value, *weight)).collect();
+        let mut values: Vec<(u32, f64)> = self
+            .weights
+            .iter()
+            .map(|(value, weight)| (*value, *weight))
+            .collect();
         values.sort_unstable_by_key(|entry| entry.0);
         let total: f64 = values.iter().map(|entry| entry.1).sum();
         shares
@@ -62,7 +66,10 @@ mod tests {
         let mut histogram = Histogram::default();
         histogram.add(100, 90);
         histogram.add(900, 10);
-        assert_eq!(histogram.percentiles(&[0.5, 0.9, 0.95]), [Some(100), Some(100), Some(900)]);
+        assert_eq!(
+            histogram.percentiles(&[0.5, 0.9, 0.95]),
+            [Some(100), Some(100), Some(900)]
+        );
         assert_eq!(histogram.step(), 0);
         assert_eq!(Histogram::default().percentiles(&[0.5]), [None]);
     }

@@ -3,18 +3,30 @@
 use std::fmt::Write;
 
 use crate::connection::state::Connection;
-use crate::output::fields::{ConnectionView, DirectionView, Value, CONNECTION_FIELDS, DIRECTION_FIELDS};
+use crate::output::fields::{
+    ConnectionView, DirectionView, Value, CONNECTION_FIELDS, DIRECTION_FIELDS,
+};
 use crate::window::zero::Episode;
 
 /// Append one connection as an object. Writing to a String cannot fail, so results are dropped.
 pub fn write_connection(out: &mut String, id: u32, connection: &Connection) {
     out.push('{');
     let view = ConnectionView { id, connection };
-    write_fields(out, CONNECTION_FIELDS.iter().map(|field| (field.name, (field.get)(&view))));
+    write_fields(
+        out,
+        CONNECTION_FIELDS
+            .iter()
+            .map(|field| (field.name, (field.get)(&view))),
+    );
     for (name, from_initiator) in [("a_to_b", true), ("b_to_a", false)] {
         let view = DirectionView::new(connection, from_initiator);
         let _ = write!(out, ",\"{name}\":{{");
-        write_fields(out, DIRECTION_FIELDS.iter().map(|field| (field.name, (field.get)(&view))));
+        write_fields(
+            out,
+            DIRECTION_FIELDS
+                .iter()
+                .map(|field| (field.name, (field.get)(&view))),
+        );
         out.push_str(",\"window_scale_evidence\":[");
         for (position, line) in view.scale_evidence().iter().enumerate() {
             if position > 0 {

@@ -59,7 +59,6 @@ pub fn run<S: Sink>(
     let mut ring = vec![Segment::EMPTY; RING];
     let mut marks = [0u32; RING];
     let mut taken = 0usize;
-    let mut next_report = REPORT_EVERY;
     let mut was_stopped = false;
     let mut at_end = false;
     while !at_end && !was_stopped {
@@ -67,7 +66,8 @@ pub fn run<S: Sink>(
         let Some(batch) = ring.get_mut(first..first + BATCH) else {
             break;
         };
-        let count = source.fill(&mut input, batch);
+        let count = source.fill(&mut input, batch, &mut report);
+        was_stopped = source.was_stopped;
         at_end = count < BATCH;
         let batch = ring.get(first..first + count).unwrap_or_default();
         let mut tags = [0u32; BATCH];
@@ -75,9 +75,7 @@ pub fn run<S: Sink>(
             *tag = tracker.tag(segment);
         }
         if tracker.connections.len() > PREFETCH_FROM {
-            let touched = tags
-                .iter()
-                .fold(0u32, |sum, tag| sum ^ tracker.touch(*tag));
+            let touched = tags.iter().fold(0u32, |sum, tag| sum ^ tracker.touch(*tag));
             black_box(touched);
         }
         for (position, (segment, tag)) in batch.iter().zip(tags).enumerate() {
@@ -106,10 +104,6 @@ pub fn run<S: Sink>(
         }
         // A short batch leaves a gap that is never read: it is the last one.
         taken += BATCH;
-        if source.packets >= next_report {
-            next_report = source.packets + REPORT_EVERY;
-            was_stopped |= !report(input.bytes_read());
-        }
     }
     tracker.finish();
     Findings {
@@ -125,22 +119,38 @@ pub fn run<S: Sink>(
 struct Source {
     parser: SegmentParser,
     packets: u64,
+    next_report: u64,
+    /// The progress function asked to stop.
+    was_stopped: bool,
     /// Time of the packet before.
     last_ns: i64,
 }
 
 impl Source {
-    /// Fill the batch with the next segments and return how many there were: fewer only at the end.
+    /// Fill the batch with the next segments and return how many there were: fewer only at the end, or when `report`,
+    /// which is asked now and then even where no packet holds a segment, says to stop.
     #[inline(never)]
-    fn fill(&mut self, input: &mut MergedReader, batch: &mut [Segment]) -> usize {
+    fn fill(
+        &mut self,
+        input: &mut MergedReader,
+        batch: &mut [Segment],
+        report: &mut impl FnMut(u64) -> bool,
+    ) -> usize {
         let mut count = 0;
         while count < batch.len() {
+            if self.packets >= self.next_report {
+                self.next_report = self.packets + REPORT_EVERY;
+                if !report(input.bytes_read()) {
+                    self.was_stopped = true;
+                    break;
+                }
+            }
             input.take_run(|packet| {
                 let Some(out) = batch.get_mut(count) else {
                     return false;
                 };
                 count += usize::from(self.read(&packet, out));
-                count < batch.len()
+                count < batch.len() && self.packets < self.next_report
             });
             let Some(out) = batch.get_mut(count) else {
                 break;

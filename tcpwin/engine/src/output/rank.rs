@@ -17,13 +17,20 @@ pub fn window_cost_ns(connection: &Connection) -> i64 {
 pub fn worst(connections: &Arena, limit: usize) -> Vec<u32> {
     let mut heap = BinaryHeap::with_capacity(limit.saturating_add(1).min(1 << 16));
     for (id, connection) in (0u32..).zip(connections.iter()) {
-        let payload: u64 = connection.directions.iter().map(|direction| direction.payload_bytes).sum();
+        let payload: u64 = connection
+            .directions
+            .iter()
+            .map(|direction| direction.payload_bytes)
+            .sum();
         heap.push(Reverse((window_cost_ns(connection), payload, Reverse(id))));
         if heap.len() > limit {
             heap.pop();
         }
     }
-    heap.into_sorted_vec().into_iter().map(|Reverse((_, _, Reverse(id)))| id).collect()
+    heap.into_sorted_vec()
+        .into_iter()
+        .map(|Reverse((_, _, Reverse(id)))| id)
+        .collect()
 }
 
 #[cfg(test)]

@@ -53,7 +53,14 @@ impl<W: Write> RowWriter<W> {
         if format == Format::Csv {
             writeln!(out, "{}", COLUMNS.join(","))?;
         }
-        Ok(RowWriter { out, format, only, line: Vec::with_capacity(512), error: None, rows: 0 })
+        Ok(RowWriter {
+            out,
+            format,
+            only,
+            line: Vec::with_capacity(512),
+            error: None,
+            rows: 0,
+        })
     }
 
     pub fn flush(&mut self) -> io::Result<()> {
@@ -63,7 +70,11 @@ impl<W: Write> RowWriter<W> {
     fn write_row(&mut self, segment: &Segment, verdict: &Verdict) -> io::Result<()> {
         self.line.clear();
         let is_json = self.format == Format::JsonLines;
-        let mut row = Row { line: &mut self.line, is_json, column: 0 };
+        let mut row = Row {
+            line: &mut self.line,
+            is_json,
+            column: 0,
+        };
         row.number(segment.frame)?;
         row.number(segment.time_ns)?;
         row.number(verdict.connection)?;
@@ -152,7 +163,8 @@ impl Row<'_> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.line.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
+        self.line
+            .extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
         Ok(())
     }
 }
@@ -172,7 +184,12 @@ pub fn event_names(mut events: Events) -> String {
         if !text.is_empty() {
             text.push('|');
         }
-        text.push_str(NAMES.get(events.trailing_zeros() as usize).copied().unwrap_or_default());
+        text.push_str(
+            NAMES
+                .get(events.trailing_zeros() as usize)
+                .copied()
+                .unwrap_or_default(),
+        );
         events &= events - 1;
     }
     text
@@ -209,7 +226,8 @@ impl Sink for RowColumns {
         self.time_ns.push(segment.time_ns);
         self.connection.push(verdict.connection);
         self.is_from_initiator.push(verdict.is_from_initiator);
-        self.endpoints.push((segment.src, segment.src_port, segment.dst, segment.dst_port));
+        self.endpoints
+            .push((segment.src, segment.src_port, segment.dst, segment.dst_port));
         self.seq.push(segment.seq);
         self.ack.push(segment.ack);
         self.length.push(segment.payload_len);
@@ -232,7 +250,14 @@ mod tests {
 
     #[test]
     fn csv_and_json_hold_the_same_row() {
-        let segment = Segment { frame: 3, time_ns: 5, src_port: 80, window: 0, flags: 0x10, ..Segment::EMPTY };
+        let segment = Segment {
+            frame: 3,
+            time_ns: 5,
+            src_port: 80,
+            window: 0,
+            flags: 0x10,
+            ..Segment::EMPTY
+        };
         let verdict = Verdict {
             connection: 7,
             side: 1,
@@ -255,7 +280,9 @@ mod tests {
             "3,5,7,b,::,80,::,0,0,0,0,16,0,,,0,0,9,zero_window|window_shrink"
         );
         let json = write(Format::JsonLines);
-        assert!(json.starts_with("{\"frame\":3,\"time_ns\":5,\"connection\":7,\"direction\":\"b\",\"src\":\"::\""));
+        assert!(json.starts_with(
+            "{\"frame\":3,\"time_ns\":5,\"connection\":7,\"direction\":\"b\",\"src\":\"::\""
+        ));
         assert!(json.ends_with("\"window\":null,\"shift\":null,\"bytes_in_flight\":0,\"pipe\":0,\"rtt_ns\":9,\"events\":\"zero_window|window_shrink\"}\n"));
     }
 }

@@ -21,7 +21,12 @@ pub struct Series {
 impl Series {
     /// At most `limit` buckets, the first beginning at `start_ns`.
     pub fn new(start_ns: i64, limit: usize) -> Self {
-        Series { buckets: Vec::new(), limit: limit.max(2), start_ns, width_ns: 1 }
+        Series {
+            buckets: Vec::new(),
+            limit: limit.max(2),
+            start_ns,
+            width_ns: 1,
+        }
     }
 
     pub fn add(&mut self, time_ns: i64, value: i64) {
@@ -35,7 +40,13 @@ impl Series {
                 bucket.sum = bucket.sum.saturating_add(value);
             }
             _ => {
-                self.buckets.push(Bucket { index, min: value, max: value, last: value, sum: value });
+                self.buckets.push(Bucket {
+                    index,
+                    min: value,
+                    max: value,
+                    last: value,
+                    sum: value,
+                });
                 if self.buckets.len() > self.limit {
                     self.halve();
                 }
@@ -66,7 +77,8 @@ impl Series {
 
     /// When a bucket begins.
     pub fn time_ns(&self, bucket: &Bucket) -> i64 {
-        self.start_ns.saturating_add(bucket.index.saturating_mul(self.width_ns))
+        self.start_ns
+            .saturating_add(bucket.index.saturating_mul(self.width_ns))
     }
 }
 
@@ -81,8 +93,19 @@ mod tests {
         for (time_ns, value) in [(1_000, 5), (1_001, 9), (1_001, 2), (9_000, 4)] {
             series.add(time_ns, value);
         }
-        let seen: Vec<_> = series.buckets.iter().map(|b| (series.time_ns(b), b.min, b.max, b.last, b.sum)).collect();
-        assert_eq!(seen, [(1_000, 5, 5, 5, 5), (1_001, 2, 9, 2, 11), (9_000, 4, 4, 4, 4)]);
+        let seen: Vec<_> = series
+            .buckets
+            .iter()
+            .map(|b| (series.time_ns(b), b.min, b.max, b.last, b.sum))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (1_000, 5, 5, 5, 5),
+                (1_001, 2, 9, 2, 11),
+                (9_000, 4, 4, 4, 4)
+            ]
+        );
     }
 
     proptest! {

@@ -42,17 +42,37 @@ mod tests {
     use crate::wire::ACK;
 
     fn segment(time_ns: i64, ip_id: u32, payload_len: u32) -> Segment {
-        Segment { time_ns, ip_id, payload_len, flags: ACK, seq: 7, ack: 9, ..Segment::EMPTY }
+        Segment {
+            time_ns,
+            ip_id,
+            payload_len,
+            flags: ACK,
+            seq: 7,
+            ack: 9,
+            ..Segment::EMPTY
+        }
     }
 
     #[test]
     fn same_identification_within_a_millisecond() {
         let before = [segment(10, 5, 0), segment(0, 77, 0)];
         assert!(is_duplicate(&segment(900_000, 77, 0), before.iter()));
-        assert!(!is_duplicate(&segment(1_000_001, 77, 0), before.iter()), "too late");
-        assert!(!is_duplicate(&segment(20, 78, 0), before.iter()), "another identification");
-        let other_way = Segment { src_port: 1, ..segment(20, 77, 0) };
-        assert!(!is_duplicate(&other_way, before.iter()), "another connection");
+        assert!(
+            !is_duplicate(&segment(1_000_001, 77, 0), before.iter()),
+            "too late"
+        );
+        assert!(
+            !is_duplicate(&segment(20, 78, 0), before.iter()),
+            "another identification"
+        );
+        let other_way = Segment {
+            src_port: 1,
+            ..segment(20, 77, 0)
+        };
+        assert!(
+            !is_duplicate(&other_way, before.iter()),
+            "another connection"
+        );
     }
 
     #[test]

@@ -23,9 +23,9 @@ impl RangeSet {
 
     /// Bytes in the set.
     pub fn total(&self) -> u32 {
-        self.ranges
-            .iter()
-            .fold(0u32, |sum, (left, right)| sum.saturating_add(left.to(*right).max(0) as u32))
+        self.ranges.iter().fold(0u32, |sum, (left, right)| {
+            sum.saturating_add(left.to(*right).max(0) as u32)
+        })
     }
 
     /// Highest byte in the set, exclusive.
@@ -39,12 +39,22 @@ impl RangeSet {
             return 0;
         }
         let first = self.ranges.partition_point(|range| range.1.is_before(left));
-        let last = self.ranges.partition_point(|range| !range.0.is_after(right));
+        let last = self
+            .ranges
+            .partition_point(|range| !range.0.is_after(right));
         let mut merged = (left, right);
         let mut known = 0u32;
         for range in &self.ranges[first..last.max(first)] {
-            let low = if range.0.is_before(left) { left } else { range.0 };
-            let high = if range.1.is_after(right) { right } else { range.1 };
+            let low = if range.0.is_before(left) {
+                left
+            } else {
+                range.0
+            };
+            let high = if range.1.is_after(right) {
+                right
+            } else {
+                range.1
+            };
             known += low.to(high).max(0) as u32;
             if range.0.is_before(merged.0) {
                 merged.0 = range.0;
@@ -64,12 +74,19 @@ impl RangeSet {
             return 0;
         }
         let first = self.ranges.partition_point(|range| !range.1.is_after(left));
-        let last = self.ranges.partition_point(|range| range.0.is_before(right)).max(first);
+        let last = self
+            .ranges
+            .partition_point(|range| range.0.is_before(right))
+            .max(first);
         let mut kept = [None, None];
         let mut removed = 0u32;
         for range in &self.ranges[first..last] {
             let low = range.0.max(left);
-            let high = if range.1.is_after(right) { right } else { range.1 };
+            let high = if range.1.is_after(right) {
+                right
+            } else {
+                range.1
+            };
             removed += low.to(high).max(0) as u32;
             if range.0.is_before(left) {
                 kept[0] = Some((range.0, left));
@@ -87,8 +104,10 @@ impl RangeSet {
     /// Forget everything below `edge`; return how many bytes that was.
     pub fn remove_below(&mut self, edge: Seq) -> u32 {
         let whole = self.ranges.partition_point(|range| !range.1.is_after(edge));
-        let mut removed: u32 =
-            self.ranges.drain(..whole).fold(0, |sum, (left, right)| sum + left.to(right).max(0) as u32);
+        let mut removed: u32 = self
+            .ranges
+            .drain(..whole)
+            .fold(0, |sum, (left, right)| sum + left.to(right).max(0) as u32);
         if let Some(first) = self.ranges.first_mut() {
             if first.0.is_before(edge) {
                 removed += first.0.to(edge) as u32;
@@ -107,7 +126,11 @@ impl RangeSet {
                 break;
             }
             let low = range.0.max(left);
-            let high = if range.1.is_after(right) { right } else { range.1 };
+            let high = if range.1.is_after(right) {
+                right
+            } else {
+                range.1
+            };
             sum += low.to(high).max(0) as u32;
         }
         sum
@@ -129,7 +152,10 @@ mod tests {
         let mut set = RangeSet::default();
         assert_eq!(set.insert(Seq(0xffff_ff00), Seq(0xffff_fff0)), 0xf0);
         assert_eq!(set.insert(Seq(0xffff_fff0), Seq(0x10)), 0x20);
-        assert_eq!(set.iter().collect::<Vec<_>>(), [(Seq(0xffff_ff00), Seq(0x10))]);
+        assert_eq!(
+            set.iter().collect::<Vec<_>>(),
+            [(Seq(0xffff_ff00), Seq(0x10))]
+        );
         assert_eq!(set.total(), 0x110);
         assert_eq!(set.remove_below(Seq(0)), 0x100);
         assert_eq!(set.total(), 0x10);

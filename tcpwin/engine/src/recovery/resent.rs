@@ -38,9 +38,13 @@ pub fn judge(resent: &Resent<'_>) -> Events {
     if never_seen == length && is_late(resent) {
         return event::OUT_OF_ORDER;
     }
-    let sacked_above = resent.sacked.iter().filter(|range| range.0.is_after(resent.seq)).fold(0u32, |sum, range| {
-        sum.saturating_add(range.0.to(range.1).max(0) as u32)
-    });
+    let sacked_above = resent
+        .sacked
+        .iter()
+        .filter(|range| range.0.is_after(resent.seq))
+        .fold(0u32, |sum, range| {
+            sum.saturating_add(range.0.to(range.1).max(0) as u32)
+        });
     // RFC 5681 §3.2: three duplicate ACKs; RFC 6675 §4: three segments' worth SACKed above it.
     let by_duplicates = resent.duplicate_acks >= 3 && resent.seq == resent.una;
     if by_duplicates || (resent.mss > 0 && sacked_above >= 3 * resent.mss) {
@@ -86,8 +90,20 @@ mod tests {
     fn bytes_seen_before_were_sent_again_however_soon() {
         let none = RangeSet::default();
         assert_eq!(judge(&case(&none, &none)), event::RETRANSMISSION);
-        assert_eq!(judge(&Resent { una: Seq(2000), ..case(&none, &none) }), event::SPURIOUS_RETRANSMISSION);
-        assert_eq!(judge(&Resent { duplicate_acks: 3, ..case(&none, &none) }), event::FAST_RETRANSMISSION);
+        assert_eq!(
+            judge(&Resent {
+                una: Seq(2000),
+                ..case(&none, &none)
+            }),
+            event::SPURIOUS_RETRANSMISSION
+        );
+        assert_eq!(
+            judge(&Resent {
+                duplicate_acks: 3,
+                ..case(&none, &none)
+            }),
+            event::FAST_RETRANSMISSION
+        );
     }
 
     #[test]
@@ -96,10 +112,25 @@ mod tests {
         let mut hole = RangeSet::default();
         hole.insert(Seq(1000), Seq(2000));
         assert_eq!(judge(&case(&hole, &none)), event::OUT_OF_ORDER);
-        assert_eq!(judge(&Resent { gap_ns: 0, ..case(&hole, &none) }), event::RETRANSMISSION);
-        let later = Resent { gap_ns: 0, tsval: Some(9), gap_tsval: Some(10), ..case(&hole, &none) };
+        assert_eq!(
+            judge(&Resent {
+                gap_ns: 0,
+                ..case(&hole, &none)
+            }),
+            event::RETRANSMISSION
+        );
+        let later = Resent {
+            gap_ns: 0,
+            tsval: Some(9),
+            gap_tsval: Some(10),
+            ..case(&hole, &none)
+        };
         assert_eq!(judge(&later), event::OUT_OF_ORDER);
-        let newer = Resent { tsval: Some(12), gap_tsval: Some(10), ..case(&hole, &none) };
+        let newer = Resent {
+            tsval: Some(12),
+            gap_tsval: Some(10),
+            ..case(&hole, &none)
+        };
         assert_eq!(judge(&newer), event::RETRANSMISSION);
     }
 

@@ -18,7 +18,13 @@ pub struct RttTimer {
 
 impl Default for RttTimer {
     fn default() -> Self {
-        RttTimer { sent_ns: IDLE, least_ns: u64::MAX, smoothed_ns: 0, end: Seq(0), samples: 0 }
+        RttTimer {
+            sent_ns: IDLE,
+            least_ns: u64::MAX,
+            smoothed_ns: 0,
+            end: Seq(0),
+            samples: 0,
+        }
     }
 }
 
@@ -52,8 +58,11 @@ impl RttTimer {
         self.sent_ns = IDLE;
         let sample_ns = u64::try_from(elapsed_ns).ok()?;
         self.least_ns = self.least_ns.min(sample_ns);
-        self.smoothed_ns =
-            if self.samples == 0 { sample_ns } else { self.smoothed_ns - self.smoothed_ns / 8 + sample_ns / 8 };
+        self.smoothed_ns = if self.samples == 0 {
+            sample_ns
+        } else {
+            self.smoothed_ns - self.smoothed_ns / 8 + sample_ns / 8
+        };
         self.samples = self.samples.saturating_add(1);
         Some(sample_ns)
     }

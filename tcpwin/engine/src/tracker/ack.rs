@@ -1,7 +1,7 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
-use crate::event::{self, Events};
 use crate::connection::state::Direction;
+use crate::event::{self, Events};
 use crate::sequence::Seq;
 use crate::window::receive::Advertisement;
 use crate::window::scale::ScaleState;
@@ -28,7 +28,11 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let was_una = acked.flight.una;
     let was_started = acked.is_started;
     let mut answer = acknowledge(acked, ack, segment);
-    let new_sacked = if segment.options.sack_count > 0 { take_sack(acked, segment) } else { 0 };
+    let new_sacked = if segment.options.sack_count > 0 {
+        take_sack(acked, segment)
+    } else {
+        0
+    };
 
     let is_certain = sent.own_scale.is_certain();
     let bytes = u32::from(segment.window) << sent.own_shift;
@@ -60,8 +64,14 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         if is_certain && is_plain && bytes > 0 && bytes < acked.segment_size() {
             answer.events |= event::SUB_MSS_WINDOW;
         }
-        if matches!(sent.own_scale, ScaleState::Unknown | ScaleState::SynOnly) && segment.flags & FIN == 0 {
-            acked.cold().inference.get_or_insert_with(Box::default).advertise(ack, segment.window);
+        if matches!(sent.own_scale, ScaleState::Unknown | ScaleState::SynOnly)
+            && segment.flags & FIN == 0
+        {
+            acked
+                .cold()
+                .inference
+                .get_or_insert_with(Box::default)
+                .advertise(ack, segment.window);
         }
     }
 
@@ -71,13 +81,19 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         && is_plain
         && segment.payload_len == 0
         && (ack == was_una || ack == was_una + 1)
-        && acked.cold.as_ref().is_some_and(|cold| cold.is_probe_unanswered());
+        && acked
+            .cold
+            .as_ref()
+            .is_some_and(|cold| cold.is_probe_unanswered());
     if answers_probe {
         answer.events |= event::ZERO_WINDOW_PROBE_ACK;
     }
     let repeats = !answers_probe
         && segment.payload_len == 0
-        && is_plain && was_started && ack == was_una && !answer.is_new;
+        && is_plain
+        && was_started
+        && ack == was_una
+        && !answer.is_new;
     if repeats && had_window && sent.is_seen && seq == sent.flight.nxt {
         answer.events |= judge_repeated(acked, segment, was_raw, new_sacked);
     }
@@ -95,7 +111,11 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
 /// Only the acknowledgment of a RST can be trusted, and only when it fits.
 pub fn take_reset(acked: &mut Direction, segment: &Segment) -> Option<u64> {
     let ack = Seq(segment.ack);
-    if acked.is_started && acked.is_seen && acked.flight.una.is_before(ack) && !ack.is_after(acked.flight.nxt) {
+    if acked.is_started
+        && acked.is_seen
+        && acked.flight.una.is_before(ack)
+        && !ack.is_after(acked.flight.nxt)
+    {
         acknowledge(acked, ack, segment).rtt_ns
     } else {
         None
@@ -136,7 +156,9 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
     answer.rtt_ns = acked.rtt.acked(ack, now_ns);
     if let Some(cold) = &mut acked.cold {
         if !cold.sacked.is_empty() {
-            cold.sacked_bytes = cold.sacked_bytes.saturating_sub(cold.sacked.remove_below(ack));
+            cold.sacked_bytes = cold
+                .sacked_bytes
+                .saturating_sub(cold.sacked.remove_below(ack));
         }
         if !cold.unseen.is_empty() {
             cold.missed_bytes += u64::from(cold.unseen.remove_below(ack));
@@ -159,7 +181,10 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
     if !acked.is_started {
         acked.flight.start(ack, now_ns);
         acked.is_started = true;
-    } else if !acked.has_syn && ack.is_before(acked.flight.una) && ack.to(acked.flight.una) < MAX_JUMP {
+    } else if !acked.has_syn
+        && ack.is_before(acked.flight.una)
+        && ack.to(acked.flight.una) < MAX_JUMP
+    {
         // The capture began after this data was sent: it is in flight too.
         acked.flight.una = ack;
     }
@@ -173,7 +198,11 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
 /// An ACK of bytes that the capture does not hold (Wireshark's "ACKed unseen segment").
 #[cold]
 fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32) -> Events {
-    let is_probe_byte = acked.cold.as_ref().is_some_and(|cold| cold.is_probe_unanswered()) && beyond == 1;
+    let is_probe_byte = acked
+        .cold
+        .as_ref()
+        .is_some_and(|cold| cold.is_probe_unanswered())
+        && beyond == 1;
     acked.flight.nxt = ack;
     if !acked.is_seen || is_probe_byte {
         return 0;
@@ -214,20 +243,32 @@ fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
         zero.begin(segment.frame, now_ns);
     } else {
         zero.note_opening(now_ns, segment.options.timestamps.map(|(value, _)| value));
-        let by = if zero.is_answer(now_ns, round_trip_ns) { EndedBy::ProbeAnswer } else { EndedBy::Update };
+        let by = if zero.is_answer(now_ns, round_trip_ns) {
+            EndedBy::ProbeAnswer
+        } else {
+            EndedBy::Update
+        };
         zero.end(segment.frame, now_ns, by);
     }
 }
 
 /// A segment without payload that repeats the last acknowledgment.
 #[cold]
-fn judge_repeated(acked: &mut Direction, segment: &Segment, was_raw: u16, new_sacked: u32) -> Events {
+fn judge_repeated(
+    acked: &mut Direction,
+    segment: &Segment,
+    was_raw: u16,
+    new_sacked: u32,
+) -> Events {
     debug_assert!(segment.flags & (SYN | RST) == 0);
     let is_same_window = segment.window == was_raw;
     // Where the other side was not captured, what it has outstanding is unknown, and the repetition speaks for itself.
     let has_outstanding = acked.flight.is_outstanding() || !acked.is_seen;
     let cold = acked.cold.as_deref();
-    if cold.is_some_and(|cold| cold.is_keep_alive_unanswered) && is_same_window && segment.window != 0 {
+    if cold.is_some_and(|cold| cold.is_keep_alive_unanswered)
+        && is_same_window
+        && segment.window != 0
+    {
         return event::KEEP_ALIVE_ACK;
     }
     if segment.window == 0 && is_same_window && new_sacked == 0 {

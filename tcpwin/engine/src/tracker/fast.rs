@@ -68,6 +68,7 @@ pub fn take(
         let end = seq + payload_len;
         sent.flight.pass_time(now_ns, sent.flight.span());
         sent.flight.nxt = end;
+        sent.has_only_syn = false;
         sent.flight.max_bytes = sent.flight.max_bytes.max(sent.flight.span());
         sent.rtt.sent(end, now_ns);
         sent.note_payload(segment);
@@ -75,4 +76,161 @@ pub fn take(
         sent.note_open_limit(now_ns);
     }
     Some((events, rtt_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::state::Connection;
+    use proptest::prelude::*;
+
+    /// What one side sends next, around the ordinary: in order or not, acknowledging all, less or more, window open or not.
+    #[derive(Clone, Copy, Debug)]
+    struct Step {
+        side: usize,
+        behind: i32,
+        payload_len: u32,
+        ack_behind: i32,
+        window: u16,
+        flags: u16,
+        elapsed_ns: i64,
+        tsval_back: u32,
+        has_timestamps: bool,
+        has_sack: bool,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let mostly = |usual: i32| prop_oneof![9 => Just(usual), 1 => -3_000i32..3_000];
+        (
+            0usize..2,
+            mostly(0),
+            prop_oneof![3 => Just(1448u32), 3 => Just(0), 1 => Just(1), 1 => 2u32..4_000],
+            mostly(0),
+            prop_oneof![6 => Just(500u16), 2 => 10u16..2_000, 1 => Just(0), 1 => 0u16..12],
+            prop_oneof![30 => Just(ACK), 1 => Just(ACK | FIN), 1 => Just(ACK | RST), 1 => Just(SYN)],
+            prop_oneof![8 => 0i64..2_000_000, 1 => -1_000_000i64..0, 1 => Just(i64::MAX)],
+            prop_oneof![15 => Just(0u32), 1 => 1u32..9],
+            prop::bool::weighted(0.95),
+            prop::bool::weighted(0.05),
+        )
+            .prop_map(|parts| Step {
+                side: parts.0,
+                behind: parts.1,
+                payload_len: parts.2,
+                ack_behind: parts.3,
+                window: parts.4,
+                flags: parts.5,
+                elapsed_ns: parts.6,
+                tsval_back: parts.7,
+                has_timestamps: parts.8,
+                has_sack: parts.9,
+            })
+    }
+
+    /// The handshake, with a scale of 7 on both sides, and what follows it.
+    fn segments(steps: &[Step]) -> Vec<(usize, Segment)> {
+        let mut next = [1_000u32, 0xffff_f000];
+        let (mut now_ns, mut tsval) = (1_000_000i64, 100u32);
+        let mut segments = Vec::new();
+        for (number, flags) in [SYN, SYN | ACK, ACK].into_iter().enumerate() {
+            let side = number % 2;
+            let mut segment = Segment {
+                frame: number as u64 + 1,
+                time_ns: now_ns,
+                seq: next[side],
+                ack: next[1 - side],
+                flags,
+                window: 500,
+                ..Segment::EMPTY
+            };
+            segment.options.timestamps = Some((tsval, 0));
+            if flags & SYN != 0 {
+                (segment.options.window_scale, segment.options.mss) = (Some(7), Some(1460));
+                next[side] = next[side].wrapping_add(1);
+            }
+            segments.push((side, segment));
+        }
+        for step in steps {
+            now_ns = now_ns.saturating_add(step.elapsed_ns);
+            tsval = tsval.wrapping_add(1);
+            let side = step.side;
+            let mut segment = Segment {
+                frame: segments.len() as u64 + 1,
+                time_ns: now_ns,
+                seq: next[side].wrapping_add_signed(-step.behind),
+                ack: next[1 - side].wrapping_add_signed(-step.ack_behind),
+                payload_len: step.payload_len,
+                flags: step.flags,
+                window: step.window,
+                ..Segment::EMPTY
+            };
+            let value = tsval.wrapping_sub(step.tsval_back);
+            segment.options.timestamps = step.has_timestamps.then_some((value, 0));
+            if step.has_sack {
+                segment.options.sack_count = 1;
+                segment.options.sack[0] =
+                    (segment.ack.wrapping_add(10), segment.ack.wrapping_add(90));
+            }
+            if step.behind == 0 && step.flags & (SYN | RST) == 0 {
+                let control = u32::from(step.flags & FIN != 0);
+                next[side] = next[side].wrapping_add(step.payload_len + control);
+            }
+            segments.push((side, segment));
+        }
+        segments
+    }
+
+    proptest! {
+        /// The short way leaves a connection, its floating-point sums included, just as the full way does.
+        #[test]
+        fn the_short_way_gives_what_the_full_way_gives(steps in prop::collection::vec(step(), 1..120)) {
+            let segments = segments(&steps);
+            let mut short = Connection::new(&segments[0].1, 0);
+            let mut full = short.clone();
+            for (side, segment) in &segments {
+                let expected = full.take(*side, segment);
+                let taken = match short.take_ordinary(*side, segment) {
+                    Some(taken) => taken,
+                    None => short.take(*side, segment),
+                };
+                prop_assert_eq!(taken, expected);
+                prop_assert_eq!(format!("{short:?}"), format!("{full:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_plain_exchange_takes_the_short_way() {
+        let data = |side, payload_len| Step {
+            side,
+            behind: 0,
+            payload_len,
+            ack_behind: 0,
+            window: 500,
+            flags: ACK,
+            elapsed_ns: 1_000,
+            tsval_back: 0,
+            has_timestamps: true,
+            has_sack: false,
+        };
+        let steps = [
+            data(0, 1448),
+            data(0, 1448),
+            data(1, 0),
+            data(1, 300),
+            data(0, 0),
+        ];
+        let segments = segments(&steps);
+        let mut connection = Connection::new(&segments[0].1, 0);
+        let mut short = 0;
+        for (side, segment) in &segments {
+            if connection.take_ordinary(*side, segment).is_some() {
+                short += 1;
+            } else {
+                connection.take(*side, segment);
+            }
+        }
+        // All but the handshake and what makes each direction known.
+        assert_eq!(short, 5);
+    }
 }

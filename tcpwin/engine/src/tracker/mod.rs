@@ -9,9 +9,9 @@ mod open;
 mod send;
 
 use crate::connection::arena::Arena;
-use crate::event::{self, Events};
 use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
+use crate::event::{self, Events};
 use crate::sequence::Seq;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
@@ -70,7 +70,10 @@ impl Tracker {
     /// Bring the connection behind a tag into the cache; the value has no meaning.
     #[inline]
     pub fn touch(&self, tag: u32) -> u32 {
-        self.table.first(tag).and_then(|index| self.connections.get(index)).map_or(0, |connection| connection.touch())
+        self.table
+            .first(tag)
+            .and_then(|index| self.connections.get(index))
+            .map_or(0, |connection| connection.touch())
     }
 
     /// Take in one segment if it is an ordinary one, else leave all as it is and tell the connection and side it
@@ -138,12 +141,7 @@ impl Tracker {
     }
 
     /// The connection of a segment and the side that sent it; opens a new one where none fits.
-    fn locate(
-        &mut self,
-        segment: &Segment,
-        tag: u32,
-        found: Option<(u32, usize)>,
-    ) -> (u32, usize) {
+    fn locate(&mut self, segment: &Segment, tag: u32, found: Option<(u32, usize)>) -> (u32, usize) {
         match found.or_else(|| self.find(segment, tag)) {
             Some((index, side)) if segment.flags & SYN == 0 => (index, side),
             Some((index, side)) => self.locate_syn(segment, tag, index, side),
@@ -168,7 +166,9 @@ impl Tracker {
     #[cold]
     fn locate_syn(&mut self, segment: &Segment, tag: u32, index: u32, side: usize) -> (u32, usize) {
         let epoch = match self.connections.get(index) {
-            Some(connection) if open::begins_anew(connection, side, segment) => connection.epoch.saturating_add(1),
+            Some(connection) if open::begins_anew(connection, side, segment) => {
+                connection.epoch.saturating_add(1)
+            }
             _ => return (index, side),
         };
         let newer = self.connections.push(Connection::new(segment, epoch));
@@ -187,7 +187,14 @@ fn sequence_length(segment: &Segment) -> u32 {
 impl Connection {
     #[inline]
     fn touch(&self) -> u32 {
-        let lines = |direction: &Direction| direction.flight.nxt.0 ^ direction.tsval;
+        // One field a cache line.
+        let lines = |direction: &Direction| {
+            let (rtt, window) = (&direction.rtt, &direction.window);
+            rtt.smoothed_ns as u32
+                ^ direction.payload_bytes as u32
+                ^ window.bytes
+                ^ direction.segments
+        };
         let [first, second] = &self.directions;
         lines(first) ^ lines(second) ^ u32::from(self.endpoints[0].port)
     }
@@ -209,7 +216,11 @@ impl Connection {
             return None;
         }
         let [first, second] = &mut self.directions;
-        let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
+        let (sent, acked) = if side == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        };
         let (events, rtt_ns) = fast::take(sent, acked, segment)?;
         if events != 0 {
             sent.count(events);
@@ -244,7 +255,11 @@ impl Connection {
             open::confirm_scale(&mut self.directions[side], segment);
         }
         let [first, second] = &mut self.directions;
-        let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
+        let (sent, acked) = if side == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        };
         sent.segments += 1;
         let mut events = 0;
         let mut rtt_ns = None;
@@ -256,10 +271,16 @@ impl Connection {
             events |= answer.events;
             rtt_ns = answer.rtt_ns;
         }
-        events |= send::take(sent, segment, acked.own_scale.is_certain(), handshake_rtt_ns);
+        events |= send::take(
+            sent,
+            segment,
+            acked.own_scale.is_certain(),
+            handshake_rtt_ns,
+        );
         sent.is_seen = true;
         sent.note_timestamps(segment.options.timestamps);
-        let (sent_certain, acked_certain) = (sent.own_scale.is_certain(), acked.own_scale.is_certain());
+        let (sent_certain, acked_certain) =
+            (sent.own_scale.is_certain(), acked.own_scale.is_certain());
         sent.note_limit(now_ns, acked_certain);
         acked.note_limit(now_ns, sent_certain);
         if segment.flags & FIN != 0 {
@@ -273,7 +294,10 @@ impl Connection {
 
     fn judge_established(&mut self, side: usize, segment: &Segment) {
         let answered = &self.directions[1 - side];
-        if self.directions[side].has_syn && answered.has_syn && Seq(segment.ack).is_after(answered.isn) {
+        if self.directions[side].has_syn
+            && answered.has_syn
+            && Seq(segment.ack).is_after(answered.isn)
+        {
             self.note_established(segment.time_ns);
         }
     }
@@ -299,14 +323,19 @@ impl Connection {
             }
         }
         let acked = &mut self.directions[1 - side];
-        let rtt_ns = if segment.flags & ACK != 0 { ack::take_reset(acked, segment) } else { None };
+        let rtt_ns = if segment.flags & ACK != 0 {
+            ack::take_reset(acked, segment)
+        } else {
+            None
+        };
         (0, rtt_ns)
     }
 
     /// RFC 9293 §3.10.7.4: a RST outside the receiver's window is dropped.
     fn is_reset_accepted(&self, side: usize, segment: &Segment) -> bool {
         let sent = &self.directions[side];
-        let is_known = sent.is_flight_known() && sent.window.is_known && self.window_is_certain(1 - side);
+        let is_known =
+            sent.is_flight_known() && sent.window.is_known && self.window_is_certain(1 - side);
         let (seq, furthest) = (Seq(segment.seq), sent.window.edge_max.max(sent.flight.nxt));
         !is_known || (!seq.is_before(sent.flight.una) && !seq.is_after(furthest))
     }
@@ -376,7 +405,8 @@ impl Direction {
     #[inline(always)]
     fn note_open_limit(&mut self, now_ns: i64) {
         let room = self.flight.nxt.to(self.window.edge);
-        self.is_blocked = (self.flight.is_outstanding() | self.is_blocked) & (room < self.segment_size() as i32);
+        self.is_blocked =
+            (self.flight.is_outstanding() | self.is_blocked) & (room < self.segment_size() as i32);
         if self.is_blocked != self.is_limited {
             self.note_limit_change(now_ns, self.is_blocked);
         }
@@ -388,7 +418,8 @@ impl Direction {
         if is_limited {
             cold.limited_since_ns = now_ns;
         } else {
-            cold.limited_ns += now_ns.saturating_sub(cold.limited_since_ns).max(0);
+            let span_ns = now_ns.saturating_sub(cold.limited_since_ns).max(0);
+            cold.limited_ns = cold.limited_ns.saturating_add(span_ns);
         }
         self.is_limited = is_limited;
     }

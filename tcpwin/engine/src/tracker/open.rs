@@ -1,7 +1,7 @@
 //! SYNs: which connection they belong to, what their options agreed on.
 
-use crate::event::{self, Events};
 use crate::connection::state::{Connection, Direction, Initiator, SynOptions};
+use crate::event::{self, Events};
 use crate::sequence::Seq;
 use crate::tracker::sequence_length;
 use crate::window::receive::Advertisement;
@@ -15,7 +15,10 @@ const DEFAULT_MSS: [u16; 2] = [536, 1220];
 
 /// Whether a SYN on a known four-tuple starts another connection: its initial sequence number is a new one.
 pub fn begins_anew(connection: &Connection, side: usize, segment: &Segment) -> bool {
-    let (own, peer) = (&connection.directions[side], &connection.directions[1 - side]);
+    let (own, peer) = (
+        &connection.directions[side],
+        &connection.directions[1 - side],
+    );
     let is_same_start = if own.has_syn || own.is_seen {
         own.isn == Seq(segment.seq)
     } else {
@@ -44,7 +47,11 @@ pub fn confirm_scale(sent: &mut Direction, segment: &Segment) {
 }
 
 /// Take in a SYN or SYN/ACK of the connection.
-pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> (Events, Option<u64>) {
+pub fn take_syn(
+    connection: &mut Connection,
+    side: usize,
+    segment: &Segment,
+) -> (Events, Option<u64>) {
     let now_ns = segment.time_ns;
     let seq = Seq(segment.seq);
     let is_answer = segment.flags & ACK != 0;
@@ -60,7 +67,11 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
         events |= event::SYN_RETRANSMISSION | event::RETRANSMISSION;
     }
     let [first, second] = &mut connection.directions;
-    let (sent, acked) = if side == 0 { (first, second) } else { (second, first) };
+    let (sent, acked) = if side == 0 {
+        (first, second)
+    } else {
+        (second, first)
+    };
     let offer = offer(segment);
     if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_again) {
         sent.cold().earlier_shift = Some(shift);
@@ -80,7 +91,11 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
         if !sent.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn {
             sent.flight.start(seq, now_ns);
         }
-        sent.flight.nxt = if sent.is_started { sent.flight.nxt.max(end) } else { end };
+        sent.flight.nxt = if sent.is_started {
+            sent.flight.nxt.max(end)
+        } else {
+            end
+        };
         sent.is_started = true;
         sent.isn = seq;
         sent.has_only_syn = true;
@@ -108,7 +123,11 @@ pub fn take_syn(connection: &mut Connection, side: usize, segment: &Segment) -> 
         sent.last_data_ns = now_ns;
     }
     sent.note_timestamps(segment.options.timestamps);
-    let ack = if is_answer { Seq(segment.ack) } else { acked.flight.una };
+    let ack = if is_answer {
+        Seq(segment.ack)
+    } else {
+        acked.flight.una
+    };
     if is_answer {
         let answer = crate::tracker::ack::acknowledge(acked, ack, segment);
         events |= answer.events;
@@ -161,7 +180,8 @@ fn answered_offer(own: &Direction, peer: &SynOptions) -> Offer {
 /// Draw the conclusions from the SYNs seen so far: scaling and segment size.
 fn settle(connection: &mut Connection) {
     let syns = [connection.directions[0].syn, connection.directions[1].syn];
-    let offers = [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
+    let offers =
+        [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
     let scales = negotiate(offers, syns.map(|syn| syn.is_answer));
     let default_mss = DEFAULT_MSS[usize::from(connection.ip_version == 6)];
     let has_timestamps = syns.iter().all(|syn| syn.timestamps);
@@ -173,6 +193,9 @@ fn settle(connection: &mut Connection) {
         let stated = |mss: u16, otherwise: u16| if mss > 0 { mss } else { otherwise };
         let peer_mss = stated(syns[1 - side].mss, default_mss);
         let own_mss = stated(syns[side].mss, u16::MAX);
-        direction.mss = peer_mss.min(own_mss).saturating_sub(if has_timestamps { TIMESTAMPS_BYTES } else { 0 });
+        direction.mss =
+            peer_mss
+                .min(own_mss)
+                .saturating_sub(if has_timestamps { TIMESTAMPS_BYTES } else { 0 });
     }
 }

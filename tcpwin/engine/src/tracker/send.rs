@@ -1,7 +1,7 @@
 //! A segment as data: SND.MAX, gaps, data sent again, probes and keep-alives, the window's right edge.
 
-use crate::event::{self, Events};
 use crate::connection::state::Direction;
+use crate::event::{self, Events};
 use crate::recovery::resent::{judge, Resent};
 use crate::sequence::Seq;
 use crate::tracker::sequence_length;
@@ -18,7 +18,12 @@ const MSS_SLACK_BYTES: u32 = 12;
 /// Take in the sequence space of a segment without SYN and RST. `is_scale_certain` says whether the window that limits
 /// this direction is known in bytes.
 #[inline]
-pub fn take(sent: &mut Direction, segment: &Segment, is_scale_certain: bool, handshake_rtt_ns: Option<i64>) -> Events {
+pub fn take(
+    sent: &mut Direction,
+    segment: &Segment,
+    is_scale_certain: bool,
+    handshake_rtt_ns: Option<i64>,
+) -> Events {
     let now_ns = segment.time_ns;
     let seq = Seq(segment.seq);
     let length = sequence_length(segment);
@@ -44,12 +49,13 @@ pub fn take(sent: &mut Direction, segment: &Segment, is_scale_certain: bool, han
         return events;
     }
     let end = seq + length;
+    let is_known = sent.is_flight_known();
     if segment.flags & FIN != 0 && !sent.has_fin {
+        sent.flight.integrate(now_ns, is_known);
         sent.has_fin = true;
         sent.fin_end = end;
         sent.flight.control += 1;
     }
-    let is_known = sent.is_flight_known();
     sent.has_only_syn = false;
     if ahead == 0 {
         if is_probe(sent, segment) {
@@ -72,7 +78,8 @@ pub fn take(sent: &mut Direction, segment: &Segment, is_scale_certain: bool, han
         sent.note_payload(segment);
         if is_scale_certain && sent.window.is_known {
             events |= judge_edge(sent, segment, end);
-        } else if let Some(inference) = sent.cold.as_mut().and_then(|cold| cold.inference.as_mut()) {
+        } else if let Some(inference) = sent.cold.as_mut().and_then(|cold| cold.inference.as_mut())
+        {
             inference.send(segment.frame, end);
         }
     }
@@ -125,7 +132,10 @@ fn take_gap(sent: &mut Direction, segment: &Segment, seq: Seq, end: Seq) -> Even
 
 #[inline]
 fn is_probe(sent: &Direction, segment: &Segment) -> bool {
-    segment.payload_len == 1 && sent.window.is_known && sent.window.bytes == 0 && segment.flags & FIN == 0
+    segment.payload_len == 1
+        && sent.window.is_known
+        && sent.window.bytes == 0
+        && segment.flags & FIN == 0
 }
 
 /// One byte into a closed window (RFC 9293 §3.8.6.1). The byte counts as sent, though it will be sent again.
@@ -145,7 +155,11 @@ fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
 }
 
 /// A keep-alive, or a probe of the same form that was sent before the sender knew of the open window.
-fn take_keep_alive(sent: &mut Direction, segment: &Segment, handshake_rtt_ns: Option<i64>) -> Events {
+fn take_keep_alive(
+    sent: &mut Direction,
+    segment: &Segment,
+    handshake_rtt_ns: Option<i64>,
+) -> Events {
     let cold = sent.cold();
     let tsecr = segment.options.timestamps.map(|(_, echo)| echo);
     match &mut cold.zero {
@@ -162,8 +176,13 @@ fn take_keep_alive(sent: &mut Direction, segment: &Segment, handshake_rtt_ns: Op
 
 /// Whether the closed window went unprobed for so long that no probe timer can be running.
 fn is_too_late(sent: &Direction, now_ns: i64) -> bool {
-    let episode = sent.cold.as_ref().and_then(|cold| cold.zero.as_ref()?.current());
-    episode.is_some_and(|episode| episode.probes == 0 && now_ns.saturating_sub(episode.start_ns) > PROBE_WITHIN_NS)
+    let episode = sent
+        .cold
+        .as_ref()
+        .and_then(|cold| cold.zero.as_ref()?.current());
+    episode.is_some_and(|episode| {
+        episode.probes == 0 && now_ns.saturating_sub(episode.start_ns) > PROBE_WITHIN_NS
+    })
 }
 
 /// A segment that begins below SND.MAX. Returns its events and whether it carries data to be counted.
@@ -194,7 +213,13 @@ fn take_below(
     if segment.payload_len == 1 && is_plain && is_closed && seq == una && probe_end == Some(end) {
         return (take_probe(sent, segment, end), false);
     }
-    if segment.payload_len == 1 && is_plain && seq + 1 == nxt && !is_outstanding && sent.is_acked && !is_closed {
+    if segment.payload_len == 1
+        && is_plain
+        && seq + 1 == nxt
+        && !is_outstanding
+        && sent.is_acked
+        && !is_closed
+    {
         sent.cold().is_keep_alive_unanswered = true;
         return (event::KEEP_ALIVE, false);
     }

@@ -150,7 +150,14 @@ mod tests {
     use super::*;
 
     fn advertisement(seq: u32, ack: u32, bytes: u32, is_new_ack: bool) -> Advertisement {
-        Advertisement { seq: Seq(seq), ack: Seq(ack), bytes, unit_bytes: 128, is_new_ack, is_stale: false }
+        Advertisement {
+            seq: Seq(seq),
+            ack: Seq(ack),
+            bytes,
+            unit_bytes: 128,
+            is_new_ack,
+            is_stale: false,
+        }
     }
 
     #[test]
@@ -158,26 +165,54 @@ mod tests {
         let mut window = ReceiveWindow::default();
         window.advertise(0, &advertisement(1, 1000, 50_000, true));
         window.advertise(10, &advertisement(1, 3000, 60_000, true));
-        let old = Advertisement { is_stale: true, ..advertisement(1, 2000, 10_000, false) };
+        let old = Advertisement {
+            is_stale: true,
+            ..advertisement(1, 2000, 10_000, false)
+        };
         assert_eq!(window.advertise(20, &old), Advertised::default());
-        assert_eq!((window.bytes, window.edge, window.min_bytes), (60_000, Seq(63_000), 50_000));
+        assert_eq!(
+            (window.bytes, window.edge, window.min_bytes),
+            (60_000, Seq(63_000), 50_000)
+        );
     }
 
     #[test]
     fn a_retreat_below_one_unit_is_rounding() {
         let mut window = ReceiveWindow::default();
         window.advertise(0, &advertisement(1, 1000, 12_800, true));
-        assert_eq!(window.advertise(1, &advertisement(1, 1100, 12_672, true)).shrink_bytes, 0);
-        assert_eq!(window.advertise(2, &advertisement(1, 1200, 12_416, true)).shrink_bytes, 156);
+        assert_eq!(
+            window
+                .advertise(1, &advertisement(1, 1100, 12_672, true))
+                .shrink_bytes,
+            0
+        );
+        assert_eq!(
+            window
+                .advertise(2, &advertisement(1, 1200, 12_416, true))
+                .shrink_bytes,
+            156
+        );
     }
 
     #[test]
     fn equal_sequence_takes_larger_or_zero_only() {
         let mut window = ReceiveWindow::default();
         window.advertise(0, &advertisement(1, 1000, 12_800, true));
-        assert!(!window.advertise(1, &advertisement(1, 1000, 6_400, false)).is_accepted);
-        assert!(window.advertise(2, &advertisement(1, 1000, 25_600, false)).is_accepted);
-        assert!(window.advertise(3, &advertisement(1, 1000, 0, false)).is_accepted);
+        assert!(
+            !window
+                .advertise(1, &advertisement(1, 1000, 6_400, false))
+                .is_accepted
+        );
+        assert!(
+            window
+                .advertise(2, &advertisement(1, 1000, 25_600, false))
+                .is_accepted
+        );
+        assert!(
+            window
+                .advertise(3, &advertisement(1, 1000, 0, false))
+                .is_accepted
+        );
         assert_eq!(window.edge_max, Seq(26_600));
     }
 

@@ -38,7 +38,10 @@ impl ScaleState {
     /// Whether windows can be given in bytes.
     #[inline]
     pub fn is_certain(self) -> bool {
-        matches!(self, ScaleState::Known | ScaleState::Disabled | ScaleState::SynConfirmed)
+        matches!(
+            self,
+            ScaleState::Known | ScaleState::Disabled | ScaleState::SynConfirmed
+        )
     }
 }
 
@@ -57,7 +60,9 @@ pub fn negotiate(offers: [Offer; 2], is_answer: [bool; 2]) -> [(ScaleState, u8);
     let own = |side: usize| match (offers[side], offers[1 - side]) {
         (Offer::Absent, _) | (_, Offer::Absent) => (ScaleState::Disabled, 0),
         (Offer::Shift(shift), Offer::Shift(_)) => (ScaleState::Known, shift.min(MAX_SHIFT)),
-        (Offer::Shift(shift), Offer::Unseen) if is_answer[side] => (ScaleState::Known, shift.min(MAX_SHIFT)),
+        (Offer::Shift(shift), Offer::Unseen) if is_answer[side] => {
+            (ScaleState::Known, shift.min(MAX_SHIFT))
+        }
         (Offer::Shift(_), Offer::Unseen) => (ScaleState::SynOnly, 0),
         (Offer::Unseen, _) => (ScaleState::Unknown, 0),
     };
@@ -117,7 +122,9 @@ impl ScaleInference {
 
     /// Take in data up to `end`.
     pub fn send(&mut self, frame: u64, end: Seq) {
-        let Some((ack, raw)) = self.current else { return };
+        let Some((ack, raw)) = self.current else {
+            return;
+        };
         if raw == 0 {
             // A probe goes beyond a closed window by design.
             return;
@@ -130,7 +137,11 @@ impl ScaleInference {
                 self.is_contradicted = true;
                 break;
             }
-            self.bound = Some(FlightBound { frame, flight_bytes: from.to(end).max(0) as u32, window_raw: at_raw });
+            self.bound = Some(FlightBound {
+                frame,
+                flight_bytes: from.to(end).max(0) as u32,
+                window_raw: at_raw,
+            });
             self.shift_min += 1;
         }
         for shift in self.shift_min..=MAX_SHIFT {
@@ -143,9 +154,11 @@ impl ScaleInference {
 
     /// The one shift at whose edge the data stopped three times or more, while it stopped at no other's.
     pub fn coincidence(&self) -> Option<(u8, u16)> {
-        let mut hits = (self.shift_min..=MAX_SHIFT).filter_map(|shift| match self.coincidences[usize::from(shift)] {
-            0 => None,
-            count => Some((shift, count)),
+        let mut hits = (self.shift_min..=MAX_SHIFT).filter_map(|shift| {
+            match self.coincidences[usize::from(shift)] {
+                0 => None,
+                count => Some((shift, count)),
+            }
         });
         match (hits.next(), hits.next()) {
             (Some((shift, count)), None) if count >= 3 => Some((shift, count)),
@@ -162,17 +175,30 @@ mod tests {
     fn both_syns_must_carry_the_option() {
         let agreed = negotiate([Offer::Shift(7), Offer::Shift(15)], [false, true]);
         assert_eq!(agreed, [(ScaleState::Known, 7), (ScaleState::Known, 14)]);
-        for offers in [[Offer::Absent, Offer::Shift(3)], [Offer::Shift(3), Offer::Absent], [Offer::Unseen, Offer::Absent]] {
-            assert_eq!(negotiate(offers, [false, true]), [(ScaleState::Disabled, 0); 2]);
+        for offers in [
+            [Offer::Absent, Offer::Shift(3)],
+            [Offer::Shift(3), Offer::Absent],
+            [Offer::Unseen, Offer::Absent],
+        ] {
+            assert_eq!(
+                negotiate(offers, [false, true]),
+                [(ScaleState::Disabled, 0); 2]
+            );
         }
     }
 
     #[test]
     fn a_lone_syn_proves_nothing_a_lone_answer_its_own_shift() {
         let lone_syn = negotiate([Offer::Shift(7), Offer::Unseen], [false, false]);
-        assert_eq!(lone_syn, [(ScaleState::SynOnly, 0), (ScaleState::Unknown, 0)]);
+        assert_eq!(
+            lone_syn,
+            [(ScaleState::SynOnly, 0), (ScaleState::Unknown, 0)]
+        );
         let lone_answer = negotiate([Offer::Unseen, Offer::Shift(9)], [false, true]);
-        assert_eq!(lone_answer, [(ScaleState::Unknown, 0), (ScaleState::Known, 9)]);
+        assert_eq!(
+            lone_answer,
+            [(ScaleState::Unknown, 0), (ScaleState::Known, 9)]
+        );
     }
 
     #[test]
@@ -182,7 +208,14 @@ mod tests {
         inference.advertise(Seq(1000), 382);
         inference.send(9, Seq(1000) + 12_312);
         assert_eq!(inference.shift_min, 6);
-        assert_eq!(inference.bound, Some(FlightBound { frame: 9, flight_bytes: 12_312, window_raw: 382 }));
+        assert_eq!(
+            inference.bound,
+            Some(FlightBound {
+                frame: 9,
+                flight_bytes: 12_312,
+                window_raw: 382
+            })
+        );
         assert_eq!(inference.coincidence(), None);
     }
 

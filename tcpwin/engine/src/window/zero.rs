@@ -101,7 +101,8 @@ impl ZeroWindow {
     /// round trip from the capture point to the receiver, where that is known.
     pub fn is_answer(&self, now_ns: i64, round_trip_ns: Option<u64>) -> bool {
         let elapsed_ns = now_ns.saturating_sub(self.last_probe_ns);
-        let earliest_ns = round_trip_ns.map_or(0, |ns| i64::try_from(ns).unwrap_or(i64::MAX) / 10 * 9);
+        let earliest_ns =
+            round_trip_ns.map_or(0, |ns| i64::try_from(ns).unwrap_or(i64::MAX) / 10 * 9);
         self.is_probe_unanswered && elapsed_ns >= earliest_ns
     }
 
@@ -115,7 +116,9 @@ impl ZeroWindow {
     pub fn is_crossing(&self, now_ns: i64, tsecr: Option<u32>, path_ns: Option<i64>) -> bool {
         match (self.ended, tsecr) {
             (Some((_, Some(tsval))), Some(tsecr)) => (tsval.wrapping_sub(tsecr) as i32) > 0,
-            (Some((ended_ns, _)), _) => path_ns.is_some_and(|path_ns| now_ns.saturating_sub(ended_ns) < path_ns),
+            (Some((ended_ns, _)), _) => {
+                path_ns.is_some_and(|path_ns| now_ns.saturating_sub(ended_ns) < path_ns)
+            }
             (None, _) => false,
         }
     }
@@ -129,7 +132,9 @@ impl ZeroWindow {
     }
 
     pub fn end(&mut self, frame: u64, now_ns: i64, ended_by: EndedBy) {
-        let Some(mut episode) = self.current.take() else { return };
+        let Some(mut episode) = self.current.take() else {
+            return;
+        };
         episode.end_ns = now_ns.max(episode.start_ns);
         episode.end_frame = frame;
         episode.ended_by = ended_by;
@@ -159,9 +164,18 @@ mod tests {
         assert!(!zero.is_answer(3_120, Some(50)));
         zero.end(20, 3_150, EndedBy::ProbeAnswer);
         let episode = zero.episodes[0];
-        assert_eq!((episode.start_ns, episode.end_ns, episode.probes), (1_000, 3_150, 3));
-        assert_eq!((episode.first_probe_after_ns, episode.last_probe_interval_ns), (300, 1_200));
-        assert_eq!((zero.episode_count, zero.total_ns, zero.longest_ns), (1, 2_150, 2_150));
+        assert_eq!(
+            (episode.start_ns, episode.end_ns, episode.probes),
+            (1_000, 3_150, 3)
+        );
+        assert_eq!(
+            (episode.first_probe_after_ns, episode.last_probe_interval_ns),
+            (300, 1_200)
+        );
+        assert_eq!(
+            (zero.episode_count, zero.total_ns, zero.longest_ns),
+            (1, 2_150, 2_150)
+        );
         assert!(!zero.is_open());
     }
 
@@ -171,11 +185,26 @@ mod tests {
         zero.begin(1, 0);
         zero.note_opening(500, Some(90));
         zero.end(2, 500, EndedBy::Update);
-        assert!(zero.is_crossing(900_000, Some(80), None), "echoes what came before the update");
-        assert!(!zero.is_crossing(900_000, Some(90), Some(2_000_000)), "echoes the update");
-        assert!(zero.is_crossing(900, None, Some(1_000)) && !zero.is_crossing(1_600, None, Some(1_000)));
+        assert!(
+            zero.is_crossing(900_000, Some(80), None),
+            "echoes what came before the update"
+        );
+        assert!(
+            !zero.is_crossing(900_000, Some(90), Some(2_000_000)),
+            "echoes the update"
+        );
+        assert!(
+            zero.is_crossing(900, None, Some(1_000)) && !zero.is_crossing(1_600, None, Some(1_000))
+        );
         zero.probe_crossing();
-        assert_eq!((zero.probes, zero.episodes[0].probes, zero.episodes[0].ended_by), (1, 1, EndedBy::Update));
+        assert_eq!(
+            (
+                zero.probes,
+                zero.episodes[0].probes,
+                zero.episodes[0].ended_by
+            ),
+            (1, 1, EndedBy::Update)
+        );
     }
 
     #[test]

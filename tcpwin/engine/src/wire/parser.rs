@@ -105,7 +105,14 @@ impl SegmentParser {
         }
         let time_ns = packet.time_ns.unwrap_or(previous_time_ns);
         let (captured, original_len) = (packet.captured, packet.original_len);
-        self.parse_rarely(packet.frame, time_ns, captured, original_len, packet.link_type, out)
+        self.parse_rarely(
+            packet.frame,
+            time_ns,
+            captured,
+            original_len,
+            packet.link_type,
+            out,
+        )
     }
 
     /// [`SegmentParser::parse_layers`] by single values: a packet that is never referred to as a whole can stay in

@@ -157,6 +157,11 @@ pub(super) fn check_invariants(bytes: &[u8]) {
     let capacity = reader.buffer_capacity();
     let facts = reader.into_facts();
     assert_eq!(facts.packets, packets);
+    let source = Box::new(Cursor::new(bytes.to_vec()));
+    if let Ok(mut by_runs) = CaptureReader::from_reader_with(source, "random", 64) {
+        assert_eq!(drain_by_runs(&mut by_runs).len() as u64, packets);
+        assert_eq!(by_runs.into_facts(), facts);
+    }
     assert!(facts.first_time_ns <= facts.last_time_ns);
     if plain {
         assert!(captured_bytes <= bytes.len());

@@ -46,12 +46,33 @@ fn drain(reader: &mut CaptureReader) -> Vec<Got> {
     packets
 }
 
-/// All packets and facts of a capture that can be opened.
+/// The same by runs of at most three.
+fn drain_by_runs(reader: &mut CaptureReader) -> Vec<Got> {
+    let mut packets = Vec::new();
+    loop {
+        let mut room = 3;
+        reader.take_run(|packet| {
+            packets.push(Got::from(packet));
+            room -= 1;
+            room > 0
+        });
+        match reader.next_packet() {
+            Some(packet) => packets.push(Got::from(packet)),
+            None => return packets,
+        }
+    }
+}
+
+/// All packets and facts of a capture that can be opened, which are the same one by one and by runs.
 fn read(bytes: &[u8]) -> (Vec<Got>, CaptureFacts) {
     let mut reader = open(bytes).expect("can be opened");
     let packets = drain(&mut reader);
     assert!(reader.next_packet().is_none(), "the end stays the end");
-    (packets, reader.into_facts())
+    let facts = reader.into_facts();
+    let mut reader = open(bytes).expect("can be opened");
+    assert_eq!(drain_by_runs(&mut reader), packets);
+    assert_eq!(reader.into_facts(), facts);
+    (packets, facts)
 }
 
 fn drain_merged(reader: &mut MergedReader) -> Vec<Got> {
