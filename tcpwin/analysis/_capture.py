@@ -79,6 +79,9 @@ class Capture:
         capture_duplicates: segments that the capture itself holds twice; in no other count.
         options_cut: segments of which the snapshot length cut off TCP options.
         super_segments: segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).
+        missed_bytes: payload that was acknowledged though the capture does not hold it.
+        connections_without_syn: connections of which neither SYN was captured.
+        connections_one_way: connections of which one side was captured, beyond its SYN.
     """
 
     files: tuple[CaptureFile, ...]
@@ -94,6 +97,9 @@ class Capture:
     capture_duplicates: int
     options_cut: int
     super_segments: int
+    missed_bytes: int
+    connections_without_syn: int
+    connections_one_way: int
 
     @classmethod
     def from_engine(cls, facts: Sequence[Mapping[str, Any]], counters: Mapping[str, Any]) -> Capture:

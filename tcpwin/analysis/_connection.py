@@ -134,9 +134,9 @@ class Connection:
         return Series(name, time_ns, least, most, last, total, width_ns)
 
     def percentiles(self, name: str, *, direction: str = "a_to_b") -> Percentiles:
-        """How ``receive_window`` or ``flight`` was distributed over time."""
-        if name not in ("receive_window", "flight"):
-            raise KeyError(f"no percentiles of {name}; there are receive_window, flight")
+        """How ``receive_window``, ``flight`` or ``pipe`` was distributed over time."""
+        if name not in ("receive_window", "flight", "pipe"):
+            raise KeyError(f"no percentiles of {name}; there are receive_window, flight, pipe")
         followed = self._analysis._followed(self.id)
         values, step_bytes = followed.percentiles(self.id, _is_a(direction), name, SHARES)
         p5, p25, p50, p75, p95, p99 = values

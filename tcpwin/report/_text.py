@@ -49,7 +49,7 @@ def _render_capture(analysis: Analysis) -> list[str]:
         f"{count_text(len(analysis), 'connection')}, {time_text(capture.duration_ns)}"
     )
     lines = [f"capture  {name_text(analysis.name)} ({', '.join(sorted(forms))})", f"         {first}"]
-    for position, remark in enumerate(_quality(capture) or ["no drops, cuts, duplicates or damage found"]):
+    for position, remark in enumerate(_quality(capture) or ["no drops, gaps, duplicates or damage found"]):
         lines.append(("quality  " if position == 0 else "         ") + remark)
     return lines
 
@@ -60,6 +60,8 @@ def _quality(capture: Capture) -> list[str]:
     kinds = ", ".join(f"LINKTYPE {link}" for link, _ in capture.unknown_link_types)
     counted = [
         (capture.interface_drops or 0, "packet", "dropped by the capturing interface"),
+        (capture.connections_one_way, "connection", "of which only one side was captured"),
+        (capture.connections_without_syn, "connection", "without its SYN"),
         (capture.unknown_link, "frame", f"of a link type that is not understood ({kinds})"),
         (capture.capture_duplicates, "segment", "captured twice, counted once"),
         (capture.time_backwards, "packet", "with a time before that of the packet before"),
@@ -68,6 +70,10 @@ def _quality(capture: Capture) -> list[str]:
         (capture.malformed, "frame", "with malformed headers"),
         (capture.super_segments, "segment", "larger than the MSS: captured on a host with offload"),
     ]
+    if capture.packets and capture.first_time_ns is None:
+        remarks.append("no packet has a time: durations, rates and round trips mean nothing")
+    if capture.missed_bytes:
+        remarks.append(f"{bytes_text(capture.missed_bytes)} were acknowledged that the capture does not hold")
     return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
 
 
@@ -126,7 +132,10 @@ def problem_text(connection: Connection, problem: Problem) -> str:
 def _render_direction(sender: str, receiver: str, direction: Direction) -> list[str]:
     rate = f" at {rate_text(direction.goodput_bps)}" if direction.goodput_bps is not None else ""
     resent = count_text(direction.retransmissions, "retransmission")
-    lines = [f"{sender} → {receiver}  {bytes_text(direction.acked_bytes)} acknowledged{rate}, {resent}"]
+    got = f"{bytes_text(direction.acked_bytes)} acknowledged{rate}"
+    if direction.flight_max_bytes is None and direction.data_segments:
+        got = f"{bytes_text(direction.unique_bytes)} sent, acknowledgments not captured"
+    lines = [f"{sender} → {receiver}  {got}, {resent}"]
     scale = direction.window_scale
     least, most = direction.receive_window_min_bytes, direction.receive_window_max_bytes
     if most is None:

@@ -155,7 +155,9 @@ def test_percentiles_are_weighted_by_time(path: Path) -> None:
         for sender, direction in SIDES:
             side = sides[sender]
             for name, samples in (("receive_window", side.windows), ("flight", side.flight)):
-                steps = truth.weights(samples, connection.end_ns)
+                # From the first acknowledgment on, as the means.
+                from_ns = side.first_ack_ns if name == "flight" else None
+                steps = truth.weights(samples, connection.end_ns, from_ns=from_ns)
                 if needs_order(name, side) or not steps:
                     continue
                 measured = connection.percentiles(name, direction=direction)
@@ -213,7 +215,7 @@ def test_unknown_names_are_refused() -> None:
     connection = analyze(WHOLE[0]).connections[0]
     with pytest.raises(KeyError, match="no series windows"):
         connection.series("windows")
-    with pytest.raises(KeyError, match="no percentiles of pipe"):
-        connection.percentiles("pipe")
+    with pytest.raises(KeyError, match="no percentiles of sequence"):
+        connection.percentiles("sequence")
     with pytest.raises(ValueError, match="direction is a_to_b or b_to_a, not up"):
         connection.series("flight", direction="up")

@@ -14,7 +14,7 @@ import tcpwin
 from tcpwin.report import find_held_back, judge, render, render_connection
 
 NOTHING_WRONG = "No connection was seen to be held back by a receive window."
-SOUND = "quality  no drops, cuts, duplicates or damage found"
+SOUND = "quality  no drops, gaps, duplicates or damage found"
 
 
 def find(name: str) -> Path:
@@ -202,6 +202,7 @@ Closed for a while in the middle of a life.
     0.020000 a > b A  seq 1 ack 1 win 502
     0.030000 a > b PA seq 1 ack 1 len 1000
     0.040000 b > a A  seq 1 ack 1001 win 0
+    0.250000 a > b A  seq 1000 ack 1
     {0.04 + closed_s:.6f} b > a A  seq 1 ack 1001 win 502
     {life_s:.6f} a > b PA seq 1001 ack 1 len 10
 """

@@ -229,6 +229,15 @@ fn facts_to_python<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound
     Ok(dict)
 }
 
+/// Sums over the connections that say how far the capture's numbers can be trusted.
+#[derive(Default)]
+struct Quality {
+    super_segments: u64,
+    missed_bytes: u64,
+    without_syn: u64,
+    one_way: u64,
+}
+
 /// What a pass found: connections, facts of the captures, details of chosen connections.
 #[pyclass(frozen, module = "tcpwin._engine")]
 struct Result {
@@ -250,18 +259,23 @@ impl Result {
         Ok(DirectionView::new(self.get(id)?, from_initiator).sender)
     }
 
-    /// Segments longer than the MSS allows.
-    fn super_segments(&self) -> u64 {
-        let directions = self
-            .findings
-            .tracker
-            .connections
-            .iter()
-            .flat_map(|connection| &connection.directions);
-        directions
-            .filter_map(|direction| direction.cold.as_ref())
-            .map(|cold| u64::from(cold.super_segments))
-            .sum()
+    /// What the connections say of the capture's quality, in one walk over them.
+    fn quality(&self) -> Quality {
+        let mut quality = Quality::default();
+        for connection in self.findings.tracker.connections.iter() {
+            let [first, second] = &connection.directions;
+            quality.without_syn += u64::from(!first.has_syn && !second.has_syn);
+            quality.one_way += u64::from(!second.is_seen && !first.has_only_syn);
+            for cold in connection
+                .directions
+                .iter()
+                .filter_map(|direction| direction.cold.as_ref())
+            {
+                quality.super_segments += u64::from(cold.super_segments);
+                quality.missed_bytes = quality.missed_bytes.saturating_add(cold.missed_bytes);
+            }
+        }
+        quality
     }
 
     fn detail(&self, id: u32) -> PyResult<&Detail> {
@@ -299,7 +313,11 @@ impl Result {
         dict.set_item("unknown_link_types", counters.unknown_link_types.clone())?;
         dict.set_item("capture_duplicates", self.findings.tracker.duplicates)?;
         dict.set_item("options_cut", self.findings.tracker.options_cut)?;
-        dict.set_item("super_segments", self.super_segments())?;
+        let quality = self.quality();
+        dict.set_item("super_segments", quality.super_segments)?;
+        dict.set_item("missed_bytes", quality.missed_bytes)?;
+        dict.set_item("connections_without_syn", quality.without_syn)?;
+        dict.set_item("connections_one_way", quality.one_way)?;
         Ok(dict)
     }
 
@@ -439,10 +457,10 @@ impl Result {
         shares: Vec<f64>,
     ) -> PyResult<(Vec<Option<u32>>, u32)> {
         let track = &self.detail(id)?.tracks[self.side(id, from_initiator)?];
-        let histogram = if name == "flight" {
-            &track.flight
-        } else {
-            &track.window
+        let histogram = match name {
+            "flight" => &track.flight,
+            "pipe" => &track.pipe,
+            _ => &track.window,
         };
         Ok((histogram.percentiles(&shares), histogram.step()))
     }

@@ -5,6 +5,7 @@
 use crate::event::{self, Counts, Events};
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
+use crate::timing::echo::EchoTimer;
 use crate::timing::rtt::RttTimer;
 use crate::window::flight::Flight;
 use crate::window::receive::ReceiveWindow;
@@ -39,6 +40,8 @@ pub struct SynOptions {
     pub multipath: bool,
     /// It was a SYN/ACK.
     pub is_answer: bool,
+    /// It carried data by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
+    pub has_early_data: bool,
 }
 
 impl Default for SynOptions {
@@ -52,6 +55,7 @@ impl Default for SynOptions {
             fast_open: false,
             multipath: false,
             is_answer: false,
+            has_early_data: false,
         }
     }
 }
@@ -119,6 +123,7 @@ impl Cold {
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()
+            && self.zero.as_ref().is_none_or(|zero| !zero.is_undecided())
     }
 }
 
@@ -128,6 +133,8 @@ pub struct Direction {
     pub flight: Flight,
     pub window: ReceiveWindow,
     pub rtt: RttTimer,
+    /// Round trips from this side's segments to their timestamps' echo.
+    pub echo: EchoTimer,
     /// How the shift of the windows **in this side's own segments** is known, and the shift to apply.
     pub own_scale: ScaleState,
     pub own_shift: u8,
@@ -213,9 +220,12 @@ impl Direction {
     }
 
     #[inline]
-    pub fn note_timestamps(&mut self, timestamps: Option<(u32, u32)>) {
+    pub fn note_timestamps(&mut self, timestamps: Option<(u32, u32)>, now_ns: i64) {
         if let Some((value, _)) = timestamps {
             if !self.is_overtaken(timestamps) {
+                if !self.has_tsval || value != self.tsval {
+                    self.echo.sent(value, now_ns);
+                }
                 (self.tsval, self.has_tsval) = (value, true);
             }
         }
@@ -281,6 +291,8 @@ pub struct Connection {
     pub directions: [Direction; 2],
     pub initiator: Initiator,
     pub ip_version: u8,
+    /// A SYN or SYN/ACK was sent again.
+    pub is_handshake_ambiguous: bool,
     /// Both directions are ([`Direction::is_ordinary`]), and their limits are noted.
     pub is_ordinary: bool,
     /// How many connections of this four-tuple came before.
@@ -314,6 +326,7 @@ impl Connection {
             directions: Default::default(),
             initiator: guess_initiator(segment),
             ip_version: segment.ip_version,
+            is_handshake_ambiguous: false,
             is_ordinary: false,
             epoch,
             start_ns: segment.time_ns,
@@ -377,7 +390,11 @@ impl Connection {
     }
 
     /// From the SYN to the ACK that completed the handshake: the round trip of the whole path.
+    /// None when a SYN or its answer was sent again: which one was answered is ambiguous (Karn, RFC 6298 §3).
     pub fn handshake_rtt_ns(&self) -> Option<i64> {
+        if self.is_handshake_ambiguous {
+            return None;
+        }
         let (syn_ns, established_ns) = (self.syn_ns()?, self.established_ns()?);
         Some(established_ns.saturating_sub(syn_ns)).filter(|ns| *ns >= 0)
     }

@@ -47,6 +47,7 @@ pub struct Track {
     pub series: [Series; SERIES.len()],
     pub window: Histogram,
     pub flight: Histogram,
+    pub pipe: Histogram,
     /// SND.MAX at the last segment.
     at: Option<Seq>,
     /// SND.MAX less the first SND.UNA, beyond 32 bits.
@@ -54,6 +55,7 @@ pub struct Track {
     last_ns: i64,
     last_window: Option<u32>,
     last_flight: Option<u32>,
+    last_pipe: Option<u32>,
 }
 
 pub struct Detail {
@@ -145,11 +147,13 @@ impl Track {
             series: std::array::from_fn(|_| Series::new(start_ns, limit)),
             window: Histogram::default(),
             flight: Histogram::default(),
+            pipe: Histogram::default(),
             at: None,
             extended: 0,
             last_ns: start_ns,
             last_window: None,
             last_flight: None,
+            last_pipe: None,
         }
     }
 
@@ -161,6 +165,9 @@ impl Track {
         }
         if let Some(bytes) = self.last_flight {
             self.flight.add(bytes, elapsed_ns);
+        }
+        if let Some(bytes) = self.last_pipe {
+            self.pipe.add(bytes, elapsed_ns);
         }
         self.last_ns = self.last_ns.max(now_ns);
 
@@ -184,13 +191,14 @@ impl Track {
                 self.extended + i64::from(next.to(direction.window.edge)),
             );
         }
-        self.last_flight = direction.known_flight();
-        if let Some(bytes) = self.last_flight {
-            flight.add(now_ns, i64::from(bytes));
-            pipe.add(
-                now_ns,
-                i64::from(bytes.saturating_sub(direction.sacked_bytes())),
-            );
+        let known = direction.known_flight();
+        let piped = known.map(|bytes| bytes.saturating_sub(direction.sacked_bytes()));
+        // As the means do, percentiles begin where SND.UNA is known, not with the SYN.
+        self.last_flight = known.filter(|_| direction.is_acked);
+        self.last_pipe = piped.filter(|_| direction.is_acked);
+        if let (Some(known), Some(piped)) = (known, piped) {
+            flight.add(now_ns, i64::from(known));
+            pipe.add(now_ns, i64::from(piped));
         }
     }
 }

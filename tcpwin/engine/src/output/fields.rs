@@ -158,7 +158,7 @@ impl<'a> DirectionView<'a> {
     /// Whether the capture point lies near the receiver: data is acknowledged there in less than a tenth of the
     /// handshake's round trip. What is in flight towards it is then seen only as it arrives.
     pub fn is_near_receiver(&self) -> bool {
-        match (self.data().rtt.min_ns(), self.connection.handshake_rtt_ns()) {
+        match (self.data().rtt.min_ns(), path_rtt_ns(self.connection)) {
             (Some(least_ns), Some(path_ns)) => {
                 path_ns >= NEAR_FROM_NS && i64::try_from(least_ns).is_ok_and(|ns| ns < path_ns / 10)
             }
@@ -183,7 +183,7 @@ impl<'a> DirectionView<'a> {
 
     /// Time that the receive window cost the sender.
     pub fn window_cost_ns(&self) -> i64 {
-        let closed_ns = self.zero().map_or(0, |zero| zero.total_ns);
+        let closed_ns = self.zero().map_or(0, |zero| zero.waiting_ns);
         let held_back_ns = closed_ns.saturating_add(self.data().limited_ns());
         if self.is_near_receiver() && self.fills_window() {
             held_back_ns.max(self.transfer_ns())
@@ -324,10 +324,16 @@ fn side_name(view: &ConnectionView<'_>, side: u8) -> Value {
     })
 }
 
-/// The least known round trip of the whole path: the handshake's, or the sum of the least times from data to its ACK
-/// on both sides of the capture point.
+/// The least known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each
+/// the least time from data to its ACK or from a timestamp to its echo.
 fn path_rtt_ns(connection: &Connection) -> Option<i64> {
-    let halves = [0, 1].map(|side: usize| connection.directions[side].rtt.min_ns());
+    let halves = [0, 1].map(|side: usize| {
+        let direction = &connection.directions[side];
+        [direction.rtt.min_ns(), direction.echo.min_ns()]
+            .into_iter()
+            .flatten()
+            .min()
+    });
     let sum = match halves {
         [Some(first), Some(second)] => i64::try_from(first.saturating_add(second)).ok(),
         _ => None,
@@ -358,7 +364,7 @@ pub fn close_state(connection: &Connection) -> &'static str {
     match (first.has_fin, second.has_fin) {
         (true, true) => "closed",
         (true, false) | (false, true) => "half_closed",
-        (false, false) if connection.syn_ns().is_some() && !second.is_seen => "unanswered",
+        (false, false) if first.has_only_syn && !second.is_seen => "unanswered",
         (false, false) => "open",
     }
 }
@@ -379,8 +385,8 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     syn_ns Int "Time of the last SYN." |v| optional(v.connection.syn_ns());
     syn_ack_ns Int "Time of the last SYN/ACK." |v| optional(v.connection.syn_ack_ns());
     established_ns Int "Time of the ACK that completed the handshake." |v| optional(v.connection.established_ns());
-    handshake_rtt_ns Int "From the SYN to the ACK that completed the handshake: the round trip of the whole path." |v| optional(v.connection.handshake_rtt_ns());
-    path_rtt_ns Int "Least known round trip of the whole path: the handshake's, or the least times from data to ACK on both sides of the capture point, added." |v| optional(path_rtt_ns(v.connection));
+    handshake_rtt_ns Int "From the SYN to the ACK that completed the handshake: the round trip of the whole path; none when a SYN or SYN/ACK was sent again." |v| optional(v.connection.handshake_rtt_ns());
+    path_rtt_ns Int "Least known round trip of the whole path: the handshake's, or both sides of the capture point added, each the least time from data to its ACK or from a timestamp to its echo." |v| optional(path_rtt_ns(v.connection));
     close Text "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
     closed_first Text "The side, a or b, whose FIN or RST came first." |v| v.connection.closed_first.map_or(Value::None, |side| side_name(v, side));
     reset_by Text "The side, a or b, that sent the first RST." |v| v.connection.reset_by.map_or(Value::None, |side| side_name(v, side));
@@ -422,8 +428,8 @@ pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
     flight_mean_bytes Real "Bytes in flight, mean over the time in which they were known." |v| if v.data().is_flight_measured() { Value::Real(mean(v.data().flight.integral, v.data().flight.known_ns, 0)) } else { Value::None };
     window_utilisation Real "Mean flight over mean receive window." |v| utilisation(v);
     window_limited_ns Int "Time in which the next segment did not fit the open receive window, from when data was in flight until one fitted (Linux tcp_snd_wnd_test); a closed window is not counted here." |v| int(v.data().limited_ns());
-    window_cost_ns Int "Time that the receive window cost: closed, or too small for the next segment; near the receiver, where flight cannot be seen, the whole transfer when its goodput fills the window once per round trip." |v| int(v.window_cost_ns());
-    captured_near_receiver Bool "Data is acknowledged at the capture point in less than a tenth of the handshake's round trip: bytes in flight are a lower bound of the sender's." |v| Value::Bool(v.is_near_receiver());
+    window_cost_ns Int "Time that the receive window cost: closed while the sender had more to send (it probed, or sent soon after the opening), or too small for the next segment; near the receiver, where flight cannot be seen, the whole transfer when its goodput fills the window once per round trip." |v| int(v.window_cost_ns());
+    captured_near_receiver Bool "Data is acknowledged at the capture point in less than a tenth of the path's round trip: bytes in flight are a lower bound of the sender's." |v| Value::Bool(v.is_near_receiver());
     window_full Int "Segments that ended exactly at the right edge of the window." |v| v.sent_count(event::WINDOW_FULL);
     window_near_full Int "Segments that left less than one segment's room below the right edge." |v| v.cold_int(|c| i64::from(c.window_near_full));
     window_overrun Int "Segments that ended beyond every right edge advertised so far." |v| v.cold_int(|c| i64::from(c.window_overrun));

@@ -1,3 +1,4 @@
 //! Round-trip times.
 
+pub mod echo;
 pub mod rtt;

@@ -62,6 +62,12 @@ pub fn take(
         events |= event::WINDOW_SHRINK;
     }
     acked.note_open_limit(now_ns);
+    if let Some((_, echo)) = timestamps {
+        if tsval != sent.tsval {
+            sent.echo.sent(tsval, now_ns);
+        }
+        acked.echo.echoed(echo, now_ns);
+    }
     sent.tsval = tsval;
     sent.segments += 1;
     if payload_len > 0 {

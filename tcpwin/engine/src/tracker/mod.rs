@@ -278,7 +278,15 @@ impl Connection {
             handshake_rtt_ns,
         );
         sent.is_seen = true;
-        sent.note_timestamps(segment.options.timestamps);
+        sent.note_timestamps(segment.options.timestamps, now_ns);
+        if let Some((_, echo)) = segment.options.timestamps {
+            acked.echo.echoed(echo, now_ns);
+        }
+        if segment.payload_len > 0 {
+            if let Some(zero) = sent.cold.as_mut().and_then(|cold| cold.zero.as_mut()) {
+                zero.decide(now_ns, handshake_rtt_ns);
+            }
+        }
         let (sent_certain, acked_certain) =
             (sent.own_scale.is_certain(), acked.own_scale.is_certain());
         sent.note_limit(now_ns, acked_certain);

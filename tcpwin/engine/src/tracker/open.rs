@@ -85,6 +85,8 @@ pub fn take_syn(
         fast_open: segment.options.fast_open,
         multipath: segment.options.multipath,
         is_answer,
+        has_early_data: segment.payload_len > 0
+            && (segment.options.fast_open || acked.syn.fast_open),
     };
     if !is_again {
         let end = seq + sequence_length(segment);
@@ -122,7 +124,10 @@ pub fn take_syn(
         }
         sent.last_data_ns = now_ns;
     }
-    sent.note_timestamps(segment.options.timestamps);
+    sent.note_timestamps(segment.options.timestamps, now_ns);
+    if let (Some((_, echo)), true) = (segment.options.timestamps, is_answer) {
+        acked.echo.echoed(echo, now_ns);
+    }
     let ack = if is_answer {
         Seq(segment.ack)
     } else {
@@ -145,6 +150,13 @@ pub fn take_syn(
             is_stale: is_again,
         },
     );
+    if segment.window == 0 && is_answer {
+        acked.cold().zero().begin(segment.frame, now_ns);
+    }
+    if segment.payload_len > 0 {
+        sent.flight.note_max();
+    }
+    connection.is_handshake_ambiguous |= is_again;
     connection.note_syn(is_answer, now_ns);
     settle(connection);
     (events, rtt_ns)

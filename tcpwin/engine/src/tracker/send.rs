@@ -56,7 +56,7 @@ pub fn take(
         sent.fin_end = end;
         sent.flight.control += 1;
     }
-    sent.has_only_syn = false;
+    sent.has_only_syn &= sent.syn.has_early_data;
     if ahead == 0 {
         if is_probe(sent, segment) {
             return events | take_probe(sent, segment, end);

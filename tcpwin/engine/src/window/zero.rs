@@ -7,6 +7,9 @@
 /// Episodes kept one by one; later ones are still counted and summed.
 pub const MAX_EPISODES: usize = 1024;
 
+/// Room for queues and for a host's own delays.
+const SOON_NS: i64 = 200_000_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
     /// A segment that the receiver sent of its own accord.
@@ -56,6 +59,10 @@ pub struct ZeroWindow {
     pub is_probe_unanswered: bool,
     /// The segment that ended the last episode: when, and its timestamp value.
     ended: Option<(i64, Option<u32>)>,
+    /// Time closed while the sender had more to send, as its probes or its haste after the opening show.
+    pub waiting_ns: i64,
+    /// Length of the last episode, while it is open what the sender waited for.
+    undecided_ns: Option<i64>,
 }
 
 impl ZeroWindow {
@@ -101,9 +108,31 @@ impl ZeroWindow {
     /// round trip from the capture point to the receiver, where that is known.
     pub fn is_answer(&self, now_ns: i64, round_trip_ns: Option<u64>) -> bool {
         let elapsed_ns = now_ns.saturating_sub(self.last_probe_ns);
-        let earliest_ns =
-            round_trip_ns.map_or(0, |ns| i64::try_from(ns).unwrap_or(i64::MAX) / 10 * 9);
-        self.is_probe_unanswered && elapsed_ns >= earliest_ns
+        let round_trip_ns = round_trip_ns.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
+        let earliest_ns = round_trip_ns.map_or(0, |ns| ns / 10 * 9);
+        // A receiver answers a probe at once; queues may hold the answer up, but not for many round trips.
+        let latest_ns =
+            round_trip_ns.map_or(i64::MAX, |ns| ns.saturating_mul(2).saturating_add(SOON_NS));
+        self.is_probe_unanswered && (earliest_ns..=latest_ns).contains(&elapsed_ns)
+    }
+
+    pub fn is_undecided(&self) -> bool {
+        self.undecided_ns.is_some()
+    }
+
+    /// Data was sent after an episode without probes: soon after its end, it had been waiting for it.
+    pub fn decide(&mut self, now_ns: i64, path_ns: Option<i64>) {
+        let (Some(closed_ns), Some((ended_ns, _))) = (self.undecided_ns, self.ended) else {
+            return;
+        };
+        self.undecided_ns = None;
+        let soon_ns = path_ns
+            .unwrap_or(0)
+            .saturating_mul(2)
+            .saturating_add(SOON_NS);
+        if now_ns.saturating_sub(ended_ns) <= soon_ns {
+            self.waiting_ns = self.waiting_ns.saturating_add(closed_ns);
+        }
     }
 
     /// Note the segment of the receiver that opened the window.
@@ -142,6 +171,12 @@ impl ZeroWindow {
         self.episode_count = self.episode_count.saturating_add(1);
         self.total_ns = self.total_ns.saturating_add(duration_ns);
         self.longest_ns = self.longest_ns.max(duration_ns);
+        self.undecided_ns = None;
+        if episode.probes > 0 {
+            self.waiting_ns = self.waiting_ns.saturating_add(duration_ns);
+        } else if matches!(ended_by, EndedBy::Update | EndedBy::ProbeAnswer) {
+            self.undecided_ns = Some(duration_ns);
+        }
         if self.episodes.len() < MAX_EPISODES {
             self.episodes.push(episode);
         }

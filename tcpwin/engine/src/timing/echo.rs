@@ -1,0 +1,81 @@
+//! Round-trip time by timestamps: from a segment to the first one of the other side that echoes its TSval (RFC 7323 §4).
+//!
+//! Works for pure ACKs too: near the receiver it shows the path that data-to-ACK times cannot. A late echo only
+//! lengthens a sample, so the least one counts.
+
+/// `sent_ns` while nothing is being timed.
+const IDLE: i64 = i64::MIN;
+
+#[derive(Clone, Debug)]
+pub struct EchoTimer {
+    sent_ns: i64,
+    tsval: u32,
+    least_us: u32,
+}
+
+impl Default for EchoTimer {
+    fn default() -> Self {
+        EchoTimer {
+            sent_ns: IDLE,
+            tsval: 0,
+            least_us: u32::MAX,
+        }
+    }
+}
+
+impl EchoTimer {
+    /// A segment with this TSval was sent, the first with it.
+    #[inline(always)]
+    pub fn sent(&mut self, tsval: u32, now_ns: i64) {
+        if self.sent_ns == IDLE {
+            (self.sent_ns, self.tsval) = (now_ns, tsval);
+        }
+    }
+
+    /// The other side echoed a TSval.
+    #[inline(always)]
+    pub fn echoed(&mut self, tsecr: u32, now_ns: i64) {
+        if self.sent_ns != IDLE && tsecr.wrapping_sub(self.tsval) as i32 >= 0 {
+            self.sample(tsecr, now_ns);
+        }
+    }
+
+    fn sample(&mut self, tsecr: u32, now_ns: i64) {
+        let elapsed_ns = now_ns.saturating_sub(self.sent_ns);
+        self.sent_ns = IDLE;
+        if tsecr == self.tsval && elapsed_ns >= 0 {
+            let elapsed_us = u32::try_from(elapsed_ns / 1000).unwrap_or(u32::MAX);
+            self.least_us = self.least_us.min(elapsed_us);
+        }
+    }
+
+    /// The least sample, to the microsecond.
+    pub fn min_ns(&self) -> Option<u64> {
+        (self.least_us != u32::MAX).then_some(u64::from(self.least_us) * 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_exact_echo_counts() {
+        let mut timer = EchoTimer::default();
+        timer.sent(100, 0);
+        timer.sent(101, 5_000_000);
+        timer.echoed(99, 1_000_000);
+        assert_eq!(timer.min_ns(), None);
+        timer.echoed(100, 300_000_000);
+        timer.sent(400, 400_000_000);
+        timer.echoed(405, 500_000_000);
+        assert_eq!(
+            timer.min_ns(),
+            Some(300_000_000),
+            "a later value's echo measures nothing"
+        );
+        timer.sent(600, 600_000_000);
+        timer.echoed(600, 850_000_000);
+        assert_eq!(timer.min_ns(), Some(250_000_000));
+    }
+}
