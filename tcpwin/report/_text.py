@@ -101,8 +101,11 @@ def _close_text(connection: Connection) -> str:
 
 def problem_text(connection: Connection, problem: Problem) -> str:
     """A problem in a sentence or two."""
-    sender, receiver, share = problem.sender, problem.receiver, f"{problem.share:.0%} of its life"
+    sender, receiver = problem.sender, problem.receiver
     direction = connection.a_to_b if sender == "a" else connection.b_to_a
+    # What the window held back while data was on its way is not seen near the receiver.
+    at_least = "at least " if direction.captured_near_receiver and problem.share < 0.9 else ""
+    share = f"{at_least}{problem.share:.0%} of its life"
     closed = (
         f"closed it {count_text(direction.zero_window_episode_count, 'time')} for "
         f"{time_text(direction.zero_window_ns)} in all, {time_text(direction.zero_window_longest_ns)} at the longest"

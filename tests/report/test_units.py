@@ -114,7 +114,7 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
                 assert direction.flight_max_bytes == near(flight[2], SCALES)
             compared += 1
         for problem, line in zip(judge(connection), re.findall(r"^    ! (.*)", block, re.MULTILINE), strict=True):
-            share = re.search(r"held [ab] back for (\d+)% of its life", line)
+            share = re.search(r"held [ab] back for (?:at least )?(\d+)% of its life", line)
             assert share
             assert problem.share == pytest.approx(int(share[1]) / 100, abs=0.0051)
             direction = connection.a_to_b if problem.sender == "a" else connection.b_to_a
