@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -57,8 +58,18 @@ def _format_of(out: str | None) -> str:
 def _spare_captures(captures: tuple[str, ...], out: str | None) -> None:
     if out is not None and Path(out).exists():
         for capture in captures:
-            if Path(capture).exists() and Path(out).samefile(capture):
+            is_input = (
+                _is_standard_input(out) if capture == "-" else Path(capture).exists() and Path(out).samefile(capture)
+            )
+            if is_input:
                 raise click.UsageError(f"{out} is the capture itself: name another file with -o OUT")
+
+
+def _is_standard_input(path: str) -> bool:
+    try:
+        return os.path.samestat(Path(path).stat(), os.fstat(sys.stdin.fileno()))
+    except (OSError, ValueError):
+        return False
 
 
 def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str | None) -> None:

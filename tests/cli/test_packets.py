@@ -148,6 +148,15 @@ def test_the_capture_itself_is_no_output(link: str, form: str, tmp_path: Path) -
     assert capture.read_bytes() == KEEP_ALIVE.read_bytes()
 
 
+def test_standard_input_is_no_output(tmp_path: Path) -> None:
+    capture = tmp_path / "capture.pcap"
+    capture.write_bytes(KEEP_ALIVE.read_bytes())
+    with capture.open("rb") as file:
+        text = refused("packets", "-", "-o", capture, status=2, stdin=file)
+    assert "is the capture itself" in text
+    assert capture.read_bytes() == KEEP_ALIVE.read_bytes()
+
+
 def test_an_output_is_replaced(tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     out.write_bytes(b"x" * 1_000_000)
