@@ -2,21 +2,20 @@
 //!
 //! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
 
+mod facts;
+mod files;
+
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::PyArray1;
-use pyo3::exceptions::{
-    PyException, PyIndexError, PyKeyError, PyOSError, PyRuntimeError, PyValueError,
-};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
-use pyo3::{import_exception, IntoPyObjectExt};
+use pyo3::types::{PyDict, PyString};
+use pyo3::IntoPyObjectExt;
 
-use crate::capture::{CaptureError as ReadError, CaptureFacts, CaptureReader, MergedReader};
 use crate::connection::state::Connection;
 use crate::event::NAMES;
 use crate::output::address::address_text;
@@ -28,82 +27,8 @@ use crate::output::json::write_connection;
 use crate::output::pass::{run, Findings, NoSink, Sink};
 use crate::output::rank::worst;
 use crate::output::rows::{event_names, Format, RowColumns, RowWriter, COLUMNS};
-
-import_exception!(tcpwin.errors, CaptureError);
-
-fn capture_error(error: &ReadError) -> PyErr {
-    CaptureError::new_err((error.message.clone(), error.file.clone(), error.byte_offset))
-}
-
-/// An interrupt that a Python file raised while it was read: not a failed read, but the wish to end.
-type Interrupt = Arc<Mutex<Option<PyErr>>>;
-
-/// A Python object with `read(size) -> bytes`.
-struct PythonFile {
-    file: Py<PyAny>,
-    interrupt: Interrupt,
-}
-
-impl Read for PythonFile {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Python::attach(|py| {
-            let data = self
-                .file
-                .call_method1(py, "read", (buffer.len(),))
-                .map_err(|error| {
-                    if !error.is_instance_of::<PyException>(py) {
-                        keep(&self.interrupt, error.clone_ref(py));
-                    }
-                    io::Error::other(error)
-                })?;
-            let bytes: &[u8] = data
-                .extract(py)
-                .map_err(|_| io::Error::other("read() returned no bytes"))?;
-            let count = bytes.len().min(buffer.len());
-            buffer[..count].copy_from_slice(&bytes[..count]);
-            Ok(count)
-        })
-    }
-}
-
-fn keep(interrupt: &Interrupt, error: PyErr) {
-    *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-}
-
-fn raise_if_kept(interrupt: &Interrupt) -> PyResult<()> {
-    let kept = interrupt
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
-    kept.map_or(Ok(()), Err)
-}
-
-/// Captures that Python named, opened.
-struct Opened {
-    input: MergedReader,
-    interrupt: Interrupt,
-}
-
-/// Open what Python named: a list of paths, or one object with `read`.
-fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<Opened> {
-    let py = source.py();
-    let interrupt = Interrupt::default();
-    let opened = if source.hasattr("read")? {
-        let file = Box::new(PythonFile {
-            file: source.clone().unbind(),
-            interrupt: Arc::clone(&interrupt),
-        });
-        let name = name.to_owned();
-        py.detach(move || CaptureReader::from_reader(file, &name))
-            .map(|reader| MergedReader::from_readers(vec![reader]))
-    } else {
-        let paths: Vec<PathBuf> = source.extract()?;
-        py.detach(|| MergedReader::open(&paths))
-    };
-    raise_if_kept(&interrupt)?;
-    let input = opened.map_err(|error| capture_error(&error))?;
-    Ok(Opened { input, interrupt })
-}
+use facts::facts_to_python;
+use files::{open, raise_if_kept, Opened, PythonOut};
 
 /// Run a pass without the GIL, with progress and signals now and then.
 fn pass<S: Sink + Send>(
@@ -178,55 +103,6 @@ fn column_to_python(
         py.None()
     };
     Ok((data, mask))
-}
-
-fn facts_to_python<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("file", &facts.file)?;
-    dict.set_item("format", facts.format.as_str())?;
-    dict.set_item("byte_order", facts.byte_order.as_str())?;
-    dict.set_item(
-        "compression",
-        facts
-            .compression
-            .iter()
-            .map(|c| c.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    dict.set_item("ticks_per_second", facts.ticks_per_second())?;
-    dict.set_item("packets", facts.packets)?;
-    dict.set_item("packets_skipped", facts.packets_skipped)?;
-    dict.set_item("packets_snapped", facts.packets_snapped)?;
-    dict.set_item("time_backwards", facts.time_backwards)?;
-    dict.set_item("first_time_ns", facts.first_time_ns)?;
-    dict.set_item("last_time_ns", facts.last_time_ns)?;
-    dict.set_item("bytes", facts.bytes)?;
-    dict.set_item("bytes_on_disk", facts.bytes_on_disk)?;
-    dict.set_item("interface_drops", facts.drops())?;
-    dict.set_item("warnings_omitted", facts.warnings_omitted)?;
-    let interfaces = PyList::empty(py);
-    for interface in &facts.interfaces {
-        let entry = PyDict::new(py);
-        entry.set_item("link_type", interface.link_type)?;
-        entry.set_item("snaplen_bytes", interface.snaplen)?;
-        entry.set_item("name", &interface.name)?;
-        entry.set_item("ticks_per_second", interface.ticks_per_second)?;
-        entry.set_item("drops", interface.drops)?;
-        entry.set_item("received", interface.received)?;
-        interfaces.append(entry)?;
-    }
-    dict.set_item("interfaces", interfaces)?;
-    let warnings = PyList::empty(py);
-    for warning in &facts.warnings {
-        let entry = PyDict::new(py);
-        entry.set_item("kind", warning.kind.as_str())?;
-        entry.set_item("message", &warning.message)?;
-        entry.set_item("file", &warning.file)?;
-        entry.set_item("byte_offset", warning.byte_offset)?;
-        warnings.append(entry)?;
-    }
-    dict.set_item("warnings", warnings)?;
-    Ok(dict)
 }
 
 /// Sums over the connections that say how far the capture's numbers can be trusted.
@@ -571,39 +447,6 @@ fn write_rows<'py>(
         findings.tracker.connections.len() as usize,
         facts,
     ))
-}
-
-/// A Python object with `write(bytes)`.
-struct PythonOut(Py<PyAny>);
-
-impl Write for PythonOut {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        Python::attach(|py| {
-            self.0
-                .call_method1(py, "write", (buffer,))
-                .map(|_| buffer.len())
-                .map_err(|error| {
-                    let is_pipe = error.is_instance_of::<pyo3::exceptions::PyBrokenPipeError>(py);
-                    io::Error::new(
-                        if is_pipe {
-                            io::ErrorKind::BrokenPipe
-                        } else {
-                            io::ErrorKind::Other
-                        },
-                        error,
-                    )
-                })
-        })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Python::attach(|py| {
-            self.0
-                .call_method0(py, "flush")
-                .map(drop)
-                .map_err(io::Error::other)
-        })
-    }
 }
 
 /// The per-segment table as columns: name → (values, mask or None). Addresses are codes into `address_names`.

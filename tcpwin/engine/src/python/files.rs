@@ -1,0 +1,120 @@
+//! Python's paths and file objects as what the engine reads from and writes to.
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyException;
+use pyo3::import_exception;
+use pyo3::prelude::*;
+
+use crate::capture::{CaptureError as ReadError, CaptureReader, MergedReader};
+
+import_exception!(tcpwin.errors, CaptureError);
+
+fn capture_error(error: &ReadError) -> PyErr {
+    CaptureError::new_err((error.message.clone(), error.file.clone(), error.byte_offset))
+}
+
+/// An interrupt that a Python file raised while it was read: not a failed read, but the wish to end.
+pub type Interrupt = Arc<Mutex<Option<PyErr>>>;
+
+/// A Python object with `read(size) -> bytes`.
+struct PythonFile {
+    file: Py<PyAny>,
+    interrupt: Interrupt,
+}
+
+impl Read for PythonFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let data = self
+                .file
+                .call_method1(py, "read", (buffer.len(),))
+                .map_err(|error| {
+                    if !error.is_instance_of::<PyException>(py) {
+                        keep(&self.interrupt, error.clone_ref(py));
+                    }
+                    io::Error::other(error)
+                })?;
+            let bytes: &[u8] = data
+                .extract(py)
+                .map_err(|_| io::Error::other("read() returned no bytes"))?;
+            let count = bytes.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&bytes[..count]);
+            Ok(count)
+        })
+    }
+}
+
+fn keep(interrupt: &Interrupt, error: PyErr) {
+    *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+}
+
+pub fn raise_if_kept(interrupt: &Interrupt) -> PyResult<()> {
+    let kept = interrupt
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    kept.map_or(Ok(()), Err)
+}
+
+/// Captures that Python named, opened.
+pub struct Opened {
+    pub input: MergedReader,
+    pub interrupt: Interrupt,
+}
+
+/// Open what Python named: a list of paths, or one object with `read`.
+pub fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<Opened> {
+    let py = source.py();
+    let interrupt = Interrupt::default();
+    let opened = if source.hasattr("read")? {
+        let file = Box::new(PythonFile {
+            file: source.clone().unbind(),
+            interrupt: Arc::clone(&interrupt),
+        });
+        let name = name.to_owned();
+        py.detach(move || CaptureReader::from_reader(file, &name))
+            .map(|reader| MergedReader::from_readers(vec![reader]))
+    } else {
+        let paths: Vec<PathBuf> = source.extract()?;
+        py.detach(|| MergedReader::open(&paths))
+    };
+    raise_if_kept(&interrupt)?;
+    let input = opened.map_err(|error| capture_error(&error))?;
+    Ok(Opened { input, interrupt })
+}
+
+/// A Python object with `write(bytes)`.
+pub struct PythonOut(pub Py<PyAny>);
+
+impl Write for PythonOut {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            self.0
+                .call_method1(py, "write", (buffer,))
+                .map(|_| buffer.len())
+                .map_err(|error| {
+                    let is_pipe = error.is_instance_of::<pyo3::exceptions::PyBrokenPipeError>(py);
+                    io::Error::new(
+                        if is_pipe {
+                            io::ErrorKind::BrokenPipe
+                        } else {
+                            io::ErrorKind::Other
+                        },
+                        error,
+                    )
+                })
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Python::attach(|py| {
+            self.0
+                .call_method0(py, "flush")
+                .map(drop)
+                .map_err(io::Error::other)
+        })
+    }
+}
