@@ -8,7 +8,7 @@ from tcpwin.analysis._analysis import Analysis, analyze
 from tcpwin.analysis._capture import Capture, CaptureFile, CaptureWarning, Interface
 from tcpwin.analysis._connection import Connection
 from tcpwin.analysis._connections import Connections
-from tcpwin.analysis._direction import Direction, Percentiles, WindowScale, ZeroWindowEpisode
+from tcpwin.analysis._direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis._endpoint import Endpoint
 from tcpwin.analysis._series import Event, Series
 
@@ -27,6 +27,7 @@ __all__ = [
     "Event",
     "Interface",
     "Percentiles",
+    "RoundTrips",
     "Series",
     "Table",
     "WindowScale",

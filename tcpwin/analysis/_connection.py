@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis._direction import Direction, Percentiles
+from tcpwin.analysis._direction import Direction, Percentiles, RoundTrips
 from tcpwin.analysis._endpoint import Endpoint
 from tcpwin.analysis._series import Event, Series
 
@@ -79,6 +79,23 @@ class Connection:
         return value
 
     @property
+    def handshake_rtt_a_ns(self) -> int | None:
+        """From the SYN/ACK to the ACK that completed the handshake: between the capture point and ``a``."""
+        value: int | None = self._fields["handshake_rtt_a_ns"]
+        return value
+
+    @property
+    def handshake_rtt_b_ns(self) -> int | None:
+        """From the SYN to the SYN/ACK: between the capture point and ``b``."""
+        value: int | None = self._fields["handshake_rtt_b_ns"]
+        return value
+
+    @property
+    def vantage(self) -> str:
+        """Where the capture was made: near ``a``, near ``b``, between, or unknown."""
+        return str(self._fields["vantage"])
+
+    @property
     def path_rtt_ns(self) -> int | None:
         """Least known round trip of the whole path: the handshake's, or both sides of the capture point added."""
         value: int | None = self._fields["path_rtt_ns"]
@@ -123,7 +140,7 @@ class Connection:
         return dict(self._fields)
 
     def series(self, name: str, *, direction: str = "a_to_b") -> Series:
-        """A quantity over time: receive_window, right_edge, flight, pipe, sequence or throughput.
+        """A quantity over time, by a name that `Series` lists.
 
         Raises:
             KeyError: there is no such series.
@@ -142,13 +159,18 @@ class Connection:
         p5, p25, p50, p75, p95, p99 = values
         return Percentiles(p5, p25, p50, p75, p95, p99, step_bytes)
 
+    def round_trips(self, *, direction: str = "a_to_b") -> RoundTrips:
+        """How the round trips of this direction's ACKs, as in the column ``rtt_ns``, were distributed."""
+        followed = self._analysis._followed(self.id)
+        return RoundTrips(*followed.round_trips(self.id, _is_a(direction), SHARES))
+
     @property
     def events(self) -> list[Event]:
         """Every segment at which something happened, in order."""
         records, _ = self._analysis._followed(self.id).events(self.id)
         return [
-            Event(frame, time_ns, "a" if is_a else "b", tuple(names.split("|")), seq, ack, length, window_raw)
-            for frame, time_ns, is_a, names, seq, ack, length, window_raw in records
+            Event(**{**record, "names": tuple(str(record["names"]).split("|"))})  # type: ignore[arg-type]
+            for record in records
         ]
 
     def segments(self) -> Table:

@@ -79,6 +79,21 @@ class Percentiles:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundTrips:
+    """Times in nanoseconds that 5, 25, 50, 75, 95 and 99 % of the round trips of a direction's ACKs did not exceed.
+
+    Exact up to 256 of them, within one part in 128 beyond.
+    """
+
+    p5_ns: int | None
+    p25_ns: int | None
+    p50_ns: int | None
+    p75_ns: int | None
+    p95_ns: int | None
+    p99_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Direction:
     """Data from one side, limited by the other side's receive window.
 
@@ -91,9 +106,6 @@ class Direction:
     payload_bytes: int
     unique_bytes: int
     acked_bytes: int
-    missed_bytes: int
-    resent_segments: int
-    resent_bytes: int
     first_data_ns: int | None
     last_data_ns: int | None
     throughput_bps: float | None
@@ -131,19 +143,74 @@ class Direction:
     zero_window_longest_ns: int
     zero_window_probes: int
     keep_alives: int
-    duplicate_acks: int
-    retransmissions: int
-    fast_retransmissions: int
-    spurious_retransmissions: int
-    out_of_order: int
-    previous_segment_missing: int
-    acked_unseen: int
-    capture_duplicates: int
-    rtt_min_ns: int | None
-    rtt_smoothed_ns: int | None
-    rtt_samples: int
     fin: bool
     rst: bool
+    retransmissions: int
+    resent_segments: int
+    resent_bytes: int
+    fast_retransmissions: int
+    recovery_retransmissions: int
+    lost_retransmissions: int
+    rto_retransmissions: int
+    go_back_n_retransmissions: int
+    tail_loss_probes: int
+    spurious_retransmissions: int
+    syn_retransmissions: int
+    fin_retransmissions: int
+    zero_window_retransmissions: int
+    unknown_retransmissions: int
+    spurious_by_dsack: int
+    spurious_by_timestamps: int
+    spurious_by_frto: int
+    recoveries: int
+    recovery_ns: int
+    out_of_order: int
+    reordering_max_bytes: int
+    reordering_max_ns: int
+    capture_reordered: int
+    previous_segment_missing: int
+    missed_bytes: int
+    acked_unseen: int
+    duplicate_acks: int
+    dsacks: int
+    dsack_bytes: int
+    partial_acks: int
+    delayed_acks: int
+    stretch_acks: int
+    compressed_acks: int
+    capture_duplicates: int
+    recovery_share: float | None
+    initial_flight_bytes: int | None
+    view: str
+    sender_shift_ns: int | None
+    rtt_min_ns: int | None
+    rtt_smoothed_ns: int | None
+    rtt_variance_ns: int | None
+    rtt_samples: int
+    sender_rtt_smoothed_ns: int | None
+    rto_ns: int | None
+    sender_flight_max_bytes: int | None
+    sender_flight_mean_bytes: float | None
+    sender_window_limited_ns: int | None
+    cwnd_estimate_max_bytes: int | None
+    cwnd_model_bytes: int | None
+    slow_start_ns: int
+    idle_gaps: int
+    idle_ns: int
+    idle_restarts: int
+    idle_restart_round_trips: int
+    idle_restart_cost_ns: int
+    messages: int
+    message_delay_p50_ns: int | None
+    message_delay_p95_ns: int | None
+    message_delay_p99_ns: int | None
+    turns: int
+    first_byte_p50_ns: int | None
+    first_byte_p95_ns: int | None
+    first_byte_p99_ns: int | None
+    nagle_delays: int
+    nagle_delay_ns: int
+    tinygrams: int
     zero_window_episodes: tuple[ZeroWindowEpisode, ...]
 
     @classmethod

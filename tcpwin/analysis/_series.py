@@ -15,8 +15,11 @@ class Series:
     """A quantity over time, as extremes per time bucket; only buckets in which something happened.
 
     Attributes:
-        name: receive_window, right_edge, flight, pipe, sequence (bytes; the last two curves and the right edge count
-            from the connection's start) or throughput (payload bytes per bucket: use `sum`).
+        name: receive_window, right_edge, flight, pipe, sequence (bytes; right edge and sequence count from the
+            connection's start), throughput (payload bytes per bucket: use `sum`); rtt (of each ACK, at the capture
+            point), rtt_smoothed, rto (nanoseconds; the timeout that a Linux sender has, step by step);
+            sender_flight (bytes in flight as the sender saw it, where the capture point is another) or cwnd_model
+            (the congestion window by Linux's rules, bytes).
         time_ns: when each bucket begins, nanoseconds since the epoch. Shape (n,), like all arrays here.
         min, max, last: least, greatest and last value in the bucket.
         sum: their sum.
@@ -46,6 +49,15 @@ class Event:
         direction: ``a`` when the initiator sent the segment, else ``b``.
         names: the events, in the order of the per-segment table.
         seq, ack, length, window_raw: of the segment, as on the wire.
+        cause: why a segment was sent again: fast, recovery, lost_retransmission, rto, go_back_n, tail_loss_probe,
+            spurious, syn, syn_ack, fin, zero_window or unknown; or how it came late: out_of_order, capture_reordered.
+            None, like all that follows, where nothing was sent again or came late.
+        reason: the rule that decided, in words.
+        confidence: high, medium or low.
+        original_frame: frame of the first copy, or of the segment that overtook a late one.
+        trigger_frame: frame of the ACK that set it off.
+        age_ns: since the bytes were last sent.
+        rto_ns: the retransmission timeout that the sender had, back-off included.
     """
 
     frame: int
@@ -56,3 +68,10 @@ class Event:
     ack: int
     length: int
     window_raw: int
+    cause: str | None = None
+    reason: str | None = None
+    confidence: str | None = None
+    original_frame: int | None = None
+    trigger_frame: int | None = None
+    age_ns: int | None = None
+    rto_ns: int | None = None

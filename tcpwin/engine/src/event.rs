@@ -3,7 +3,7 @@
 /// A set of events at one segment, as bits in the order of [`NAMES`].
 pub type Events = u32;
 
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 28] = [
     "zero_window",
     "window_full",
     "window_update",
@@ -25,6 +25,13 @@ pub const NAMES: [&str; 21] = [
     "window_shrink",
     "sub_mss_window",
     "idle_restart",
+    "dsack",
+    "partial_ack",
+    "delayed_ack",
+    "capture_reordered",
+    "recovery_retransmission",
+    "go_back_n",
+    "lost_retransmission",
 ];
 
 pub const ZERO_WINDOW: Events = 1;
@@ -48,6 +55,14 @@ pub const CAPTURE_DUPLICATE: Events = 1 << 17;
 pub const WINDOW_SHRINK: Events = 1 << 18;
 pub const SUB_MSS_WINDOW: Events = 1 << 19;
 pub const IDLE_RESTART: Events = 1 << 20;
+pub const DSACK: Events = 1 << 21;
+pub const PARTIAL_ACK: Events = 1 << 22;
+pub const DELAYED_ACK: Events = 1 << 23;
+pub const CAPTURE_REORDERED: Events = 1 << 24;
+/// These three only accompany a plain retransmission.
+pub const RECOVERY_RETRANSMISSION: Events = 1 << 25;
+pub const GO_BACK_N: Events = 1 << 26;
+pub const LOST_RETRANSMISSION: Events = 1 << 27;
 
 /// Every kind of resent data.
 pub const RESENT: Events = RETRANSMISSION
@@ -55,6 +70,9 @@ pub const RESENT: Events = RETRANSMISSION
     | RTO_RETRANSMISSION
     | TAIL_LOSS_PROBE
     | SPURIOUS_RETRANSMISSION;
+
+/// Those that come with evidence of their cause.
+pub const WITH_EVIDENCE: Events = RESENT | OUT_OF_ORDER | CAPTURE_REORDERED;
 
 /// How often each event happened.
 pub type Counts = [u32; NAMES.len()];
@@ -83,6 +101,7 @@ mod tests {
             (SPURIOUS_RETRANSMISSION, "spurious_retransmission"),
             (CAPTURE_DUPLICATE, "capture_duplicate"),
             (IDLE_RESTART, "idle_restart"),
+            (LOST_RETRANSMISSION, "lost_retransmission"),
         ] {
             assert_eq!(NAMES[bit.trailing_zeros() as usize], name);
         }

@@ -19,9 +19,9 @@ use pyo3::IntoPyObjectExt;
 use crate::connection::state::Connection;
 use crate::event::NAMES;
 use crate::output::address::address_text;
-use crate::output::detail::{Chosen, Detail, DetailSink, SERIES};
+use crate::output::detail::{Chosen, Detail, DetailSink, EventRecord, SERIES};
 use crate::output::fields::{
-    ConnectionView, DirectionView, Kind, Value, CONNECTION_FIELDS, DIRECTION_FIELDS,
+    direction_fields, ConnectionView, DirectionView, Kind, Value, CONNECTION_FIELDS,
 };
 use crate::output::json::write_connection;
 use crate::output::pass::{run, Findings, NoSink, Sink};
@@ -217,7 +217,7 @@ impl Result {
     ) -> PyResult<Bound<'py, PyDict>> {
         let view = DirectionView::new(self.get(id)?, from_initiator);
         let dict = PyDict::new(py);
-        for field in DIRECTION_FIELDS {
+        for field in direction_fields() {
             dict.set_item(field.name, value_to_python(py, (field.get)(&view))?)?;
         }
         dict.set_item("window_scale_evidence", view.scale_evidence())?;
@@ -262,8 +262,7 @@ impl Result {
             return column_to_python(py, field.kind, values);
         }
         let from_initiator = group == "a_to_b";
-        let field = DIRECTION_FIELDS
-            .iter()
+        let field = direction_fields()
             .find(|field| field.name == name)
             .ok_or_else(unknown)?;
         let values = connections()
@@ -341,33 +340,51 @@ impl Result {
         Ok((histogram.percentiles(&shares), histogram.step()))
     }
 
-    /// Events of a followed connection as tuples, and how many were not kept.
-    #[allow(clippy::type_complexity)]
-    fn events(
+    /// Percentiles of the round trips of a followed connection's ACKs, in nanoseconds.
+    fn round_trips(
         &self,
         id: u32,
-    ) -> PyResult<(Vec<(u64, i64, bool, String, u32, u32, u32, u16)>, u64)> {
+        from_initiator: bool,
+        shares: Vec<f64>,
+    ) -> PyResult<Vec<Option<i64>>> {
+        let track = &self.detail(id)?.tracks[self.side(id, from_initiator)?];
+        let percentile = |share: &f64| track.rtt.percentile_ns(*share);
+        Ok(shares.iter().map(percentile).collect())
+    }
+
+    /// Events of a followed connection as dictionaries, and how many were not kept.
+    fn events<'py>(&self, py: Python<'py>, id: u32) -> PyResult<(Vec<Bound<'py, PyDict>>, u64)> {
         let detail = self.detail(id)?;
-        let events = detail
+        let events: PyResult<Vec<_>> = detail
             .events
             .iter()
-            .map(|event| {
-                let names = event_names(event.events);
-                let from = event.is_from_initiator;
-                (
-                    event.frame,
-                    event.time_ns,
-                    from,
-                    names,
-                    event.seq,
-                    event.ack,
-                    event.length,
-                    event.window_raw,
-                )
-            })
+            .map(|event| event_to_python(py, event))
             .collect();
-        Ok((events, detail.events_omitted))
+        Ok((events?, detail.events_omitted))
     }
+}
+
+fn event_to_python<'py>(py: Python<'py>, event: &EventRecord) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("frame", event.frame)?;
+    dict.set_item("time_ns", event.time_ns)?;
+    dict.set_item("direction", if event.is_from_initiator { "a" } else { "b" })?;
+    dict.set_item("names", event_names(event.events))?;
+    dict.set_item("seq", event.seq)?;
+    dict.set_item("ack", event.ack)?;
+    dict.set_item("length", event.length)?;
+    dict.set_item("window_raw", event.window_raw)?;
+    let evidence = event.evidence.as_ref();
+    let verdict = evidence.map(|evidence| evidence.verdict);
+    dict.set_item("cause", verdict.map(|verdict| verdict.cause.name()))?;
+    dict.set_item("reason", verdict.map(|verdict| verdict.reason))?;
+    let confidence = verdict.map(|verdict| verdict.confidence.name());
+    dict.set_item("confidence", confidence)?;
+    dict.set_item("original_frame", evidence.and_then(|e| e.original_frame))?;
+    dict.set_item("trigger_frame", evidence.and_then(|e| e.trigger_frame))?;
+    dict.set_item("age_ns", evidence.and_then(|e| e.age_ns))?;
+    dict.set_item("rto_ns", evidence.and_then(|e| e.rto_ns))?;
+    Ok(dict)
 }
 
 /// Read a capture. `follow` chooses the connections whose series and events are kept: None, "all" or numbers.
@@ -532,8 +549,7 @@ fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
             .map(|field| (field.name, kind(field.kind), field.doc))
             .collect()
     } else {
-        DIRECTION_FIELDS
-            .iter()
+        direction_fields()
             .map(|field| (field.name, kind(field.kind), field.doc))
             .collect()
     }

@@ -3,10 +3,12 @@
 //! Hot fields stand in the record; what most connections never need lies behind one pointer a direction.
 
 use crate::event::{self, Counts, Events};
+use crate::recovery::episode::Episode;
+use crate::recovery::holes::Holes;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
 use crate::timing::echo::EchoTimer;
-use crate::timing::rtt::RttTimer;
+use crate::timing::ledger::Ledger;
 use crate::window::flight::Flight;
 use crate::window::receive::ReceiveWindow;
 use crate::window::scale::{Offer, ScaleInference, ScaleState};
@@ -69,8 +71,12 @@ pub struct Cold {
     pub sacked_bytes: u32,
     /// Below SND.MAX and never captured.
     pub unseen: RangeSet,
-    pub gap_ns: i64,
-    pub gap_tsval: Option<u32>,
+    pub holes: Holes,
+    pub episode: Option<Box<Episode>>,
+    /// The ACK that first spoke of loss since SND.UNA moved: its time and frame.
+    pub loss_report: Option<(i64, u64)>,
+    /// The newest ACK that came while something was lost, reported or sent again: its time and frame.
+    pub last_answer: Option<(i64, u64)>,
     /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
     pub missed_bytes: u64,
     pub resent_bytes: u64,
@@ -95,8 +101,22 @@ pub struct Cold {
 }
 
 impl Cold {
+    pub fn episode(&mut self) -> &mut Episode {
+        self.episode.get_or_insert_with(Box::default)
+    }
+
     pub fn zero(&mut self) -> &mut ZeroWindow {
         self.zero.get_or_insert_with(Box::default)
+    }
+
+    /// Whether an ACK may cover bytes that were sent again, reported by SACK or never captured.
+    pub fn has_doubts(&self) -> bool {
+        !self.sacked.is_empty()
+            || !self.unseen.is_empty()
+            || self
+                .episode
+                .as_ref()
+                .is_some_and(|episode| !episode.is_quiet())
     }
 
     pub fn is_zero_open(&self) -> bool {
@@ -124,6 +144,10 @@ impl Cold {
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()
             && self.zero.as_ref().is_none_or(|zero| !zero.is_undecided())
+            && self
+                .episode
+                .as_ref()
+                .is_none_or(|episode| episode.is_quiet())
     }
 }
 
@@ -132,7 +156,8 @@ impl Cold {
 pub struct Direction {
     pub flight: Flight,
     pub window: ReceiveWindow,
-    pub rtt: RttTimer,
+    /// What is in flight, and the round trips that come of it.
+    pub ledger: Ledger,
     /// Round trips from this side's segments to their timestamps' echo.
     pub echo: EchoTimer,
     /// How the shift of the windows **in this side's own segments** is known, and the shift to apply.
@@ -162,6 +187,8 @@ pub struct Direction {
     pub fin_end: Seq,
     /// Latest timestamp value sent, while `has_tsval`.
     pub tsval: u32,
+    /// From the peer's data to this side's first, and one more; 0 where it did not answer, or answered more than once.
+    pub first_answer_us: u32,
     pub syn: SynOptions,
     /// Largest segment that may be sent: the peer's MSS less the timestamps option; 0 while unknown.
     pub mss: u16,
@@ -210,6 +237,7 @@ impl Direction {
             && self.window.is_known
             && self.window.bytes > 0
             && self.cold.as_ref().is_none_or(|cold| cold.is_quiet())
+            && !self.ledger.is_followed()
     }
 
     /// Whether a timestamp is older than the latest one sent: the segment was overtaken.
@@ -249,6 +277,12 @@ impl Direction {
         } else {
             self.max_payload
         }
+    }
+
+    /// How much larger than a segment on the wire a captured one may be.
+    #[inline]
+    pub fn offload_bytes(&self) -> u32 {
+        self.max_payload.saturating_sub(self.segment_size())
     }
 
     pub fn count(&mut self, events: Events) {

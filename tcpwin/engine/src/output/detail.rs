@@ -7,18 +7,25 @@ use crate::event::Events;
 use crate::output::histogram::Histogram;
 use crate::output::pass::Sink;
 use crate::output::series::Series;
+use crate::recovery::cause::Evidence;
 use crate::sequence::Seq;
+use crate::timing::delays::Delays;
 use crate::tracker::Verdict;
 use crate::wire::Segment;
 
 /// Names of the series of a direction, in the order of [`Track::series`].
-pub const SERIES: [&str; 6] = [
+pub const SERIES: [&str; 11] = [
     "receive_window",
     "right_edge",
     "flight",
     "pipe",
     "sequence",
     "throughput",
+    "rtt",
+    "rtt_smoothed",
+    "rto",
+    "sender_flight",
+    "cwnd_model",
 ];
 
 /// Events kept for one connection; beyond it they are counted only.
@@ -40,6 +47,8 @@ pub struct EventRecord {
     pub ack: u32,
     pub length: u32,
     pub window_raw: u16,
+    /// Why the segment counts as sent again or late.
+    pub evidence: Option<Evidence>,
 }
 
 /// One direction over time.
@@ -48,6 +57,7 @@ pub struct Track {
     pub window: Histogram,
     pub flight: Histogram,
     pub pipe: Histogram,
+    pub rtt: Delays,
     /// SND.MAX at the last segment.
     at: Option<Seq>,
     /// SND.MAX less the first SND.UNA, beyond 32 bits.
@@ -122,6 +132,7 @@ impl Detail {
                     ack: segment.ack,
                     length: segment.payload_len,
                     window_raw: segment.window,
+                    evidence: verdict.evidence,
                 });
             } else {
                 self.events_omitted += 1;
@@ -138,6 +149,10 @@ impl Detail {
             };
             track.take(segment.time_ns, connection, side, sent);
         }
+        if let Some(rtt_ns) = verdict.rtt_ns {
+            let timed = 1 - usize::from(verdict.side);
+            self.tracks[timed].time(segment.time_ns, connection, timed, rtt_ns);
+        }
     }
 }
 
@@ -148,6 +163,7 @@ impl Track {
             window: Histogram::default(),
             flight: Histogram::default(),
             pipe: Histogram::default(),
+            rtt: Delays::default(),
             at: None,
             extended: 0,
             last_ns: start_ns,
@@ -171,7 +187,8 @@ impl Track {
         }
         self.last_ns = self.last_ns.max(now_ns);
 
-        let [window, edge, flight, pipe, sequence, throughput] = &mut self.series;
+        let [window, edge, flight, pipe, sequence, throughput, _, _, _, sender_flight, cwnd] =
+            &mut self.series;
         if sent_bytes > 0 {
             throughput.add(now_ns, i64::from(sent_bytes));
         }
@@ -200,5 +217,28 @@ impl Track {
             flight.add(now_ns, i64::from(known));
             pipe.add(now_ns, i64::from(piped));
         }
+        if let Some(pace) = direction.pace() {
+            if let Some(view) = &pace.view {
+                sender_flight.add(now_ns, i64::from(view.bytes()));
+            }
+            if pace.window_bytes > 0 {
+                cwnd.add(now_ns, i64::from(pace.window_bytes));
+            }
+        }
+    }
+
+    /// An ACK timed data of this side.
+    fn time(&mut self, now_ns: i64, connection: &Connection, side: usize, rtt_ns: u64) {
+        let (direction, peer) = (
+            &connection.directions[side],
+            &connection.directions[1 - side],
+        );
+        let rtt_ns = i64::try_from(rtt_ns).unwrap_or(i64::MAX);
+        self.rtt.add(rtt_ns);
+        let near_ns = peer.far_ns().unwrap_or(0);
+        let [_, _, _, _, _, _, rtt, smoothed, rto, _, _] = &mut self.series;
+        rtt.add(now_ns, rtt_ns);
+        smoothed.add(now_ns, direction.ledger.estimator().smoothed_ns());
+        rto.add(now_ns, direction.ledger.rto_ns(near_ns));
     }
 }

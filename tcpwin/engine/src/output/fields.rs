@@ -3,6 +3,8 @@
 use crate::connection::state::{Cold, Connection, Direction, Initiator};
 use crate::event;
 use crate::output::address::address_text;
+use crate::output::loss_fields::LOSS_FIELDS;
+use crate::output::time_fields::TIME_FIELDS;
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
 use crate::window::zero::{Episode, ZeroWindow};
 
@@ -66,20 +68,20 @@ impl<'a> DirectionView<'a> {
         }
     }
 
-    fn data(&self) -> &Direction {
+    pub(super) fn data(&self) -> &Direction {
         &self.connection.directions[self.sender]
     }
 
-    fn answers(&self) -> &Direction {
+    pub(super) fn answers(&self) -> &Direction {
         &self.connection.directions[1 - self.sender]
     }
 
-    fn cold(&self) -> Option<&Cold> {
+    pub(super) fn cold(&self) -> Option<&Cold> {
         self.data().cold.as_deref()
     }
 
     /// Whether the windows that limit this direction are known in bytes.
-    fn is_certain(&self) -> bool {
+    pub(super) fn is_certain(&self) -> bool {
         self.data().window.is_known && self.answers().own_scale.is_certain()
     }
 
@@ -100,15 +102,15 @@ impl<'a> DirectionView<'a> {
         }
     }
 
-    fn sent_count(&self, events: event::Events) -> Value {
+    pub(super) fn sent_count(&self, events: event::Events) -> Value {
         Value::Int(i64::from(self.data().event_count(events)))
     }
 
-    fn answer_count(&self, events: event::Events) -> Value {
+    pub(super) fn answer_count(&self, events: event::Events) -> Value {
         Value::Int(i64::from(self.answers().event_count(events)))
     }
 
-    fn cold_int(&self, get: fn(&Cold) -> i64) -> Value {
+    pub(super) fn cold_int(&self, get: fn(&Cold) -> i64) -> Value {
         Value::Int(self.cold().map_or(0, get))
     }
 
@@ -125,7 +127,7 @@ impl<'a> DirectionView<'a> {
         self.zero().map_or(&[], |zero| &zero.episodes)
     }
 
-    fn resent_bytes(&self) -> u64 {
+    pub(super) fn resent_bytes(&self) -> u64 {
         self.cold().map_or(0, |cold| cold.resent_bytes)
     }
 
@@ -137,7 +139,7 @@ impl<'a> DirectionView<'a> {
         data.acked_bytes.saturating_sub(control)
     }
 
-    fn transfer_ns(&self) -> i64 {
+    pub(super) fn transfer_ns(&self) -> i64 {
         let data = self.data();
         if data.data_segments == 0 {
             return 0;
@@ -158,7 +160,7 @@ impl<'a> DirectionView<'a> {
     /// Whether the capture point lies near the receiver: data is acknowledged there in less than a tenth of the
     /// handshake's round trip. What is in flight towards it is then seen only as it arrives.
     pub fn is_near_receiver(&self) -> bool {
-        match (self.data().rtt.min_ns(), path_rtt_ns(self.connection)) {
+        match (self.data().ledger.min_ns(), path_rtt_ns(self.connection)) {
             (Some(least_ns), Some(path_ns)) => {
                 path_ns >= NEAR_FROM_NS && i64::try_from(least_ns).is_ok_and(|ns| ns < path_ns / 10)
             }
@@ -277,15 +279,15 @@ impl<'a> DirectionView<'a> {
     }
 }
 
-fn int(value: impl Into<i64>) -> Value {
+pub(super) fn int(value: impl Into<i64>) -> Value {
     Value::Int(value.into())
 }
 
-fn count(value: u64) -> Value {
+pub(super) fn count(value: u64) -> Value {
     Value::Int(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-fn optional(value: Option<impl Into<i64>>) -> Value {
+pub(super) fn optional(value: Option<impl Into<i64>>) -> Value {
     value.map_or(Value::None, |value| Value::Int(value.into()))
 }
 
@@ -297,15 +299,21 @@ fn mean(integral: f64, known_ns: i64, last: u32) -> f64 {
     }
 }
 
-fn text(value: &str) -> Value {
+pub(super) fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
 
 macro_rules! fields {
     ($($name:ident $kind:ident $doc:literal $get:expr;)*) => {
-        &[$(Field { name: stringify!($name), kind: Kind::$kind, doc: $doc, get: $get }),*]
+        &[$(crate::output::fields::Field {
+            name: stringify!($name),
+            kind: crate::output::fields::Kind::$kind,
+            doc: $doc,
+            get: $get,
+        }),*]
     };
 }
+pub(super) use fields;
 
 fn side(view: &ConnectionView<'_>, is_initiator: bool) -> usize {
     let initiator = view.connection.initiator_side();
@@ -326,21 +334,60 @@ fn side_name(view: &ConnectionView<'_>, side: u8) -> Value {
 
 /// The least known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each
 /// the least time from data to its ACK or from a timestamp to its echo.
-fn path_rtt_ns(connection: &Connection) -> Option<i64> {
-    let halves = [0, 1].map(|side: usize| {
-        let direction = &connection.directions[side];
-        [direction.rtt.min_ns(), direction.echo.min_ns()]
-            .into_iter()
-            .flatten()
-            .min()
-    });
+pub fn path_rtt_ns(connection: &Connection) -> Option<i64> {
+    let halves = [0, 1].map(|side: usize| connection.directions[side].far_ns());
     let sum = match halves {
-        [Some(first), Some(second)] => i64::try_from(first.saturating_add(second)).ok(),
+        [Some(first), Some(second)] => Some(first.saturating_add(second)),
         _ => None,
     };
     match (connection.handshake_rtt_ns(), sum) {
         (Some(handshake), Some(sum)) => Some(handshake.min(sum)),
         (handshake, sum) => handshake.or(sum),
+    }
+}
+
+/// One part of the handshake's round trip, where each of its segments was sent once.
+fn handshake_half_ns(
+    connection: &Connection,
+    from_ns: Option<i64>,
+    to_ns: Option<i64>,
+) -> Option<i64> {
+    if connection.is_handshake_ambiguous {
+        return None;
+    }
+    Some(to_ns?.saturating_sub(from_ns?)).filter(|ns| *ns >= 0)
+}
+
+/// The side near which the capture was made.
+fn vantage(view: &ConnectionView<'_>) -> &'static str {
+    let (a, b) = (side(view, true), side(view, false));
+    // Data of a shows how far b is, and the other way round.
+    let to_b = view.connection.directions[a].far_ns();
+    let to_a = view.connection.directions[b].far_ns();
+    match (to_a, to_b) {
+        (Some(to_a), Some(to_b)) => match nearer(to_a, to_b) {
+            Nearer::First => "a",
+            Nearer::Second => "b",
+            Nearer::Neither => "between",
+        },
+        _ => "unknown",
+    }
+}
+
+/// The end within a tenth of the round trip between both.
+pub(super) enum Nearer {
+    First,
+    Second,
+    Neither,
+}
+
+/// Tell the nearer of two ends. Where both are as near as the hosts' own delays, the capture was made on the one host.
+pub(super) fn nearer(first_ns: i64, second_ns: i64) -> Nearer {
+    let path_ns = first_ns.saturating_add(second_ns);
+    match (first_ns <= path_ns / 10, second_ns <= path_ns / 10) {
+        (true, _) => Nearer::First,
+        (_, true) => Nearer::Second,
+        _ => Nearer::Neither,
     }
 }
 
@@ -386,21 +433,22 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     syn_ack_ns Int "Time of the last SYN/ACK." |v| optional(v.connection.syn_ack_ns());
     established_ns Int "Time of the ACK that completed the handshake." |v| optional(v.connection.established_ns());
     handshake_rtt_ns Int "From the SYN to the ACK that completed the handshake: the round trip of the whole path; none when a SYN or SYN/ACK was sent again." |v| optional(v.connection.handshake_rtt_ns());
+    handshake_rtt_a_ns Int "From the SYN/ACK to the ACK that completed the handshake: between the capture point and a; none when one was sent again." |v| optional(handshake_half_ns(v.connection, v.connection.syn_ack_ns(), v.connection.established_ns()));
+    handshake_rtt_b_ns Int "From the SYN to the SYN/ACK: between the capture point and b; none when one was sent again." |v| optional(handshake_half_ns(v.connection, v.connection.syn_ns(), v.connection.syn_ack_ns()));
+    vantage Text "Where the capture was made: a or b (within a tenth of the path's round trip of that side), between, or unknown." |v| text(vantage(v));
     path_rtt_ns Int "Least known round trip of the whole path: the handshake's, or both sides of the capture point added, each the least time from data to its ACK or from a timestamp to its echo." |v| optional(path_rtt_ns(v.connection));
     close Text "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
     closed_first Text "The side, a or b, whose FIN or RST came first." |v| v.connection.closed_first.map_or(Value::None, |side| side_name(v, side));
     reset_by Text "The side, a or b, that sent the first RST." |v| v.connection.reset_by.map_or(Value::None, |side| side_name(v, side));
 };
 
-pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
+/// Bytes, options, windows.
+const WINDOW_FIELDS: &[DirectionField] = fields! {
     segments Int "Segments sent, the capture's own duplicates left out." |v| int(v.data().segments);
     data_segments Int "Segments that carried payload." |v| int(v.data().data_segments);
     payload_bytes Int "Payload sent, retransmissions included." |v| count(v.data().payload_bytes);
     unique_bytes Int "Payload sent, each byte counted once." |v| count(v.data().payload_bytes.saturating_sub(v.resent_bytes()));
     acked_bytes Int "Payload that the receiver acknowledged." |v| count(v.acked_payload_bytes());
-    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." |v| v.cold_int(|c| c.missed_bytes as i64);
-    resent_segments Int "Segments with data that was seen before." |v| v.cold_int(|c| i64::from(c.resent_segments));
-    resent_bytes Int "Payload seen before and sent again, by overlap." |v| count(v.resent_bytes());
     first_data_ns Int "Time of the first payload." |v| if v.data().data_segments > 0 { int(v.data().first_data_ns) } else { Value::None };
     last_data_ns Int "Time of the last payload." |v| if v.data().data_segments > 0 { int(v.data().last_data_ns) } else { Value::None };
     throughput_bps Real "Payload bits per second from the first payload to the last payload or acknowledgment." |v| v.rate(v.data().payload_bytes);
@@ -424,7 +472,7 @@ pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
     receive_window_max_bytes Int "Largest accepted receive window." |v| v.window(v.data().window.max_bytes);
     receive_window_last_bytes Int "Receive window at the end." |v| v.window(v.data().window.bytes);
     receive_window_mean_bytes Real "Receive window, mean over time." |v| if v.is_certain() { Value::Real(mean(v.data().window.integral, v.data().window.known_ns, v.data().window.bytes)) } else { Value::None };
-    flight_max_bytes Int "Most bytes in flight: SND.MAX less SND.UNA." |v| if v.data().is_flight_measured() { int(v.data().flight.max_bytes) } else { Value::None };
+    flight_max_bytes Int "Most bytes in flight: SND.MAX less SND.UNA." |v| if v.data().is_flight_measured() { int(v.data().flight_max_bytes()) } else { Value::None };
     flight_mean_bytes Real "Bytes in flight, mean over the time in which they were known." |v| if v.data().is_flight_measured() { Value::Real(mean(v.data().flight.integral, v.data().flight.known_ns, 0)) } else { Value::None };
     window_utilisation Real "Mean flight over mean receive window." |v| utilisation(v);
     window_limited_ns Int "Time in which the next segment did not fit the open receive window, from when data was in flight until one fitted (Linux tcp_snd_wnd_test); a closed window is not counted here." |v| int(v.data().limited_ns());
@@ -442,20 +490,14 @@ pub const DIRECTION_FIELDS: &[DirectionField] = fields! {
     zero_window_longest_ns Int "Longest time for which the receiver's window was closed." |v| v.zero_int(|z| z.longest_ns);
     zero_window_probes Int "Probes sent into the closed window." |v| v.zero_int(|z| i64::from(z.probes));
     keep_alives Int "Keep-alives sent." |v| v.sent_count(event::KEEP_ALIVE);
-    duplicate_acks Int "Duplicate ACKs of the receiver." |v| v.answer_count(event::DUPLICATE_ACK);
-    retransmissions Int "Segments sent again, whatever the cause, SYN and FIN included." |v| v.sent_count(event::RESENT);
-    fast_retransmissions Int "Of these, after three duplicate ACKs or as much SACK." |v| v.sent_count(event::FAST_RETRANSMISSION);
-    spurious_retransmissions Int "Of these, of data that had been acknowledged." |v| v.sent_count(event::SPURIOUS_RETRANSMISSION);
-    out_of_order Int "Segments that came later than those sent after them." |v| v.sent_count(event::OUT_OF_ORDER);
-    previous_segment_missing Int "Segments before which sequence numbers were skipped." |v| v.sent_count(event::PREVIOUS_SEGMENT_MISSING);
-    acked_unseen Int "ACKs of data that the capture does not hold." |v| v.answer_count(event::ACKED_UNSEEN);
-    capture_duplicates Int "Packets that the capture holds twice; in no other count." |v| v.sent_count(event::CAPTURE_DUPLICATE);
-    rtt_min_ns Int "Least time from data to its ACK at the capture point." |v| v.data().rtt.min_ns().map_or(Value::None, count);
-    rtt_smoothed_ns Int "The same smoothed as RFC 6298 does, at the end." |v| if v.data().rtt.samples > 0 { count(v.data().rtt.smoothed_ns) } else { Value::None };
-    rtt_samples Int "How many round trips were timed." |v| int(v.data().rtt.samples);
     fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin);
     rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);
 };
+
+/// All fields of a direction.
+pub fn direction_fields() -> impl Iterator<Item = &'static DirectionField> {
+    WINDOW_FIELDS.iter().chain(LOSS_FIELDS).chain(TIME_FIELDS)
+}
 
 impl Direction {
     /// Whether bytes in flight could be known at any time.
@@ -489,7 +531,7 @@ mod tests {
                 .iter()
                 .map(|f| (f.name, f.doc))
                 .collect::<Vec<_>>(),
-            DIRECTION_FIELDS.iter().map(|f| (f.name, f.doc)).collect(),
+            direction_fields().map(|f| (f.name, f.doc)).collect(),
         ] {
             let unique: HashSet<_> = names.iter().map(|(name, _)| name).collect();
             assert_eq!(unique.len(), names.len());
@@ -518,7 +560,7 @@ mod tests {
             assert!(fits(field.kind, &(field.get)(&view)), "{}", field.name);
         }
         let view = DirectionView::new(&connection, true);
-        for field in DIRECTION_FIELDS {
+        for field in direction_fields() {
             assert!(fits(field.kind, &(field.get)(&view)), "{}", field.name);
         }
     }

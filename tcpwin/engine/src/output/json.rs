@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::connection::state::Connection;
 use crate::output::fields::{
-    ConnectionView, DirectionView, Value, CONNECTION_FIELDS, DIRECTION_FIELDS,
+    direction_fields, ConnectionView, DirectionView, Value, CONNECTION_FIELDS,
 };
 use crate::window::zero::Episode;
 
@@ -23,9 +23,7 @@ pub fn write_connection(out: &mut String, id: u32, connection: &Connection) {
         let _ = write!(out, ",\"{name}\":{{");
         write_fields(
             out,
-            DIRECTION_FIELDS
-                .iter()
-                .map(|field| (field.name, (field.get)(&view))),
+            direction_fields().map(|field| (field.name, (field.get)(&view))),
         );
         out.push_str(",\"window_scale_evidence\":[");
         for (position, line) in view.scale_evidence().iter().enumerate() {

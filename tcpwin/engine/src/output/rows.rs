@@ -268,6 +268,7 @@ mod tests {
             flight_bytes: Some(0),
             pipe_bytes: Some(0),
             rtt_ns: Some(9),
+            evidence: None,
         };
         let write = |format| {
             let mut out = Vec::new();

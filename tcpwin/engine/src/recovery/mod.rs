@@ -1,5 +1,8 @@
 //! Retransmission, order, SACK and the capture's own duplicates.
 
+pub mod cause;
 pub mod duplicate;
+pub mod episode;
+pub mod holes;
 pub mod ranges;
 pub mod resent;

@@ -1,144 +1,334 @@
-//! Data below SND.MAX: out of order, or sent again, and by what evidence.
+//! Data that was sent again: which of the sender's mechanisms did it.
 //!
-//! Bytes that were never captured can only be late; bytes seen before were sent again, whatever the timing says.
+//! A pure function of what the sender knew: its state (RFC 5681, RFC 6675, RFC 8985), its timers (RFC 6298, RFC 8985 §7)
+//! and the ACKs that had reached it.
 
-use crate::event::{self, Events};
-use crate::recovery::ranges::RangeSet;
-use crate::sequence::Seq;
+use crate::recovery::cause::{Cause, Verdict};
+use crate::recovery::episode::Phase;
 
-/// Without a handshake to measure, a gap filled sooner than this is reordering (Wireshark's default threshold).
-const REORDER_DEFAULT_NS: i64 = 3_000_000;
+/// Duplicate ACKs that speak of loss (RFC 5681 §3.2).
+pub const DUPLICATE_THRESHOLD: u32 = 3;
+/// A timer that the sender runs may be taken for this share of our reckoning of it: its clock has a coarser grain, and
+/// its samples are not all ours.
+const TIMER_SHARE_NUMERATOR: i64 = 85;
+const TIMER_SHARE_DENOMINATOR: i64 = 100;
+/// A sender answers an ACK within this time, or its timer did.
+const PROMPT_NS: i64 = 3_000_000;
+/// What Linux adds to a probe's timer where one segment is out, for the delayed ACK (`tcp_schedule_loss_probe`).
+const LONE_PROBE_EXTRA_NS: i64 = 200_000_000;
 
-/// What is known when a segment arrives whose sequence number is below SND.MAX.
-pub struct Resent<'a> {
-    pub seq: Seq,
-    pub end: Seq,
-    pub una: Seq,
-    pub now_ns: i64,
-    pub tsval: Option<u32>,
-    /// Sequence ranges below SND.MAX that were never captured.
-    pub unseen: &'a RangeSet,
-    /// Ranges above SND.UNA that the receiver reported as received.
-    pub sacked: &'a RangeSet,
-    /// When the newest hole opened, and the timestamp of the segment that opened it.
-    pub gap_ns: i64,
-    pub gap_tsval: Option<u32>,
-    pub duplicate_acks: u16,
+/// What is known when data comes a second time.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub phase: Phase,
+    /// It begins at SND.UNA, the head of the line.
+    pub is_head: bool,
+    /// It ends at SND.MAX.
+    pub is_tail: bool,
+    /// All of it was sent again already since the phase began.
+    pub is_repeated: bool,
+    /// A probe is out that no ACK has answered.
+    pub is_probe_out: bool,
+    pub is_lone: bool,
+    pub has_sack: bool,
+    /// Duplicate ACKs at SND.UNA that had reached the sender.
+    pub duplicate_acks: u32,
+    /// Bytes SACKed above it, in so many ranges, that had reached the sender.
+    pub sacked_above: u32,
+    pub sacked_ranges: u32,
     pub mss: u32,
-    pub handshake_rtt_ns: Option<i64>,
+    /// Since the bytes were last sent.
+    pub age_ns: i64,
+    /// Since the sender last sent or heard anything.
+    pub quiet_ns: i64,
+    /// The sender's round trip, smoothed, and its timeout with back-off; none before any sample.
+    pub smoothed_ns: Option<i64>,
+    pub rto_ns: i64,
 }
 
-/// Name the cause, as far as the packets so far tell it.
-pub fn judge(resent: &Resent<'_>) -> Events {
-    let length = resent.seq.to(resent.end).max(0) as u32;
-    let never_seen = resent.unseen.overlap(resent.seq, resent.end);
-    if !resent.end.is_after(resent.una) {
-        return event::SPURIOUS_RETRANSMISSION;
+impl Case {
+    fn reaches(elapsed_ns: i64, timer_ns: i64) -> bool {
+        elapsed_ns >= timer_ns / TIMER_SHARE_DENOMINATOR * TIMER_SHARE_NUMERATOR
     }
-    if never_seen == length && is_late(resent) {
-        return event::OUT_OF_ORDER;
+
+    /// Whether an ACK set it off, or the reordering timer that one started (RFC 8985 §6.2: a quarter of a round trip).
+    fn is_prompt(&self) -> bool {
+        let grace_ns = self.smoothed_ns.unwrap_or(0) / 4;
+        self.quiet_ns <= grace_ns.max(PROMPT_NS)
     }
-    let sacked_above = resent
-        .sacked
-        .iter()
-        .filter(|range| range.0.is_after(resent.seq))
-        .fold(0u32, |sum, range| {
-            sum.saturating_add(range.0.to(range.1).max(0) as u32)
-        });
-    // RFC 5681 §3.2: three duplicate ACKs; RFC 6675 §4: three segments' worth SACKed above it.
-    let by_duplicates = resent.duplicate_acks >= 3 && resent.seq == resent.una;
-    if by_duplicates || (resent.mss > 0 && sacked_above >= 3 * resent.mss) {
-        event::FAST_RETRANSMISSION
+
+    fn is_timed_out(&self) -> bool {
+        Case::reaches(self.age_ns, self.rto_ns)
+    }
+
+    /// RFC 6675 §4 `IsLost`: three ranges, or more than two segments' worth, SACKed above it.
+    fn is_lost_by_sack(&self) -> bool {
+        self.sacked_ranges >= DUPLICATE_THRESHOLD
+            || (self.mss > 0 && self.sacked_above > (DUPLICATE_THRESHOLD - 1) * self.mss)
+    }
+
+    fn probe_ns(&self) -> i64 {
+        let Some(smoothed_ns) = self.smoothed_ns else {
+            return self.rto_ns;
+        };
+        let extra_ns = if self.is_lone { LONE_PROBE_EXTRA_NS } else { 0 };
+        smoothed_ns
+            .saturating_mul(2)
+            .saturating_add(extra_ns)
+            .min(self.rto_ns)
+    }
+}
+
+/// Name the mechanism.
+pub fn judge(case: &Case) -> Verdict {
+    match case.phase {
+        Phase::Loss => judge_after_timeout(case),
+        Phase::Fast => judge_in_recovery(case),
+        Phase::Open => judge_open(case),
+    }
+}
+
+fn judge_after_timeout(case: &Case) -> Verdict {
+    let is_silent = Case::reaches(case.quiet_ns, case.rto_ns);
+    if case.is_head && case.is_repeated && case.is_timed_out() && is_silent {
+        return Verdict::high(Cause::Rto, "sent again after the timeout had doubled");
+    }
+    if case.is_repeated && case.is_lost_by_sack() {
+        return Verdict::medium(
+            Cause::LostRetransmission,
+            "its retransmission after the timeout was lost: SACK reports later data",
+        );
+    }
+    if case.is_head && case.is_timed_out() && is_silent {
+        return Verdict::high(Cause::Rto, "nothing acknowledged for another timeout");
+    }
+    Verdict::high(
+        Cause::GoBackN,
+        "below what had been sent when the timeout struck",
+    )
+}
+
+fn judge_in_recovery(case: &Case) -> Verdict {
+    let is_silent = Case::reaches(case.quiet_ns, case.rto_ns);
+    // Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
+    let is_timer = is_silent || (case.is_repeated && (!case.has_sack || !case.is_prompt()));
+    if case.is_head && case.is_timed_out() && is_timer {
+        return Verdict::high(Cause::Rto, "recovery stood still for the timeout");
+    }
+    if case.is_repeated {
+        return if case.has_sack {
+            Verdict::high(
+                Cause::LostRetransmission,
+                "sent again in the same recovery: its retransmission was lost",
+            )
+        } else {
+            Verdict::low(
+                Cause::LostRetransmission,
+                "sent again in the same recovery, without SACK to tell why",
+            )
+        };
+    }
+    if case.has_sack {
+        Verdict::high(Cause::Recovery, "a hole in what SACK reports, in recovery")
     } else {
-        event::RETRANSMISSION
+        Verdict::high(
+            Cause::Recovery,
+            "a partial ACK shows the next hole (NewReno)",
+        )
     }
 }
 
-/// Whether bytes never captured before come late by reordering: sent no later than what overtook them.
-fn is_late(resent: &Resent<'_>) -> bool {
-    match (resent.tsval, resent.gap_tsval) {
-        (Some(own), Some(later)) if own != later => (later.wrapping_sub(own) as i32) > 0,
-        _ => {
-            let threshold_ns = resent.handshake_rtt_ns.unwrap_or(REORDER_DEFAULT_NS);
-            resent.now_ns.saturating_sub(resent.gap_ns) < threshold_ns
-        }
+fn judge_open(case: &Case) -> Verdict {
+    let by_duplicates = case.is_head && case.duplicate_acks >= DUPLICATE_THRESHOLD;
+    let by_sack = case.is_lost_by_sack();
+    let has_evidence = case.duplicate_acks > 0 || case.sacked_above > 0;
+    let is_timer = case.is_head && case.is_timed_out() && !case.is_prompt();
+    if (by_duplicates || by_sack) && !is_timer {
+        return Verdict::high(
+            Cause::Fast,
+            if by_sack {
+                "SACK reports more than two segments above it (RFC 6675)"
+            } else {
+                "three duplicate ACKs (RFC 5681)"
+            },
+        );
     }
+    let probe_ns = case.probe_ns();
+    let may_probe = case.has_sack && case.is_tail && !case.is_probe_out && !has_evidence;
+    if may_probe && Case::reaches(case.quiet_ns, probe_ns) && (!case.is_head || case.is_lone) {
+        let is_sooner = !case.is_timed_out();
+        return if is_sooner || case.smoothed_ns.is_some() {
+            Verdict {
+                confidence: if is_sooner {
+                    crate::recovery::cause::Confidence::High
+                } else {
+                    crate::recovery::cause::Confidence::Medium
+                },
+                ..Verdict::high(
+                    Cause::TailLossProbe,
+                    "the last segment, after two round trips without an ACK",
+                )
+            }
+        } else {
+            Verdict::low(Cause::TailLossProbe, "the last segment, after a timeout")
+        };
+    }
+    if is_timer || (case.is_head && case.is_timed_out() && !has_evidence) {
+        return Verdict::high(Cause::Rto, "nothing acknowledged for the timeout");
+    }
+    if has_evidence && (case.sacked_above > 0 || case.is_head) {
+        return Verdict::medium(
+            Cause::Fast,
+            "fewer than three duplicate ACKs, but data above it had arrived (RACK, early retransmit)",
+        );
+    }
+    let waited_ns = case.smoothed_ns.unwrap_or(0);
+    if case.is_head && case.quiet_ns > waited_ns {
+        return Verdict::low(
+            Cause::Rto,
+            "nothing acknowledged, sooner than Linux's timeout",
+        );
+    }
+    Verdict::low(Cause::Unknown, "neither a timer nor an ACK explains it")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recovery::cause::Confidence;
 
-    fn case<'a>(unseen: &'a RangeSet, sacked: &'a RangeSet) -> Resent<'a> {
-        Resent {
-            seq: Seq(1000),
-            end: Seq(2000),
-            una: Seq(1000),
-            now_ns: 50_000_000,
-            tsval: None,
-            unseen,
-            sacked,
-            gap_ns: 49_000_000,
-            gap_tsval: None,
+    const MS: i64 = 1_000_000;
+
+    fn case() -> Case {
+        Case {
+            phase: Phase::Open,
+            is_head: true,
+            is_tail: false,
+            is_repeated: false,
+            is_probe_out: false,
+            is_lone: false,
+            has_sack: true,
             duplicate_acks: 0,
+            sacked_above: 0,
+            sacked_ranges: 0,
             mss: 1000,
-            handshake_rtt_ns: Some(10_000_000),
+            age_ns: 60 * MS,
+            quiet_ns: 1 * MS,
+            smoothed_ns: Some(50 * MS),
+            rto_ns: 250 * MS,
         }
     }
 
+    fn cause(case: Case) -> Cause {
+        judge(&case).cause
+    }
+
     #[test]
-    fn bytes_seen_before_were_sent_again_however_soon() {
-        let none = RangeSet::default();
-        assert_eq!(judge(&case(&none, &none)), event::RETRANSMISSION);
+    fn acks_speak_first_and_timers_when_they_are_silent() {
+        let by_duplicates = Case {
+            duplicate_acks: 3,
+            ..case()
+        };
+        assert_eq!(cause(by_duplicates), Cause::Fast);
+        let late = Case {
+            age_ns: 255 * MS,
+            quiet_ns: 255 * MS,
+            ..by_duplicates
+        };
+        assert_eq!(cause(late), Cause::Rto);
+        let by_sack = Case {
+            sacked_above: 2001,
+            ..case()
+        };
+        assert_eq!(cause(by_sack), Cause::Fast);
+        let early = Case {
+            sacked_above: 1000,
+            ..case()
+        };
+        assert_eq!(judge(&early).confidence, Confidence::Medium);
         assert_eq!(
-            judge(&Resent {
-                una: Seq(2000),
-                ..case(&none, &none)
+            cause(Case {
+                age_ns: 250 * MS,
+                quiet_ns: 250 * MS,
+                ..case()
             }),
-            event::SPURIOUS_RETRANSMISSION
-        );
-        assert_eq!(
-            judge(&Resent {
-                duplicate_acks: 3,
-                ..case(&none, &none)
-            }),
-            event::FAST_RETRANSMISSION
+            Cause::Rto
         );
     }
 
     #[test]
-    fn a_hole_filled_soon_is_reordering_unless_timestamps_say_otherwise() {
-        let none = RangeSet::default();
-        let mut hole = RangeSet::default();
-        hole.insert(Seq(1000), Seq(2000));
-        assert_eq!(judge(&case(&hole, &none)), event::OUT_OF_ORDER);
+    fn the_tail_is_probed_after_two_round_trips_where_sack_allows() {
+        let tail = Case {
+            is_head: false,
+            is_tail: true,
+            age_ns: 101 * MS,
+            quiet_ns: 101 * MS,
+            ..case()
+        };
         assert_eq!(
-            judge(&Resent {
-                gap_ns: 0,
-                ..case(&hole, &none)
-            }),
-            event::RETRANSMISSION
+            judge(&tail),
+            Verdict::high(
+                Cause::TailLossProbe,
+                "the last segment, after two round trips without an ACK"
+            )
         );
-        let later = Resent {
-            gap_ns: 0,
-            tsval: Some(9),
-            gap_tsval: Some(10),
-            ..case(&hole, &none)
+        assert_ne!(
+            cause(Case {
+                has_sack: false,
+                ..tail
+            }),
+            Cause::TailLossProbe
+        );
+        assert_ne!(
+            cause(Case {
+                is_probe_out: true,
+                ..tail
+            }),
+            Cause::TailLossProbe
+        );
+        let lone = Case {
+            is_head: true,
+            is_lone: true,
+            age_ns: 251 * MS,
+            quiet_ns: 251 * MS,
+            ..tail
         };
-        assert_eq!(judge(&later), event::OUT_OF_ORDER);
-        let newer = Resent {
-            tsval: Some(12),
-            gap_tsval: Some(10),
-            ..case(&hole, &none)
-        };
-        assert_eq!(judge(&newer), event::RETRANSMISSION);
+        assert_eq!(judge(&lone).confidence, Confidence::Medium);
+        assert_eq!(
+            cause(Case {
+                is_probe_out: true,
+                ..lone
+            }),
+            Cause::Rto
+        );
     }
 
     #[test]
-    fn three_segments_sacked_above_are_evidence() {
-        let none = RangeSet::default();
-        let mut sacked = RangeSet::default();
-        sacked.insert(Seq(3000), Seq(6000));
-        assert_eq!(judge(&case(&none, &sacked)), event::FAST_RETRANSMISSION);
+    fn states_decide_what_follows() {
+        let in_recovery = Case {
+            phase: Phase::Fast,
+            ..case()
+        };
+        assert_eq!(cause(in_recovery), Cause::Recovery);
+        assert_eq!(
+            cause(Case {
+                is_repeated: true,
+                ..in_recovery
+            }),
+            Cause::LostRetransmission
+        );
+        let after = Case {
+            phase: Phase::Loss,
+            ..case()
+        };
+        assert_eq!(cause(after), Cause::GoBackN);
+        let again = Case {
+            is_repeated: true,
+            age_ns: 500 * MS,
+            quiet_ns: 500 * MS,
+            rto_ns: 500 * MS,
+            ..after
+        };
+        assert_eq!(cause(again), Cause::Rto);
     }
 }

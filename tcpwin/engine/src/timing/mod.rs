@@ -1,4 +1,10 @@
 //! Round-trip times.
 
+pub mod delays;
 pub mod echo;
-pub mod rtt;
+pub mod estimator;
+pub mod idle;
+pub mod ledger;
+pub mod pace;
+pub mod sender_view;
+pub mod turns;

@@ -1,8 +1,11 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
-use crate::connection::state::Direction;
+use crate::connection::state::{Cold, Direction};
 use crate::event::{self, Events};
+use crate::recovery::episode::{Advance, Shown};
+use crate::recovery::resent::DUPLICATE_THRESHOLD;
 use crate::sequence::Seq;
+use crate::timing::ledger::{Arrival, Covered};
 use crate::window::receive::Advertisement;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
@@ -17,6 +20,7 @@ pub struct Answer {
     pub rtt_ns: Option<u64>,
     is_new: bool,
     is_old: bool,
+    is_partial: bool,
 }
 
 /// Take in the ACK and window of a segment without SYN and RST.
@@ -27,9 +31,12 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let seq = Seq(segment.seq);
     let was_una = acked.flight.una;
     let was_started = acked.is_started;
-    let mut answer = acknowledge(acked, ack, segment);
+    let had_doubts = acked.cold.as_ref().is_some_and(|cold| cold.has_doubts());
+    let mut answer = acknowledge(acked, ack, segment, sent);
     let new_sacked = if segment.options.sack_count > 0 {
-        take_sack(acked, segment)
+        let reported = take_sack(acked, segment);
+        answer.events |= reported.events;
+        reported.new_bytes
     } else {
         0
     };
@@ -53,6 +60,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     if !answer.is_old && !is_older {
         acked.window.last_raw = segment.window;
     }
+    acked.note_known(now_ns);
     let is_plain = segment.flags & FIN == 0;
     if advertised.shrink_bytes > 0 && is_certain {
         answer.events |= event::WINDOW_SHRINK;
@@ -97,10 +105,14 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     if repeats && had_window && sent.is_seen && seq == sent.flight.nxt {
         answer.events |= judge_repeated(acked, segment, was_raw, new_sacked);
     }
+    let round_trip_ns = acked.ledger.min_ns();
     if let Some(cold) = &mut acked.cold {
         cold.is_keep_alive_unanswered = false;
+        if had_doubts || cold.has_doubts() || answer.events & event::DUPLICATE_ACK != 0 {
+            cold.last_answer = Some((now_ns, segment.frame));
+        }
         if let Some(zero) = &mut cold.zero {
-            if zero.is_answer(now_ns, acked.rtt.min_ns()) {
+            if zero.is_answer(now_ns, round_trip_ns) {
                 zero.is_probe_unanswered = false;
             }
         }
@@ -109,22 +121,22 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
 }
 
 /// Only the acknowledgment of a RST can be trusted, and only when it fits.
-pub fn take_reset(acked: &mut Direction, segment: &Segment) -> Option<u64> {
+pub fn take_reset(sent: &Direction, acked: &mut Direction, segment: &Segment) -> Option<u64> {
     let ack = Seq(segment.ack);
     if acked.is_started
         && acked.is_seen
         && acked.flight.una.is_before(ack)
         && !ack.is_after(acked.flight.nxt)
     {
-        acknowledge(acked, ack, segment).rtt_ns
+        acknowledge(acked, ack, segment, sent).rtt_ns
     } else {
         None
     }
 }
 
-/// Move SND.UNA of the acknowledged direction.
+/// Move SND.UNA of the acknowledged direction; `sent` is the direction of the ACK's sender.
 #[inline]
-pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer {
+pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment, sent: &Direction) -> Answer {
     let now_ns = segment.time_ns;
     let mut answer = Answer::default();
     if !acked.is_acked {
@@ -145,26 +157,111 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
     if beyond > 0 {
         answer.events |= acknowledge_unseen(acked, ack, beyond as u32);
     }
+    let late_ns = acked
+        .is_late_ack(advance, now_ns)
+        .then(|| acked.ledger.oldest_ns())
+        .flatten();
+    let least_ns = acked.ledger.min_ns().unwrap_or(0) as i64;
+    let covered = if acked.cold.as_ref().is_some_and(|cold| cold.has_doubts()) {
+        let (covered, shown) = cover_doubtful(acked, ack, segment);
+        answer.is_partial = shown.is_partial;
+        covered
+    } else {
+        acked.ledger.cover_plain(ack, acked.offload_bytes())
+    };
     acked.flight.una = ack;
     if acked.flight.control > 0 {
         note_control_acked(acked);
     }
     acked.acked_bytes += advance as u64;
-    acked.last_ack_ns = now_ns;
     acked.duplicate_acks = 0;
     answer.is_new = true;
-    answer.rtt_ns = acked.rtt.acked(ack, now_ns);
+    answer.rtt_ns = acked.note_covered(covered, advance, now_ns, sent);
+    acked.last_ack_ns = now_ns;
+    if let (Some(oldest_ns), Some(_)) = (late_ns, answer.rtt_ns) {
+        let over_ns = now_ns.saturating_sub(oldest_ns).saturating_sub(least_ns);
+        answer.events |= acked.note_late_ack(advance as u32, over_ns);
+    }
     if let Some(cold) = &mut acked.cold {
-        if !cold.sacked.is_empty() {
-            cold.sacked_bytes = cold
-                .sacked_bytes
-                .saturating_sub(cold.sacked.remove_below(ack));
-        }
-        if !cold.unseen.is_empty() {
-            cold.missed_bytes += u64::from(cold.unseen.remove_below(ack));
-        }
+        answer.events |= leave_behind(cold, ack);
+    }
+    if answer.is_partial {
+        answer.events |= event::PARTIAL_ACK;
     }
     answer
+}
+
+/// Forget what is known of the bytes below SND.UNA.
+fn leave_behind(cold: &mut Cold, ack: Seq) -> Events {
+    let mut events = 0;
+    cold.loss_report = None;
+    if !cold.sacked.is_empty() {
+        let gone = cold.sacked.remove_below(ack);
+        cold.sacked_bytes = cold.sacked_bytes.saturating_sub(gone);
+    }
+    if !cold.unseen.is_empty() {
+        let missed = cold.unseen.remove_below(ack);
+        cold.missed_bytes += u64::from(missed);
+        if missed > 0 {
+            events |= event::ACKED_UNSEEN;
+        }
+    }
+    if !cold.holes.is_empty() {
+        cold.holes.forget_below(ack);
+    }
+    events
+}
+
+/// Take out what an ACK covers where some of it was sent again, reported by SACK, or never captured.
+#[cold]
+fn cover_doubtful(acked: &mut Direction, ack: Seq, segment: &Segment) -> (Option<Covered>, Shown) {
+    let una = acked.flight.una;
+    let advance = una.to(ack).max(0) as u32;
+    let rest_bytes = acked.offload_bytes();
+    let original_ns = acked.ledger.find(una).map(|sent| sent.time_ns);
+    let had_duplicates = acked.duplicate_acks > 0;
+    let Some(cold) = acked.cold.as_deref_mut() else {
+        return (None, Shown::default());
+    };
+    let (sacked, unseen) = (&cold.sacked, &cold.unseen);
+    let ambiguous = cold.episode.as_ref().map(|episode| &episode.ambiguous);
+    let is_doubtful = |start: Seq, end: Seq| {
+        unseen.overlap(start, end) > 0 || ambiguous.is_some_and(|set| set.overlap(start, end) > 0)
+    };
+    let covered = acked.ledger.cover(una, ack, rest_bytes, |start, end| {
+        if is_doubtful(start, end) {
+            Arrival::Doubtful
+        } else if sacked.overlap(start, end) == start.to(end).max(0) as u32 {
+            Arrival::Reported
+        } else {
+            Arrival::Plain
+        }
+    });
+    let known = sacked.overlap(una, ack)
+        + unseen.overlap(una, ack)
+        + ambiguous.map_or(0, |set| set.overlap(una, ack));
+    let Some(episode) = &mut cold.episode else {
+        return (covered, Shown::default());
+    };
+    let shown = episode.acked(&Advance {
+        una,
+        ack,
+        tsecr: segment.options.timestamps.map(|(_, echo)| echo),
+        now_ns: segment.time_ns,
+        plain_bytes: advance.saturating_sub(known),
+        had_duplicates,
+    });
+    // Timestamps tell which copy was acknowledged where the sequence numbers do not (RFC 7323 §4).
+    let echoed_ns = if shown.is_original {
+        original_ns
+    } else {
+        shown.echoed_ns
+    };
+    let by_echo = echoed_ns.map(|sent_ns| Covered {
+        oldest_ns: sent_ns,
+        newest_ns: sent_ns,
+    });
+    (covered.or(by_echo), shown)
 }
 
 /// SYN and FIN leave the flight when they are acknowledged.
@@ -209,35 +306,84 @@ fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32) -> Events {
     }
     acked.cold().missed_bytes += u64::from(beyond);
     acked.is_flight_lost = true;
-    acked.rtt.cancel();
+    acked.ledger.forget();
     event::ACKED_UNSEEN
 }
 
-/// Enter the SACK blocks into the scoreboard; return how many bytes were new (RFC 6675 §4, Update).
+/// What the SACK blocks of an ACK brought.
+#[derive(Default)]
+struct Reported {
+    new_bytes: u32,
+    events: Events,
+}
+
+/// Enter the SACK blocks into the scoreboard (RFC 6675 §4, Update).
 #[cold]
-fn take_sack(acked: &mut Direction, segment: &Segment) -> u32 {
+fn take_sack(acked: &mut Direction, segment: &Segment) -> Reported {
     let (una, nxt) = (acked.flight.una, acked.flight.nxt);
-    let count = usize::from(segment.options.sack_count).min(segment.options.sack.len());
-    let mut fresh = 0u32;
-    for (left, right) in &segment.options.sack[..count] {
+    let mut reported = Reported::default();
+    let blocks = segment.options.sack_blocks();
+    if let Some((left, right)) = duplicate_block(Seq(segment.ack), blocks) {
+        acked.cold().episode().note_dsack(left, right);
+        reported.events |= event::DSACK;
+    }
+    let mut oldest: Option<(Seq, i64)> = None;
+    for (left, right) in blocks {
         let (left, right) = (Seq(*left), Seq(*right));
         // A block at or below the acknowledgment reports a duplicate (RFC 2883 §4), no new data.
         if !right.is_after(una) || left.is_before(una) || right.is_after(nxt) {
             continue;
         }
+        let sent = acked.ledger.find(left);
         let cold = acked.cold();
+        let is_known = cold.sacked.overlap(left, left + 1) > 0;
         let added = cold.sacked.insert(left, right);
         cold.sacked_bytes = cold.sacked_bytes.saturating_add(added);
-        fresh = fresh.saturating_add(added);
+        reported.new_bytes = reported.new_bytes.saturating_add(added);
+        let is_plain = cold.unseen.overlap(left, left + 1) == 0
+            && cold
+                .episode
+                .as_ref()
+                .is_none_or(|episode| episode.ambiguous.overlap(left, left + 1) == 0);
+        if let (Some(sent), false, true, true) = (sent, is_known, is_plain, added > 0) {
+            if oldest.is_none_or(|(_, time_ns)| sent.time_ns < time_ns) {
+                oldest = Some((left, sent.time_ns));
+            }
+        }
     }
-    fresh
+    if let (Some((_, sent_ns)), false) = (oldest, una.is_before(Seq(segment.ack))) {
+        // The sender times what is newly reported, too (Linux `tcp_ack_update_rtt`, sack_rtt_us).
+        if let Ok(sample_ns) = u64::try_from(segment.time_ns.saturating_sub(sent_ns)) {
+            acked.ledger.estimate(sample_ns, una);
+        }
+    }
+    let mss = acked.segment_size();
+    let cold = acked.cold();
+    if cold.sacked_bytes > mss.saturating_mul(2) {
+        cold.loss_report
+            .get_or_insert((segment.time_ns, segment.frame));
+    }
+    reported
+}
+
+/// The first block of a D-SACK: below the acknowledgment, or inside the second block (RFC 2883 §4).
+fn duplicate_block(ack: Seq, blocks: &[(u32, u32)]) -> Option<(Seq, Seq)> {
+    let (left, right) = blocks.first().map(|block| (Seq(block.0), Seq(block.1)))?;
+    if !left.is_before(right) {
+        return None;
+    }
+    let is_below = !ack.is_before(right) && right.to(ack) < MAX_JUMP;
+    let is_inside = blocks
+        .get(1)
+        .is_some_and(|second| !left.is_before(Seq(second.0)) && !right.is_after(Seq(second.1)));
+    (is_below || is_inside).then_some((left, right))
 }
 
 /// A window of zero opens an episode, a larger one ends it.
 #[cold]
 fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
     let now_ns = segment.time_ns;
-    let round_trip_ns = acked.rtt.min_ns();
+    let round_trip_ns = acked.ledger.min_ns();
     let zero = acked.cold().zero();
     if bytes == 0 {
         zero.begin(segment.frame, now_ns);
@@ -278,6 +424,12 @@ fn judge_repeated(
     // RFC 5681 §2: data outstanding and the window unchanged; RFC 6675 §2: or new SACK information.
     if has_outstanding && (new_sacked > 0 || (is_same_window && segment.options.sack_count == 0)) {
         acked.duplicate_acks = acked.duplicate_acks.saturating_add(1);
+        if u32::from(acked.duplicate_acks) == DUPLICATE_THRESHOLD {
+            acked
+                .cold()
+                .loss_report
+                .get_or_insert((segment.time_ns, segment.frame));
+        }
         return event::DUPLICATE_ACK;
     }
     if has_outstanding && is_same_window {

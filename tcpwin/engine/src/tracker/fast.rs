@@ -36,15 +36,20 @@ pub fn take(
     if differs != 0 || turns_back < 0 || brings == 0 || bytes < segment_size.max(1) {
         return None;
     }
+    let is_resuming = payload_len > 0 && sent.is_resuming(acked, now_ns);
+    if is_resuming || acked.is_late_ack(advance, now_ns) {
+        return None;
+    }
     let mut events = 0;
     let mut rtt_ns = None;
     if advance > 0 {
         acked.flight.pass_time(now_ns, acked.flight.span());
+        let covered = acked.ledger.cover_plain(ack, acked.offload_bytes());
         acked.flight.una = ack;
         acked.acked_bytes += advance as u64;
-        acked.last_ack_ns = now_ns;
         acked.duplicate_acks = 0;
-        rtt_ns = acked.rtt.acked(ack, now_ns);
+        rtt_ns = acked.note_covered(covered, advance, now_ns, sent);
+        acked.last_ack_ns = now_ns;
     }
     let advertised = acked.window.renew(
         now_ns,
@@ -58,6 +63,7 @@ pub fn take(
         },
     );
     acked.window.last_raw = segment.window;
+    acked.note_known(now_ns);
     if advertised.shrink_bytes > 0 {
         events |= event::WINDOW_SHRINK;
     }
@@ -76,7 +82,7 @@ pub fn take(
         sent.flight.nxt = end;
         sent.has_only_syn = false;
         sent.flight.max_bytes = sent.flight.max_bytes.max(sent.flight.span());
-        sent.rtt.sent(end, now_ns);
+        sent.note_sent(segment, seq);
         sent.note_payload(segment);
         events |= judge_edge(sent, segment, end);
         sent.note_open_limit(now_ns);
@@ -194,10 +200,10 @@ mod tests {
             let mut short = Connection::new(&segments[0].1, 0);
             let mut full = short.clone();
             for (side, segment) in &segments {
-                let expected = full.take(*side, segment);
+                let expected = full.take(*side, segment, &mut None);
                 let taken = match short.take_ordinary(*side, segment) {
                     Some(taken) => taken,
-                    None => short.take(*side, segment),
+                    None => short.take(*side, segment, &mut None),
                 };
                 prop_assert_eq!(taken, expected);
                 prop_assert_eq!(format!("{short:?}"), format!("{full:?}"));
@@ -233,10 +239,10 @@ mod tests {
             if connection.take_ordinary(*side, segment).is_some() {
                 short += 1;
             } else {
-                connection.take(*side, segment);
+                connection.take(*side, segment, &mut None);
             }
         }
-        // All but the handshake and what makes each direction known.
-        assert_eq!(short, 5);
+        // All but the handshake, what makes each direction known, and where a side begins to send.
+        assert_eq!(short, 4);
     }
 }

@@ -4,6 +4,7 @@
 //! One segment costs a table look-up and straight-line arithmetic; everything unusual is a cold call.
 
 mod ack;
+mod cadence;
 mod fast;
 mod open;
 mod send;
@@ -12,6 +13,7 @@ use crate::connection::arena::Arena;
 use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
 use crate::event::{self, Events};
+use crate::recovery::cause::Evidence;
 use crate::sequence::Seq;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
@@ -44,6 +46,7 @@ pub struct Verdict {
     /// The same less what SACK reported as received.
     pub pipe_bytes: Option<u32>,
     pub rtt_ns: Option<u64>,
+    pub evidence: Option<Evidence>,
 }
 
 #[derive(Default)]
@@ -54,6 +57,8 @@ pub struct Tracker {
     pub duplicates: u64,
     /// Segments of which the snapshot length cut off options.
     pub options_cut: u64,
+    /// What shows why the newest segment counts as resent or late.
+    evidence: Option<Evidence>,
 }
 
 impl Tracker {
@@ -124,13 +129,18 @@ impl Tracker {
             return taken((event::CAPTURE_DUPLICATE, None));
         }
         self.options_cut += u64::from(segment.capture_flags & capture_flag::OPTIONS_CUT != 0);
-        taken(connection.take(side, segment))
+        self.evidence = None;
+        taken(connection.take(side, segment, &mut self.evidence))
     }
 
     /// The row of a segment that was just taken.
     pub fn verdict(&self, segment: &Segment, taken: &Taken) -> Option<(Verdict, &Connection)> {
         let connection = self.connections.get(taken.connection)?;
-        Some((connection.verdict(segment, taken), connection))
+        let mut verdict = connection.verdict(segment, taken);
+        if taken.events & event::WITH_EVIDENCE != 0 {
+            verdict.evidence = self.evidence;
+        }
+        Some((verdict, connection))
     }
 
     /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection.
@@ -189,8 +199,8 @@ impl Connection {
     fn touch(&self) -> u32 {
         // One field a cache line.
         let lines = |direction: &Direction| {
-            let (rtt, window) = (&direction.rtt, &direction.window);
-            rtt.smoothed_ns as u32
+            let (ledger, window) = (&direction.ledger, &direction.window);
+            ledger.oldest_ns().is_some() as u32
                 ^ direction.payload_bytes as u32
                 ^ window.bytes
                 ^ direction.segments
@@ -231,14 +241,19 @@ impl Connection {
 
     /// Move the state by one segment of any kind.
     #[inline(never)]
-    fn take(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
+    fn take(
+        &mut self,
+        side: usize,
+        segment: &Segment,
+        evidence: &mut Option<Evidence>,
+    ) -> (Events, Option<u64>) {
         self.end_ns = self.end_ns.max(segment.time_ns);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
             self.is_ordinary = false;
-            self.take_control(side, segment)
+            self.take_control(side, segment, evidence)
         } else {
-            let taken = self.take_plain(side, segment);
+            let taken = self.take_plain(side, segment, evidence);
             self.is_ordinary = self.directions.iter().all(Direction::is_ordinary);
             taken
         };
@@ -248,7 +263,12 @@ impl Connection {
         (events, rtt_ns)
     }
 
-    fn take_plain(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
+    fn take_plain(
+        &mut self,
+        side: usize,
+        segment: &Segment,
+        evidence: &mut Option<Evidence>,
+    ) -> (Events, Option<u64>) {
         let now_ns = segment.time_ns;
         let handshake_rtt_ns = self.handshake_rtt_ns();
         if self.directions[side].own_scale == ScaleState::SynOnly {
@@ -271,12 +291,7 @@ impl Connection {
             events |= answer.events;
             rtt_ns = answer.rtt_ns;
         }
-        events |= send::take(
-            sent,
-            segment,
-            acked.own_scale.is_certain(),
-            handshake_rtt_ns,
-        );
+        events |= send::take(sent, acked, segment, handshake_rtt_ns, evidence);
         sent.is_seen = true;
         sent.note_timestamps(segment.options.timestamps, now_ns);
         if let Some((_, echo)) = segment.options.timestamps {
@@ -312,11 +327,16 @@ impl Connection {
 
     /// SYN and RST: the handshake and the abort.
     #[cold]
-    fn take_control(&mut self, side: usize, segment: &Segment) -> (Events, Option<u64>) {
+    fn take_control(
+        &mut self,
+        side: usize,
+        segment: &Segment,
+        evidence: &mut Option<Evidence>,
+    ) -> (Events, Option<u64>) {
         let now_ns = segment.time_ns;
         self.directions[side].segments += 1;
         if segment.flags & RST == 0 {
-            return open::take_syn(self, side, segment);
+            return open::take_syn(self, side, segment, evidence);
         }
         self.directions[side].has_rst = true;
         if !self.is_reset_accepted(side, segment) {
@@ -330,9 +350,14 @@ impl Connection {
                 cold.end_zero(segment.frame, now_ns, EndedBy::Reset);
             }
         }
-        let acked = &mut self.directions[1 - side];
+        let [first, second] = &mut self.directions;
+        let (sent, acked) = if side == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        };
         let rtt_ns = if segment.flags & ACK != 0 {
-            ack::take_reset(acked, segment)
+            ack::take_reset(sent, acked, segment)
         } else {
             None
         };
@@ -365,6 +390,7 @@ impl Connection {
             flight_bytes,
             pipe_bytes: flight_bytes.map(|bytes| bytes.saturating_sub(sent.sacked_bytes())),
             rtt_ns: taken.rtt_ns,
+            evidence: None,
         }
     }
 
@@ -377,6 +403,7 @@ impl Connection {
                 direction.window.integrate(end_ns);
             }
             direction.note_unlimited(end_ns);
+            direction.finish_pace(end_ns);
             if let Some(cold) = &mut direction.cold {
                 cold.end_zero(0, end_ns, EndedBy::Open);
             }

@@ -2,6 +2,7 @@
 
 use crate::connection::state::{Connection, Direction, Initiator, SynOptions};
 use crate::event::{self, Events};
+use crate::recovery::cause::{Cause, Evidence, Verdict};
 use crate::sequence::Seq;
 use crate::tracker::sequence_length;
 use crate::window::receive::Advertisement;
@@ -51,6 +52,7 @@ pub fn take_syn(
     connection: &mut Connection,
     side: usize,
     segment: &Segment,
+    evidence: &mut Option<Evidence>,
 ) -> (Events, Option<u64>) {
     let now_ns = segment.time_ns;
     let seq = Seq(segment.seq);
@@ -59,6 +61,9 @@ pub fn take_syn(
     let mut rtt_ns = None;
     note_initiator(connection, side, is_answer);
     let is_again = connection.directions[side].has_syn && connection.directions[side].isn == seq;
+    if is_again || connection.established_ns().is_some() {
+        *evidence = Some(sent_again(connection, side, segment, is_answer));
+    }
     if connection.established_ns().is_some() {
         // What was agreed stands: a late copy of the SYN, or a second answer to it, changes nothing (RFC 9293 §3.10.7.4).
         return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
@@ -110,9 +115,10 @@ pub fn take_syn(
             // The peer's SYN came first: its window now has a place in this side's sequence space.
             sent.window.anchor(seq + 1);
         }
-        sent.rtt.sent(end, now_ns);
+        let una = sent.flight.una;
+        sent.ledger.sent(end, una, now_ns, segment.frame);
     } else {
-        sent.rtt.cancel();
+        sent.ledger.forget();
     }
     sent.has_syn = true;
     sent.is_seen = true;
@@ -134,7 +140,7 @@ pub fn take_syn(
         acked.flight.una
     };
     if is_answer {
-        let answer = crate::tracker::ack::acknowledge(acked, ack, segment);
+        let answer = crate::tracker::ack::acknowledge(acked, ack, segment, sent);
         events |= answer.events;
         rtt_ns = answer.rtt_ns;
     }
@@ -160,6 +166,35 @@ pub fn take_syn(
     connection.note_syn(is_answer, now_ns);
     settle(connection);
     (events, rtt_ns)
+}
+
+/// A SYN or SYN/ACK once more: by its sender's timer (RFC 6298 §2.1), or since its answer was lost.
+fn sent_again(
+    connection: &Connection,
+    side: usize,
+    segment: &Segment,
+    is_answer: bool,
+) -> Evidence {
+    let since_ns = if is_answer {
+        connection.syn_ack_ns()
+    } else {
+        connection.syn_ns()
+    };
+    let cause = if is_answer { Cause::SynAck } else { Cause::Syn };
+    let original = connection.directions[side]
+        .ledger
+        .find(connection.directions[side].isn);
+    Evidence {
+        verdict: if connection.established_ns().is_some() {
+            Verdict::high(cause, "a copy of the handshake after it was completed")
+        } else {
+            Verdict::high(cause, "the handshake's segment was not answered in time")
+        },
+        original_frame: original.map(|sent| sent.frame(segment.frame)),
+        trigger_frame: None,
+        age_ns: since_ns.map(|ns| segment.time_ns.saturating_sub(ns)),
+        rto_ns: None,
+    }
 }
 
 /// What the SYN says of scaling. Options that the capture cut off say nothing; what follows a malformed one counts as

@@ -2,8 +2,12 @@
 
 use crate::connection::state::Direction;
 use crate::event::{self, Events};
-use crate::recovery::resent::{judge, Resent};
+use crate::recovery::cause::{Cause, Evidence, Verdict};
+use crate::recovery::episode::Phase;
+use crate::recovery::holes::{lateness, Hole, Lateness};
+use crate::recovery::resent::{judge, Case};
 use crate::sequence::Seq;
+use crate::timing::estimator::RTO_MAX_NS;
 use crate::tracker::sequence_length;
 use crate::wire::{Segment, FIN};
 
@@ -15,15 +19,16 @@ const PROBE_WITHIN_NS: i64 = 120_000_000_000;
 /// Options that a sender may leave out make room for as much payload.
 const MSS_SLACK_BYTES: u32 = 12;
 
-/// Take in the sequence space of a segment without SYN and RST. `is_scale_certain` says whether the window that limits
-/// this direction is known in bytes.
+/// Take in the sequence space of a segment without SYN and RST. `peer` is the other direction.
 #[inline]
 pub fn take(
     sent: &mut Direction,
+    peer: &Direction,
     segment: &Segment,
-    is_scale_certain: bool,
     handshake_rtt_ns: Option<i64>,
+    evidence: &mut Option<Evidence>,
 ) -> Events {
+    let is_scale_certain = peer.own_scale.is_certain();
     let now_ns = segment.time_ns;
     let seq = Seq(segment.seq);
     let length = sequence_length(segment);
@@ -61,13 +66,19 @@ pub fn take(
         if is_probe(sent, segment) {
             return events | take_probe(sent, segment, end);
         }
+        events |= sent.note_resumption(peer, segment);
         sent.flight.integrate(now_ns, is_known);
         sent.flight.nxt = end;
-        sent.rtt.sent(end, now_ns);
+        sent.note_sent(segment, seq);
     } else if ahead > 0 {
-        events |= take_gap(sent, segment, seq, end);
+        events |= take_gap(sent, peer, segment, seq, end);
     } else {
-        let (found, is_new) = take_below(sent, segment, seq, end, handshake_rtt_ns);
+        let below = Below {
+            seq,
+            end,
+            handshake_rtt_ns,
+        };
+        let (found, is_new) = take_below(sent, peer, segment, &below, evidence);
         events |= found;
         if !is_new {
             return events;
@@ -114,20 +125,26 @@ fn judge_near_edge(sent: &mut Direction, segment: &Segment, end: Seq, room: i32)
 
 /// Sequence numbers were skipped: bytes that the capture does not hold, lost before it or by it, or still to come.
 #[cold]
-fn take_gap(sent: &mut Direction, segment: &Segment, seq: Seq, end: Seq) -> Events {
+fn take_gap(
+    sent: &mut Direction,
+    peer: &Direction,
+    segment: &Segment,
+    seq: Seq,
+    end: Seq,
+) -> Events {
     let is_known = sent.is_flight_known();
+    let events = sent.note_resumption(peer, segment);
     sent.flight.integrate(segment.time_ns, is_known);
     let from = sent.flight.nxt;
     sent.flight.nxt = end;
-    sent.rtt.cancel();
     if !sent.is_seen {
-        return 0;
+        return events;
     }
+    sent.note_sent(segment, from);
     let cold = sent.cold();
     cold.unseen.insert(from, seq);
-    cold.gap_ns = segment.time_ns;
-    cold.gap_tsval = segment.options.timestamps.map(|(value, _)| value);
-    event::PREVIOUS_SEGMENT_MISSING
+    cold.holes.open(from, seq, segment);
+    events | event::PREVIOUS_SEGMENT_MISSING
 }
 
 #[inline]
@@ -185,15 +202,27 @@ fn is_too_late(sent: &Direction, now_ns: i64) -> bool {
     })
 }
 
+/// Where a segment lies that begins below SND.MAX.
+struct Below {
+    seq: Seq,
+    end: Seq,
+    handshake_rtt_ns: Option<i64>,
+}
+
 /// A segment that begins below SND.MAX. Returns its events and whether it carries data to be counted.
 #[cold]
 fn take_below(
     sent: &mut Direction,
+    peer: &Direction,
     segment: &Segment,
-    seq: Seq,
-    end: Seq,
-    handshake_rtt_ns: Option<i64>,
+    below: &Below,
+    evidence: &mut Option<Evidence>,
 ) -> (Events, bool) {
+    let Below {
+        seq,
+        end,
+        handshake_rtt_ns,
+    } = *below;
     let now_ns = segment.time_ns;
     let (una, nxt) = (sent.flight.una, sent.flight.nxt);
     let is_outstanding = sent.flight.is_outstanding();
@@ -231,43 +260,230 @@ fn take_below(
         cold.probe_end = None;
         cold.resent_bytes += 1;
         sent.flight.nxt = end;
-        sent.rtt.sent(end, now_ns);
+        sent.note_sent(segment, nxt);
         return (0, true);
     }
-    sent.rtt.cancel();
-    let (mss, duplicate_acks) = (sent.segment_size(), sent.duplicate_acks);
-    let cold = sent.cold();
     let old_end = if end.is_before(nxt) { end } else { nxt };
-    let mut events = judge(&Resent {
-        seq,
-        end: old_end,
-        una,
-        now_ns,
-        tsval: segment.options.timestamps.map(|(value, _)| value),
-        unseen: &cold.unseen,
-        sacked: &cold.sacked,
-        gap_ns: cold.gap_ns,
-        gap_tsval: cold.gap_tsval,
-        duplicate_acks,
-        mss,
-        handshake_rtt_ns,
-    });
+    let found = judge_below(sent, peer, segment, below, old_end);
+    let mut events = found.verdict.cause.events();
+    let mss = sent.segment_size();
+    let flight_bytes = sent.flight.bytes();
+    let cold = sent.cold();
     let filled = cold.unseen.remove(seq, old_end);
     let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled);
+    let tsval = segment.options.timestamps.map(|(value, _)| value);
     if events & event::RESENT != 0 {
         cold.resent_segments = cold.resent_segments.saturating_add(1);
         cold.resent_bytes += u64::from(again.min(segment.payload_len));
+        let cause = found.verdict.cause;
+        let at = (now_ns, segment.frame);
+        cold.episode().resent(cause, (seq, old_end), nxt, at, tsval);
         // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
         if is_closed && seq == una && is_outstanding {
             cold.zero().probe(now_ns);
             events |= event::ZERO_WINDOW_PROBE;
         }
+        if matches!(cause, Cause::Fast | Cause::Rto) {
+            if let Some(pace) = &mut sent.ledger.pace {
+                pace.note_loss(flight_bytes.max(mss));
+            }
+        }
+    } else {
+        let hole_ns = cold.holes.at(seq, old_end).map(|hole| hole.time_ns);
+        let episode = cold.episode();
+        episode.note_late(seq, old_end);
+        if events & event::OUT_OF_ORDER != 0 {
+            let late_ns = now_ns.saturating_sub(hole_ns.unwrap_or(now_ns)).max(0);
+            episode.note_reordering(end.to(nxt).max(0) as u32, late_ns);
+        }
     }
-    sent.flight.nxt = nxt.max(end);
+    *evidence = Some(found);
+    if nxt.is_before(end) {
+        sent.flight.nxt = end;
+        sent.note_sent(segment, nxt);
+    }
     (events, true)
 }
 
+/// Name what a segment below SND.MAX is: late, or sent again, and why.
+fn judge_below(
+    sent: &mut Direction,
+    peer: &Direction,
+    segment: &Segment,
+    below: &Below,
+    old_end: Seq,
+) -> Evidence {
+    let Below {
+        seq,
+        handshake_rtt_ns,
+        ..
+    } = *below;
+    let now_ns = segment.time_ns;
+    let (una, nxt) = (sent.flight.una, sent.flight.nxt);
+    let length = seq.to(old_end).max(0) as u32;
+    let near_ns = peer.far_ns().unwrap_or(0);
+    let (last_data_ns, last_ack_ns) = (sent.last_data_ns, sent.last_ack_ns);
+    let hole = sent
+        .cold
+        .as_ref()
+        .and_then(|cold| cold.holes.at(seq, old_end));
+    let never_seen = sent
+        .cold
+        .as_ref()
+        .map_or(0, |cold| cold.unseen.overlap(seq, old_end));
+    let is_below = !old_end.is_after(una);
+    if never_seen == length && length > 0 && !is_below {
+        if let Some(evidence) = judge_late(hole.as_ref(), segment, handshake_rtt_ns) {
+            return evidence;
+        }
+    }
+    let resend = sent
+        .cold
+        .as_ref()
+        .and_then(|cold| cold.episode.as_ref()?.last_resend(seq, old_end));
+    let original = sent.ledger.find(seq);
+    let last_sent_ns = resend
+        .map(|resend| resend.time_ns)
+        .or(original.map(|sent| sent.time_ns))
+        .or(hole.map(|hole| hole.time_ns));
+    let age_ns = last_sent_ns.map(|ns| now_ns.saturating_sub(ns).max(0));
+    let backoff = sent
+        .cold
+        .as_ref()
+        .and_then(|cold| cold.episode.as_ref())
+        .map_or(0, |episode| episode.backoff);
+    let rto_ns = sent
+        .ledger
+        .rto_ns(near_ns)
+        .saturating_mul(1 << backoff.min(10))
+        .min(RTO_MAX_NS);
+    let is_closed = sent.window.is_known && sent.window.bytes == 0;
+    let mss = sent.segment_size();
+    let has_sack = sent.syn.sack_permitted && peer.syn.sack_permitted
+        || sent
+            .cold
+            .as_ref()
+            .is_some_and(|cold| !cold.sacked.is_empty());
+    let estimator = sent.ledger.estimator();
+    let cold = sent.cold.as_deref();
+    let last_answer = cold.and_then(|cold| cold.last_answer);
+    let report = cold.and_then(|cold| cold.loss_report);
+    let episode = cold.and_then(|cold| cold.episode.as_deref());
+    // An ACK seen here reaches the sender, and shows in what it does, one round trip to the sender later.
+    let reached = |time_ns: i64| time_ns.saturating_add(near_ns / 5 * 4) <= now_ns;
+    let has_reached = report.is_some_and(|(time_ns, _)| reached(time_ns));
+    let (mut sacked_above, mut sacked_ranges) = (0u32, 0u32);
+    if let Some(cold) = cold {
+        for (left, right) in cold.sacked.iter().filter(|range| range.0.is_after(seq)) {
+            sacked_above = sacked_above.saturating_add(left.to(right).max(0) as u32);
+            sacked_ranges += 1;
+        }
+    }
+    if !has_reached {
+        (sacked_above, sacked_ranges) = (sacked_above.min(mss), sacked_ranges.min(1));
+    }
+    let duplicate_acks = u32::from(sent.duplicate_acks);
+    let heard_ns = last_ack_ns
+        .max(last_answer.map_or(i64::MIN, |(time_ns, _)| time_ns))
+        .saturating_add(near_ns);
+    let case = Case {
+        phase: episode.map_or(Phase::Open, |episode| episode.phase),
+        is_head: !una.is_before(seq),
+        is_tail: old_end == nxt,
+        is_repeated: episode.is_some_and(|episode| episode.is_repeated(seq, old_end)),
+        is_probe_out: episode.is_some_and(|episode| episode.is_probe_out()),
+        is_lone: una.to(nxt) <= length as i32,
+        has_sack,
+        duplicate_acks: if has_reached {
+            duplicate_acks
+        } else {
+            duplicate_acks.min(2)
+        },
+        sacked_above,
+        sacked_ranges,
+        mss,
+        age_ns: age_ns.unwrap_or(now_ns.saturating_sub(last_data_ns).max(0)),
+        quiet_ns: now_ns.saturating_sub(last_data_ns.max(heard_ns)).max(0),
+        smoothed_ns: estimator
+            .has_samples()
+            .then(|| estimator.smoothed_ns().saturating_add(near_ns)),
+        rto_ns,
+    };
+    let verdict = if is_below {
+        Verdict::high(Cause::Spurious, "acknowledged before it was captured")
+    } else if is_closed && seq == una && sent.flight.is_outstanding() {
+        Verdict::high(Cause::ZeroWindow, "the receive window is closed")
+    } else if segment.payload_len == 0 {
+        Verdict::high(Cause::Fin, "the FIN was not acknowledged in time")
+    } else {
+        judge(&case)
+    };
+    let trigger_frame = match verdict.cause {
+        Cause::Fast => report.or(last_answer).map(|(_, frame)| frame),
+        Cause::Recovery | Cause::LostRetransmission | Cause::GoBackN => {
+            last_answer.map(|(_, frame)| frame)
+        }
+        _ => None,
+    };
+    Evidence {
+        verdict,
+        original_frame: original
+            .map(|sent| sent.frame(segment.frame))
+            .filter(|_| never_seen < length),
+        trigger_frame,
+        age_ns,
+        rto_ns: Some(rto_ns),
+    }
+}
+
+/// Bytes never captured before that come late, by reordering on the way or in the capture.
+fn judge_late(
+    hole: Option<&Hole>,
+    segment: &Segment,
+    round_trip_ns: Option<i64>,
+) -> Option<Evidence> {
+    let hole = hole?;
+    let verdict = match lateness(hole, segment, round_trip_ns)? {
+        Lateness::CaptureOrder => Verdict::high(
+            Cause::CaptureReordered,
+            "the capture's clock says that it came first",
+        ),
+        Lateness::Timestamp => Verdict::high(Cause::OutOfOrder, "its timestamp is the older one"),
+        Lateness::Identification => Verdict::high(
+            Cause::OutOfOrder,
+            "its IP identification is the earlier one",
+        ),
+        Lateness::Time => Verdict::medium(
+            Cause::OutOfOrder,
+            "it fills a hole sooner than a retransmission could",
+        ),
+    };
+    Some(Evidence {
+        verdict,
+        original_frame: Some(hole.frame),
+        trigger_frame: None,
+        age_ns: Some(segment.time_ns.saturating_sub(hole.time_ns)),
+        rto_ns: None,
+    })
+}
+
 impl Direction {
+    /// New data that may follow a pause; called before SND.MAX moves.
+    #[inline]
+    fn note_resumption(&mut self, peer: &Direction, segment: &Segment) -> Events {
+        if segment.payload_len == 0 {
+            return 0;
+        }
+        if self.ledger.is_followed() {
+            self.follow_late_ack(peer, segment);
+        }
+        let may_begin = self.data_segments == 0 || self.is_resuming(peer, segment.time_ns);
+        if may_begin && self.resume(peer, segment) || !self.ledger.is_followed() {
+            return 0;
+        }
+        self.follow_ramp(segment)
+    }
+
     #[inline]
     pub fn note_payload(&mut self, segment: &Segment) {
         if self.data_segments == 0 {

@@ -1,0 +1,76 @@
+//! Fields of a direction: loss, order, acknowledgments.
+
+use crate::event;
+use crate::output::fields::{count, fields, int, DirectionField, DirectionView, Value};
+use crate::recovery::episode::Episode;
+use crate::timing::pace::Pace;
+
+impl DirectionView<'_> {
+    fn episode(&self) -> Option<&Episode> {
+        self.cold()?.episode.as_deref()
+    }
+
+    fn of_episode(&self, get: fn(&Episode) -> i64) -> Value {
+        Value::Int(self.episode().map_or(0, get))
+    }
+
+    pub(super) fn of_pace(&self, get: fn(&Pace) -> i64) -> Value {
+        Value::Int(self.data().pace().map_or(0, get))
+    }
+}
+
+pub const LOSS_FIELDS: &[DirectionField] = fields! {
+    retransmissions Int "Segments sent again, whatever the cause, SYN and FIN included." |v| v.sent_count(event::RESENT);
+    resent_segments Int "Segments with data or FIN that were sent again." |v| v.cold_int(|c| i64::from(c.resent_segments));
+    resent_bytes Int "Payload seen before and sent again, by overlap." |v| count(v.resent_bytes());
+    fast_retransmissions Int "Retransmissions that opened a fast recovery: after three duplicate ACKs (RFC 5681), or by SACK (RFC 6675, RFC 8985)." |v| v.sent_count(event::FAST_RETRANSMISSION);
+    recovery_retransmissions Int "Later retransmissions of a fast recovery, by SACK or a partial ACK; those of lost retransmissions included." |v| v.sent_count(event::RECOVERY_RETRANSMISSION);
+    lost_retransmissions Int "Of these, bytes that the same recovery had sent again already." |v| v.sent_count(event::LOST_RETRANSMISSION);
+    rto_retransmissions Int "Retransmissions by the timer: nothing acknowledged for the retransmission timeout (RFC 6298)." |v| v.sent_count(event::RTO_RETRANSMISSION);
+    go_back_n_retransmissions Int "Retransmissions after a timeout of what had been sent before it." |v| v.sent_count(event::GO_BACK_N);
+    tail_loss_probes Int "Retransmissions of the last segment after about two round trips without an ACK (RFC 8985 section 7)." |v| v.sent_count(event::TAIL_LOSS_PROBE);
+    spurious_retransmissions Int "Retransmissions of data that had been acknowledged where it was captured." |v| v.sent_count(event::SPURIOUS_RETRANSMISSION);
+    syn_retransmissions Int "SYNs or SYN/ACKs sent again." |v| v.sent_count(event::SYN_RETRANSMISSION);
+    fin_retransmissions Int "FINs without data sent again." |v| v.of_episode(|e| i64::from(e.fin));
+    zero_window_retransmissions Int "Retransmissions into a closed window: probes (Linux tcp_retransmit_timer)." |v| v.of_episode(|e| i64::from(e.zero_window));
+    unknown_retransmissions Int "Retransmissions that neither a timer nor an ACK explains." |v| v.of_episode(|e| i64::from(e.unknown));
+    spurious_by_dsack Int "Retransmissions that the receiver reported as duplicates later (RFC 2883)." |v| v.of_episode(|e| i64::from(e.by_dsack));
+    spurious_by_timestamps Int "Retransmissions whose ACK echoed the original's timestamp (Eifel, RFC 3522)." |v| v.of_episode(|e| i64::from(e.by_timestamps));
+    spurious_by_frto Int "Timeouts after which the first ACK covered data that was sent only once (F-RTO, RFC 5682), where timestamps cannot tell." |v| v.of_episode(|e| i64::from(e.by_frto));
+    recoveries Int "Fast recoveries." |v| v.of_episode(|e| i64::from(e.recoveries));
+    recovery_ns Int "Time in recovery, fast or after a timeout: until all was acknowledged that had been sent when it began." |v| v.of_episode(|e| e.recovery_ns);
+    out_of_order Int "Segments that came later than those sent after them." |v| v.sent_count(event::OUT_OF_ORDER);
+    reordering_max_bytes Int "Most bytes that overtook a segment." |v| v.of_episode(|e| i64::from(e.reordering_max_bytes));
+    reordering_max_ns Int "Longest time by which a segment came after the first that overtook it." |v| v.of_episode(|e| e.reordering_max_ns);
+    capture_reordered Int "Segments that the capture wrote down late: by its clock they came first." |v| v.sent_count(event::CAPTURE_REORDERED);
+    previous_segment_missing Int "Segments before which sequence numbers were skipped." |v| v.sent_count(event::PREVIOUS_SEGMENT_MISSING);
+    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." |v| v.cold_int(|c| c.missed_bytes as i64);
+    acked_unseen Int "ACKs of data that the capture does not hold." |v| v.answer_count(event::ACKED_UNSEEN);
+    duplicate_acks Int "Duplicate ACKs of the receiver." |v| v.answer_count(event::DUPLICATE_ACK);
+    dsacks Int "ACKs of the receiver that report data received twice (RFC 2883)." |v| v.answer_count(event::DSACK);
+    dsack_bytes Int "Bytes that they report." |v| v.of_episode(|e| e.dsack_bytes as i64);
+    partial_acks Int "ACKs within a fast recovery that did not end it (RFC 6582)." |v| v.answer_count(event::PARTIAL_ACK);
+    delayed_acks Int "ACKs of one segment that came 40 to 500 ms later than the fastest." |v| v.answer_count(event::DELAYED_ACK);
+    stretch_acks Int "ACKs of more than two full segments (RFC 2525 section 2.13)." |v| v.of_pace(|p| i64::from(p.stretch));
+    compressed_acks Int "ACKs that came within a quarter of the time between the segments that they acknowledge: queued on their way." |v| v.of_pace(|p| i64::from(p.compressed));
+    capture_duplicates Int "Packets that the capture holds twice; in no other count." |v| v.sent_count(event::CAPTURE_DUPLICATE);
+    recovery_share Real "Share of the time from the first to the last data in which the sender was in recovery." |v| recovery_share(v);
+    initial_flight_bytes Int "Bytes sent before the first acknowledgment of data came: the initial window in use." |v| initial_flight(v);
+};
+
+fn recovery_share(view: &DirectionView<'_>) -> Value {
+    match (view.transfer_ns(), view.episode()) {
+        (0, _) => Value::None,
+        (_, None) => Value::Real(0.0),
+        (ns, Some(episode)) => Value::Real(episode.recovery_ns as f64 / ns as f64),
+    }
+}
+
+fn initial_flight(view: &DirectionView<'_>) -> Value {
+    let data = view.data();
+    if data.data_segments == 0 || !data.has_syn {
+        return Value::None;
+    }
+    let first = data.pace().and_then(|pace| pace.initial_flight);
+    int(first.unwrap_or(data.flight_max_bytes()))
+}

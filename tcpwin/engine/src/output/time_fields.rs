@@ -1,0 +1,126 @@
+//! Fields of a direction: round trips, timers, congestion window, pauses and messages.
+
+use crate::output::fields::{
+    count, fields, int, nearer, optional, path_rtt_ns, text, DirectionField, DirectionView, Nearer,
+    Value,
+};
+use crate::timing::delays::Delays;
+use crate::timing::idle::Idle;
+use crate::timing::sender_view::SenderView;
+use crate::timing::turns::Turns;
+
+impl DirectionView<'_> {
+    /// Round trip between the capture point and the sender.
+    pub fn shift_ns(&self) -> Option<i64> {
+        self.answers().far_ns()
+    }
+
+    fn idle(&self, get: fn(&Idle) -> i64) -> Value {
+        let idle = self.data().pace().and_then(|pace| pace.idle.as_deref());
+        Value::Int(idle.map_or(0, get))
+    }
+
+    fn turns(&self) -> Option<&Turns> {
+        self.data().pace()?.turns.as_deref()
+    }
+
+    fn sender_view(&self) -> Option<&SenderView> {
+        self.data().pace()?.view.as_deref()
+    }
+
+    fn smoothed_ns(&self) -> Option<i64> {
+        let estimator = self.data().ledger.estimator();
+        estimator.has_samples().then(|| estimator.smoothed_ns())
+    }
+
+    fn rto_ns(&self) -> Value {
+        let ledger = &self.data().ledger;
+        if ledger.samples() == 0 && !ledger.estimator().has_samples() {
+            return Value::None;
+        }
+        Value::Int(ledger.rto_ns(self.shift_ns().unwrap_or(0)))
+    }
+
+    /// From the first byte sent to the last byte arrived: the spread of the segments and half a round trip.
+    fn message_delay(&self, share: f64) -> Value {
+        let data = self.data();
+        let Some(path_ns) = path_rtt_ns(self.connection) else {
+            return Value::None;
+        };
+        let spread_ns = match self.turns() {
+            Some(turns) => turns.spreads.percentile_ns(share),
+            None if data.data_segments > 0 => {
+                Some(data.last_data_ns.saturating_sub(data.first_data_ns).max(0))
+            }
+            None => None,
+        };
+        optional(spread_ns.map(|ns| ns.saturating_add(path_ns / 2)))
+    }
+
+    fn messages(&self) -> u32 {
+        self.turns()
+            .map_or(u32::from(self.data().data_segments > 0), |turns| {
+                turns.messages
+            })
+    }
+
+    fn first_byte(&self, share: f64) -> Value {
+        let first_ns = self.data().first_answer_ns();
+        let of_turns = |answers: &Delays| answers.percentile_ns(share);
+        optional(first_ns.or_else(|| of_turns(&self.turns()?.answers)))
+    }
+}
+
+/// Where the capture point lies for data of this direction.
+fn view_name(view: &DirectionView<'_>) -> &'static str {
+    match (view.shift_ns(), view.data().far_ns()) {
+        (Some(near_ns), Some(far_ns)) => match nearer(near_ns, far_ns) {
+            Nearer::First => "sender",
+            Nearer::Second => "receiver",
+            Nearer::Neither => "between",
+        },
+        _ => "unknown",
+    }
+}
+
+pub const TIME_FIELDS: &[DirectionField] = fields! {
+    view Text "Where the capture point lies for data of this direction: sender or receiver (within a tenth of the path's round trip), between, or unknown." |v| text(view_name(v));
+    sender_shift_ns Int "Least round trip between the capture point and the sender: what is seen here took effect there, and shows here, that much later." |v| optional(v.shift_ns());
+    rtt_min_ns Int "Least time from data to its ACK at the capture point." |v| v.data().ledger.min_ns().map_or(Value::None, count);
+    rtt_smoothed_ns Int "Time from data to its ACK at the capture point, smoothed as Linux does (RFC 6298), at the end." |v| optional(v.smoothed_ns());
+    rtt_variance_ns Int "Mean deviation of it as Linux has it: the second number behind rtt: in ss." |v| { let e = v.data().ledger.estimator(); if e.has_samples() { int(e.deviation_ns()) } else { Value::None } };
+    rtt_samples Int "How many ACKs were timed." |v| int(v.data().ledger.samples());
+    sender_rtt_smoothed_ns Int "The round trip as the sender has it: the smoothed one and what lies between the sender and the capture point." |v| optional(v.smoothed_ns().map(|ns| ns.saturating_add(v.shift_ns().unwrap_or(0))));
+    rto_ns Int "Retransmission timeout that a Linux sender has at the end, without back-off: its smoothed round trip and at least 200 ms." |v| v.rto_ns();
+    sender_flight_max_bytes Int "Most bytes in flight as the sender saw it, ACKs reaching it sender_shift_ns after they were captured; none where the capture point is the sender's." |v| optional(v.sender_view().map(|view| view.max_bytes));
+    sender_flight_mean_bytes Real "Mean of the same over time." |v| v.sender_view().and_then(SenderView::mean_bytes).map_or(Value::None, Value::Real);
+    sender_window_limited_ns Int "Time in which the window that the sender knew held no further segment, from when data was in flight until one fitted; none where the capture point is the sender's: window_limited_ns tells it." |v| optional(v.sender_view().filter(|_| v.is_certain()).map(|view| view.limited_ns));
+    cwnd_estimate_max_bytes Int "Least that the congestion window must have been at its largest: the most bytes in flight, as the sender saw it." |v| optional(v.flight_seen());
+    cwnd_model_bytes Int "Congestion window at the end by Linux's rules: ten segments at first, widened by what was acknowledged while it was used, cut to seven tenths by loss and halved by idle timeouts; none before a round trip was seen." |v| optional(v.data().pace().filter(|p| p.window_bytes > 0).map(|p| p.window_bytes));
+    slow_start_ns Int "Time in round trips whose flight was a third and more above the one before." |v| v.of_pace(|p| p.slow_start_ns);
+    idle_gaps Int "Times that data followed a silence longer than the retransmission timeout with nothing in flight." |v| v.idle(|i| i64::from(i.gaps));
+    idle_ns Int "Time with nothing in flight in these gaps." |v| v.idle(|i| i.idle_ns);
+    idle_restarts Int "Of these, after which the congestion window had been cut: the burst ended within what Linux leaves, and went on with the ACK." |v| v.idle(|i| i64::from(i.restarts));
+    idle_restart_round_trips Int "Round trips that these restarts cost, against the window before." |v| v.idle(|i| i64::from(i.round_trips));
+    idle_restart_cost_ns Int "Time that they cost." |v| v.idle(|i| i.cost_ns);
+    messages Int "Stretches of data without a word of the other side and without a pause of two round trips with nothing in flight." |v| int(v.messages());
+    message_delay_p50_ns Int "From the first byte of a message sent to its last byte arrived: median." |v| v.message_delay(0.50);
+    message_delay_p95_ns Int "The same: not exceeded by 95 % of the messages." |v| v.message_delay(0.95);
+    message_delay_p99_ns Int "The same: not exceeded by 99 % of the messages." |v| v.message_delay(0.99);
+    turns Int "Times that the sender answered data of the other side, with nothing in flight." |v| int(v.data().first_answer_ns().map_or(0, |_| 1) + v.turns().map_or(0, |t| t.turns));
+    first_byte_p50_ns Int "From the other side's last data to the first of the answer, at the capture point: median." |v| v.first_byte(0.50);
+    first_byte_p95_ns Int "The same: not exceeded by 95 % of the answers." |v| v.first_byte(0.95);
+    first_byte_p99_ns Int "The same: not exceeded by 99 % of the answers." |v| v.first_byte(0.99);
+    nagle_delays Int "Small segments that waited for the delayed ACK of a small one before them (Nagle, RFC 9293 section 3.7.4)." |v| v.of_pace(|p| i64::from(p.nagle_delays));
+    nagle_delay_ns Int "Time that they waited." |v| v.of_pace(|p| p.nagle_ns);
+    tinygrams Int "Segments smaller than the MSS that more data followed before they were acknowledged." |v| v.of_pace(|p| i64::from(p.tinygrams));
+};
+
+impl DirectionView<'_> {
+    /// Most bytes in flight, as the sender saw it where the capture point is another.
+    fn flight_seen(&self) -> Option<u32> {
+        let data = self.data();
+        let here = (data.is_acked && data.is_seen).then(|| data.flight_max_bytes());
+        self.sender_view().map(|view| view.max_bytes).max(here)
+    }
+}

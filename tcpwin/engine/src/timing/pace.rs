@@ -1,0 +1,203 @@
+//! What a direction with several segments in flight shows: its round trips, bursts and ACKs.
+
+use std::collections::VecDeque;
+
+use crate::sequence::Seq;
+use crate::timing::estimator::RttEstimator;
+use crate::timing::idle::Idle;
+use crate::timing::ledger::Sent;
+use crate::timing::sender_view::SenderView;
+use crate::timing::turns::Turns;
+
+/// Segments in flight that are kept apart; beyond it neighbours are joined, and times become those of the older one.
+const MAX_SENT: usize = 4096;
+/// A round whose flight is this much above the round before is slow start's: it doubles with every ACK or every second
+/// (RFC 5681 §3.1, RFC 3465).
+const GROWTH_NUMERATOR: u64 = 4;
+const GROWTH_DENOMINATOR: u64 = 3;
+/// Segments that Linux and RFC 6928 allow before the first ACK.
+pub const INITIAL_WINDOW_SEGMENTS: u32 = 10;
+
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// In flight, without the oldest.
+    pub rest: VecDeque<Sent>,
+    pub estimator: RttEstimator,
+    pub samples: u32,
+    /// What was sent when the round trip began: its acknowledgment ends it.
+    round_end: Seq,
+    round_ns: i64,
+    /// Peaks of bytes in flight: of the last round, since the last pause, of all, and before the first ACK of data.
+    round_peak: u32,
+    pub period_peak: u32,
+    pub peak: u32,
+    pub initial_flight: Option<u32>,
+    pub slow_start_ns: i64,
+    /// A model of the sender's congestion window in bytes, at least what was in flight (see [`Pace::end_round`]).
+    pub window_bytes: u32,
+    threshold_bytes: u32,
+    acked_bytes: u64,
+    pub delayed: u32,
+    pub stretch: u32,
+    pub compressed: u32,
+    last_acked_sent_ns: i64,
+    pub tinygrams: u32,
+    last_payload: u32,
+    /// An ACK just came that its receiver had delayed for this long.
+    pub late_by_ns: i64,
+    pub nagle_delays: u32,
+    pub nagle_ns: i64,
+    pub idle: Option<Box<Idle>>,
+    pub turns: Option<Box<Turns>>,
+    pub view: Option<Box<SenderView>>,
+}
+
+/// What the rounds of a direction are judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Round {
+    pub now_ns: i64,
+    pub nxt: Seq,
+    /// Most bytes in flight since the round began.
+    pub peak_bytes: u32,
+    pub acked_bytes: u64,
+    pub mss: u32,
+    pub is_recovering: bool,
+}
+
+impl Pace {
+    pub fn new(estimator: RttEstimator, samples: u32, una: Seq) -> Self {
+        Pace {
+            rest: VecDeque::new(),
+            estimator,
+            samples,
+            round_end: una,
+            round_ns: i64::MIN,
+            round_peak: 0,
+            period_peak: 0,
+            peak: 0,
+            initial_flight: None,
+            slow_start_ns: 0,
+            window_bytes: 0,
+            threshold_bytes: u32::MAX,
+            acked_bytes: 0,
+            delayed: 0,
+            stretch: 0,
+            compressed: 0,
+            last_acked_sent_ns: i64::MIN,
+            tinygrams: 0,
+            last_payload: u32::MAX,
+            late_by_ns: 0,
+            nagle_delays: 0,
+            nagle_ns: 0,
+            idle: None,
+            turns: None,
+            view: None,
+        }
+    }
+
+    pub fn is_followed(&self) -> bool {
+        self.late_by_ns > 0 || self.idle.as_ref().is_some_and(|idle| idle.ramp.is_some())
+    }
+
+    #[inline]
+    pub fn push(&mut self, sent: Sent) {
+        if self.rest.len() >= MAX_SENT {
+            self.join();
+        }
+        self.rest.push_back(sent);
+    }
+
+    #[cold]
+    fn join(&mut self) {
+        let mut joined = VecDeque::with_capacity(MAX_SENT / 2 + 1);
+        for pair in self.rest.make_contiguous().chunks(2) {
+            if let (Some(older), Some(newer)) = (pair.first(), pair.last()) {
+                joined.push_back(older.joined(*newer));
+            }
+        }
+        self.rest = joined;
+    }
+
+    #[inline]
+    pub fn sample(&mut self, sample_us: u32, una: Seq) {
+        self.estimator.sample(sample_us, self.is_round_over(una));
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    /// Whether all that was in flight when the round began is acknowledged.
+    #[inline(always)]
+    pub fn is_round_over(&self, una: Seq) -> bool {
+        una.is_after(self.round_end)
+    }
+
+    /// An ACK that moved SND.UNA by `advance` bytes, `ack_spacing_ns` after the one before.
+    #[inline]
+    pub fn note_ack(&mut self, advance: u32, mss: u32, newest_sent_ns: i64, ack_spacing_ns: i64) {
+        self.stretch = self
+            .stretch
+            .saturating_add(u32::from(advance > mss.saturating_mul(2)));
+        let sent_spacing_ns = newest_sent_ns.saturating_sub(self.last_acked_sent_ns);
+        self.last_acked_sent_ns = newest_sent_ns;
+        // Data sent a millisecond and more apart, acknowledged within a quarter of that: the ACKs queued on their way
+        // (Zhang, Shenker, Clark 1991).
+        let is_compressed = (1_000_000..60_000_000_000).contains(&sent_spacing_ns)
+            && ack_spacing_ns >= 0
+            && ack_spacing_ns < sent_spacing_ns / 4;
+        self.compressed = self.compressed.saturating_add(u32::from(is_compressed));
+    }
+
+    /// A segment with payload, behind `ahead_bytes` in flight: a small one before it did not end what was written.
+    #[inline]
+    pub fn note_payload(&mut self, payload_len: u32, ahead_bytes: u32, mss: u32) {
+        let before = self.last_payload.min(ahead_bytes);
+        self.tinygrams = self
+            .tinygrams
+            .saturating_add(u32::from(ahead_bytes > 0 && before < mss));
+        self.last_payload = payload_len;
+    }
+
+    /// Close the round: its phase, and what the congestion window is by Linux's rules if it began as they say.
+    ///
+    /// In slow start every acknowledged byte widens it by one, while at least half of it was used
+    /// (`tcp_is_cwnd_limited`); beyond the threshold one segment a round does (RFC 5681 §3.1).
+    #[cold]
+    pub fn end_round(&mut self, round: &Round) {
+        self.round_end = round.nxt;
+        let acked = round.acked_bytes.saturating_sub(self.acked_bytes);
+        self.acked_bytes = round.acked_bytes;
+        self.peak = self.peak.max(round.peak_bytes);
+        let peak = match &mut self.view {
+            Some(view) => view.take_peak(),
+            None => round.peak_bytes,
+        };
+        let before = std::mem::replace(&mut self.round_peak, peak);
+        self.period_peak = self.period_peak.max(peak);
+        if self.initial_flight.is_none() && acked > 0 && peak > 0 {
+            self.initial_flight = Some(peak);
+        }
+        let elapsed_ns = round.now_ns.saturating_sub(self.round_ns);
+        let has_begun = self.round_ns != i64::MIN;
+        self.round_ns = round.now_ns;
+        let grows = u64::from(peak) * GROWTH_DENOMINATOR >= u64::from(before) * GROWTH_NUMERATOR;
+        if has_begun && elapsed_ns > 0 && grows && before > 0 && !round.is_recovering {
+            self.slow_start_ns = self.slow_start_ns.saturating_add(elapsed_ns);
+        }
+        let initial = round.mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
+        self.window_bytes = self.window_bytes.max(initial).max(peak);
+        let was_limited = u64::from(peak) * 2 >= u64::from(self.window_bytes);
+        if was_limited && !round.is_recovering {
+            let widened = if self.window_bytes < self.threshold_bytes {
+                u32::try_from(acked).unwrap_or(u32::MAX)
+            } else {
+                round.mss
+            };
+            self.window_bytes = self.window_bytes.saturating_add(widened);
+        }
+    }
+
+    /// Loss was detected with so many bytes in flight: cubic goes on with seven tenths (RFC 9438 §4.6).
+    pub fn note_loss(&mut self, flight_bytes: u32) {
+        self.threshold_bytes = (u64::from(flight_bytes) * 7 / 10) as u32;
+        self.window_bytes = self.threshold_bytes;
+    }
+}

@@ -1,0 +1,168 @@
+//! What the sender saw of its own flight, from a capture further down the path.
+//!
+//! An ACK that passes the capture point reaches the sender, and shows in what the sender does there next, one round trip
+//! between the two later. So each ACK takes effect that much later against the data (rule 3.4).
+
+use std::collections::VecDeque;
+
+use crate::sequence::Seq;
+use crate::window::add_ns;
+
+/// ACKs under way that are kept apart; beyond it the oldest takes effect at once.
+const MAX_ON_THE_WAY: usize = 4096;
+
+#[derive(Clone, Debug)]
+pub struct SenderView {
+    pub shift_ns: i64,
+    on_the_way: VecDeque<(i64, Known)>,
+    /// What was captured last, and what the sender had of it by now.
+    newest: Known,
+    known: Known,
+    nxt: Seq,
+    mss: u32,
+    changed_ns: i64,
+    pub max_bytes: u32,
+    /// Most since [`SenderView::take_peak`].
+    peak_bytes: u32,
+    integral: f64,
+    known_ns: i64,
+    /// The window that the sender knew held no further segment: what it knew while that was so, and for how long.
+    is_blocked: bool,
+    pub limited_ns: i64,
+}
+
+/// What an ACK tells a sender: SND.UNA and the window's right edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub una: Seq,
+    pub edge: Seq,
+}
+
+impl SenderView {
+    pub fn new(shift_ns: i64, known: Known, nxt: Seq, now_ns: i64) -> Self {
+        SenderView {
+            shift_ns,
+            on_the_way: VecDeque::new(),
+            newest: known,
+            known,
+            nxt,
+            mss: 0,
+            changed_ns: now_ns,
+            max_bytes: 0,
+            peak_bytes: 0,
+            integral: 0.0,
+            known_ns: 0,
+            is_blocked: false,
+            limited_ns: 0,
+        }
+    }
+
+    /// Bytes in flight as the sender has them, after the last data seen.
+    pub fn bytes(&self) -> u32 {
+        self.known.una.to(self.nxt).max(0) as u32
+    }
+
+    /// Whether the window that the sender knows holds another segment behind `nxt`.
+    pub fn has_room(&self, nxt: Seq, mss: u32) -> bool {
+        nxt.to(self.known.edge) >= mss as i32
+    }
+
+    #[inline]
+    pub fn acked(&mut self, known: Known, now_ns: i64) {
+        if known != self.newest {
+            self.queue(known, now_ns);
+        }
+    }
+
+    fn queue(&mut self, known: Known, now_ns: i64) {
+        self.newest = known;
+        if self.on_the_way.len() >= MAX_ON_THE_WAY {
+            if let Some((_, oldest)) = self.on_the_way.pop_front() {
+                self.known = oldest;
+            }
+        }
+        self.on_the_way
+            .push_back((now_ns.saturating_add(self.shift_ns), known));
+    }
+
+    pub fn sent(&mut self, nxt: Seq, mss: u32, now_ns: i64) {
+        self.arrive(now_ns);
+        self.pass(now_ns);
+        self.nxt = self.nxt.max(nxt);
+        self.mss = mss;
+        self.judge_room();
+        self.peak_bytes = self.peak_bytes.max(self.bytes());
+        self.max_bytes = self.max_bytes.max(self.peak_bytes);
+    }
+
+    pub fn take_peak(&mut self) -> u32 {
+        let now = self.bytes();
+        std::mem::replace(&mut self.peak_bytes, now)
+    }
+
+    /// Let the ACKs take effect that reached the sender by `now_ns`.
+    pub fn arrive(&mut self, now_ns: i64) {
+        while let Some((arrival_ns, known)) = self.on_the_way.front().copied() {
+            if arrival_ns > now_ns {
+                break;
+            }
+            self.on_the_way.pop_front();
+            self.pass(arrival_ns);
+            self.known = known;
+            self.nxt = self.nxt.max(known.una);
+            self.judge_room();
+        }
+    }
+
+    fn judge_room(&mut self) {
+        let is_outstanding = self.known.una.is_before(self.nxt);
+        self.is_blocked =
+            (is_outstanding || self.is_blocked) && !self.has_room(self.nxt, self.mss.max(1));
+    }
+
+    fn pass(&mut self, now_ns: i64) {
+        let elapsed_ns = now_ns.saturating_sub(self.changed_ns);
+        if elapsed_ns > 0 {
+            self.integral += f64::from(self.bytes()) * elapsed_ns as f64;
+            self.known_ns = add_ns(self.known_ns, elapsed_ns);
+            if self.is_blocked {
+                self.limited_ns = add_ns(self.limited_ns, elapsed_ns);
+            }
+            self.changed_ns = now_ns;
+        }
+    }
+
+    /// Mean over the time seen.
+    pub fn mean_bytes(&self) -> Option<f64> {
+        (self.known_ns > 0).then(|| self.integral / self.known_ns as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(una: u32) -> Known {
+        Known {
+            una: Seq(una),
+            edge: Seq(una + 2500),
+        }
+    }
+
+    #[test]
+    fn an_ack_takes_effect_one_shift_later() {
+        let mut view = SenderView::new(100, known(0), Seq(0), 0);
+        view.sent(Seq(1000), 1000, 0);
+        view.acked(known(1000), 1);
+        view.sent(Seq(2000), 1000, 50);
+        assert_eq!((view.bytes(), view.max_bytes), (2000, 2000));
+        view.sent(Seq(3000), 1000, 101);
+        assert_eq!((view.bytes(), view.max_bytes), (2000, 2000));
+        assert_eq!(view.limited_ns, 51, "from the second segment to the first ACK");
+        view.acked(known(3000), 102);
+        view.arrive(202);
+        assert_eq!(view.bytes(), 0);
+        let mean = (1000.0 * 50.0 + 2000.0 * 152.0) / 202.0;
+        assert!((view.mean_bytes().unwrap() - mean).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,318 @@
+//! The pace of a direction: what each new segment and each ACK says of round trips, bursts, pauses and messages.
+
+use crate::connection::state::Direction;
+use crate::event::{self, Events};
+use crate::sequence::Seq;
+use crate::timing::idle::{restart_window, Gap};
+use crate::timing::ledger::Covered;
+use crate::timing::pace::{Pace, Round, INITIAL_WINDOW_SEGMENTS};
+use crate::timing::sender_view::{Known, SenderView};
+use crate::timing::turns::PAUSE_MIN_NS;
+use crate::wire::Segment;
+
+/// An ACK that much later than the fastest was delayed: Linux waits 40 ms at least (TCP_DELACK_MIN), others up to the
+/// half second that RFC 9293 §3.8.6.3 allows.
+const DELAYED_MIN_NS: u64 = 38_000_000;
+const DELAYED_MAX_NS: u64 = 520_000_000;
+/// Data this soon after the ACK had been waiting for it.
+const AT_ONCE_NS: i64 = 2_000_000;
+/// The capture point is away from an end when this share of the path lies between them.
+const AWAY_SHARE: i64 = 10;
+const AWAY_MIN_NS: i64 = 200_000;
+/// [`Direction::first_answer_us`] of a side that answered nothing, or more than once.
+const NO_ANSWER: u32 = 0;
+
+impl Direction {
+    /// Round trip between the capture point and the far end of this direction: to the receiver of its data.
+    pub fn far_ns(&self) -> Option<i64> {
+        let least = [self.ledger.min_ns(), self.echo.min_ns()];
+        least
+            .into_iter()
+            .flatten()
+            .min()
+            .and_then(|ns| i64::try_from(ns).ok())
+    }
+
+    /// Whether the ACK that comes now was delayed by its receiver: one segment, later than the fastest ACK.
+    #[inline(always)]
+    pub fn is_late_ack(&self, advance: i32, now_ns: i64) -> bool {
+        let (Some(least_ns), Some(oldest_ns)) = (self.ledger.min_ns(), self.ledger.oldest_ns())
+        else {
+            return false;
+        };
+        let over_ns = (now_ns.saturating_sub(oldest_ns).max(0) as u64).saturating_sub(least_ns);
+        advance > 0
+            && (DELAYED_MIN_NS..=DELAYED_MAX_NS).contains(&over_ns)
+            && advance as u32 <= self.segment_size()
+    }
+
+    /// Whether new data follows a pause, or data of the peer, with nothing in flight.
+    #[inline(always)]
+    pub fn is_resuming(&self, peer: &Direction, now_ns: i64) -> bool {
+        self.flight.una == self.flight.nxt
+            && (now_ns.saturating_sub(self.last_data_ns) > PAUSE_MIN_NS
+                || peer.last_data_ns > self.last_data_ns)
+    }
+
+    /// Take in the round trip of an ACK that moved SND.UNA by `advance` bytes. `peer` is the direction of its sender.
+    #[inline(always)]
+    pub fn note_covered(
+        &mut self,
+        covered: Option<Covered>,
+        advance: i32,
+        now_ns: i64,
+        peer: &Direction,
+    ) -> Option<u64> {
+        let una = self.flight.una;
+        let rtt_ns = covered.and_then(|covered| self.ledger.sample(covered, una, now_ns));
+        let mss = self.segment_size();
+        let since_ns = now_ns.saturating_sub(self.last_ack_ns);
+        if let Some(pace) = &mut self.ledger.pace {
+            if let Some(covered) = covered {
+                pace.note_ack(advance.max(0) as u32, mss, covered.newest_ns, since_ns);
+            }
+            if pace.is_round_over(una) {
+                self.end_round(now_ns, Some(peer));
+            }
+        }
+        rtt_ns
+    }
+
+    /// An ACK was taken in, with its window.
+    #[inline(always)]
+    pub fn note_known(&mut self, now_ns: i64) {
+        if let Some(view) = self.ledger.pace.as_mut().and_then(|pace| pace.view.as_mut()) {
+            let known = Known {
+                una: self.flight.una,
+                edge: self.window.edge,
+            };
+            view.acked(known, now_ns);
+        }
+    }
+
+    /// New data of this side, after SND.MAX moved to its end. `was_nxt` is SND.MAX before.
+    #[inline(always)]
+    pub fn note_sent(&mut self, segment: &Segment, was_nxt: Seq) {
+        let (una, now_ns) = (self.flight.una, segment.time_ns);
+        self.ledger
+            .sent(self.flight.nxt, una, now_ns, segment.frame);
+        let mss = self.segment_size();
+        let nxt = self.flight.nxt;
+        if let Some(pace) = &mut self.ledger.pace {
+            if segment.payload_len > 0 {
+                pace.note_payload(segment.payload_len, una.to(was_nxt).max(0) as u32, mss);
+            }
+            if let Some(view) = &mut pace.view {
+                view.sent(nxt, mss, now_ns);
+            }
+        }
+    }
+
+    /// Close the round: all that was in flight when it began is acknowledged, or the sender paused.
+    #[cold]
+    pub fn end_round(&mut self, now_ns: i64, peer: Option<&Direction>) {
+        let round = Round {
+            now_ns,
+            nxt: self.flight.nxt,
+            peak_bytes: self.flight.max_bytes,
+            acked_bytes: self.acked_bytes,
+            mss: self.segment_size(),
+            is_recovering: self.is_recovering(),
+        };
+        let away_ns = peer.and_then(|peer| self.away_ns(peer));
+        let known = Known {
+            una: self.flight.una,
+            edge: self.window.edge,
+        };
+        let nxt = self.flight.nxt;
+        let Some(pace) = &mut self.ledger.pace else {
+            return;
+        };
+        pace.end_round(&round);
+        if pace.view.is_none() {
+            pace.view = away_ns.map(|ns| Box::new(SenderView::new(ns, known, nxt, now_ns)));
+        }
+        self.flight.max_bytes = self.flight.bytes();
+    }
+
+    /// Round trip between the capture point and this direction's sender, where it is a part of the path that counts.
+    fn away_ns(&self, peer: &Direction) -> Option<i64> {
+        let (near_ns, far_ns) = (peer.far_ns()?, self.far_ns()?);
+        (near_ns >= AWAY_MIN_NS && near_ns >= near_ns.saturating_add(far_ns) / AWAY_SHARE)
+            .then_some(near_ns)
+    }
+
+    fn is_recovering(&self) -> bool {
+        self.cold
+            .as_ref()
+            .and_then(|cold| cold.episode.as_ref())
+            .is_some_and(|episode| episode.phase != crate::recovery::episode::Phase::Open)
+    }
+
+    /// Most bytes in flight so far.
+    pub fn flight_max_bytes(&self) -> u32 {
+        let before = self.ledger.pace.as_ref().map_or(0, |pace| pace.peak);
+        before.max(self.flight.max_bytes)
+    }
+
+    /// The receiver held back the ACK of a lone segment.
+    #[cold]
+    pub fn note_late_ack(&mut self, advance: u32, over_ns: i64) -> Events {
+        let una = self.flight.una;
+        let is_small = advance < self.segment_size();
+        let pace = self.ledger.pace_from(una);
+        pace.late_by_ns = if is_small { over_ns.max(1) } else { 0 };
+        event::DELAYED_ACK
+    }
+
+    /// New data with nothing in flight, after a silence or after the peer spoke: a message begins, or an idle sender
+    /// goes on. True where it begins another message.
+    #[cold]
+    pub fn resume(&mut self, peer: &Direction, segment: &Segment) -> bool {
+        let now_ns = segment.time_ns;
+        let is_first = self.data_segments == 0;
+        let is_answer =
+            peer.data_segments > 0 && (is_first || peer.last_data_ns > self.last_data_ns);
+        let delay_ns = now_ns.saturating_sub(peer.last_data_ns).max(0);
+        if is_first {
+            if is_answer {
+                let delay_us = u32::try_from(delay_ns / 1000).unwrap_or(u32::MAX - 1);
+                self.first_answer_us = delay_us.saturating_add(1);
+            }
+            return true;
+        }
+        let (near_ns, far_ns) = (peer.far_ns().unwrap_or(0), self.far_ns().unwrap_or(0));
+        let path_ns = near_ns.saturating_add(far_ns);
+        let silence_ns = now_ns.saturating_sub(self.last_data_ns);
+        if !is_answer && silence_ns <= path_ns.saturating_mul(2).max(PAUSE_MIN_NS) {
+            return false;
+        }
+        let (first_ns, last_ns, una) = (self.first_data_ns, self.last_data_ns, self.flight.una);
+        let first_answer_ns = self.first_answer_ns();
+        self.first_answer_us = NO_ANSWER;
+        let pace = self.ledger.pace_from(una);
+        let turns = pace.turns.get_or_insert_with(Box::default);
+        turns.next_message(first_ns, last_ns, now_ns);
+        if let Some(delay_ns) = first_answer_ns {
+            turns.answer(delay_ns);
+        }
+        if is_answer {
+            turns.answer(delay_ns);
+        }
+        if let Some(idle) = &mut pace.idle {
+            idle.end();
+        }
+        let rto_ns = self.ledger.rto_ns(near_ns);
+        if silence_ns > rto_ns {
+            self.note_idle(segment, path_ns, rto_ns);
+        }
+        true
+    }
+
+    /// Nothing was in flight for longer than the timeout.
+    fn note_idle(&mut self, segment: &Segment, round_trip_ns: i64, rto_ns: i64) {
+        let now_ns = segment.time_ns;
+        self.end_round(now_ns, None);
+        let mss = self.segment_size();
+        let gap_ns = now_ns.saturating_sub(self.last_data_ns);
+        let idle_ns = now_ns.saturating_sub(self.last_ack_ns.max(self.last_data_ns));
+        let has_room = self.has_room_behind(segment);
+        let Some(pace) = &mut self.ledger.pace else {
+            return;
+        };
+        let window_bytes = pace.window_bytes.max(pace.period_peak);
+        let initial_bytes = mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
+        let predicted_bytes = restart_window(window_bytes, gap_ns, rto_ns, initial_bytes);
+        pace.window_bytes = predicted_bytes;
+        pace.period_peak = 0;
+        let gap = Gap {
+            gap_ns,
+            rto_ns,
+            round_trip_ns,
+            mss,
+            window_bytes,
+            predicted_bytes,
+        };
+        let idle = pace.idle.get_or_insert_with(Box::default);
+        idle.begin(gap, idle_ns, segment, has_room);
+    }
+
+    /// Whether the window that the sender knew held another segment behind this one, which is its next.
+    fn has_room_behind(&self, segment: &Segment) -> bool {
+        let (nxt, mss) = (self.flight.nxt + segment.payload_len, self.segment_size());
+        match self.ledger.pace.as_ref().and_then(|pace| pace.view.as_ref()) {
+            Some(view) => view.has_room(nxt, mss),
+            None => nxt.to(self.window.edge) >= mss as i32,
+        }
+    }
+
+    /// New data after a delayed ACK: Nagle's algorithm held it back if it is small and goes out at once.
+    #[cold]
+    pub fn follow_late_ack(&mut self, peer: &Direction, segment: &Segment) {
+        let waited_ns = segment.time_ns.saturating_sub(self.last_ack_ns);
+        let is_drained = self.flight.una == self.flight.nxt;
+        let is_small = segment.payload_len < self.segment_size();
+        let near_ns = peer.far_ns().unwrap_or(0);
+        let Some(pace) = &mut self.ledger.pace else {
+            return;
+        };
+        let is_at_once = waited_ns <= near_ns + near_ns / 8 + AT_ONCE_NS;
+        if pace.late_by_ns > 0 && is_drained && is_small && is_at_once {
+            pace.nagle_delays = pace.nagle_delays.saturating_add(1);
+            pace.nagle_ns = pace.nagle_ns.saturating_add(pace.late_by_ns);
+        }
+        pace.late_by_ns = 0;
+    }
+
+    /// New data while the ramp after an idle gap is followed. Called before SND.MAX moves.
+    #[cold]
+    pub fn follow_ramp(&mut self, segment: &Segment) -> Events {
+        let has_room = self.has_room_behind(segment);
+        let last_data_ns = self.last_data_ns;
+        let flight_bytes = self.flight.bytes();
+        let idle = self.ledger.pace.as_mut().and_then(|pace| pace.idle.as_mut());
+        let Some(idle) = idle else {
+            return 0;
+        };
+        let has_waited = idle.sent(segment.time_ns, last_data_ns, segment.payload_len, has_room);
+        if idle.is_regained(flight_bytes) {
+            idle.end();
+        }
+        if has_waited {
+            event::IDLE_RESTART
+        } else {
+            0
+        }
+    }
+
+    /// Close what is open at the end of the connection.
+    pub fn finish_pace(&mut self, end_ns: i64) {
+        if let Some(episode) = self.cold.as_mut().and_then(|cold| cold.episode.as_mut()) {
+            episode.leave(end_ns);
+        }
+        self.end_round(end_ns, None);
+        let (first_ns, last_ns) = (self.first_data_ns, self.last_data_ns);
+        let Some(pace) = &mut self.ledger.pace else {
+            return;
+        };
+        if let Some(turns) = &mut pace.turns {
+            turns.close(first_ns, last_ns);
+        }
+        if let Some(idle) = &mut pace.idle {
+            idle.end();
+        }
+        if let Some(view) = &mut pace.view {
+            view.arrive(end_ns);
+        }
+    }
+
+    /// How soon the side's first data followed the peer's, while it is the only answer.
+    pub fn first_answer_ns(&self) -> Option<i64> {
+        let delay_us = self.first_answer_us.checked_sub(1)?;
+        Some(i64::from(delay_us) * 1000)
+    }
+
+    pub fn pace(&self) -> Option<&Pace> {
+        self.ledger.pace.as_deref()
+    }
+}

@@ -1,0 +1,118 @@
+"""What the path did to each segment, by the captures of both ends of one run: the truth of loss and of order.
+
+In: the segments that left one end and those that arrived at the other, from their bytes. Out: Passage, in the order
+in which they left. A segment is known again by what the path does not change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from lab.runs import Run
+from lab.wire import CYCLE, SYN, Segment, read_segments
+
+Mark = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One segment on its way.
+
+    Attributes:
+        index: in the order in which this way's segments left, so that a lower one left earlier.
+        start, end: of its payload, counted from the first that this way's captures hold.
+        arrived: the same segment at the other end; None where it never came.
+    """
+
+    index: int
+    left: Segment
+    start: int
+    arrived: Segment | None
+
+    @property
+    def end(self) -> int:
+        return self.start + self.left.length
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction of a run's data connection.
+
+    Attributes:
+        passages: of segments that both captures could see.
+        unsent: arrivals that the capture where they left lacks.
+    """
+
+    passages: list[Passage]
+    unsent: list[Segment]
+
+    @property
+    def data(self) -> list[Passage]:
+        """Return the segments with payload, in the order in which they left."""
+        return [passage for passage in self.passages if passage.left.length]
+
+    @property
+    def lost(self) -> list[Passage]:
+        """Return the segments that left and never arrived."""
+        return [passage for passage in self.passages if passage.arrived is None]
+
+    @property
+    def data_arrivals(self) -> list[tuple[Passage, Segment]]:
+        """Return the segments with payload that arrived, in the order in which they did."""
+        come = [(passage, passage.arrived) for passage in self.data if passage.arrived is not None]
+        return sorted(come, key=lambda each: each[1].frame)
+
+
+def data_way(run: Run) -> Way:
+    """Return the way of the data, from the sender's capture to the receiver's."""
+    return _way(run.truth, run.sender_port, run.receiver_port, "snd", "rcv")
+
+
+def ack_way(run: Run) -> Way:
+    """Return the way of the acknowledgments, from the receiver's capture to the sender's."""
+    return _way(run.truth, run.receiver_port, run.sender_port, "rcv", "snd")
+
+
+@cache
+def _way(folder: Path, source_port: int, target_port: int, source: str, target: str) -> Way:
+    departures, arrivals = (read_segments(folder / f"{end}.pcap.gz") for end in (source, target))
+    # What left before the other capture began may have passed that end unseen.
+    began_ns = arrivals[0].time_ns if departures[0].flags & SYN == 0 else 0
+    ports = (source_port, target_port)
+    left = [each for each in departures if (each.source_port, each.target_port) == ports and each.time_ns >= began_ns]
+    came = [each for each in arrivals if (each.source_port, each.target_port) == ports]
+    return Way(passages(left, came), unsent(left, came))
+
+
+def mark(segment: Segment) -> Mark:
+    """Return what a segment keeps on its way; RSTs without an IP id may share theirs and are paired in order."""
+    return segment.ip_id, segment.seq, segment.ack, segment.length, segment.flags, segment.tsval
+
+
+def passages(left: Iterable[Segment], arrived: Iterable[Segment]) -> list[Passage]:
+    """Pair what left with what arrived."""
+    waiting: dict[Mark, deque[Segment]] = defaultdict(deque)
+    for segment in arrived:
+        waiting[mark(segment)].append(segment)
+    pairs: list[Passage] = []
+    base = None
+    for index, segment in enumerate(left):
+        base = segment.seq + (segment.flags & SYN > 0) if base is None else base
+        same = waiting[mark(segment)]
+        pairs.append(Passage(index, segment, distance(segment.seq, base), same.popleft() if same else None))
+    return pairs
+
+
+def unsent(left: Iterable[Segment], arrived: Iterable[Segment]) -> list[Segment]:
+    """Return the arrivals that never left."""
+    known = {mark(segment) for segment in left}
+    return [segment for segment in arrived if mark(segment) not in known]
+
+
+def distance(number: int, base: int) -> int:
+    """Return a sequence number less a base, as a number around zero."""
+    return (number - base + CYCLE // 2) % CYCLE - CYCLE // 2

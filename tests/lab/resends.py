@@ -1,0 +1,79 @@
+"""Every segment that the data's sender sent again, and whether it had to: by the captures of both ends.
+
+In: the data's way and what the receiver's ACKs say. Out: Resend, in the order in which they left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.both_ends import Passage, ack_way, data_way, distance
+from lab.runs import Run
+from lab.wire import ACK, SYN, Segment
+
+
+@dataclass(frozen=True)
+class Resend:
+    """One segment whose first byte had left before.
+
+    Attributes:
+        earlier: the transmissions of that byte before, the first one first.
+        fate: `arrived`: the receiver had the bytes, so that this one was needless; or what became of the last of the
+            earlier ones: `lost` on the way, or `refused` by the receiver, which acknowledged it in no ACK.
+    """
+
+    passage: Passage
+    earlier: tuple[Passage, ...]
+    fate: str
+
+
+def resends(run: Run) -> list[Resend]:
+    """Return what was sent again."""
+    way = data_way(run)
+    sent: dict[int, list[Passage]] = {}
+    kept = _Kept(run)
+    again = []
+    highest = way.data[0].start
+    for passage in way.data:
+        before = sent.setdefault(passage.start, [])
+        # The lab's senders resend whole segments, so that the first byte is enough to find them.
+        assert (passage.start < highest) == bool(before)
+        if before:
+            again.append(Resend(passage, tuple(before), _fate(passage, before, kept)))
+        before.append(passage)
+        highest = max(highest, passage.end)
+    return again
+
+
+def _fate(passage: Passage, before: list[Passage], kept: _Kept) -> str:
+    if any(each.arrived for each in before) and kept.holds(passage):
+        return "arrived"
+    return "refused" if before[-1].arrived else "lost"
+
+
+class _Kept:
+    """What the receiver had of the data, as its own ACKs and SACK blocks say at its end."""
+
+    def __init__(self, run: Run) -> None:
+        first = data_way(run).passages[0].left
+        base = (first.seq + (first.flags & SYN > 0)) % (1 << 32)
+        self.by_sack = run.meta["sysctls"]["rcv"]["net.ipv4.tcp_sack"] == "1"
+        acks = [passage.left for passage in ack_way(run).passages if passage.left.flags & ACK]
+        self.blocks = [block for ack in acks for block in _held(ack, base)]
+
+    def holds(self, passage: Passage) -> bool:
+        """Tell whether an ACK covered the segment before it arrived; without SACK what arrived was kept."""
+        if not self.by_sack:
+            return True
+        arrived = passage.arrived
+        return any(
+            start <= passage.start and passage.end <= end
+            for ack, start, end in self.blocks
+            if (ack.time_ns < passage.left.time_ns if arrived is None else ack.frame < arrived.frame)
+        )
+
+
+def _held(ack: Segment, base: int) -> list[tuple[Segment, int, int]]:
+    """Return what an ACK says is there, counted from the first byte."""
+    edges = [(base, ack.ack), *ack.sacks]
+    return [(ack, distance(left, base), distance(right, base)) for left, right in edges]

@@ -1,0 +1,127 @@
+"""Idle restart: the same twenty messages, two seconds apart, with tcp_slow_start_after_idle on and off.
+
+The reader's program measured each message's delay from its write to its last byte: 271 ms while the sender needs a
+second flight for it, 92 ms where the first one carries all. The difference is what the restart cost.
+"""
+
+from __future__ import annotations
+
+import pytest
+from lab.runs import MILLISECOND_NS, SECOND_NS, Run
+from lab.selection import on
+
+ON, OFF = "idle_restart_ssai1", "idle_restart_ssai0"
+# Neither end knows how long the program's write took to become a segment, nor does a capture see the first wait
+# in the tbf, which spreads a whole message over 3 ms.
+DELAY_ERROR_NS = 3 * MILLISECOND_NS
+INITIAL_WINDOW = 10
+
+
+def delays_ns(run: Run) -> list[float]:
+    """Return what the reader's program measured for each message."""
+    return [delay_ms * MILLISECOND_NS for delay_ms in run.reader["one_way_ms"]]
+
+
+def least_delay_ns(run: Run) -> float:
+    """Return the delay of a message that goes out in one flight: half the round trip, and the rate of the sender."""
+    scenario = run.meta["scenario"]
+    message_bytes = scenario["sender"]["msg_bytes"]
+    segments = -(-message_bytes // run.samples("snd")[-1].number("mss"))
+    # tbf counts 24 bytes a packet beyond Ethernet's 14, TCP's and IP's 52.
+    wire_bytes = message_bytes + segments * (24 + 14 + 52)
+    return run.rtt_ns / 2 + wire_bytes * 8 / (scenario["rate_mbit"] * 1e6) * SECOND_NS
+
+
+@on([ON, OFF])
+def test_every_message_follows_an_idle_gap(run: Run) -> None:
+    messages = run.meta["scenario"]["sender"]["count"]
+    assert run.data.messages == messages == len(delays_ns(run))
+    assert run.data.idle_gaps == messages - 1
+    # A gap begins with the last ACK of the message before: captured half a round trip after the last byte arrived at
+    # the sender's end, at once at the receiver's, where all is seen half a round trip late.
+    back_ns = run.rtt_ns / 2 if run.end == "snd" else -run.rtt_ns / 2
+    interval_ns = run.meta["scenario"]["sender"]["interval"] * SECOND_NS
+    idle_ns = sum(interval_ns - (delay_ns + back_ns) for delay_ns in delays_ns(run)[:-1])
+    assert run.data.idle_ns == pytest.approx(idle_ns, abs=(messages - 1) * DELAY_ERROR_NS)
+
+
+@on([ON])
+def test_every_message_after_the_first_restarts(run: Run) -> None:
+    messages = run.meta["scenario"]["sender"]["count"]
+    assert run.data.idle_restarts == messages - 1
+    restarts = [event for event in run.connection.events if "idle_restart" in event.names]
+    assert len(restarts) == messages - 1
+    # Twenty messages, two seconds apart: each restart is the first segment of one.
+    interval_ns = run.meta["scenario"]["sender"]["interval"] * SECOND_NS
+    begun_ns = run.data.first_data_ns
+    assert begun_ns is not None
+    columns = run.columns
+    times = dict(zip(columns["frame"].tolist(), columns["time_ns"].tolist(), strict=True))
+    for message, event in enumerate(restarts, start=1):
+        assert times[event.frame] - begun_ns == pytest.approx(message * interval_ns, abs=DELAY_ERROR_NS)
+
+
+@on([OFF])
+def test_nothing_restarts_with_the_sysctl_off(run: Run) -> None:
+    assert run.data.idle_restarts == 0
+    assert run.data.idle_restart_round_trips == 0
+    assert run.data.idle_restart_cost_ns == 0
+    assert not any("idle_restart" in event.names for event in run.connection.events)
+
+
+@on([ON])
+def test_the_cost_is_what_the_program_measured(run: Run) -> None:
+    """Within one round trip in all; one round trip for each restart."""
+    restarts = len(delays_ns(run)) - 1
+    cost_ns = sum(delay_ns - least_delay_ns(run) for delay_ns in delays_ns(run)[1:])
+    assert run.data.idle_restart_cost_ns == pytest.approx(cost_ns, abs=run.rtt_ns)
+    assert run.data.idle_restart_round_trips == restarts
+
+
+@on([ON, OFF], ends=["snd"])
+def test_the_least_delay_is_the_programs(run: Run) -> None:
+    """Guards the truth: with the sysctl off every message but the first takes it."""
+    late = [delay_ns for delay_ns in delays_ns(run) if abs(delay_ns - least_delay_ns(run)) > DELAY_ERROR_NS]
+    assert len(late) == (1 if run.scenario == OFF else len(delays_ns(run)))
+
+
+@on([ON, OFF])
+def test_message_delays_are_those_that_the_program_measured(run: Run) -> None:
+    ordered = sorted(delays_ns(run))
+    for share, measured in (
+        (0.5, run.data.message_delay_p50_ns),
+        (0.95, run.data.message_delay_p95_ns),
+        (0.99, run.data.message_delay_p99_ns),
+    ):
+        # Whichever neighbours a percentile of twenty values takes.
+        rank = share * (len(ordered) - 1)
+        least, most = ordered[int(rank)], ordered[min(len(ordered) - 1, int(rank) + 1)]
+        assert measured is not None
+        assert least - DELAY_ERROR_NS <= measured <= most + DELAY_ERROR_NS, share
+
+
+@on([ON, OFF])
+def test_the_first_flight_is_linuxs_initial_window(run: Run) -> None:
+    [mss] = {sample.number("mss") for sample in run.samples("snd")}
+    assert run.data.initial_flight_bytes == INITIAL_WINDOW * mss
+
+
+@on([ON, OFF], ends=["snd"])
+def test_the_kernels_window_is_cut_in_one_run_only(run: Run) -> None:
+    """Guards the truth: cwnd of ss while idle, and with the first flight of a message out.
+
+    tcp_slow_start_after_idle_check halves cwnd for every RTO since the last data, down to the initial window.
+    """
+    samples = [sample for sample in run.samples("snd") if sample.number("bytes_sent") > first_message_bytes(run)]
+    idle = {sample.number("cwnd") for sample in samples if sample.number("unacked") == 0}
+    busy = {sample.number("cwnd") for sample in samples if sample.number("unacked") > 0}
+    rto_ns = max(sample.number("rto") for sample in samples) * MILLISECOND_NS
+    silent_ns = run.meta["scenario"]["sender"]["interval"] * SECOND_NS - run.rtt_ns
+    left = max(INITIAL_WINDOW, max(idle) >> int(silent_ns / rto_ns))
+    assert left == INITIAL_WINDOW < min(idle)
+    assert (min(busy) == INITIAL_WINDOW) == (run.scenario == ON)
+
+
+def first_message_bytes(run: Run) -> int:
+    """Return the bytes of the first message, which begins without a window to cut."""
+    return int(run.meta["scenario"]["sender"]["msg_bytes"])

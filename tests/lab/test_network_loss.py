@@ -1,0 +1,118 @@
+"""The loss that netem made lies between the two captures; each end's analysis says of it what that end can see.
+
+What left one end and never arrived at the other equals tc's drops. The sender's capture has every segment, so that
+nothing is missing there; at the receiver's end a lost segment is a gap, and what fills it is a retransmission.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+from lab.both_ends import ack_way, data_way
+from lab.events import frames_of, frames_resent, names_by_frame
+from lab.resends import resends
+from lab.runs import Run
+from lab.selection import LATE, ROUGH, on
+
+# netem of the data's way, of the way back, and the sender's tbf.
+DATA_QUEUE, ACK_QUEUE, SENDER_QUEUE = "rtr/r1", "rtr/r0", "snd/s0"
+LOSSY_IN_ORDER = ("loss1_cubic_sack1", "loss1_reno_sack0")
+
+
+@on(ends=["snd"], copies=False)
+def test_what_left_and_never_arrived_is_what_the_network_dropped(run: Run) -> None:
+    dropped = run.meta["tc_dropped"]
+    assert [len(data_way(run).lost)] == dropped[DATA_QUEUE]
+    assert [len(ack_way(run).lost)] == dropped[ACK_QUEUE] == dropped[SENDER_QUEUE] == [0]
+
+
+@on(ends=["snd"], without=LATE, copies=False)
+def test_nothing_arrived_that_had_not_left(run: Run) -> None:
+    """Guards the pairing of the two captures, on which every truth of loss and order stands."""
+    assert not data_way(run).unsent
+    assert not ack_way(run).unsent
+
+
+@on(ends=["snd"], copies=False)
+def test_every_segment_sent_again_was_lost_refused_or_needless_as_the_kernels_counted(run: Run) -> None:
+    """Guards the truth of each resend by counters of both kernels.
+
+    A receiver refuses data beyond its memory (TCPOFODrop, TCPRcvQDrop) and segments whose TSval is older than the
+    last one in order (PAWSEstab): reordering lets new data arrive after a retransmission that left later. Data that it
+    has already it counts in DelayedACKLost.
+    """
+    fates = Counter(each.fate for each in resends(run))
+    assert fates["lost"] == sum(run.meta["tc_dropped"][DATA_QUEUE])
+    refused = ("TcpExt.TCPOFODrop", "TcpExt.TCPRcvQDrop", "TcpExt.PAWSEstab")
+    assert fates["refused"] == sum(run.counter("rcv", name) for name in refused)
+    assert fates["arrived"] == run.counter("rcv", "TcpExt.DelayedACKLost")
+    assert fates.total() == run.counter("snd", "Tcp.RetransSegs")
+
+
+@on(copies=False)
+def test_both_ends_tables_differ_by_the_segments_lost(run: Run) -> None:
+    """The rows of tcpwin's table at each end are the segments that left, or those that arrived."""
+    passages = data_way(run).data
+    segments = [each.left if run.end == "snd" else each.arrived for each in passages]
+    columns = run.columns
+    lengths = dict(zip(columns["frame"].tolist(), columns["length"].tolist(), strict=True))
+    sequence = dict(zip(columns["frame"].tolist(), columns["seq"].tolist(), strict=True))
+    seen = [segment for segment in segments if segment is not None]
+    assert all((sequence[each.frame], lengths[each.frame]) == (each.seq, each.length) for each in seen)
+    if run.scenario not in LATE:
+        assert set(names_by_frame(run)) == {each.frame for each in seen}
+
+
+@on(ends=["snd"])
+def test_the_senders_capture_misses_nothing(run: Run) -> None:
+    """Loss behind the capture point is no gap of the capture; a late one misses what left before it began."""
+    data = run.data
+    assert data.acked_unseen == 0
+    assert data.out_of_order == 0
+    if run.scenario not in LATE:
+        assert data.missed_bytes == 0
+        assert data.previous_segment_missing == 0
+
+
+@on(ends=["rcv"])
+def test_the_receivers_capture_misses_nothing_for_good(run: Run) -> None:
+    """What the network lost came again: no hole of it is left, so that none is the capture's own."""
+    assert run.data.acked_unseen == 0
+    assert run.data.missed_bytes == 0
+
+
+@on(ends=["rcv"], without=LATE, copies=False)
+def test_gaps_at_the_receivers_end_are_where_segments_are_missing(run: Run) -> None:
+    """`previous_segment_missing`: the first byte lies beyond the highest that has arrived."""
+    gaps = set()
+    highest = 0
+    for passage, arrival in data_way(run).data_arrivals:
+        if passage.start > highest:
+            gaps.add(arrival.frame)
+        highest = max(highest, passage.end)
+    assert frames_of(run, "previous_segment_missing") == gaps
+    assert run.data.previous_segment_missing == len(gaps)
+
+
+@on(LOSSY_IN_ORDER, ends=["rcv"], copies=False)
+def test_each_gap_that_loss_made_begins_with_segments_that_were_lost(run: Run) -> None:
+    """Without reordering the gaps and the runs of lost first transmissions are one and the same."""
+    again = {each.passage.index for each in resends(run)}
+    first = [each for each in data_way(run).data if each.index not in again]
+    behind = {
+        after.arrived.frame
+        for before, after in itertools.pairwise(first)
+        if before.arrived is None and after.arrived is not None
+    }
+    assert behind
+    assert frames_of(run, "previous_segment_missing") == behind
+
+
+@on(ROUGH, ends=["rcv"], copies=False)
+def test_what_fills_a_gap_at_the_receivers_end_is_a_retransmission(run: Run) -> None:
+    """Every resend that arrives, whether its first transmission was lost, refused or there already."""
+    arrived = {each.passage.arrived.frame for each in resends(run) if each.passage.arrived is not None}
+    assert frames_resent(run) == arrived
+    assert run.data.retransmissions == len(arrived)
+    assert not frames_of(run, "out_of_order") & arrived

@@ -1,0 +1,125 @@
+"""Round trips and the RTO at the sender's end are those of ss at the same time.
+
+The fields hold the values at a capture's end: so each sample is held beside the analysis of the packets up to its
+time. ss prints `rtt:SRTT/MDEV` to a microsecond, `minrtt`, and the RTO in ticks of 10 ms, rounded up. The kernel's
+clock of a segment starts before the tbf and the capture's behind it: TSval, of the kernel's clock, tells the wait.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab.agreement import SS_DELAY_NS, samples_inside
+from lab.runs import MILLISECOND_NS, SECOND_NS, Run
+from lab.selection import IPERF3, LATE, on
+from lab.ss_text import Sample
+from lab.wire import SYN, cut, read_segments
+from numpy.typing import NDArray
+
+import tcpwin
+
+TICK_NS = 10 * MILLISECOND_NS  # HZ=100
+RTO_MIN_NS = 200 * MILLISECOND_NS
+# Of the value; the tick comes on top for the RTO, the wait in the tbf for the round trip.
+ERROR = 0.05
+SAMPLES = 12
+# Where the wait in the tbf is more than a twentieth of the path.
+QUEUED = ("cooked_any", "offload_on_bigframes", "zero_window_stall5s")
+
+
+def chosen(run: Run) -> list[Sample]:
+    """Return samples spread over the run, the last one among them, that have a round trip."""
+    samples = [sample for sample in samples_inside(run, "snd") if "rtt" in sample.tokens]
+    step = max(1, len(samples) // SAMPLES)
+    return samples[::-step][::-1]
+
+
+def data_until(run: Run, sample: Sample, folder: Path) -> tcpwin.Direction:
+    """Analyse the packets up to a sample's time and return the data's direction."""
+    analysis = tcpwin.analyze(cut(run.capture, sample.time_ns, folder / "cut.pcap"))
+    ports = {run.sender_port, run.receiver_port}
+    [connection] = [each for each in analysis.connections if {each.a.port, each.b.port} == ports]
+    return connection.a_to_b if connection.a.port == run.sender_port else connection.b_to_a
+
+
+def milliseconds_ns(text: str) -> int:
+    return round(float(text) * MILLISECOND_NS)
+
+
+@cache
+def waits_ns(run: Run) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the times of the sender's segments, and by how much TSval runs behind the capture's clock.
+
+    Both clocks are one, TSval's cut to milliseconds: the least difference of the run is a segment that did not wait.
+    """
+    mine = [each for each in read_segments(run.capture) if each.source_port == run.sender_port and each.tsval]
+    times = np.array([each.time_ns for each in mine])
+    behind = times - np.array([each.tsval for each in mine]) * MILLISECOND_NS
+    return times, behind - behind.min()
+
+
+def longest_wait_ns(run: Run, until_ns: int) -> int:
+    """Return the longest wait in the tbf in the last second."""
+    times, waits = waits_ns(run)
+    near = (times > until_ns - SECOND_NS) & (times <= until_ns)
+    return int(waits[near].max()) if near.any() else 0
+
+
+@on(ends=["snd"], copies=False)
+def test_smoothed_round_trip_is_the_kernels_at_the_time(run: Run, tmp_path: Path) -> None:
+    samples = chosen(run)
+    assert len(samples) >= 2
+    for sample in samples:
+        kernel_ns = milliseconds_ns(sample.tokens["rtt"].partition("/")[0])
+        ours_ns = data_until(run, sample, tmp_path).rtt_smoothed_ns
+        assert ours_ns is not None
+        if run.scenario in QUEUED:
+            assert -ERROR * kernel_ns <= kernel_ns - ours_ns <= longest_wait_ns(run, sample.time_ns) + ERROR * ours_ns
+        else:
+            assert ours_ns == pytest.approx(kernel_ns, rel=ERROR), sample
+
+
+@on(ends=["snd"], copies=False)
+def test_retransmission_timeout_is_the_kernels_at_the_time(run: Run, tmp_path: Path) -> None:
+    for sample in chosen(run):
+        kernel_ns = sample.number("rto") * MILLISECOND_NS
+        ours_ns = data_until(run, sample, tmp_path).rto_ns
+        assert ours_ns is not None
+        assert (1 - ERROR) * (kernel_ns - TICK_NS) <= ours_ns <= (1 + ERROR) * kernel_ns, sample
+        assert ours_ns >= RTO_MIN_NS
+
+
+@on(ends=["snd"], without=[*QUEUED, *IPERF3], copies=False)
+def test_variance_is_the_kernels_at_the_time(run: Run, tmp_path: Path) -> None:
+    """MDEV, the second number of `rtt`, is a mean of differences that the wait in the tbf makes too."""
+    for sample in chosen(run):
+        kernel_ns = milliseconds_ns(sample.tokens["rtt"].partition("/")[2])
+        ours_ns = data_until(run, sample, tmp_path).rtt_variance_ns
+        assert ours_ns is not None
+        assert abs(ours_ns - kernel_ns) <= ERROR * run.rtt_ns + longest_wait_ns(run, sample.time_ns), sample
+
+
+@on(ends=["snd"])
+def test_least_round_trip_is_the_kernels(run: Run) -> None:
+    """minrtt of the last sample: a segment that did not wait, or waited for one burst at most."""
+    least_ns = milliseconds_ns(run.samples("snd")[-1].tokens["minrtt"])
+    assert run.data.rtt_min_ns is not None
+    assert run.data.rtt_min_ns <= least_ns + SS_DELAY_NS
+    assert run.data.rtt_min_ns == pytest.approx(least_ns, rel=0.02)
+    assert run.data.rtt_min_ns >= run.rtt_ns - run.jitter_ns
+
+
+@on(without=LATE)
+def test_handshakes_halves_are_those_of_the_wire(run: Run) -> None:
+    """Capture point to initiator and back: SYN/ACK to ACK; to the other side and back: SYN to SYN/ACK."""
+    initiator = run.connection.a.port
+    ports = {run.sender_port, run.receiver_port}
+    segments = [each for each in read_segments(run.capture) if {each.source_port, each.target_port} == ports]
+    syn = next(each for each in segments if each.flags & SYN)
+    answer = next(each for each in segments if each.flags & SYN and each.source_port != initiator)
+    ack = next(each for each in segments if each.frame > answer.frame and each.source_port == initiator)
+    assert run.connection.handshake_rtt_a_ns == ack.time_ns - answer.time_ns
+    assert run.connection.handshake_rtt_b_ns == answer.time_ns - syn.time_ns

@@ -1,0 +1,75 @@
+"""Where the capture was made, and at the receiver's end the flight as the sender saw it.
+
+The sender's capture of the same run is the truth: outstanding there is what the sender had out. What waits in its
+tbf is out for ss and in no capture.
+"""
+
+from __future__ import annotations
+
+import pytest
+from lab.agreement import samples_inside
+from lab.conftest import read_run
+from lab.runs import MILLISECOND_NS, Run
+from lab.selection import ROUGH, on
+
+# netem carries every packet half a round trip, less or more by its jitter; a burst leaves the tbf over some ms.
+QUEUE_NS = 10 * MILLISECOND_NS
+# Lost segments are in the sender's flight, and unknown at the other end until something behind them arrives.
+FLIGHT_ERROR = 0.05
+ROUGH_FLIGHT_ERROR = 0.1
+
+
+def sender_end(run: Run) -> Run:
+    """Return the same run seen from the sender's end."""
+    return read_run(run.scenario, "snd", run.truth, run.truth / "snd.pcap.gz")
+
+
+def error(run: Run) -> float:
+    return ROUGH_FLIGHT_ERROR if run.scenario in ROUGH else FLIGHT_ERROR
+
+
+@on()
+def test_the_vantage_is_the_end_of_the_capture(run: Run) -> None:
+    other = "b" if run.sender == "a" else "a"
+    assert run.connection.vantage == (run.sender if run.end == "snd" else other)
+    assert run.data.view == {"snd": "sender", "rcv": "receiver"}[run.end]
+
+
+@on(cut=False)
+def test_the_shift_is_the_round_trip_to_the_sender(run: Run) -> None:
+    shift_ns = run.data.sender_shift_ns
+    assert shift_ns is not None
+    path_ns = 0 if run.end == "snd" else run.rtt_ns
+    assert abs(shift_ns - path_ns) <= 0.05 * run.rtt_ns + run.jitter_ns + QUEUE_NS * (run.end == "rcv")
+
+
+@on(ends=["snd"])
+def test_at_the_senders_end_the_senders_flight_is_the_flight(run: Run) -> None:
+    """There is no other view to give."""
+    assert run.data.sender_flight_max_bytes is None
+    assert run.data.sender_flight_mean_bytes is None
+    assert run.data.cwnd_estimate_max_bytes == run.data.flight_max_bytes
+
+
+@on(ends=["rcv"], copies=False)
+def test_at_the_receivers_end_the_senders_flight_is_what_the_other_capture_has(run: Run) -> None:
+    truth = sender_end(run).data
+    assert run.data.sender_flight_max_bytes == pytest.approx(truth.flight_max_bytes, rel=error(run))
+    assert run.data.sender_flight_mean_bytes == pytest.approx(truth.flight_mean_bytes, rel=error(run))
+
+
+@on(ends=["rcv"], copies=False)
+def test_at_the_receivers_end_the_flight_itself_is_far_less(run: Run) -> None:
+    """Why the shift is needed: what has arrived is acknowledged at once."""
+    assert run.data.flight_mean_bytes is not None
+    assert run.data.sender_flight_mean_bytes is not None
+    assert run.data.flight_mean_bytes < run.data.sender_flight_mean_bytes / 2
+
+
+@on(ends=["rcv"], copies=False)
+def test_the_senders_flight_at_the_receivers_end_reaches_that_of_every_sample(run: Run) -> None:
+    """Outstanding by ss, less what waits in the tbf and is in no capture."""
+    samples = samples_inside(run, "snd", early_ns=run.rtt_ns // 2, late_ns=run.rtt_ns // 2)
+    most = max(run.outstanding_bytes(sample) - sample.skmem["t"] for sample in samples)
+    assert run.data.sender_flight_max_bytes is not None
+    assert run.data.sender_flight_max_bytes >= (1 - error(run)) * most

@@ -1,0 +1,101 @@
+"""What one simulated connection is like: hosts, options, the application, the path and its faults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from simulator.clock import MILLISECOND_NS
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One direction of the path. Shares are of all packets, times are nanoseconds.
+
+    Attributes:
+        rate_bps: of its bottleneck, none for one that is never busy.
+        queue_packets: that wait before the bottleneck; what finds it full is lost.
+        bursts: share of packets with which a burst of losses begins, and its length in packets.
+        reorder: share of packets that are late, each by up to `reorder_ns`.
+        duplicate: share of packets that come twice, the second up to `duplicate_ns` later.
+        outages: times (start, end) in which every packet is lost.
+        holds: times (start, end) in which packets wait for the end.
+    """
+
+    delay_ns: int = 10 * MILLISECOND_NS
+    rate_bps: int | None = None
+    queue_packets: int = 1_000
+    loss: float = 0.0
+    bursts: tuple[float, int] = (0.0, 0)
+    reorder: float = 0.0
+    reorder_ns: int = 0
+    duplicate: float = 0.0
+    duplicate_ns: int = 0
+    outages: tuple[tuple[int, int], ...] = ()
+    holds: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receiving:
+    """The host that data goes to.
+
+    Attributes:
+        quick_acks: segments acknowledged at once at the start.
+        stalls: times (start, end) in which the application reads nothing.
+        shrinks: in a stall the memory is gone: the window closes, what was in flight is dropped (Linux >= 6.6).
+    """
+
+    buffer_bytes: int = 1 << 20
+    delayed_ack_ns: int = 40 * MILLISECOND_NS
+    quick_acks: int = 16
+    stalls: tuple[tuple[int, int], ...] = ()
+    shrinks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that decides a run; the same settings give the same packets.
+
+    Attributes:
+        sender: the side that sends the data, a or b.
+        wrap: sequence numbers pass 2^32 within the data.
+        mss: the option of both sides.
+        beta: what a loss leaves of the congestion window.
+        tick_ns: of both hosts' timers (1/HZ).
+        writes: (time after the handshake, bytes) of the application; then it closes.
+        request_bytes: that the receiver of the data sends first.
+        drops: (side, ordinal, transmission) of segments lost whatever else the path does; ordinal -1 is the SYN,
+            -2 whatever carries the FIN.
+        capture_loss: share of the packets that a capture misses.
+    """
+
+    seed: int = 0
+    sack: bool = True
+    timestamps: bool = True
+    wrap: bool = False
+    sender: str = "a"
+    mss: int = 1460
+    initial_window: int = 10
+    no_delay: bool = True
+    beta: float = 0.7
+    tick_ns: int = 4 * MILLISECOND_NS
+    tail_loss_probe: bool = True
+    writes: tuple[tuple[int, int], ...] = ((0, 100 * 1460),)
+    request_bytes: int = 0
+    receiving: Receiving = field(default_factory=Receiving)
+    data_link: Link = field(default_factory=Link)
+    ack_link: Link = field(default_factory=Link)
+    drops: frozenset[tuple[str, int, int]] = frozenset()
+    capture_loss: float = 0.0
+
+    @property
+    def segment_bytes(self) -> int:
+        """Payload of a full segment: the MSS less the timestamps option in its place."""
+        return self.mss - 12 * self.timestamps
+
+    @property
+    def receiver(self) -> str:
+        return "b" if self.sender == "a" else "a"
+
+    @property
+    def data_bytes(self) -> int:
+        return sum(length for _, length in self.writes)

@@ -1,0 +1,247 @@
+"""Segments → connections: whose segment it is, handshake, abort, and the capture's own duplicates (rules 1, 6.1, 12)."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+from twin.acks import acknowledge, take_ack, take_reset
+from twin.data import take_data
+from twin.directions import Direction
+from twin.scale import NO_SYN, Offer, confirmed_shift, negotiate, read_syn, segment_size
+from twin.segments import Segment
+from twin.sequence import MODULO
+from twin.windows import Advertisement
+
+Endpoint = tuple[str, int]
+
+DUPLICATE_WITHIN_NS = 1_000_000
+DUPLICATE_WITHIN_SEGMENTS = 64
+WELL_KNOWN_BELOW, EPHEMERAL_FROM = 1024, 32_768
+"""System ports (RFC 6335 §6); Linux's ip_local_port_range."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a segment did: its connection, the direction that it is data of, its events and its round trip."""
+
+    connection: Connection
+    side: int
+    events: set[str] = field(default_factory=set)
+    rtt_ns: int | None = None
+
+
+@dataclass(slots=True)
+class Connection:
+    """Side 0 sent the first segment seen; `directions[side]` is that side's data."""
+
+    number: int
+    endpoints: tuple[Endpoint, Endpoint]
+    ip_version: int
+    initiator: int
+    is_initiator_known: bool = False
+    directions: tuple[Direction, Direction] = field(default_factory=lambda: (Direction(), Direction()))
+    syn_ns: int | None = None
+    syn_ack_ns: int | None = None
+    established_ns: int | None = None
+    is_handshake_ambiguous: bool = False
+
+    @property
+    def handshake_rtt_ns(self) -> int | None:
+        """From the SYN to the ACK of its answer; None where either was sent again (Karn, RFC 6298 §3)."""
+        if self.syn_ns is None or self.established_ns is None or self.is_handshake_ambiguous:
+            return None
+        return self.established_ns - self.syn_ns if self.established_ns >= self.syn_ns else None
+
+    def side_of(self, segment: Segment) -> int:
+        return 0 if self.endpoints[0] == (segment.src, segment.sport) else 1
+
+    def take(self, side: int, segment: Segment) -> Taken:
+        """Move the state by one segment."""
+        self.directions[side].segments += 1
+        if segment.is_rst:
+            return self.take_reset(side, segment)
+        if segment.is_syn:
+            return self.take_syn(side, segment)
+        return self.take_plain(side, segment)
+
+    def take_plain(self, side: int, segment: Segment) -> Taken:
+        sent, acked = self.directions[side], self.directions[1 - side]
+        path_ns = self.handshake_rtt_ns
+        is_first_after_syn = sent.segments == 2 and segment.seq == (sent.isn + 1) % MODULO
+        if sent.has_syn and acked.syn.offer is Offer.UNSEEN and sent.shift is None and is_first_after_syn:
+            sent.shift = confirmed_shift(sent.syn, segment.window)
+        taken = Taken(self, side)
+        if segment.window == 0 and not segment.is_fin:
+            # Rule 4.1.
+            taken.events.add("zero_window")
+        if segment.is_ack:
+            answer = take_ack(sent, acked, segment)
+            taken.events |= answer.events
+            taken.rtt_ns = answer.rtt_ns
+        taken.events |= take_data(sent, segment, path_ns, is_limit_certain=acked.shift is not None)
+        sent.flight.is_seen = True
+        sent.note_timestamps(segment)
+        if self.established_ns is None and self.syn_ack_ns is not None and sent.has_syn and acked.has_syn:
+            if acked.flight.place(segment.ack) > acked.isn:
+                self.established_ns = segment.time_ns
+        return taken
+
+    def take_reset(self, side: int, segment: Segment) -> Taken:
+        """RFC 9293 §3.10.7.4: a RST outside the receiver's window is dropped."""
+        sent, acked = self.directions[side], self.directions[1 - side]
+        taken = Taken(self, side)
+        is_judged = sent.flight.is_known and sent.window.is_known and acked.shift is not None
+        seq, furthest = sent.flight.place(segment.seq), max(sent.window.furthest, sent.flight.nxt)
+        if is_judged and not sent.flight.una <= seq <= furthest:
+            return taken
+        for direction in self.directions:
+            direction.zero.end()
+        if segment.is_ack and acked.flight.is_started:
+            taken.rtt_ns = take_reset(acked, segment)
+        return taken
+
+    def take_syn(self, side: int, segment: Segment) -> Taken:
+        """SYN and SYN/ACK: sequence numbers, options, the first windows. None is scaled (RFC 7323 §2.2)."""
+        sent, acked = self.directions[side], self.directions[1 - side]
+        taken = Taken(self, side)
+        if not self.is_initiator_known:
+            self.initiator, self.is_initiator_known = (1 - side if segment.is_ack else side), True
+        is_again = sent.has_syn and segment.seq == sent.isn % MODULO
+        if is_again or self.established_ns is not None:
+            taken.events |= {"syn_retransmission", "retransmission"}
+        if self.established_ns is not None:
+            # What was agreed stands, whatever a late copy says (RFC 9293 §3.10.7.4).
+            return taken
+        self.is_handshake_ambiguous |= is_again
+        seq = sent.flight.place(segment.seq)
+        sent.syn, had_syn = read_syn(segment, sent.syn if is_again else None, acked.syn), sent.has_syn
+        if is_again:
+            sent.ledger.forget()
+        else:
+            begin(sent, segment, seq, had_syn=had_syn)
+        sent.flight.is_seen = True
+        sent.note_timestamps(segment)
+        ack = acked.flight.una
+        if segment.is_ack:
+            ack = acked.flight.place(segment.ack)
+            answer = acknowledge(acked, ack, segment)
+            taken.events |= answer.events
+            taken.rtt_ns = answer.rtt_ns
+        acked.window.last_raw = segment.window
+        new = Advertisement(seq, ack, segment.window, 1, is_new_ack=True)
+        if not (is_again and acked.window.is_known):
+            acked.window.accept(new)
+        if segment.is_ack:
+            self.syn_ack_ns = segment.time_ns
+            if segment.window == 0:
+                acked.zero.begin(segment.time_ns)
+        else:
+            self.syn_ns = segment.time_ns
+        self.settle()
+        return taken
+
+    def settle(self) -> None:
+        """Draw the conclusions from the SYNs seen so far: scaling and segment size."""
+        for own, peer in (self.directions, self.directions[::-1]):
+            own.shift = negotiate(own.syn, peer.syn)
+            size = segment_size(own.syn, peer.syn, self.ip_version)
+            own.mss = own.mss if size is None else size
+
+
+def begin(sent: Direction, segment: Segment, seq: int, *, had_syn: bool) -> None:
+    """The first SYN of an attempt gives the direction its sequence numbers."""
+    flight = sent.flight
+    is_acked_before = flight.is_started and not flight.is_seen and flight.una == seq + 1
+    if not is_acked_before and (had_syn or not flight.is_seen):
+        flight.start(seq)
+    flight.nxt = max(flight.nxt, seq + segment.space)
+    flight.syn, flight.has_only_syn = seq, True
+    if segment.is_fin:
+        flight.fin = flight.nxt - 1
+    sent.isn = seq
+    sent.window.anchor(seq + 1)
+    sent.ledger.sent(flight.nxt, segment)
+
+
+class Tracker:
+    """All connections of a capture."""
+
+    def __init__(self) -> None:
+        self._newest: dict[frozenset[Endpoint], Connection] = {}
+        self._count = 0
+        self._recent: deque[Segment] = deque(maxlen=DUPLICATE_WITHIN_SEGMENTS)
+
+    def track(self, segment: Segment) -> Taken:
+        """Take in the next segment."""
+        connection = self._locate(segment)
+        side = connection.side_of(segment)
+        if brings_nothing(connection, side, segment) and self._holds(segment):
+            taken = Taken(connection, side, {"capture_duplicate"})
+        else:
+            taken = connection.take(side, segment)
+        self._recent.append(segment)
+        return taken
+
+    def _locate(self, segment: Segment) -> Connection:
+        endpoints = ((segment.src, segment.sport), (segment.dst, segment.dport))
+        found = self._newest.get(frozenset(endpoints))
+        if found and not (segment.is_syn and begins_anew(found, segment)):
+            return found
+        connection = Connection(self._count, endpoints, segment.ip_version, guess_initiator(segment))
+        self._count += 1
+        self._newest[frozenset(endpoints)] = connection
+        return connection
+
+    def _holds(self, segment: Segment) -> bool:
+        """Whether the capture holds the packet already: the same IP identification and header within 1 ms (rule 6.1).
+
+        Without an identification (IPv6, or zero) two duplicate ACKs may look alike: only what takes sequence space is
+        judged then.
+        """
+        if not segment.ip_id and not segment.space:
+            return False
+        for earlier in reversed(self._recent):
+            elapsed_ns = segment.time_ns - earlier.time_ns
+            if elapsed_ns > DUPLICATE_WITHIN_NS:
+                return False
+            if elapsed_ns >= 0 and identity(earlier) == identity(segment):
+                return True
+        return False
+
+
+def identity(segment: Segment) -> Segment:
+    """All of a segment that its copies share: the blocks of SACK are in the checksum."""
+    options = replace(segment.options, sack=())
+    return replace(segment, frame=0, time_ns=0, options=options)
+
+
+def brings_nothing(connection: Connection, side: int, segment: Segment) -> bool:
+    """No new sequence space and no new acknowledgment."""
+    sent, acked = connection.directions[side].flight, connection.directions[1 - side].flight
+    is_old = sent.is_started and sent.place(segment.seq) + segment.space <= sent.nxt
+    return is_old and (not segment.is_ack or acked.place(segment.ack) <= acked.una)
+
+
+def begins_anew(connection: Connection, segment: Segment) -> bool:
+    """Whether a SYN on a known four-tuple starts another connection: with an initial sequence number of its own."""
+    side = connection.side_of(segment)
+    own, peer = connection.directions[side], connection.directions[1 - side]
+    if own.has_syn or own.flight.is_seen:
+        is_same_start = own.isn % MODULO == segment.seq
+    else:
+        # Nothing of this side was captured; the peer's acknowledgments say where it stands.
+        is_unknown = not own.flight.is_started or not peer.flight.is_seen
+        is_same_start = is_unknown or own.flight.una % MODULO == (segment.seq + 1) % MODULO
+    # Another answer to the same SYN belongs to the same attempt.
+    is_answer = segment.is_ack and peer.has_syn and segment.ack == (peer.isn + 1) % MODULO
+    return not is_same_start and not is_answer
+
+
+def guess_initiator(segment: Segment) -> int:
+    """Without a SYN: a service answers; else the lower of two unequal kinds of port; else who was seen first began."""
+    from_service, to_service = (port < WELL_KNOWN_BELOW for port in (segment.sport, segment.dport))
+    from_ephemeral, to_ephemeral = (port >= EPHEMERAL_FROM for port in (segment.sport, segment.dport))
+    if to_service:
+        return 0
+    return int(from_service or (to_ephemeral and not from_ephemeral))

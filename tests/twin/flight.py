@@ -1,0 +1,83 @@
+"""What is in flight in one direction: SND.UNA, SND.MAX, and between them SACKed bytes and bytes never captured.
+
+Rules: RFC 9293 §3.3.1 and §3.4, RFC 6675 §4; updated on data and ACKs alike. Sequence numbers are plain integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from twin.intervals import Intervals
+from twin.sequence import FURTHEST, MODULO, place
+
+
+@dataclass(slots=True)
+class Flight:
+    una: int = 0
+    nxt: int = 0
+    """SND.MAX: one past the highest sequence number sent, SYN and FIN counted."""
+    syn: int | None = None
+    fin: int | None = None
+    is_started: bool = False
+    """There is a sequence number to stand on."""
+    is_seen: bool = False
+    """A segment of this direction was captured."""
+    is_acked: bool = False
+    """An acknowledgment of this direction was captured: SND.UNA is real."""
+    has_only_syn: bool = False
+    is_lost: bool = False
+    """An ACK covered what was never captured, and no segment has shown SND.MAX since."""
+    sacked: Intervals = field(default_factory=Intervals)
+    unseen: Intervals = field(default_factory=Intervals)
+    """Below SND.MAX and never captured."""
+
+    def place(self, raw: int) -> int:
+        return place(raw, self.nxt) if self.is_started else raw + MODULO
+
+    def start(self, at: int) -> None:
+        self.una = self.nxt = at
+        self.is_started = True
+
+    @property
+    def is_known(self) -> bool:
+        """Before an acknowledgment, only what a SYN begins stands on firm ground."""
+        return self.is_seen and (self.is_acked or self.has_only_syn) and not self.is_lost
+
+    @property
+    def is_outstanding(self) -> bool:
+        return self.una < self.nxt
+
+    @property
+    def bytes(self) -> int | None:
+        """SND.MAX − SND.UNA without SYN and FIN; None where it is not known."""
+        if not self.is_known:
+            return None
+        control = sum(self.una <= at < self.nxt for at in (self.syn, self.fin) if at is not None)
+        return max(self.nxt - self.una, 0) - control
+
+    @property
+    def pipe(self) -> int | None:
+        """Bytes in flight less those that SACK reports as received."""
+        return None if self.bytes is None else max(self.bytes - self.sacked.total(), 0)
+
+    def begin_acks(self, ack: int) -> None:
+        """The first captured acknowledgment shows where SND.UNA stands: below the data that was seen, where the
+        capture began after that data was sent."""
+        self.is_acked = True
+        if not self.is_started:
+            self.start(ack)
+        elif self.syn is None and 0 < self.una - ack < FURTHEST:
+            self.una = ack
+
+    def advance(self, ack: int) -> None:
+        self.una = ack
+        self.sacked.remove_below(ack)
+        self.unseen.remove_below(ack)
+
+    def report(self, blocks: tuple[tuple[int, int], ...]) -> int:
+        """Enter SACK blocks and return the bytes that are news; a block below SND.UNA is a D-SACK (RFC 2883 §4)."""
+        fresh = 0
+        for left, right in ((self.place(left), self.place(right)) for left, right in blocks):
+            if self.una <= left and self.una < right <= self.nxt:
+                fresh += self.sacked.add(left, right)
+        return fresh

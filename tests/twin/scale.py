@@ -1,0 +1,105 @@
+"""Window scaling and segment size: what the SYNs agreed on (RFC 7323 §2, RFC 9293 §3.7.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from twin.segments import Segment
+
+MAX_SHIFT = 14
+"""A larger shift counts as this one (RFC 7323 §2.3)."""
+TIMESTAMPS_BYTES = 12
+"""Ten, padded (RFC 7323 Appendix A)."""
+DEFAULT_MSS = {4: 536, 6: 1220}
+LARGEST_MSS = 0xFFFF
+
+
+class Offer(Enum):
+    """What a SYN says of scaling, besides a shift."""
+
+    UNSEEN = "unseen"
+    """The SYN, or the part of it where the option may stand, was not captured."""
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Syn:
+    """The last copy of one side's SYN."""
+
+    offer: Offer | int
+    mss: int
+    """0 where the option is absent."""
+    window: int
+    has_timestamps: bool
+    is_answer: bool
+    """It was a SYN/ACK."""
+    fast_open: bool
+    has_early_data: bool
+    """More data may follow before the first acknowledgment (RFC 7413 §4.2)."""
+    earlier_shift: int | None
+    """The shift of an earlier copy, where the last came without."""
+
+
+NO_SYN = Syn(Offer.UNSEEN, 0, 0, False, False, False, False, None)
+
+
+def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
+    """Take in a SYN, `earlier` being the copy before it."""
+    options = segment.options
+    offer: Offer | int = Offer.UNSEEN if options.is_cut else Offer.ABSENT
+    if options.window_scale is not None:
+        offer = options.window_scale
+    earlier_shift = earlier.earlier_shift if earlier else None
+    if earlier and isinstance(earlier.offer, int) and offer is Offer.ABSENT:
+        earlier_shift = earlier.offer
+    return Syn(
+        offer=offer,
+        mss=options.mss or 0,
+        window=segment.window,
+        has_timestamps=options.timestamps is not None,
+        is_answer=segment.is_ack,
+        fast_open=options.fast_open,
+        has_early_data=segment.length > 0 and (options.fast_open or peer.fast_open),
+        earlier_shift=earlier_shift,
+    )
+
+
+def answered_offer(own: Syn, peer: Syn) -> Offer | int:
+    """The offer that counts: a SYN/ACK with the option answers a copy of the SYN that had it (RFC 7323 §2.2)."""
+    answers = peer.is_answer and isinstance(peer.offer, int)
+    if own.offer is Offer.ABSENT and answers and own.earlier_shift is not None:
+        return own.earlier_shift
+    return own.offer
+
+
+def negotiate(own: Syn, peer: Syn) -> int | None:
+    """The shift of a side's windows; None where it is not certain (RFC 7323 §2.2, §2.3).
+
+    Both SYNs must carry the option; a SYN/ACK carries it only when the SYN did, so that it alone is enough.
+    """
+    offer, peer_offer = answered_offer(own, peer), answered_offer(peer, own)
+    if Offer.ABSENT in (offer, peer_offer):
+        return 0
+    if isinstance(offer, int) and (isinstance(peer_offer, int) or own.is_answer):
+        return min(offer, MAX_SHIFT)
+    return None
+
+
+def confirmed_shift(own: Syn, first_window: int) -> int | None:
+    """The shift that the first window after a SYN shows where the answer was not captured.
+
+    Less than half of the SYN's window, with nothing received meanwhile, can only be scaled: a receiver does not take
+    its right edge back (RFC 9293 §3.8.6, SHLD-14).
+    """
+    if isinstance(own.offer, int) and first_window < own.window // 2:
+        return min(own.offer, MAX_SHIFT)
+    return None
+
+
+def segment_size(own: Syn, peer: Syn, ip_version: int) -> int | None:
+    """Most payload in a segment of a side: the lesser MSS less the timestamps option; None where the peer's is unseen."""
+    if peer.offer is Offer.UNSEEN:
+        return None
+    size = min(peer.mss or DEFAULT_MSS[ip_version], own.mss or LARGEST_MSS)
+    return max(size - TIMESTAMPS_BYTES * (own.has_timestamps and peer.has_timestamps), 0)
