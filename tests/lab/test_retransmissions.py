@@ -8,6 +8,13 @@ from lab.runs import MILLISECOND_NS, Run
 from lab.selection import on
 from numpy.typing import NDArray
 
+RESENT = {
+    "retransmission",
+    "fast_retransmission",
+    "rto_retransmission",
+    "spurious_retransmission",
+    "tail_loss_probe",
+}
 # The counter runs ahead of the capture by what waits in the tbf.
 QUEUE_NS = 10 * MILLISECOND_NS
 
@@ -15,7 +22,7 @@ QUEUE_NS = 10 * MILLISECOND_NS
 def resent(run: Run) -> NDArray[np.bool_]:
     """Return which rows tcpwin calls retransmissions of the data's sender, whatever kind."""
     names = [str(events).split("|") for events in run.columns["events"]]
-    again = [any(name.endswith("retransmission") for name in each) for each in names]
+    again = [any(name in RESENT for name in each) for each in names]
     return np.array(again) & run.from_sender
 
 

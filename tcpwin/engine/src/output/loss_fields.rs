@@ -55,7 +55,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     compressed_acks Int "ACKs that came within a quarter of the time between the segments that they acknowledge: queued on their way." |v| v.of_pace(|p| i64::from(p.compressed));
     capture_duplicates Int "Packets that the capture holds twice; in no other count." |v| v.sent_count(event::CAPTURE_DUPLICATE);
     recovery_share Real "Share of the time from the first to the last data in which the sender was in recovery." |v| recovery_share(v);
-    initial_flight_bytes Int "Bytes sent before the first acknowledgment of data came: the initial window in use." |v| initial_flight(v);
+    initial_flight_bytes Int "Bytes sent before the first acknowledgment of data reached the sender: the initial window in use." |v| initial_flight(v);
 };
 
 fn recovery_share(view: &DirectionView<'_>) -> Value {
@@ -71,6 +71,10 @@ fn initial_flight(view: &DirectionView<'_>) -> Value {
     if data.data_segments == 0 || !data.has_syn {
         return Value::None;
     }
-    let first = data.pace().and_then(|pace| pace.initial_flight);
+    let pace = data.pace();
+    let first = match pace.and_then(|pace| pace.view.as_deref()) {
+        Some(view) => view.initial_bytes.or(Some(view.max_bytes)),
+        None => pace.and_then(|pace| pace.initial_flight),
+    };
     int(first.unwrap_or(data.flight_max_bytes()))
 }

@@ -30,6 +30,8 @@ pub struct Ramp {
     /// Sent before the first wait.
     pub burst_bytes: u32,
     sent_bytes: u32,
+    /// Sent since the last wait.
+    round_bytes: u32,
     rounds: u32,
     is_restart: bool,
     /// The window held another segment behind the last one.
@@ -74,6 +76,7 @@ impl Idle {
             start_frame: segment.frame,
             burst_bytes: 0,
             sent_bytes: segment.payload_len,
+            round_bytes: segment.payload_len,
             rounds: 1,
             is_restart: false,
             had_room: has_room,
@@ -98,6 +101,7 @@ impl Idle {
         let round_trip_ns = ramp.gap.round_trip_ns;
         if silence_ns < round_trip_ns / 2 {
             ramp.sent_bytes = ramp.sent_bytes.saturating_add(payload_len);
+            ramp.round_bytes = ramp.round_bytes.saturating_add(payload_len);
             return false;
         }
         if ramp.rounds == 1 {
@@ -106,9 +110,10 @@ impl Idle {
             // (RFC 9293 §3.8.6.3) later at most.
             let since_ns = now_ns.saturating_sub(ramp.start_ns);
             let is_clocked = since_ns >= round_trip_ns / 10 * 9
-                && since_ns <= round_trip_ns.saturating_mul(3) / 2 + 50_000_000;
+                && since_ns <= longest_round_ns(round_trip_ns);
+            // Far less than what Linux leaves was stopped by something else.
             let slack = ramp.gap.mss.saturating_mul(2);
-            let is_burst = ramp.burst_bytes >= ramp.gap.mss.saturating_mul(2)
+            let is_burst = ramp.burst_bytes >= ramp.gap.predicted_bytes / 2
                 && ramp.burst_bytes <= ramp.gap.predicted_bytes.saturating_add(slack)
                 && ramp.burst_bytes.saturating_add(ramp.gap.mss) < ramp.gap.window_bytes;
             if !is_clocked || !is_burst || !had_room {
@@ -118,7 +123,14 @@ impl Idle {
             ramp.is_restart = true;
             self.restarts = self.restarts.saturating_add(1);
         }
+        // Slow start doubles what a round sends (RFC 5681 §3.1).
+        let is_growing = ramp.rounds == 1 || ramp.round_bytes >= ramp.burst_bytes / 2 * 3;
+        if silence_ns > longest_round_ns(round_trip_ns) || !is_growing {
+            self.end();
+            return false;
+        }
         ramp.rounds += 1;
+        ramp.round_bytes = payload_len;
         ramp.sent_bytes = ramp.sent_bytes.saturating_add(payload_len);
         let is_first = ramp.rounds == 2;
         if ramp.rounds >= MAX_ROUNDS {
@@ -147,6 +159,11 @@ impl Idle {
             .as_ref()
             .is_some_and(|ramp| flight_bytes >= ramp.gap.window_bytes)
     }
+}
+
+/// A round trip with queues on the way and a delayed ACK.
+fn longest_round_ns(round_trip_ns: i64) -> i64 {
+    (round_trip_ns.saturating_mul(3) / 2).saturating_add(50_000_000)
 }
 
 /// Round trips that a window takes for so many bytes, in slow start.

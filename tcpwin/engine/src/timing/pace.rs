@@ -195,6 +195,15 @@ impl Pace {
         }
     }
 
+    /// The congestion window before a pause: by the model as long as nothing was lost, then by what was in flight.
+    pub fn window_before_pause(&self) -> u32 {
+        if self.threshold_bytes == u32::MAX {
+            self.window_bytes.max(self.period_peak)
+        } else {
+            self.period_peak
+        }
+    }
+
     /// Loss was detected with so many bytes in flight: cubic goes on with seven tenths (RFC 9438 §4.6).
     pub fn note_loss(&mut self, flight_bytes: u32) {
         self.threshold_bytes = (u64::from(flight_bytes) * 7 / 10) as u32;

@@ -22,6 +22,8 @@ pub struct SenderView {
     mss: u32,
     changed_ns: i64,
     pub max_bytes: u32,
+    /// In flight when the first ACK of data reached the sender.
+    pub initial_bytes: Option<u32>,
     /// Most since [`SenderView::take_peak`].
     peak_bytes: u32,
     integral: f64,
@@ -49,6 +51,7 @@ impl SenderView {
             mss: 0,
             changed_ns: now_ns,
             max_bytes: 0,
+            initial_bytes: None,
             peak_bytes: 0,
             integral: 0.0,
             known_ns: 0,
@@ -81,8 +84,7 @@ impl SenderView {
                 self.known = oldest;
             }
         }
-        self.on_the_way
-            .push_back((now_ns.saturating_add(self.shift_ns), known));
+        self.on_the_way.push_back((now_ns, known));
     }
 
     pub fn sent(&mut self, nxt: Seq, mss: u32, now_ns: i64) {
@@ -102,12 +104,16 @@ impl SenderView {
 
     /// Let the ACKs take effect that reached the sender by `now_ns`.
     pub fn arrive(&mut self, now_ns: i64) {
-        while let Some((arrival_ns, known)) = self.on_the_way.front().copied() {
+        while let Some((captured_ns, known)) = self.on_the_way.front().copied() {
+            let arrival_ns = captured_ns.saturating_add(self.shift_ns);
             if arrival_ns > now_ns {
                 break;
             }
             self.on_the_way.pop_front();
             self.pass(arrival_ns);
+            if self.initial_bytes.is_none() && self.known.una.is_before(known.una) {
+                self.initial_bytes = Some(self.bytes());
+            }
             self.known = known;
             self.nxt = self.nxt.max(known.una);
             self.judge_room();

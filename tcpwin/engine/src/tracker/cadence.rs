@@ -92,7 +92,7 @@ impl Direction {
 
     /// New data of this side, after SND.MAX moved to its end. `was_nxt` is SND.MAX before.
     #[inline(always)]
-    pub fn note_sent(&mut self, segment: &Segment, was_nxt: Seq) {
+    pub fn note_sent(&mut self, peer: &Direction, segment: &Segment, was_nxt: Seq) {
         let (una, now_ns) = (self.flight.una, segment.time_ns);
         self.ledger
             .sent(self.flight.nxt, una, now_ns, segment.frame);
@@ -103,6 +103,8 @@ impl Direction {
                 pace.note_payload(segment.payload_len, una.to(was_nxt).max(0) as u32, mss);
             }
             if let Some(view) = &mut pace.view {
+                // A shorter round trip seen since is nearer the truth, also for the ACKs still under way.
+                view.shift_ns = view.shift_ns.min(peer.far_ns().unwrap_or(i64::MAX));
                 view.sent(nxt, mss, now_ns);
             }
         }
@@ -119,20 +121,29 @@ impl Direction {
             mss: self.segment_size(),
             is_recovering: self.is_recovering(),
         };
-        let away_ns = peer.and_then(|peer| self.away_ns(peer));
-        let known = Known {
-            una: self.flight.una,
-            edge: self.window.edge,
-        };
-        let nxt = self.flight.nxt;
         let Some(pace) = &mut self.ledger.pace else {
             return;
         };
         pace.end_round(&round);
-        if pace.view.is_none() {
-            pace.view = away_ns.map(|ns| Box::new(SenderView::new(ns, known, nxt, now_ns)));
-        }
+        let has_view = pace.view.is_some();
         self.flight.max_bytes = self.flight.bytes();
+        if let (Some(peer), false) = (peer, has_view) {
+            self.begin_view(peer, now_ns);
+        }
+    }
+
+    /// Follow what the sender sees, where that is not what is captured.
+    fn begin_view(&mut self, peer: &Direction, now_ns: i64) {
+        let Some(away_ns) = self.away_ns(peer) else {
+            return;
+        };
+        let known = Known {
+            una: self.flight.una,
+            edge: self.window.edge,
+        };
+        let (una, nxt) = (self.flight.una, self.flight.nxt);
+        let view = SenderView::new(away_ns, known, nxt, now_ns);
+        self.ledger.pace_from(una).view = Some(Box::new(view));
     }
 
     /// Round trip between the capture point and this direction's sender, where it is a part of the path that counts.
@@ -175,6 +186,7 @@ impl Direction {
             peer.data_segments > 0 && (is_first || peer.last_data_ns > self.last_data_ns);
         let delay_ns = now_ns.saturating_sub(peer.last_data_ns).max(0);
         if is_first {
+            self.begin_view(peer, now_ns);
             if is_answer {
                 let delay_us = u32::try_from(delay_ns / 1000).unwrap_or(u32::MAX - 1);
                 self.first_answer_us = delay_us.saturating_add(1);
@@ -220,7 +232,7 @@ impl Direction {
         let Some(pace) = &mut self.ledger.pace else {
             return;
         };
-        let window_bytes = pace.window_bytes.max(pace.period_peak);
+        let window_bytes = pace.window_before_pause();
         let initial_bytes = mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
         let predicted_bytes = restart_window(window_bytes, gap_ns, rto_ns, initial_bytes);
         pace.window_bytes = predicted_bytes;

@@ -82,7 +82,7 @@ pub fn take(
         sent.flight.nxt = end;
         sent.has_only_syn = false;
         sent.flight.max_bytes = sent.flight.max_bytes.max(sent.flight.span());
-        sent.note_sent(segment, seq);
+        sent.note_sent(acked, segment, seq);
         sent.note_payload(segment);
         events |= judge_edge(sent, segment, end);
         sent.note_open_limit(now_ns);
@@ -144,6 +144,7 @@ mod tests {
         let mut next = [1_000u32, 0xffff_f000];
         let (mut now_ns, mut tsval) = (1_000_000i64, 100u32);
         let mut segments = Vec::new();
+        let mut newest_tsval = [0u32; 2];
         for (number, flags) in [SYN, SYN | ACK, ACK].into_iter().enumerate() {
             let side = number % 2;
             let mut segment = Segment {
@@ -177,7 +178,10 @@ mod tests {
                 ..Segment::EMPTY
             };
             let value = tsval.wrapping_sub(step.tsval_back);
-            segment.options.timestamps = step.has_timestamps.then_some((value, 0));
+            segment.options.timestamps = step
+                .has_timestamps
+                .then_some((value, newest_tsval[1 - side]));
+            newest_tsval[side] = value;
             if step.has_sack {
                 segment.options.sack_count = 1;
                 segment.options.sack[0] =

@@ -291,12 +291,12 @@ impl Connection {
             events |= answer.events;
             rtt_ns = answer.rtt_ns;
         }
-        events |= send::take(sent, acked, segment, handshake_rtt_ns, evidence);
-        sent.is_seen = true;
-        sent.note_timestamps(segment.options.timestamps, now_ns);
         if let Some((_, echo)) = segment.options.timestamps {
             acked.echo.echoed(echo, now_ns);
         }
+        events |= send::take(sent, acked, segment, handshake_rtt_ns, evidence);
+        sent.is_seen = true;
+        sent.note_timestamps(segment.options.timestamps, now_ns);
         if segment.payload_len > 0 {
             if let Some(zero) = sent.cold.as_mut().and_then(|cold| cold.zero.as_mut()) {
                 zero.decide(now_ns, handshake_rtt_ns);

@@ -69,7 +69,7 @@ pub fn take(
         events |= sent.note_resumption(peer, segment);
         sent.flight.integrate(now_ns, is_known);
         sent.flight.nxt = end;
-        sent.note_sent(segment, seq);
+        sent.note_sent(peer, segment, seq);
     } else if ahead > 0 {
         events |= take_gap(sent, peer, segment, seq, end);
     } else {
@@ -140,7 +140,7 @@ fn take_gap(
     if !sent.is_seen {
         return events;
     }
-    sent.note_sent(segment, from);
+    sent.note_sent(peer, segment, from);
     let cold = sent.cold();
     cold.unseen.insert(from, seq);
     cold.holes.open(from, seq, segment);
@@ -260,7 +260,7 @@ fn take_below(
         cold.probe_end = None;
         cold.resent_bytes += 1;
         sent.flight.nxt = end;
-        sent.note_sent(segment, nxt);
+        sent.note_sent(peer, segment, nxt);
         return (0, true);
     }
     let old_end = if end.is_before(nxt) { end } else { nxt };
@@ -300,7 +300,7 @@ fn take_below(
     *evidence = Some(found);
     if nxt.is_before(end) {
         sent.flight.nxt = end;
-        sent.note_sent(segment, nxt);
+        sent.note_sent(peer, segment, nxt);
     }
     (events, true)
 }
