@@ -74,7 +74,11 @@ fn initial_flight(view: &DirectionView<'_>) -> Value {
     let pace = data.pace();
     let first = match pace.and_then(|pace| pace.view.as_deref()) {
         Some(view) => view.initial_bytes.or(Some(view.max_bytes)),
-        None => pace.and_then(|pace| pace.initial_flight),
+        None => match pace {
+            Some(pace) if pace.is_initial_missed => return Value::None,
+            Some(pace) => pace.initial_flight,
+            None => None,
+        },
     };
     int(first.unwrap_or(data.flight_max_bytes()))
 }

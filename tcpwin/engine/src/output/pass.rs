@@ -13,7 +13,7 @@ const BATCH: usize = 32;
 /// Segments held: enough to look back over, whole batches.
 const RING: usize = RECENT + BATCH;
 /// Below this the table and the connections fit the caches, and looking ahead costs more than it saves.
-const PREFETCH_FROM: u32 = 1024;
+const PREFETCH_FROM: u32 = 16_384;
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 17;
 

@@ -32,21 +32,23 @@ impl EchoTimer {
         }
     }
 
-    /// The other side echoed a TSval.
+    /// The other side echoed a TSval. True where the round trip is the least so far.
     #[inline(always)]
-    pub fn echoed(&mut self, tsecr: u32, now_ns: i64) {
-        if self.sent_ns != IDLE && tsecr.wrapping_sub(self.tsval) as i32 >= 0 {
-            self.sample(tsecr, now_ns);
-        }
+    pub fn echoed(&mut self, tsecr: u32, now_ns: i64) -> bool {
+        self.sent_ns != IDLE
+            && tsecr.wrapping_sub(self.tsval) as i32 >= 0
+            && self.sample(tsecr, now_ns)
     }
 
-    fn sample(&mut self, tsecr: u32, now_ns: i64) {
+    fn sample(&mut self, tsecr: u32, now_ns: i64) -> bool {
+        let before_us = self.least_us;
         let elapsed_ns = now_ns.saturating_sub(self.sent_ns);
         self.sent_ns = IDLE;
         if tsecr == self.tsval && elapsed_ns >= 0 {
             let elapsed_us = u32::try_from(elapsed_ns / 1000).unwrap_or(u32::MAX);
             self.least_us = self.least_us.min(elapsed_us);
         }
+        self.least_us < before_us
     }
 
     /// The least sample, to the microsecond.

@@ -109,8 +109,8 @@ impl Idle {
             // The first ACK of the burst lets the sender go on: one round trip after the burst began, or one delayed ACK
             // (RFC 9293 §3.8.6.3) later at most.
             let since_ns = now_ns.saturating_sub(ramp.start_ns);
-            let is_clocked = since_ns >= round_trip_ns / 10 * 9
-                && since_ns <= longest_round_ns(round_trip_ns);
+            let is_clocked =
+                since_ns >= round_trip_ns / 10 * 9 && since_ns <= longest_round_ns(round_trip_ns);
             // Far less than what Linux leaves was stopped by something else.
             let slack = ramp.gap.mss.saturating_mul(2);
             let is_burst = ramp.burst_bytes >= ramp.gap.predicted_bytes / 2

@@ -4,7 +4,7 @@
 //! in flight pay for.
 
 use crate::sequence::Seq;
-use crate::timing::estimator::{RttEstimator, RTO_INITIAL_NS};
+use crate::timing::estimator::RttEstimator;
 use crate::timing::pace::Pace;
 
 /// `time_ns` of no segment.
@@ -36,25 +36,40 @@ impl Sent {
     }
 }
 
+const NOTHING_SENT: Sent = Sent {
+    time_ns: NONE,
+    end: Seq(0),
+    frame: 0,
+};
+
 #[derive(Clone, Debug)]
 pub struct Ledger {
     first: Sent,
-    early_us: [u32; 2],
     least_ns: u64,
-    pub pace: Option<Box<Pace>>,
+    store: Store,
+}
+
+/// What stands beside the oldest segment, in the room that a direction needs.
+#[derive(Clone, Debug)]
+enum Store {
+    /// The first samples, in microseconds.
+    Early([u32; 3]),
+    Few(Box<Few>),
+    Paced(Box<Pace>),
+}
+
+#[derive(Clone, Debug)]
+struct Few {
+    early_us: [u32; 3],
+    second: Sent,
 }
 
 impl Default for Ledger {
     fn default() -> Self {
         Ledger {
-            first: Sent {
-                time_ns: NONE,
-                end: Seq(0),
-                frame: 0,
-            },
-            early_us: [NO_SAMPLE; 2],
+            first: NOTHING_SENT,
             least_ns: u64::MAX,
-            pace: None,
+            store: Store::Early([NO_SAMPLE; 3]),
         }
     }
 }
@@ -88,43 +103,83 @@ impl Ledger {
         (self.first.time_ns != NONE).then_some(self.first.time_ns)
     }
 
+    /// [`Ledger::oldest_ns`], or a time before all others.
+    #[inline(always)]
+    pub fn oldest_or_none_ns(&self) -> i64 {
+        self.first.time_ns
+    }
+
+    /// [`Ledger::min_ns`], or a time longer than all others.
+    #[inline(always)]
+    pub fn least_or_none_ns(&self) -> u64 {
+        self.least_ns
+    }
+
+    #[inline(always)]
+    pub fn pace(&self) -> Option<&Pace> {
+        match &self.store {
+            Store::Paced(pace) => Some(pace),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    pub fn pace_mut(&mut self) -> Option<&mut Pace> {
+        match &mut self.store {
+            Store::Paced(pace) => Some(pace),
+            _ => None,
+        }
+    }
+
+    fn early(&self) -> impl Iterator<Item = u32> {
+        let early_us = match &self.store {
+            Store::Early(early_us) => *early_us,
+            Store::Few(few) => few.early_us,
+            Store::Paced(_) => [NO_SAMPLE; 3],
+        };
+        early_us.into_iter().filter(|us| *us != NO_SAMPLE)
+    }
+
     pub fn samples(&self) -> u32 {
-        match &self.pace {
+        match self.pace() {
             Some(pace) => pace.samples,
-            None => self.early_us.iter().filter(|us| **us != NO_SAMPLE).count() as u32,
+            None => self.early().count() as u32,
         }
     }
 
     /// The estimate of all samples so far.
     pub fn estimator(&self) -> RttEstimator {
-        match &self.pace {
-            Some(pace) => pace.estimator,
-            None => self.early_estimator(),
+        if let Some(pace) = self.pace() {
+            return pace.estimator;
         }
-    }
-
-    pub fn rto_ns(&self, further_ns: i64) -> i64 {
-        match &self.pace {
-            Some(pace) => pace.estimator.rto_ns(further_ns),
-            None if self.early_us[0] == NO_SAMPLE => RTO_INITIAL_NS,
-            None => self.early_estimator().rto_ns(further_ns),
-        }
-    }
-
-    fn early_estimator(&self) -> RttEstimator {
         let mut estimator = RttEstimator::default();
-        for sample_us in self.early_us.into_iter().filter(|us| *us != NO_SAMPLE) {
+        // One segment in flight at a time: each ACK ends a round.
+        for sample_us in self.early() {
             estimator.sample(sample_us, true);
         }
         estimator
     }
 
-    /// The part that most directions never need; `una` is where a round trip begins.
+    pub fn rto_ns(&self, further_ns: i64) -> i64 {
+        self.estimator().rto_ns(further_ns)
+    }
+
+    /// The part that most directions never need; the acknowledgment of more than `round_end` ends the first round.
     #[cold]
-    pub fn pace_from(&mut self, una: Seq) -> &mut Pace {
-        let (estimator, samples) = (self.early_estimator(), self.samples());
-        self.pace
-            .get_or_insert_with(|| Box::new(Pace::new(estimator, samples, una)))
+    pub fn pace_from(&mut self, round_end: Seq) -> &mut Pace {
+        if self.pace().is_none() {
+            let mut pace = Pace::new(self.estimator(), self.samples(), round_end);
+            if let Store::Few(few) = &self.store {
+                if few.second.time_ns != NONE {
+                    pace.push(few.second);
+                }
+            }
+            self.store = Store::Paced(Box::new(pace));
+        }
+        match &mut self.store {
+            Store::Paced(pace) => pace,
+            _ => unreachable!("it was just made"),
+        }
     }
 
     /// New data up to `end` was sent, `una` being SND.UNA.
@@ -137,18 +192,47 @@ impl Ledger {
         };
         if self.first.time_ns == NONE {
             self.first = sent;
-        } else if let Some(pace) = &mut self.pace {
+        } else if let Store::Paced(pace) = &mut self.store {
             pace.push(sent);
         } else {
-            self.pace_from(una).push(sent);
+            self.push_rarely(sent, una);
+        }
+    }
+
+    fn push_rarely(&mut self, sent: Sent, una: Seq) {
+        match &mut self.store {
+            Store::Early(early_us) => {
+                let early_us = *early_us;
+                self.store = Store::Few(Box::new(Few {
+                    early_us,
+                    second: sent,
+                }));
+            }
+            Store::Few(few) if few.second.time_ns == NONE => few.second = sent,
+            _ => self.pace_from(una).push(sent),
+        }
+    }
+
+    /// Take out the segment after the oldest.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Sent> {
+        match &mut self.store {
+            Store::Paced(pace) => pace.rest.pop_front(),
+            Store::Few(few) => {
+                let second = std::mem::replace(&mut few.second, NOTHING_SENT);
+                (second.time_ns != NONE).then_some(second)
+            }
+            Store::Early(_) => None,
         }
     }
 
     /// Forget what is in flight: which of its copies will be acknowledged is ambiguous.
     pub fn forget(&mut self) {
         self.first.time_ns = NONE;
-        if let Some(pace) = &mut self.pace {
-            pace.rest.clear();
+        match &mut self.store {
+            Store::Early(_) => {}
+            Store::Few(few) => few.second = NOTHING_SENT,
+            Store::Paced(pace) => pace.rest.clear(),
         }
     }
 
@@ -160,7 +244,7 @@ impl Ledger {
     /// Whether every next segment is to be looked at in full: after an idle gap, or a delayed ACK.
     #[inline]
     pub fn is_followed(&self) -> bool {
-        self.pace.as_ref().is_some_and(|pace| pace.is_followed())
+        self.pace().is_some_and(Pace::is_followed)
     }
 
     /// The segment in flight that holds the byte at `seq`.
@@ -171,9 +255,15 @@ impl Ledger {
         if seq.is_before(self.first.end) {
             return Some(self.first);
         }
-        let rest = &self.pace.as_ref()?.rest;
-        let place = rest.partition_point(|sent| !seq.is_before(sent.end));
-        rest.get(place).copied()
+        match &self.store {
+            Store::Early(_) => None,
+            Store::Few(few) => Some(few.second)
+                .filter(|second| second.time_ns != NONE && seq.is_before(second.end)),
+            Store::Paced(pace) => {
+                let place = pace.rest.partition_point(|sent| !seq.is_before(sent.end));
+                pace.rest.get(place).copied()
+            }
+        }
     }
 
     /// Take out the segments that `ack` covers, none of which was sent again or reported by SACK. A segment that was
@@ -191,14 +281,12 @@ impl Ledger {
             }
         } else {
             self.first.time_ns = NONE;
-            if let Some(pace) = &mut self.pace {
-                while let Some(next) = pace.rest.pop_front() {
-                    if next.end.is_after(ack) {
-                        self.first = next;
-                        break;
-                    }
-                    newest_ns = next.time_ns;
+            while let Some(next) = self.pop() {
+                if next.end.is_after(ack) {
+                    self.first = next;
+                    break;
                 }
+                newest_ns = next.time_ns;
             }
         }
         Some(Covered {
@@ -246,7 +334,7 @@ impl Ledger {
                 break;
             }
             start = sent.end;
-            next = self.pace.as_mut().and_then(|pace| pace.rest.pop_front());
+            next = self.pop();
         }
         if start.is_before(ack) && self.first.time_ns == NONE {
             is_doubtful |= arrival(start, ack) == Arrival::Doubtful;
@@ -268,16 +356,21 @@ impl Ledger {
     #[inline(always)]
     pub fn estimate(&mut self, sample_ns: u64, una: Seq) {
         let sample_us = u32::try_from(sample_ns / 1000).unwrap_or(NO_SAMPLE - 1);
-        match &mut self.pace {
-            Some(pace) => pace.sample(sample_us, una),
-            None => self.estimate_early(sample_us, una),
+        match &mut self.store {
+            Store::Paced(pace) => pace.sample(sample_us, una),
+            _ => self.estimate_early(sample_us, una),
         }
     }
 
     fn estimate_early(&mut self, sample_us: u32, una: Seq) {
-        match self.early_us.iter_mut().find(|us| **us == NO_SAMPLE) {
+        let early_us = match &mut self.store {
+            Store::Early(early_us) => early_us,
+            Store::Few(few) => &mut few.early_us,
+            Store::Paced(_) => return,
+        };
+        match early_us.iter_mut().find(|us| **us == NO_SAMPLE) {
             Some(place) => *place = sample_us,
-            None => self.pace_from(una).sample(sample_us, una),
+            None => self.pace_from(una.minus(1)).sample(sample_us, una),
         }
     }
 }
@@ -317,7 +410,10 @@ mod tests {
         let mut ledger = Ledger::default();
         sent(&mut ledger, 10_000, 1_000);
         assert_eq!(ledger.cover_plain(Seq(2_000), 4_000), None);
-        assert_eq!(ledger.cover_plain(Seq(7_000), 4_000).unwrap().oldest_ns, 1_000);
+        assert_eq!(
+            ledger.cover_plain(Seq(7_000), 4_000).unwrap().oldest_ns,
+            1_000
+        );
         assert!(!ledger.is_empty());
     }
 

@@ -7,7 +7,7 @@ use crate::timing::estimator::RttEstimator;
 use crate::timing::idle::Idle;
 use crate::timing::ledger::Sent;
 use crate::timing::sender_view::SenderView;
-use crate::timing::turns::Turns;
+use crate::timing::turns::{Turns, PAUSE_MIN_NS};
 
 /// Segments in flight that are kept apart; beyond it neighbours are joined, and times become those of the older one.
 const MAX_SENT: usize = 4096;
@@ -32,7 +32,10 @@ pub struct Pace {
     pub period_peak: u32,
     pub peak: u32,
     pub initial_flight: Option<u32>,
+    pub is_initial_missed: bool,
     pub slow_start_ns: i64,
+    /// Silence that parts two messages: two round trips of the path.
+    pub pause_ns: i64,
     /// A model of the sender's congestion window in bytes, at least what was in flight (see [`Pace::end_round`]).
     pub window_bytes: u32,
     threshold_bytes: u32,
@@ -75,8 +78,11 @@ impl Pace {
             round_peak: 0,
             period_peak: 0,
             peak: 0,
+            // What was acknowledged before cannot be told apart any more.
+            is_initial_missed: samples > 1,
             initial_flight: None,
             slow_start_ns: 0,
+            pause_ns: PAUSE_MIN_NS,
             window_bytes: 0,
             threshold_bytes: u32::MAX,
             acked_bytes: 0,
@@ -93,6 +99,14 @@ impl Pace {
             turns: None,
             view: None,
         }
+    }
+
+    /// Read a field of each cache line; the value has no meaning.
+    #[inline]
+    pub fn touch(&self) -> u32 {
+        let front = self.rest.front().map_or(0, |sent| sent.end.0);
+        let view = self.view.as_ref().map_or(0, |view| view.bytes());
+        front ^ view ^ self.samples ^ self.last_payload
     }
 
     pub fn is_followed(&self) -> bool {
@@ -124,9 +138,10 @@ impl Pace {
         self.samples = self.samples.saturating_add(1);
     }
 
-    /// Whether all that was in flight when the round began is acknowledged.
+    /// Whether all that was in flight when the round began is acknowledged, as its sender sees it.
     #[inline(always)]
     pub fn is_round_over(&self, una: Seq) -> bool {
+        let una = self.view.as_ref().map_or(una, |view| view.una());
         una.is_after(self.round_end)
     }
 
@@ -136,7 +151,7 @@ impl Pace {
         self.stretch = self
             .stretch
             .saturating_add(u32::from(advance > mss.saturating_mul(2)));
-        let sent_spacing_ns = newest_sent_ns.saturating_sub(self.last_acked_sent_ns);
+        let sent_spacing_ns = newest_sent_ns.wrapping_sub(self.last_acked_sent_ns);
         self.last_acked_sent_ns = newest_sent_ns;
         // Data sent a millisecond and more apart, acknowledged within a quarter of that: the ACKs queued on their way
         // (Zhang, Shenker, Clark 1991).
@@ -158,7 +173,7 @@ impl Pace {
 
     /// Close the round: its phase, and what the congestion window is by Linux's rules if it began as they say.
     ///
-    /// In slow start every acknowledged byte widens it by one, while at least half of it was used
+    /// In slow start every acknowledged byte widens it by one, while more than half of it was used
     /// (`tcp_is_cwnd_limited`); beyond the threshold one segment a round does (RFC 5681 §3.1).
     #[cold]
     pub fn end_round(&mut self, round: &Round) {
@@ -172,8 +187,8 @@ impl Pace {
         };
         let before = std::mem::replace(&mut self.round_peak, peak);
         self.period_peak = self.period_peak.max(peak);
-        if self.initial_flight.is_none() && acked > 0 && peak > 0 {
-            self.initial_flight = Some(peak);
+        if acked > 0 {
+            self.note_initial(peak);
         }
         let elapsed_ns = round.now_ns.saturating_sub(self.round_ns);
         let has_begun = self.round_ns != i64::MIN;
@@ -183,8 +198,9 @@ impl Pace {
             self.slow_start_ns = self.slow_start_ns.saturating_add(elapsed_ns);
         }
         let initial = round.mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
-        self.window_bytes = self.window_bytes.max(initial).max(peak);
-        let was_limited = u64::from(peak) * 2 >= u64::from(self.window_bytes);
+        self.window_bytes = self.window_bytes.max(initial);
+        let used = u64::from(peak.max(before));
+        let was_limited = u64::from(self.window_bytes) < used * 2;
         if was_limited && !round.is_recovering {
             let widened = if self.window_bytes < self.threshold_bytes {
                 u32::try_from(acked).unwrap_or(u32::MAX)
@@ -192,6 +208,14 @@ impl Pace {
                 round.mss
             };
             self.window_bytes = self.window_bytes.saturating_add(widened);
+        }
+        self.window_bytes = self.window_bytes.max(peak);
+    }
+
+    /// The first ACK or SACK of data, with so much in flight at most until then.
+    pub fn note_initial(&mut self, peak_bytes: u32) {
+        if self.initial_flight.is_none() && !self.is_initial_missed && peak_bytes > 0 {
+            self.initial_flight = Some(peak_bytes);
         }
     }
 

@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 
 use crate::sequence::Seq;
-use crate::window::add_ns;
 
 /// ACKs under way that are kept apart; beyond it the oldest takes effect at once.
 const MAX_ON_THE_WAY: usize = 4096;
@@ -48,7 +47,7 @@ impl SenderView {
             newest: known,
             known,
             nxt,
-            mss: 0,
+            mss: 1,
             changed_ns: now_ns,
             max_bytes: 0,
             initial_bytes: None,
@@ -58,6 +57,11 @@ impl SenderView {
             is_blocked: false,
             limited_ns: 0,
         }
+    }
+
+    /// SND.UNA as the sender has it.
+    pub fn una(&self) -> Seq {
+        self.known.una
     }
 
     /// Bytes in flight as the sender has them, after the last data seen.
@@ -91,7 +95,7 @@ impl SenderView {
         self.arrive(now_ns);
         self.pass(now_ns);
         self.nxt = self.nxt.max(nxt);
-        self.mss = mss;
+        self.mss = mss.max(1);
         self.judge_room();
         self.peak_bytes = self.peak_bytes.max(self.bytes());
         self.max_bytes = self.max_bytes.max(self.peak_bytes);
@@ -103,16 +107,17 @@ impl SenderView {
     }
 
     /// Let the ACKs take effect that reached the sender by `now_ns`.
-    pub fn arrive(&mut self, now_ns: i64) {
-        while let Some((captured_ns, known)) = self.on_the_way.front().copied() {
-            let arrival_ns = captured_ns.saturating_add(self.shift_ns);
+    #[inline]
+    fn arrive(&mut self, now_ns: i64) {
+        while let Some(&(captured_ns, known)) = self.on_the_way.front() {
+            let arrival_ns = captured_ns.wrapping_add(self.shift_ns);
             if arrival_ns > now_ns {
                 break;
             }
             self.on_the_way.pop_front();
             self.pass(arrival_ns);
-            if self.initial_bytes.is_none() && self.known.una.is_before(known.una) {
-                self.initial_bytes = Some(self.bytes());
+            if self.initial_bytes.is_none() {
+                self.note_initial(known);
             }
             self.known = known;
             self.nxt = self.nxt.max(known.una);
@@ -120,21 +125,43 @@ impl SenderView {
         }
     }
 
-    fn judge_room(&mut self) {
-        let is_outstanding = self.known.una.is_before(self.nxt);
-        self.is_blocked =
-            (is_outstanding || self.is_blocked) && !self.has_room(self.nxt, self.mss.max(1));
+    #[cold]
+    fn note_initial(&mut self, known: Known) {
+        if known == self.known || self.known.una.is_before(known.una) {
+            self.initial_bytes = Some(self.bytes());
+        }
     }
 
+    /// Let time pass to the end of the connection.
+    pub fn finish(&mut self, end_ns: i64) {
+        self.arrive(end_ns);
+        self.pass(end_ns);
+    }
+
+    /// The first report of SACK: it ends the initial flight as an ACK does.
+    pub fn reported(&mut self, now_ns: i64) {
+        if self.initial_bytes.is_none() {
+            self.queue(self.newest, now_ns);
+        }
+    }
+
+    #[inline]
+    fn judge_room(&mut self) {
+        let is_outstanding = self.known.una.is_before(self.nxt);
+        let has_room = self.nxt.to(self.known.edge) >= self.mss as i32;
+        self.is_blocked = (is_outstanding | self.is_blocked) & !has_room;
+    }
+
+    #[inline]
     fn pass(&mut self, now_ns: i64) {
-        let elapsed_ns = now_ns.saturating_sub(self.changed_ns);
+        let elapsed_ns = now_ns.wrapping_sub(self.changed_ns);
         if elapsed_ns > 0 {
-            self.integral += f64::from(self.bytes()) * elapsed_ns as f64;
-            self.known_ns = add_ns(self.known_ns, elapsed_ns);
-            if self.is_blocked {
-                self.limited_ns = add_ns(self.limited_ns, elapsed_ns);
-            }
             self.changed_ns = now_ns;
+            self.integral += f64::from(self.bytes()) * elapsed_ns as f64;
+            self.known_ns = self.known_ns.wrapping_add(elapsed_ns);
+            self.limited_ns =
+                self.limited_ns
+                    .wrapping_add(if self.is_blocked { elapsed_ns } else { 0 });
         }
     }
 
@@ -164,7 +191,10 @@ mod tests {
         assert_eq!((view.bytes(), view.max_bytes), (2000, 2000));
         view.sent(Seq(3000), 1000, 101);
         assert_eq!((view.bytes(), view.max_bytes), (2000, 2000));
-        assert_eq!(view.limited_ns, 51, "from the second segment to the first ACK");
+        assert_eq!(
+            view.limited_ns, 51,
+            "from the second segment to the first ACK"
+        );
         view.acked(known(3000), 102);
         view.arrive(202);
         assert_eq!(view.bytes(), 0);

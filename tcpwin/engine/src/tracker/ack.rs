@@ -32,7 +32,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let was_una = acked.flight.una;
     let was_started = acked.is_started;
     let had_doubts = acked.cold.as_ref().is_some_and(|cold| cold.has_doubts());
-    let mut answer = acknowledge(acked, ack, segment, sent);
+    let mut answer = acknowledge(acked, ack, segment);
     let new_sacked = if segment.options.sack_count > 0 {
         let reported = take_sack(acked, segment);
         answer.events |= reported.events;
@@ -61,6 +61,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         acked.window.last_raw = segment.window;
     }
     acked.note_known(now_ns);
+    if answer.is_new {
+        acked.note_round(now_ns, sent);
+    }
     let is_plain = segment.flags & FIN == 0;
     if advertised.shrink_bytes > 0 && is_certain {
         answer.events |= event::WINDOW_SHRINK;
@@ -121,22 +124,22 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
 }
 
 /// Only the acknowledgment of a RST can be trusted, and only when it fits.
-pub fn take_reset(sent: &Direction, acked: &mut Direction, segment: &Segment) -> Option<u64> {
+pub fn take_reset(acked: &mut Direction, segment: &Segment) -> Option<u64> {
     let ack = Seq(segment.ack);
     if acked.is_started
         && acked.is_seen
         && acked.flight.una.is_before(ack)
         && !ack.is_after(acked.flight.nxt)
     {
-        acknowledge(acked, ack, segment, sent).rtt_ns
+        acknowledge(acked, ack, segment).rtt_ns
     } else {
         None
     }
 }
 
-/// Move SND.UNA of the acknowledged direction; `sent` is the direction of the ACK's sender.
+/// Move SND.UNA of the acknowledged direction.
 #[inline]
-pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment, sent: &Direction) -> Answer {
+pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer {
     let now_ns = segment.time_ns;
     let mut answer = Answer::default();
     if !acked.is_acked {
@@ -157,18 +160,16 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment, sent: &Di
     if beyond > 0 {
         answer.events |= acknowledge_unseen(acked, ack, beyond as u32);
     }
-    let late_ns = acked
-        .is_late_ack(advance, now_ns)
-        .then(|| acked.ledger.oldest_ns())
-        .flatten();
-    let least_ns = acked.ledger.min_ns().unwrap_or(0) as i64;
+    let mut by_echo = None;
     let covered = if acked.cold.as_ref().is_some_and(|cold| cold.has_doubts()) {
-        let (covered, shown) = cover_doubtful(acked, ack, segment);
+        let (covered, echoed, shown) = cover_doubtful(acked, ack, segment);
         answer.is_partial = shown.is_partial;
+        by_echo = echoed;
         covered
     } else {
         acked.ledger.cover_plain(ack, acked.offload_bytes())
     };
+    let late_by_ns = covered.and_then(|covered| acked.late_by_ns(covered, advance, now_ns));
     acked.flight.una = ack;
     if acked.flight.control > 0 {
         note_control_acked(acked);
@@ -176,10 +177,9 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment, sent: &Di
     acked.acked_bytes += advance as u64;
     acked.duplicate_acks = 0;
     answer.is_new = true;
-    answer.rtt_ns = acked.note_covered(covered, advance, now_ns, sent);
+    answer.rtt_ns = acked.note_covered(covered.or(by_echo), advance, now_ns);
     acked.last_ack_ns = now_ns;
-    if let (Some(oldest_ns), Some(_)) = (late_ns, answer.rtt_ns) {
-        let over_ns = now_ns.saturating_sub(oldest_ns).saturating_sub(least_ns);
+    if let Some(over_ns) = late_by_ns {
         answer.events |= acked.note_late_ack(advance as u32, over_ns);
     }
     if let Some(cold) = &mut acked.cold {
@@ -212,16 +212,21 @@ fn leave_behind(cold: &mut Cold, ack: Seq) -> Events {
     events
 }
 
-/// Take out what an ACK covers where some of it was sent again, reported by SACK, or never captured.
+/// Take out what an ACK covers where some of it was sent again, reported by SACK, or never captured. Gives the segments
+/// whose round trip is certain, and the copy that timestamps tell.
 #[cold]
-fn cover_doubtful(acked: &mut Direction, ack: Seq, segment: &Segment) -> (Option<Covered>, Shown) {
+fn cover_doubtful(
+    acked: &mut Direction,
+    ack: Seq,
+    segment: &Segment,
+) -> (Option<Covered>, Option<Covered>, Shown) {
     let una = acked.flight.una;
     let advance = una.to(ack).max(0) as u32;
     let rest_bytes = acked.offload_bytes();
     let original_ns = acked.ledger.find(una).map(|sent| sent.time_ns);
     let had_duplicates = acked.duplicate_acks > 0;
     let Some(cold) = acked.cold.as_deref_mut() else {
-        return (None, Shown::default());
+        return (None, None, Shown::default());
     };
     let (sacked, unseen) = (&cold.sacked, &cold.unseen);
     let ambiguous = cold.episode.as_ref().map(|episode| &episode.ambiguous);
@@ -241,7 +246,7 @@ fn cover_doubtful(acked: &mut Direction, ack: Seq, segment: &Segment) -> (Option
         + unseen.overlap(una, ack)
         + ambiguous.map_or(0, |set| set.overlap(una, ack));
     let Some(episode) = &mut cold.episode else {
-        return (covered, Shown::default());
+        return (covered, None, Shown::default());
     };
     let shown = episode.acked(&Advance {
         una,
@@ -261,7 +266,7 @@ fn cover_doubtful(acked: &mut Direction, ack: Seq, segment: &Segment) -> (Option
         oldest_ns: sent_ns,
         newest_ns: sent_ns,
     });
-    (covered.or(by_echo), shown)
+    (covered, by_echo, shown)
 }
 
 /// SYN and FIN leave the flight when they are acknowledged.
@@ -357,7 +362,13 @@ fn take_sack(acked: &mut Direction, segment: &Segment) -> Reported {
             acked.ledger.estimate(sample_ns, una);
         }
     }
-    let mss = acked.segment_size();
+    let (mss, flight_max_bytes) = (acked.segment_size(), acked.flight_max_bytes());
+    if let Some(pace) = acked.ledger.pace_mut() {
+        pace.note_initial(flight_max_bytes);
+        if let Some(view) = &mut pace.view {
+            view.reported(segment.time_ns);
+        }
+    }
     let cold = acked.cold();
     if cold.sacked_bytes > mss.saturating_mul(2) {
         cold.loss_report

@@ -33,78 +33,111 @@ impl Direction {
             .and_then(|ns| i64::try_from(ns).ok())
     }
 
-    /// Whether the ACK that comes now was delayed by its receiver: one segment, later than the fastest ACK.
+    /// Whether the ACK that comes now may have been delayed by its receiver: a quick look, which errs on the safe side.
     #[inline(always)]
-    pub fn is_late_ack(&self, advance: i32, now_ns: i64) -> bool {
-        let (Some(least_ns), Some(oldest_ns)) = (self.ledger.min_ns(), self.ledger.oldest_ns())
-        else {
-            return false;
-        };
-        let over_ns = (now_ns.saturating_sub(oldest_ns).max(0) as u64).saturating_sub(least_ns);
-        advance > 0
-            && (DELAYED_MIN_NS..=DELAYED_MAX_NS).contains(&over_ns)
-            && advance as u32 <= self.segment_size()
+    pub fn may_be_late(&self, now_ns: i64) -> bool {
+        // Without a segment or a sample the differences are far from the range, or the full way sorts it out.
+        let waited_ns = now_ns.wrapping_sub(self.ledger.oldest_or_none_ns()) as u64;
+        let over_ns = waited_ns.wrapping_sub(self.ledger.least_or_none_ns());
+        over_ns.wrapping_sub(DELAYED_MIN_NS) <= DELAYED_MAX_NS - DELAYED_MIN_NS
+    }
+
+    /// By how much an ACK of one segment came later than the fastest, if its receiver delayed it.
+    pub fn late_by_ns(&self, covered: Covered, advance: i32, now_ns: i64) -> Option<i64> {
+        let least_ns = self.ledger.min_ns()?;
+        let waited_ns = now_ns.saturating_sub(covered.oldest_ns).max(0) as u64;
+        let over_ns = waited_ns.saturating_sub(least_ns);
+        ((DELAYED_MIN_NS..=DELAYED_MAX_NS).contains(&over_ns)
+            && advance as u32 <= self.segment_size())
+        .then_some(over_ns as i64)
+    }
+
+    /// Silence that parts two messages.
+    fn pause_ns(&self) -> i64 {
+        self.pace().map_or(PAUSE_MIN_NS, |pace| pace.pause_ns)
     }
 
     /// Whether new data follows a pause, or data of the peer, with nothing in flight.
     #[inline(always)]
     pub fn is_resuming(&self, peer: &Direction, now_ns: i64) -> bool {
         self.flight.una == self.flight.nxt
-            && (now_ns.saturating_sub(self.last_data_ns) > PAUSE_MIN_NS
-                || peer.last_data_ns > self.last_data_ns)
+            && (peer.last_data_ns > self.last_data_ns
+                || now_ns.wrapping_sub(self.last_data_ns) > self.pause_ns())
     }
 
-    /// Take in the round trip of an ACK that moved SND.UNA by `advance` bytes. `peer` is the direction of its sender.
-    #[inline(always)]
+    /// Take in the round trip of an ACK that moved SND.UNA by `advance` bytes.
+    #[inline]
     pub fn note_covered(
         &mut self,
         covered: Option<Covered>,
         advance: i32,
         now_ns: i64,
-        peer: &Direction,
     ) -> Option<u64> {
+        let covered = covered?;
         let una = self.flight.una;
-        let rtt_ns = covered.and_then(|covered| self.ledger.sample(covered, una, now_ns));
+        let rtt_ns = self.ledger.sample(covered, una, now_ns);
         let mss = self.segment_size();
-        let since_ns = now_ns.saturating_sub(self.last_ack_ns);
-        if let Some(pace) = &mut self.ledger.pace {
-            if let Some(covered) = covered {
-                pace.note_ack(advance.max(0) as u32, mss, covered.newest_ns, since_ns);
-            }
-            if pace.is_round_over(una) {
-                self.end_round(now_ns, Some(peer));
-            }
+        let since_ns = now_ns.wrapping_sub(self.last_ack_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.note_ack(advance.max(0) as u32, mss, covered.newest_ns, since_ns);
         }
         rtt_ns
+    }
+
+    /// Take in an ordinary ACK, whose window was taken already. `peer` is the direction of its sender.
+    #[inline(never)]
+    pub fn take_ordinary_ack(
+        &mut self,
+        ack: Seq,
+        advance: i32,
+        now_ns: i64,
+        peer: &Direction,
+    ) -> Option<u64> {
+        let covered = self.ledger.cover_plain(ack, self.offload_bytes());
+        self.flight.una = ack;
+        self.acked_bytes += advance as u64;
+        self.duplicate_acks = 0;
+        let rtt_ns = self.note_covered(covered, advance, now_ns);
+        self.last_ack_ns = now_ns;
+        self.note_known(now_ns);
+        self.note_round(now_ns, peer);
+        rtt_ns
+    }
+
+    /// SND.UNA moved: the round trip may be over.
+    #[inline]
+    pub fn note_round(&mut self, now_ns: i64, peer: &Direction) {
+        let una = self.flight.una;
+        if self.pace().is_some_and(|pace| pace.is_round_over(una)) {
+            self.end_round(now_ns, Some(peer));
+        }
     }
 
     /// An ACK was taken in, with its window.
     #[inline(always)]
     pub fn note_known(&mut self, now_ns: i64) {
-        if let Some(view) = self.ledger.pace.as_mut().and_then(|pace| pace.view.as_mut()) {
-            let known = Known {
-                una: self.flight.una,
-                edge: self.window.edge,
-            };
+        let known = Known {
+            una: self.flight.una,
+            edge: self.window.edge,
+        };
+        if let Some(view) = self.ledger.pace_mut().and_then(|pace| pace.view.as_mut()) {
             view.acked(known, now_ns);
         }
     }
 
     /// New data of this side, after SND.MAX moved to its end. `was_nxt` is SND.MAX before.
-    #[inline(always)]
-    pub fn note_sent(&mut self, peer: &Direction, segment: &Segment, was_nxt: Seq) {
+    #[inline(never)]
+    pub fn note_sent(&mut self, segment: &Segment, was_nxt: Seq) {
         let (una, now_ns) = (self.flight.una, segment.time_ns);
         self.ledger
             .sent(self.flight.nxt, una, now_ns, segment.frame);
         let mss = self.segment_size();
         let nxt = self.flight.nxt;
-        if let Some(pace) = &mut self.ledger.pace {
+        if let Some(pace) = self.ledger.pace_mut() {
             if segment.payload_len > 0 {
                 pace.note_payload(segment.payload_len, una.to(was_nxt).max(0) as u32, mss);
             }
             if let Some(view) = &mut pace.view {
-                // A shorter round trip seen since is nearer the truth, also for the ACKs still under way.
-                view.shift_ns = view.shift_ns.min(peer.far_ns().unwrap_or(i64::MAX));
                 view.sent(nxt, mss, now_ns);
             }
         }
@@ -121,28 +154,65 @@ impl Direction {
             mss: self.segment_size(),
             is_recovering: self.is_recovering(),
         };
-        let Some(pace) = &mut self.ledger.pace else {
+        let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
         pace.end_round(&round);
         let has_view = pace.view.is_some();
         self.flight.max_bytes = self.flight.bytes();
-        if let (Some(peer), false) = (peer, has_view) {
+        let Some(peer) = peer else {
+            return;
+        };
+        if has_view {
+            self.note_shorter_way(peer);
+        } else {
             self.begin_view(peer, now_ns);
+        }
+        let path_ns = self.path_ns(peer);
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.pause_ns = path_ns.saturating_mul(2).max(PAUSE_MIN_NS);
         }
     }
 
-    /// Follow what the sender sees, where that is not what is captured.
-    fn begin_view(&mut self, peer: &Direction, now_ns: i64) {
-        let Some(away_ns) = self.away_ns(peer) else {
+    /// The least round trip of the path, as far as it is known.
+    fn path_ns(&self, peer: &Direction) -> i64 {
+        let (near_ns, far_ns) = (peer.far_ns().unwrap_or(0), self.far_ns().unwrap_or(0));
+        near_ns.saturating_add(far_ns)
+    }
+
+    /// A shorter round trip to the sender was seen: it holds also for the ACKs still under way.
+    #[cold]
+    pub fn note_shorter_way(&mut self, peer: &Direction) {
+        let near_ns = peer.far_ns().unwrap_or(i64::MAX);
+        let view = self.ledger.pace_mut().and_then(|pace| pace.view.as_mut());
+        if let Some(view) = view {
+            view.shift_ns = view.shift_ns.min(near_ns);
+        }
+    }
+
+    /// Follow what the sender sees, where that is not what is captured: from its third segment on, before which nothing
+    /// is lost by waiting.
+    #[cold]
+    pub fn begin_view(&mut self, peer: &Direction, now_ns: i64) {
+        let away_ns = self.away_ns(peer);
+        let (Some(away_ns), None) = (away_ns, self.pace().and_then(|pace| pace.view.as_ref()))
+        else {
             return;
         };
-        let known = Known {
+        let newest = Known {
             una: self.flight.una,
             edge: self.window.edge,
         };
-        let (una, nxt) = (self.flight.una, self.flight.nxt);
-        let view = SenderView::new(away_ns, known, nxt, now_ns);
+        let first = Known {
+            una: self.isn + 1,
+            ..newest
+        };
+        let is_early = self.has_syn && self.first_data_ns.saturating_add(away_ns) > now_ns;
+        let known = if is_early { first } else { newest };
+        let mut view = SenderView::new(away_ns, known, self.flight.nxt, now_ns);
+        // What was acknowledged here so far has not reached the sender.
+        view.acked(newest, self.last_ack_ns);
+        let una = self.flight.una;
         self.ledger.pace_from(una).view = Some(Box::new(view));
     }
 
@@ -162,7 +232,7 @@ impl Direction {
 
     /// Most bytes in flight so far.
     pub fn flight_max_bytes(&self) -> u32 {
-        let before = self.ledger.pace.as_ref().map_or(0, |pace| pace.peak);
+        let before = self.pace().map_or(0, |pace| pace.peak);
         before.max(self.flight.max_bytes)
     }
 
@@ -186,15 +256,14 @@ impl Direction {
             peer.data_segments > 0 && (is_first || peer.last_data_ns > self.last_data_ns);
         let delay_ns = now_ns.saturating_sub(peer.last_data_ns).max(0);
         if is_first {
-            self.begin_view(peer, now_ns);
             if is_answer {
                 let delay_us = u32::try_from(delay_ns / 1000).unwrap_or(u32::MAX - 1);
                 self.first_answer_us = delay_us.saturating_add(1);
             }
             return true;
         }
-        let (near_ns, far_ns) = (peer.far_ns().unwrap_or(0), self.far_ns().unwrap_or(0));
-        let path_ns = near_ns.saturating_add(far_ns);
+        let near_ns = peer.far_ns().unwrap_or(0);
+        let path_ns = self.path_ns(peer);
         let silence_ns = now_ns.saturating_sub(self.last_data_ns);
         if !is_answer && silence_ns <= path_ns.saturating_mul(2).max(PAUSE_MIN_NS) {
             return false;
@@ -229,7 +298,7 @@ impl Direction {
         let gap_ns = now_ns.saturating_sub(self.last_data_ns);
         let idle_ns = now_ns.saturating_sub(self.last_ack_ns.max(self.last_data_ns));
         let has_room = self.has_room_behind(segment);
-        let Some(pace) = &mut self.ledger.pace else {
+        let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
         let window_bytes = pace.window_before_pause();
@@ -252,7 +321,7 @@ impl Direction {
     /// Whether the window that the sender knew held another segment behind this one, which is its next.
     fn has_room_behind(&self, segment: &Segment) -> bool {
         let (nxt, mss) = (self.flight.nxt + segment.payload_len, self.segment_size());
-        match self.ledger.pace.as_ref().and_then(|pace| pace.view.as_ref()) {
+        match self.pace().and_then(|pace| pace.view.as_ref()) {
             Some(view) => view.has_room(nxt, mss),
             None => nxt.to(self.window.edge) >= mss as i32,
         }
@@ -265,7 +334,7 @@ impl Direction {
         let is_drained = self.flight.una == self.flight.nxt;
         let is_small = segment.payload_len < self.segment_size();
         let near_ns = peer.far_ns().unwrap_or(0);
-        let Some(pace) = &mut self.ledger.pace else {
+        let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
         let is_at_once = waited_ns <= near_ns + near_ns / 8 + AT_ONCE_NS;
@@ -282,7 +351,7 @@ impl Direction {
         let has_room = self.has_room_behind(segment);
         let last_data_ns = self.last_data_ns;
         let flight_bytes = self.flight.bytes();
-        let idle = self.ledger.pace.as_mut().and_then(|pace| pace.idle.as_mut());
+        let idle = self.ledger.pace_mut().and_then(|pace| pace.idle.as_mut());
         let Some(idle) = idle else {
             return 0;
         };
@@ -304,7 +373,7 @@ impl Direction {
         }
         self.end_round(end_ns, None);
         let (first_ns, last_ns) = (self.first_data_ns, self.last_data_ns);
-        let Some(pace) = &mut self.ledger.pace else {
+        let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
         if let Some(turns) = &mut pace.turns {
@@ -314,7 +383,7 @@ impl Direction {
             idle.end();
         }
         if let Some(view) = &mut pace.view {
-            view.arrive(end_ns);
+            view.finish(end_ns);
         }
     }
 
@@ -325,6 +394,6 @@ impl Direction {
     }
 
     pub fn pace(&self) -> Option<&Pace> {
-        self.ledger.pace.as_deref()
+        self.ledger.pace()
     }
 }

@@ -36,21 +36,14 @@ pub fn take(
     if differs != 0 || turns_back < 0 || brings == 0 || bytes < segment_size.max(1) {
         return None;
     }
-    let is_resuming = payload_len > 0 && sent.is_resuming(acked, now_ns);
-    if is_resuming || acked.is_late_ack(advance, now_ns) {
+    let is_telling =
+        payload_len > 0 && (sent.data_segments == 2 || sent.is_resuming(acked, now_ns));
+    let is_of_one = (advance as u32).wrapping_sub(1) < segment_size;
+    if is_telling || (is_of_one && acked.may_be_late(now_ns)) {
         return None;
     }
     let mut events = 0;
     let mut rtt_ns = None;
-    if advance > 0 {
-        acked.flight.pass_time(now_ns, acked.flight.span());
-        let covered = acked.ledger.cover_plain(ack, acked.offload_bytes());
-        acked.flight.una = ack;
-        acked.acked_bytes += advance as u64;
-        acked.duplicate_acks = 0;
-        rtt_ns = acked.note_covered(covered, advance, now_ns, sent);
-        acked.last_ack_ns = now_ns;
-    }
     let advertised = acked.window.renew(
         now_ns,
         &Advertisement {
@@ -63,7 +56,12 @@ pub fn take(
         },
     );
     acked.window.last_raw = segment.window;
-    acked.note_known(now_ns);
+    if advance > 0 {
+        acked.flight.pass_time(now_ns, acked.flight.span());
+        rtt_ns = acked.take_ordinary_ack(ack, advance, now_ns, sent);
+    } else {
+        acked.note_known(now_ns);
+    }
     if advertised.shrink_bytes > 0 {
         events |= event::WINDOW_SHRINK;
     }
@@ -72,7 +70,9 @@ pub fn take(
         if tsval != sent.tsval {
             sent.echo.sent(tsval, now_ns);
         }
-        acked.echo.echoed(echo, now_ns);
+        if acked.echo.echoed(echo, now_ns) {
+            sent.note_shorter_way(acked);
+        }
     }
     sent.tsval = tsval;
     sent.segments += 1;
@@ -82,7 +82,7 @@ pub fn take(
         sent.flight.nxt = end;
         sent.has_only_syn = false;
         sent.flight.max_bytes = sent.flight.max_bytes.max(sent.flight.span());
-        sent.note_sent(acked, segment, seq);
+        sent.note_sent(segment, seq);
         sent.note_payload(segment);
         events |= judge_edge(sent, segment, end);
         sent.note_open_limit(now_ns);

@@ -15,6 +15,7 @@ use crate::connection::table::FlowTable;
 use crate::event::{self, Events};
 use crate::recovery::cause::Evidence;
 use crate::sequence::Seq;
+use crate::timing::pace::Pace;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
 use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
@@ -199,11 +200,13 @@ impl Connection {
     fn touch(&self) -> u32 {
         // One field a cache line.
         let lines = |direction: &Direction| {
-            let (ledger, window) = (&direction.ledger, &direction.window);
-            ledger.oldest_ns().is_some() as u32
+            let window = &direction.window;
+            let pace = direction.pace().map_or(0, Pace::touch);
+            direction.ledger.oldest_or_none_ns() as u32
                 ^ direction.payload_bytes as u32
                 ^ window.bytes
                 ^ direction.segments
+                ^ pace
         };
         let [first, second] = &self.directions;
         lines(first) ^ lines(second) ^ u32::from(self.endpoints[0].port)
@@ -292,7 +295,9 @@ impl Connection {
             rtt_ns = answer.rtt_ns;
         }
         if let Some((_, echo)) = segment.options.timestamps {
-            acked.echo.echoed(echo, now_ns);
+            if acked.echo.echoed(echo, now_ns) {
+                sent.note_shorter_way(acked);
+            }
         }
         events |= send::take(sent, acked, segment, handshake_rtt_ns, evidence);
         sent.is_seen = true;
@@ -350,14 +355,9 @@ impl Connection {
                 cold.end_zero(segment.frame, now_ns, EndedBy::Reset);
             }
         }
-        let [first, second] = &mut self.directions;
-        let (sent, acked) = if side == 0 {
-            (first, second)
-        } else {
-            (second, first)
-        };
+        let acked = &mut self.directions[1 - side];
         let rtt_ns = if segment.flags & ACK != 0 {
-            ack::take_reset(sent, acked, segment)
+            ack::take_reset(acked, segment)
         } else {
             None
         };

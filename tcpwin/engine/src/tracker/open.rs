@@ -140,7 +140,7 @@ pub fn take_syn(
         acked.flight.una
     };
     if is_answer {
-        let answer = crate::tracker::ack::acknowledge(acked, ack, segment, sent);
+        let answer = crate::tracker::ack::acknowledge(acked, ack, segment);
         events |= answer.events;
         rtt_ns = answer.rtt_ns;
     }

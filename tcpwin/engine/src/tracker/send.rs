@@ -69,7 +69,7 @@ pub fn take(
         events |= sent.note_resumption(peer, segment);
         sent.flight.integrate(now_ns, is_known);
         sent.flight.nxt = end;
-        sent.note_sent(peer, segment, seq);
+        sent.note_sent(segment, seq);
     } else if ahead > 0 {
         events |= take_gap(sent, peer, segment, seq, end);
     } else {
@@ -140,7 +140,7 @@ fn take_gap(
     if !sent.is_seen {
         return events;
     }
-    sent.note_sent(peer, segment, from);
+    sent.note_sent(segment, from);
     let cold = sent.cold();
     cold.unseen.insert(from, seq);
     cold.holes.open(from, seq, segment);
@@ -260,7 +260,7 @@ fn take_below(
         cold.probe_end = None;
         cold.resent_bytes += 1;
         sent.flight.nxt = end;
-        sent.note_sent(peer, segment, nxt);
+        sent.note_sent(segment, nxt);
         return (0, true);
     }
     let old_end = if end.is_before(nxt) { end } else { nxt };
@@ -284,7 +284,7 @@ fn take_below(
             events |= event::ZERO_WINDOW_PROBE;
         }
         if matches!(cause, Cause::Fast | Cause::Rto) {
-            if let Some(pace) = &mut sent.ledger.pace {
+            if let Some(pace) = sent.ledger.pace_mut() {
                 pace.note_loss(flight_bytes.max(mss));
             }
         }
@@ -300,7 +300,7 @@ fn take_below(
     *evidence = Some(found);
     if nxt.is_before(end) {
         sent.flight.nxt = end;
-        sent.note_sent(peer, segment, nxt);
+        sent.note_sent(segment, nxt);
     }
     (events, true)
 }
@@ -473,6 +473,9 @@ impl Direction {
     fn note_resumption(&mut self, peer: &Direction, segment: &Segment) -> Events {
         if segment.payload_len == 0 {
             return 0;
+        }
+        if self.data_segments == 2 {
+            self.begin_view(peer, segment.time_ns);
         }
         if self.ledger.is_followed() {
             self.follow_late_ack(peer, segment);

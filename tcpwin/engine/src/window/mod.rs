@@ -19,6 +19,6 @@ fn elapsed_ns(since_ns: i64, now_ns: i64) -> Option<i64> {
 
 /// The sum of time spans.
 #[inline(always)]
-pub(crate) fn add_ns(sum_ns: i64, span_ns: i64) -> i64 {
+fn add_ns(sum_ns: i64, span_ns: i64) -> i64 {
     sum_ns.checked_add(span_ns).unwrap_or_else(longest_ns)
 }
