@@ -13,7 +13,9 @@ A claim     expect: from_a.window_full == 1   evaluated after the last packet
 `seq`, `ack` and SACK edges count from the ISN of the side whose bytes they number. `win` is the raw field;
 without it, what this side's last segment without SYN had. After `=>` stand `flight pipe window shift rtt_ns
 connection direction length window_raw` with a value or `none`; `events x|y` (all of them, in order; `-` for
-none); `+x` and `-x` for one event present and absent. A line that begins with `=>` adds to the step above.
+none); `+x` and `-x` for one event present and absent; `cause confidence original trigger age_ns rto_ns` as its
+typed event has them (`original` and `trigger` are frames, counted from 1). A number may carry its unit: `40ms`,
+`250us`. A line that begins with `=>` adds to the step above.
 """
 
 from __future__ import annotations
@@ -40,6 +42,10 @@ MACS = {"a": "02:00:00:00:00:0a", "b": "02:00:00:00:00:0b"}
 ROW_KEYS = {"flight": "bytes_in_flight"} | {
     key: key for key in ("pipe", "window", "shift", "rtt_ns", "connection", "direction", "length", "window_raw")
 }
+EVENT_KEYS = {"original": "original_frame", "trigger": "trigger_frame"} | {
+    key: key for key in ("cause", "confidence", "age_ns", "rto_ns")
+}
+UNITS_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "": 1}
 DIRECTION_FACTS = [
     "segments",
     "data_segments",
@@ -112,7 +118,7 @@ class Ladder:
 
 STEP = re.compile(r"\s+(?P<time>\d+\.\d{1,9})\s+(?P<src>[ab])\s*>\s*(?P<dst>[ab])\s+(?P<what>.*)")
 OPTIONS = re.compile(r"<([^>]*)>")
-NUMBER = re.compile(r"-?\d+")
+NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(s|ms|us|)")
 
 
 def parse(text: str, name: str = "ladder") -> Ladder:
@@ -161,12 +167,18 @@ def _parse_expected(text: str) -> list[tuple[str, Any]]:
             expected.append((word, None))
         elif word == "events":
             expected.append((word, "" if (value := next(words)) == "-" else value))
-        elif word in ROW_KEYS:
-            value = next(words)
-            expected.append((word, None if value == "none" else int(value) if NUMBER.fullmatch(value) else value))
+        elif word in ROW_KEYS or word in EVENT_KEYS:
+            expected.append((word, _value(next(words))))
         else:
             raise ValueError(f"unknown expectation {word!r}")
     return expected
+
+
+def _value(word: str) -> int | str | None:
+    if word == "none":
+        return None
+    number = NUMBER.fullmatch(word)
+    return int(Decimal(number[1]) * UNITS_NS[number[2]]) if number else word
 
 
 def _build(ladder: Ladder, src: str, dst: str, what: str) -> tuple[bytes, bool]:
@@ -272,7 +284,7 @@ def check(ladder: Ladder, folder: Path) -> None:
     ladder.write_pcap(path)
     from_file, from_scapy = tcpwin.analyze(path), tcpwin.analyze(ladder.packets())
     rows = [dict(row) for row in from_file.segments().rows()]
-    problems = _compare_rows(ladder, rows) + _compare_claims(ladder, from_file)
+    problems = _compare_rows(ladder, rows) + _compare_events(ladder, from_file) + _compare_claims(ladder, from_file)
     other_rows = [dict(row) for row in from_scapy.segments().rows()]
     if rows != other_rows or _facts(from_file) != _facts(from_scapy):
         differing = [a for a, b in zip(rows, other_rows, strict=False) if a != b][:1]
@@ -289,8 +301,28 @@ def _compare_rows(ladder: Ladder, rows: list[dict[str, Any]]) -> list[tuple[int,
         if (row is not None) != step.is_segment:
             problems.append((step.line, "no row for this segment" if step.is_segment else "a row, but no segment"))
         elif row is not None:
-            problems += [(step.line, problem) for key, value in step.expected if (problem := _judge(row, key, value))]
+            of_row = [(key, value) for key, value in step.expected if key not in EVENT_KEYS]
+            problems += [(step.line, problem) for key, value in of_row if (problem := _judge(row, key, value))]
     return problems + [(0, f"a row of no step: frame {frame}") for frame in by_frame]
+
+
+def _compare_events(ladder: Ladder, analysis: Any) -> list[tuple[int, str]]:
+    """What the typed events say of the steps that claim it."""
+    claims = [
+        (frame, step.line, key, value)
+        for frame, step in enumerate(ladder.steps, 1)
+        for key, value in step.expected
+        if key in EVENT_KEYS
+    ]
+    if not claims:
+        return []
+    events = {event.frame: event for connection in analysis.connections for event in connection.events}
+    problems = []
+    for frame, line, key, value in claims:
+        measured = getattr(events[frame], EVENT_KEYS[key], "no such attribute") if frame in events else "no event"
+        if measured != value:
+            problems.append((line, f"{key} {measured}, not {value}"))
+    return problems
 
 
 def _judge(row: Mapping[str, Any], key: str, value: Any) -> str | None:

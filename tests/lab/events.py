@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from lab.runs import Run
 
@@ -16,6 +17,7 @@ RESENT = (
 )
 
 
+@cache
 def names_by_frame(run: Run) -> dict[int, frozenset[str]]:
     """Return what tcpwin calls each segment with payload from the data's sender."""
     columns = run.columns

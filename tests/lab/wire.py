@@ -52,7 +52,7 @@ def read_segments(capture: Path) -> list[Segment]:
     """Read every packet of a capture that holds nothing but TCP."""
     data = gzip.decompress(capture.read_bytes())
     magic, link = struct.unpack_from("<I16xI", data)
-    segments = []
+    segments: list[Segment] = []
     at = 24
     while at < len(data):
         seconds, fraction, kept, _ = struct.unpack_from("<4I", data, at)

@@ -12,6 +12,7 @@ import gzip
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,50 @@ import tcpwin
 
 TABLE = ".tshark.tsv.gz"
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
-EVENTS = ("zero_window", "window_full", "window_update", "zero_window_probe", "keep_alive")
-FIELDS = ("seq", "ack", "length", "flags", "window_raw", "window", "stream", "bytes_in_flight", *EVENTS)
-# How a category of debatable.csv begins, and the field that it puts in doubt.
-DOUBTS = {
-    "bif_": "bytes_in_flight",
-    "scale_": "window",
-    "syn": "window",
-    "wscale_": "window",
-    "window_limited": "window_full",
+# Event: what tshark calls it. Fast and spurious retransmissions have its `retransmission` beside them.
+EVENTS = {
+    "zero_window": "zero_window",
+    "window_full": "window_full",
     "window_update": "window_update",
+    "zero_window_probe": "zero_window_probe",
+    "keep_alive": "keep_alive",
+    "duplicate_ack": "duplicate_ack",
+    "previous_segment_missing": "lost_segment",
+    "acked_unseen": "ack_lost_segment",
+    "out_of_order": "out_of_order",
+    "fast_retransmission": "fast_retransmission",
+    "spurious_retransmission": "spurious_retransmission",
+    "resent": "retransmission",
+}
+# The main kinds of data sent again, of which a segment has one: together the field `resent`.
+RESENT = {
+    "retransmission",
+    "fast_retransmission",
+    "rto_retransmission",
+    "tail_loss_probe",
+    "spurious_retransmission",
+}
+FIELDS = ("seq", "ack", "length", "flags", "window_raw", "window", "stream", "bytes_in_flight", *EVENTS)
+# How a category of debatable.csv begins, and the fields that it puts in doubt.
+DOUBTS = {
+    "bif_": {"bytes_in_flight"},
+    "scale_": {"window"},
+    "syn": {"window"},
+    "wscale_": {"window"},
+    "window_limited": {"window_full"},
+    "window_update": {"window_update"},
+    "capture_duplicate_": {
+        "duplicate_ack",
+        "out_of_order",
+        "resent",
+        "spurious_retransmission",
+        "fast_retransmission",
+    },
+    "dupack_": {"duplicate_ack"},
+    "ooo_": {"resent", "out_of_order"},
+    "fast_": {"fast_retransmission"},
+    "spurious_": {"resent", "spurious_retransmission"},
+    "partial_": {"resent", "out_of_order", "bytes_in_flight"},
 }
 
 
@@ -37,6 +72,7 @@ class Segment:
     """One TCP segment as tshark dissected it; of several headers in one frame the innermost addresses."""
 
     frame: int
+    time_ns: int
     stream: int
     source: tuple[str, str]
     destination: tuple[str, str]
@@ -49,7 +85,10 @@ class Segment:
     timestamps: tuple[int, int] | None
     sack: tuple[tuple[int, int], ...]
     ip_id: str
+    ttl: str
+    checksum: str
     # tshark's opinions.
+    initial_rtt_ns: int | None
     window: int | None
     bytes_in_flight: int | None
     events: frozenset[str]
@@ -124,10 +163,16 @@ def judge(segment: Segment, row: Mapping[str, Any], pair: tuple[int, int]) -> It
         yield "window", row["window"], segment.window
     if segment.bytes_in_flight is not None:
         yield "bytes_in_flight", (row["bytes_in_flight"], row["pipe"]), segment.bytes_in_flight
-    events = set((row["events"] or "").split("|"))
+    events = events_of(row)
     for event in EVENTS:
         if event in events or event in segment.events:
             yield event, event in events, event in segment.events
+
+
+def events_of(row: Mapping[str, Any]) -> set[str]:
+    """Return tcpwin's events at a segment, with the field `resent`."""
+    events = {event for event in str(row["events"] or "").split("|") if event}
+    return events | {"resent"} if events & RESENT else events
 
 
 def agree(name: str, ours: Any, theirs: Any) -> bool:
@@ -141,8 +186,9 @@ def read_doubts(path: Path) -> set[tuple[str, int, str]]:
         return {
             (row["file"], int(row["frame"]), name)
             for row in csv.DictReader(lines)
-            for start, name in DOUBTS.items()
+            for start, names in DOUBTS.items()
             if row["category"].startswith(start)
+            for name in names
         }
 
 
@@ -168,11 +214,15 @@ def parse_segment(row: Mapping[str, str]) -> Segment:
     def inner(name: str) -> str:
         return (row[f"ip.{name}"] or row[f"ipv6.{name}"]).rpartition(",")[2]
 
+    def nanoseconds(name: str) -> int | None:
+        return int(Decimal(row[name]).scaleb(9)) if row[name] else None
+
     scale = number("tcp.window_size_scalefactor")
     edges = zip(row["tcp.options.sack_le"].split(","), row["tcp.options.sack_re"].split(","), strict=False)
     value, echo = number("tcp.options.timestamp.tsval"), number("tcp.options.timestamp.tsecr")
     return Segment(
         frame=int(row["frame.number"]),
+        time_ns=nanoseconds("frame.time_epoch") or 0,
         stream=number("tcp.stream") or 0,
         source=(inner("src"), row["tcp.srcport"]),
         destination=(inner("dst"), row["tcp.dstport"]),
@@ -185,7 +235,10 @@ def parse_segment(row: Mapping[str, str]) -> Segment:
         timestamps=None if value is None or echo is None else (value, echo),
         sack=tuple((int(left), int(right)) for left, right in edges if left and right),
         ip_id=row["ip.id"].rpartition(",")[2],
+        ttl=row["ip.ttl"].rpartition(",")[2],
+        checksum=row["tcp.checksum"],
+        initial_rtt_ns=nanoseconds("tcp.analysis.initial_rtt"),
         window=None if scale in (None, -1) else number("tcp.window_size"),
         bytes_in_flight=number("tcp.analysis.bytes_in_flight"),
-        events=frozenset(event for event in EVENTS if row[f"tcp.analysis.{event}"]),
+        events=frozenset(event for event, theirs in EVENTS.items() if row[f"tcp.analysis.{theirs}"]),
     )

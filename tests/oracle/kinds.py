@@ -2,15 +2,18 @@
 
 In: a comparison. Out: for each of its differences the names of its kinds; none where nothing here explains
 it, which is a fault of one of the two. A kind is only given where the sender's books (books.py) say what
-tcpwin says, and tshark's reckoning (tshark_list.py) gives the number that tshark gave.
+tcpwin says, and tshark's reckoning (tshark_list.py) gives the number that tshark gave. Loss, order and
+repeated ACKs stand in loss_kinds.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from oracle import loss_kinds
 from oracle.books import Flight, keep_books
 from oracle.compare import ACK, SYN, Comparison, Difference, Segment
+from oracle.loss_kinds import CARRIES_SACK, LossExplainer
 from oracle.sequence import step
 from oracle.tshark_list import BLOCKS_TAKEN, Count, count_all
 
@@ -32,15 +35,15 @@ SILENT = "tshark says nothing from a hole to the next ACK"
 BLOCKS_EXCEED = "SACK blocks exceed what is left in tshark's list"
 # window
 SCALE_REVIVED = "a SYN captured twice brings scaling back for tshark"
-# window_update
-CARRIES_SACK = "a duplicate ACK with SACK is a window update for tshark"
+# window_update, beside CARRIES_SACK
 AFTER_AN_OLD_ACK = "a reordered old ACK before it hides a window update from tshark"
 
 ALL = (
     *(ONE_WAY, NOTHING_ACKED, SENT_IS_UNKNOWN),
     *(LAST_BLOCKS, FOURTH_BLOCK, DUPLICATE_SACK, STRAY_BLOCK),
     *(NEVER_CAPTURED, ACKED_AGAIN, FIN_IS_A_BYTE, CLEARED),
-    *(SILENT, BLOCKS_EXCEED, SCALE_REVIVED, CARRIES_SACK, AFTER_AN_OLD_ACK),
+    *(SILENT, BLOCKS_EXCEED, SCALE_REVIVED, AFTER_AN_OLD_ACK),
+    *loss_kinds.ALL,
 )
 
 Kinds = frozenset[str]
@@ -59,6 +62,7 @@ class Explainer:
         self.segments = {segment.frame: segment for segment in comparison.segments}
         self.flights = keep_books(comparison.segments)
         self.counts = count_all(comparison.segments)
+        self.loss = LossExplainer(comparison)
         self.ways = {(segment.stream, segment.source) for segment in comparison.segments}
 
     def only_ours(self) -> Iterator[Difference]:
@@ -75,8 +79,7 @@ class Explainer:
             "window": self.window_kinds,
             "window_update": self.update_kinds,
         }
-        found = explain_field.get(difference.field)
-        return found(difference) if found else frozenset()
+        return explain_field.get(difference.field, self.loss.kinds)(difference)
 
     def flight_kinds(self, difference: Difference) -> Kinds:
         flight, count = self.flights[difference.frame], self.counts[difference.frame]

@@ -31,5 +31,14 @@ class Ranges:
             (edge if step(low, edge) > 0 else low, high) for low, high in self.ranges if step(edge, high) > 0
         ]
 
+    def overlap(self, left: int, right: int) -> int:
+        """Bytes of the stretch that the set holds."""
+        total = 0
+        for low, high in self.ranges:
+            first = low if step(left, low) > 0 else left
+            last = high if step(high, right) > 0 else right
+            total += max(0, step(first, last))
+        return total
+
     def total(self) -> int:
         return sum(step(low, high) for low, high in self.ranges)

@@ -112,6 +112,6 @@ def _options(settings: Settings, segment: Segment, other: str, numbers: Numbers)
 
 
 def _checksum(header: bytes) -> int:
-    total = sum(struct.unpack(">10H", header))
+    total: int = sum(struct.unpack(">10H", header))
     total = (total & 0xFFFF) + (total >> 16)
     return ~(total + (total >> 16)) & 0xFFFF

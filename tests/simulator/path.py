@@ -7,7 +7,7 @@ from random import Random
 
 from simulator.clock import MILLISECOND_NS, SECOND_NS, Clock
 from simulator.segment import Segment
-from simulator.settings import Link
+from simulator.settings import Link, Settings
 
 # Ethernet, IPv4, TCP and its options: what a packet is longer than its payload, nearly.
 HEADERS = 66
@@ -22,13 +22,14 @@ class Path:
         self,
         clock: Clock,
         link: Link,
-        drops: frozenset[tuple[str, int, int]],
+        settings: Settings,
         random: Random,
         deliver: Callable[[Segment], None],
     ) -> None:
         self._clock = clock
         self._link = link
-        self._drops = drops
+        self._drops = settings.drops
+        self._lags: dict[tuple[str, int | None, int], int] = {**dict(settings.lags)}
         self._random = random
         self._deliver = deliver
         self._free_ns = 0
@@ -54,7 +55,10 @@ class Path:
             if start <= arrives < end:
                 self._held += 1
                 arrives = end + self._held * HOLD_SPACING_NS
-        if link.reorder and random.random() < link.reorder:
+        lag_ns = self._lags.get((segment.side, segment.ordinal, segment.transmission))
+        if lag_ns is not None:
+            arrives += lag_ns
+        elif link.reorder and random.random() < link.reorder:
             # Late by itself: those behind it do not wait.
             arrives += random.randrange(link.reorder_ns // 4, link.reorder_ns + 1)
         else:

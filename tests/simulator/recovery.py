@@ -7,64 +7,16 @@ and by timestamps (Eifel, RFC 3522).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from simulator.ack import Ack, State
 from simulator.clock import MILLISECOND_NS
 from simulator.rack import Rack
 from simulator.scoreboard import Sent
-from simulator.segment import Cause, Segment
+from simulator.segment import Cause
 
 if TYPE_CHECKING:
     from simulator.sender import Sender
-
-
-class State(StrEnum):
-    OPEN = "open"
-    DISORDER = "disorder"
-    RECOVERY = "recovery"
-    LOSS = "loss"
-
-
-@dataclass(slots=True)
-class Ack:
-    """What one arriving ACK said (the FLAG_ bits of tcp_ack)."""
-
-    number: int
-    una_before: int
-    segment: Segment
-    has_data: bool
-    is_window_update: bool = False
-    has_acked: bool = False
-    has_sacked: bool = False
-    is_dsack: bool = False
-    dsack_ends: list[int] = field(default_factory=list)
-    original_arrived: bool = False
-    resent_acked: bool = False
-    retransmission_lost: bool = False
-    sets_timer: bool = False
-    sends_lost: bool = False
-    sends_new: bool = False
-    sack_rtt_ns: int | None = None
-
-    @property
-    def advanced(self) -> bool:
-        return self.number > self.una_before
-
-    @property
-    def echo(self) -> int:
-        """TSecr, 0 where there is none."""
-        return self.segment.timestamps[1] if self.segment.timestamps else 0
-
-    @property
-    def is_new_information(self) -> bool:
-        """It cannot be a duplicate (FLAG_NOT_DUP)."""
-        return self.has_data or self.is_window_update or self.has_acked
-
-    @property
-    def is_alarming(self) -> bool:
-        return self.has_sacked or self.is_dsack
 
 
 class Recovery:
@@ -189,8 +141,7 @@ class Recovery:
                 return
         elif self.state is State.LOSS:
             self._go_on_after_timeout(ack, duplicates)
-            if self.state is not State.LOSS or self._sack:
-                self._identify(ack)
+            self._identify(ack)
             if not (self.is_open or ack.retransmission_lost):
                 return
             if not self._begin():

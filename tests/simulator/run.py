@@ -71,7 +71,7 @@ class _World:
             link = settings.data_link if side == settings.sender else settings.ack_link
             other = "b" if side == "a" else "a"
             chance = Random(random.random())
-            self._paths[side] = Path(self._clock, link, settings.drops, chance, self._arrival_at(other))
+            self._paths[side] = Path(self._clock, link, settings, chance, self._arrival_at(other))
             self._ends[side] = Endpoint(
                 self._clock,
                 settings,

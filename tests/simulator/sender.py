@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from simulator.ack import Ack, State
 from simulator.clock import MICROSECOND_NS, MILLISECOND_NS, Clock, Timer
 from simulator.congestion import Congestion
-from simulator.recovery import Ack, Recovery, State
+from simulator.recovery import Recovery
 from simulator.rtt import RTO_MAX_US, RTO_MIN_US, TIMEOUT_MIN_US, RoundTrip
 from simulator.scoreboard import Scoreboard, Sent
 from simulator.segment import Cause, Segment
@@ -133,7 +134,7 @@ class Sender:
         sent.sent_ns = self._last_ns = self.clock.now_ns
         if not sent.length:
             cause = Cause.FIN
-        elif not self.snd_wnd and self._fired:
+        elif not self.snd_wnd and self._fired and sent is self.board.head:
             # Whichever timer it was, the receiver hears a probe of its closed window.
             cause = Cause.ZERO_WINDOW
         self._emit(sent, cause, self._fired)

@@ -65,6 +65,7 @@ class Settings:
         request_bytes: that the receiver of the data sends first.
         drops: (side, ordinal, transmission) of segments lost whatever else the path does; ordinal -1 is the SYN,
             -2 whatever carries the FIN.
+        lags: (side, ordinal, transmission) of segments that come late by themselves, and by how much.
         capture_loss: share of the packets that a capture misses.
     """
 
@@ -85,6 +86,7 @@ class Settings:
     data_link: Link = field(default_factory=Link)
     ack_link: Link = field(default_factory=Link)
     drops: frozenset[tuple[str, int, int]] = frozenset()
+    lags: frozenset[tuple[tuple[str, int, int], int]] = frozenset()
     capture_loss: float = 0.0
 
     @property

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from twin.directions import Direction
 from twin.segments import Segment
 from twin.sequence import FURTHEST
+from twin.timing import Covered
 from twin.windows import Advertisement
+
+DUPLICATE_THRESHOLD = 3
+"""RFC 5681 §3.2."""
+DELAYED_MIN_NS, DELAYED_MAX_NS = 38_000_000, 520_000_000
+"""Linux delays by 40 ms at least (TCP_DELACK_MIN), others up to half a second (RFC 9293 §3.8.6.3)."""
 
 
 @dataclass(slots=True)
@@ -24,9 +30,10 @@ def take_ack(sent: Direction, acked: Direction, segment: Segment) -> Answer:
     """Take in ACK and window of a segment without SYN and RST; `sent` is its sender's direction."""
     was_started, was_una = acked.flight.is_started, acked.flight.una
     had_window, was_raw = acked.window.is_known, acked.window.last_raw
+    had_doubts = acked.has_doubts
     ack = acked.flight.place(segment.ack)
-    answer = acknowledge(acked, ack, segment)
-    fresh = acked.flight.report(segment.options.sack)
+    answer = acknowledge(sent, acked, ack, segment)
+    fresh = take_sack(acked, segment, ack, answer)
     answer.events |= take_window(sent, acked, segment, ack, answer)
 
     is_plain = not segment.is_fin and segment.length == 0
@@ -39,6 +46,9 @@ def take_ack(sent: Direction, acked: Direction, segment: Segment) -> Answer:
     acked.is_keep_alive_unanswered = False
     if acked.zero.is_answer(segment.time_ns, acked.ledger.least_ns):
         acked.zero.is_probe_unanswered = False
+    if had_doubts or acked.has_doubts or "duplicate_ack" in answer.events:
+        acked.heard_ns = segment.time_ns
+    acked.tell_sender(segment.time_ns)
     return answer
 
 
@@ -47,8 +57,8 @@ def is_next(sent: Direction, segment: Segment) -> bool:
     return sent.flight.is_seen and sent.flight.place(segment.seq) == sent.flight.nxt
 
 
-def acknowledge(acked: Direction, ack: int, segment: Segment) -> Answer:
-    """Move SND.UNA."""
+def acknowledge(sent: Direction, acked: Direction, ack: int, segment: Segment) -> Answer:
+    """Move SND.UNA; `sent` is the direction of the ACK's sender."""
     flight = acked.flight
     if not flight.is_acked:
         flight.begin_acks(ack)
@@ -57,12 +67,44 @@ def acknowledge(acked: Direction, ack: int, segment: Segment) -> Answer:
     if ack <= flight.una or beyond > FURTHEST:
         return Answer(is_old=ack != flight.una)
     answer = Answer(is_new=True)
+    acked.heard_ns = segment.time_ns
     if beyond > 0:
         answer.events |= acknowledge_unseen(acked, ack)
-    answer.rtt_ns = acked.ledger.acknowledged(acked, ack, segment)
+    least_ns = acked.ledger.least_ns
+    una = flight.una
+    covered, is_sent_once = cover(acked, ack, segment, answer)
     flight.advance(ack)
     acked.duplicate_acks = 0
+    if covered:
+        answer.rtt_ns = acked.ledger.sample(covered, ack, flight.nxt, segment.time_ns)
+    acked.congestion.note_acked(ack - una)
+    if acked.congestion.is_round_over(acked.sender_una(sent, segment.time_ns)):
+        acked.end_round(sent, segment.time_ns)
+    is_of_one = is_sent_once and ack - una <= acked.segment_size
+    if is_of_one and answer.rtt_ns is not None and is_held_back(answer.rtt_ns, least_ns):
+        answer.events.add("delayed_ack")
     return answer
+
+
+def is_held_back(rtt_ns: int, least_ns: int | None) -> bool:
+    """The ACK of a segment comes so much later than the fastest that its sender delayed it (rule 5.4)."""
+    return least_ns is not None and DELAYED_MIN_NS <= rtt_ns - least_ns <= DELAYED_MAX_NS
+
+
+def cover(acked: Direction, ack: int, segment: Segment, answer: Answer) -> tuple[Covered | None, bool]:
+    """When what an ACK covers was sent, and whether it was sent once (Karn, RFC 6298 §3); else timestamps may tell."""
+    flight, recovery = acked.flight, acked.recovery
+    una = flight.una
+    is_doubtful = any(ranges.overlap(una, ack) for ranges in (flight.unseen, recovery.ambiguous))
+    original = acked.ledger.find(una)
+    spare = max(acked.max_payload - acked.segment_size, 0)
+    covered = acked.ledger.cover(una, ack, flight.sacked, spare)
+    shown = recovery.acknowledged(una, ack, segment, original)
+    if shown.is_partial:
+        answer.events.add("partial_ack")
+    if covered and not is_doubtful:
+        return covered, True
+    return (None if shown.arrived_ns is None else Covered(shown.arrived_ns, shown.arrived_ns)), False
 
 
 def acknowledge_unseen(acked: Direction, ack: int) -> set[str]:
@@ -76,11 +118,11 @@ def acknowledge_unseen(acked: Direction, ack: int) -> set[str]:
     return {"acked_unseen"}
 
 
-def take_reset(acked: Direction, segment: Segment) -> int | None:
+def take_reset(sent: Direction, acked: Direction, segment: Segment) -> int | None:
     """Take in the acknowledgment of a RST, which can be trusted only where it fits; return its round trip."""
     ack = acked.flight.place(segment.ack)
     if acked.flight.is_seen and acked.flight.una < ack <= acked.flight.nxt:
-        return acknowledge(acked, ack, segment).rtt_ns
+        return acknowledge(sent, acked, ack, segment).rtt_ns
     return None
 
 
@@ -112,6 +154,36 @@ def take_window(sent: Direction, acked: Direction, segment: Segment, ack: int, a
     return events
 
 
+def take_sack(acked: Direction, segment: Segment, ack: int, answer: Answer) -> int:
+    """Enter the SACK blocks and return the bytes that are news (RFC 2018 §4, RFC 2883 §4, RFC 6675 §4)."""
+    flight = acked.flight
+    blocks = [(flight.place(left), flight.place(right)) for left, right in segment.options.sack]
+    if blocks and is_dsack(blocks, ack):
+        answer.events.add("dsack")
+    times, fresh = [], 0
+    for left, right in blocks:
+        if not (flight.una <= left and flight.una < right <= flight.nxt):
+            continue
+        is_plain = not any(r.overlap(left, left + 1) for r in (flight.sacked, flight.unseen, acked.recovery.ambiguous))
+        if added := flight.sacked.add(left, right):
+            fresh += added
+            if is_plain and (sent := acked.ledger.find(left)):
+                times.append(sent.time_ns)
+    if times and ack <= flight.una and segment.time_ns >= min(times):
+        # The sender times what is newly reported, too (tcp_ack_update_rtt, net/ipv4/tcp_input.c: sack_rtt_us).
+        acked.ledger.estimator.sample(segment.time_ns - min(times), flight.una, flight.nxt)
+    if flight.sacked.total() > 2 * acked.segment_size and acked.recovery.reported_ns is None:
+        acked.recovery.reported_ns = segment.time_ns
+    return fresh
+
+
+def is_dsack(blocks: list[tuple[int, int]], ack: int) -> bool:
+    """The first block lies below the acknowledgment, or inside the second (RFC 2883 §4)."""
+    (left, right), *others = blocks
+    is_inside = bool(others) and others[0][0] <= left and right <= others[0][1]
+    return left < right and (right <= ack < right + FURTHEST or is_inside)
+
+
 def judge_repeated(acked: Direction, segment: Segment, is_same_window: bool, fresh: int) -> set[str]:
     """Name a segment without payload that repeats the last acknowledgment; `fresh` bytes were SACKed by it.
 
@@ -126,6 +198,8 @@ def judge_repeated(acked: Direction, segment: Segment, is_same_window: bool, fre
     if has_outstanding and (is_same_window or fresh):
         # A block that tells nothing new, a D-SACK for instance, is no evidence of loss.
         acked.duplicate_acks += bool(fresh) or not segment.options.sack
+        if acked.duplicate_acks == DUPLICATE_THRESHOLD and acked.recovery.reported_ns is None:
+            acked.recovery.reported_ns = segment.time_ns
         return {"duplicate_ack"}
     if not is_same_window and segment.window and not fresh:
         return {"window_update"}

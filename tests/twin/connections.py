@@ -1,4 +1,4 @@
-"""Segments → connections: whose segment it is, handshake, abort, and the capture's own duplicates (rules 1, 6.1, 12)."""
+"""Segments → connections: whose they are, handshake, abort, and the capture's own duplicates (rules 1, 6.1, 12)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from twin.acks import acknowledge, take_ack, take_reset
 from twin.data import take_data
 from twin.directions import Direction
-from twin.scale import NO_SYN, Offer, confirmed_shift, negotiate, read_syn, segment_size
+from twin.scale import Offer, confirmed_shift, negotiate, read_syn, segment_size
 from twin.segments import Segment
 from twin.sequence import MODULO
 from twin.windows import Advertisement
@@ -79,12 +79,14 @@ class Connection:
             answer = take_ack(sent, acked, segment)
             taken.events |= answer.events
             taken.rtt_ns = answer.rtt_ns
-        taken.events |= take_data(sent, segment, path_ns, is_limit_certain=acked.shift is not None)
+        taken.events |= take_data(sent, acked, segment, path_ns)
         sent.flight.is_seen = True
         sent.note_timestamps(segment)
-        if self.established_ns is None and self.syn_ack_ns is not None and sent.has_syn and acked.has_syn:
-            if acked.flight.place(segment.ack) > acked.isn:
-                self.established_ns = segment.time_ns
+        if segment.tsecr is not None:
+            acked.echo.echoed(segment.tsecr, segment.time_ns)
+        is_open = self.syn_ack_ns is not None and sent.has_syn and acked.has_syn
+        if is_open and self.established_ns is None and acked.flight.place(segment.ack) > acked.isn:
+            self.established_ns = segment.time_ns
         return taken
 
     def take_reset(self, side: int, segment: Segment) -> Taken:
@@ -98,7 +100,7 @@ class Connection:
         for direction in self.directions:
             direction.zero.end()
         if segment.is_ack and acked.flight.is_started:
-            taken.rtt_ns = take_reset(acked, segment)
+            taken.rtt_ns = take_reset(sent, acked, segment)
         return taken
 
     def take_syn(self, side: int, segment: Segment) -> Taken:
@@ -121,11 +123,17 @@ class Connection:
         else:
             begin(sent, segment, seq, had_syn=had_syn)
         sent.flight.is_seen = True
+        if segment.length:
+            sent.data_segments += 1
+            sent.last_data_ns = segment.time_ns
+            sent.congestion.note_flight(sent.flight.outstanding)
         sent.note_timestamps(segment)
+        if segment.is_ack and segment.tsecr is not None:
+            acked.echo.echoed(segment.tsecr, segment.time_ns)
         ack = acked.flight.una
         if segment.is_ack:
             ack = acked.flight.place(segment.ack)
-            answer = acknowledge(acked, ack, segment)
+            answer = acknowledge(sent, acked, ack, segment)
             taken.events |= answer.events
             taken.rtt_ns = answer.rtt_ns
         acked.window.last_raw = segment.window
@@ -161,7 +169,7 @@ def begin(sent: Direction, segment: Segment, seq: int, *, had_syn: bool) -> None
         flight.fin = flight.nxt - 1
     sent.isn = seq
     sent.window.anchor(seq + 1)
-    sent.ledger.sent(flight.nxt, segment)
+    sent.ledger.sent(seq, flight.nxt, segment)
 
 
 class Tracker:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from twin.causes import explain
+from twin.congestion import Ramp
 from twin.directions import Direction
+from twin.recovery import Cause, Hole
 from twin.segments import Segment
 from twin.sequence import FURTHEST
 
+PAUSE_MIN_NS = 5_000_000
+"""A shorter silence is the sender's own doing, not a pause between messages."""
 
-def take_data(sent: Direction, segment: Segment, path_ns: int | None, *, is_limit_certain: bool) -> set[str]:
-    """Take in the sequence space of a segment without SYN and RST.
 
-    `path_ns` is the handshake's round trip; `is_limit_certain` says that the window that limits is known in bytes.
-    """
+def take_data(sent: Direction, peer: Direction, segment: Segment, path_ns: int | None) -> set[str]:
+    """Take in the sequence space of a segment without SYN and RST; `path_ns` is the handshake's round trip."""
     flight = sent.flight
     seq = flight.place(segment.seq)
     if not flight.is_started:
@@ -34,19 +37,20 @@ def take_data(sent: Direction, segment: Segment, path_ns: int | None, *, is_limi
         return events | special
     if segment.space == 0 and seq < flight.nxt:
         return events
-    if seq > flight.nxt:
-        events |= take_gap(sent, segment, seq)
+    if seq >= flight.nxt:
+        events |= resume(sent, peer, segment) | take_gap(sent, segment, seq)
     elif is_probe_continued(sent, seq, end):
         sent.probe_end = None
-        sent.ledger.sent(end, segment)
-    elif seq < flight.nxt:
-        events |= take_below(sent, segment, seq, min(end, flight.nxt), path_ns)
     else:
-        sent.ledger.sent(end, segment)
-    flight.nxt = max(flight.nxt, end)
+        events |= take_below(sent, peer, segment, seq, min(end, flight.nxt), path_ns)
+    if end > flight.nxt:
+        if segment.space:
+            sent.ledger.sent(max(seq, flight.nxt), end, segment)
+        flight.nxt = end
+    sent.congestion.note_flight(sent.sender_flight(peer, segment.time_ns))
     if segment.length:
         sent.note_payload(segment)
-        if is_limit_certain and sent.window.is_known and end == sent.window.edge and not segment.is_fin:
+        if peer.shift is not None and sent.window.is_known and end == sent.window.edge and not segment.is_fin:
             # Rule 4.7.
             events.add("window_full")
     return events
@@ -87,24 +91,52 @@ def is_probe_continued(sent: Direction, seq: int, end: int) -> bool:
 
 def take_gap(sent: Direction, segment: Segment, seq: int) -> set[str]:
     """Sequence numbers were skipped: lost before the capture or by it, or still to come."""
-    sent.ledger.forget()
-    if not sent.flight.is_seen:
+    flight = sent.flight
+    if seq == flight.nxt or not flight.is_seen:
         return set()
-    sent.flight.unseen.add(sent.flight.nxt, seq)
-    sent.recovery.note_hole(segment)
+    flight.unseen.add(flight.nxt, seq)
+    sent.recovery.holes.append(Hole(flight.nxt, seq, segment))
     return {"previous_segment_missing"}
 
 
-def take_below(sent: Direction, segment: Segment, seq: int, end: int, path_ns: int | None) -> set[str]:
-    """Data below SND.MAX: late, or sent again."""
+def take_below(sent: Direction, peer: Direction, segment: Segment, seq: int, end: int, path_ns: int | None) -> set[str]:
+    """Data below SND.MAX, up to `end`: late, or sent again."""
     flight = sent.flight
-    was_unseen = flight.unseen.overlap(seq, end) == end - seq
-    events = sent.recovery.judge(sent, segment, seq, end, is_never_seen=was_unseen, path_ns=path_ns)
-    sent.ledger.forget()
+    cause = explain(sent, peer, segment, seq, end, path_ns)
+    events = set(cause.value)
     flight.unseen.remove(seq, end)
-    is_resent = "out_of_order" not in events
+    if cause.is_late:
+        sent.recovery.note_late(seq, end)
+        return events
+    sent.recovery.note_resent(cause, seq, end, flight.nxt, segment)
     # Linux resends what is outstanding instead of probing when the window closed upon it (tcp_retransmit_timer).
-    if is_resent and sent.window.is_closed and seq == flight.una and flight.is_outstanding:
+    if sent.window.is_closed and seq == flight.una and flight.is_outstanding:
         sent.zero.probe(segment.time_ns)
         events.add("zero_window_probe")
+    if cause in (Cause.FAST, Cause.RTO):
+        sent.congestion.note_loss(max(sent.sender_flight(peer, segment.time_ns), sent.segment_size))
     return events
+
+
+def resume(sent: Direction, peer: Direction, segment: Segment) -> set[str]:
+    """New data: after a pause with nothing in flight, the sender may start again with a cut window (rule 7.3)."""
+    now_ns, flight, congestion = segment.time_ns, sent.flight, sent.congestion
+    if not segment.length or not sent.data_segments:
+        return set()
+    silence_ns = now_ns - sent.last_data_ns
+    near_ns = peer.far_ns or 0
+    path_ns = near_ns + (sent.far_ns or 0)
+    is_answer = peer.data_segments > 0 and peer.last_data_ns > sent.last_data_ns
+    end = flight.place(segment.seq) + segment.length
+    has_room = sent.has_room_behind(peer, now_ns, end)
+    if not flight.is_outstanding and (is_answer or silence_ns > max(2 * path_ns, PAUSE_MIN_NS)):
+        congestion.ramp = None
+        rto_ns = sent.ledger.estimator.timeout_ns(near_ns)
+        if silence_ns > rto_ns:
+            sent.end_round(peer, now_ns)
+            ramp = Ramp(now_ns, path_ns, sent.segment_size, segment.length, has_room)
+            congestion.resume(silence_ns, rto_ns, ramp)
+        return set()
+    flight_before = flight.outstanding
+    has_waited = congestion.follow(now_ns, silence_ns, segment.length, flight=flight_before, has_room=has_room)
+    return {"idle_restart"} if has_waited else set()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from twin.congestion import Congestion
 from twin.flight import Flight
-from twin.recovery import Recovery
+from twin.recovery import Phase, Recovery
 from twin.scale import NO_SYN, Syn
 from twin.segments import Segment
+from twin.sender import SenderView, Told, shift_of
 from twin.sequence import is_earlier
-from twin.timing import Ledger
+from twin.timing import EchoTimer, Ledger
 from twin.windows import ReceiveWindow, ZeroWindow
 
 
@@ -20,7 +22,10 @@ class Direction:
     """Of the peer, in the peer's segments: it limits this direction."""
     zero: ZeroWindow = field(default_factory=ZeroWindow)
     ledger: Ledger = field(default_factory=Ledger)
+    echo: EchoTimer = field(default_factory=EchoTimer)
     recovery: Recovery = field(default_factory=Recovery)
+    congestion: Congestion = field(default_factory=Congestion)
+    view: SenderView = field(default_factory=SenderView)
     syn: Syn = NO_SYN
     shift: int | None = None
     """Of the windows in this side's own segments; None where it is not certain."""
@@ -32,6 +37,11 @@ class Direction:
     mss: int = 0
     """Most payload by the options; 0 while they are unknown."""
     max_payload: int = 0
+    data_segments: int = 0
+    last_data_ns: int = 0
+    """In nanoseconds since 1970, so that 0 is long ago."""
+    heard_ns: int = 0
+    """The last ACK that moved SND.UNA, or came while there were doubts: others restart no timer of the sender."""
     duplicate_acks: int = 0
     is_keep_alive_unanswered: bool = False
     probe_end: int | None = None
@@ -46,13 +56,55 @@ class Direction:
         """The largest segment to expect: by the options, else by what was seen."""
         return self.mss or self.max_payload
 
+    @property
+    def has_doubts(self) -> bool:
+        """Something in flight was reported by SACK, never captured, or sent again."""
+        return bool(self.flight.sacked or self.flight.unseen or self.recovery.is_busy)
+
     def is_overtaken(self, segment: Segment) -> bool:
         """The segment left before one that was captured earlier, by its timestamp (RFC 7323 §5.2)."""
         return self.tsval is not None and segment.tsval is not None and is_earlier(segment.tsval, self.tsval)
 
+    @property
+    def far_ns(self) -> int | None:
+        """Round trip between the capture point and the receiver of this direction's data, by ACKs and by echoes."""
+        return min((ns for ns in (self.ledger.least_ns, self.echo.least_ns) if ns is not None), default=None)
+
     def note_timestamps(self, segment: Segment) -> None:
         if segment.tsval is not None and not self.is_overtaken(segment):
+            if segment.tsval != self.tsval:
+                self.echo.sent(segment.tsval, segment.time_ns)
             self.tsval = segment.tsval
 
     def note_payload(self, segment: Segment) -> None:
+        self.data_segments += 1
+        self.last_data_ns = segment.time_ns
         self.max_payload = max(self.max_payload, segment.length)
+
+    def tell_sender(self, now_ns: int) -> None:
+        """An ACK of this direction passes the capture point on its way to the sender."""
+        self.view.tell(Told(now_ns, self.flight.una, self.window.edge))
+
+    def sender_una(self, peer: Direction, now_ns: int) -> int:
+        """SND.UNA as the sender has it; a capture at the sender shows it at once."""
+        shift_ns = shift_of(peer.far_ns, self.far_ns)
+        told = self.view.learn(now_ns, shift_ns)
+        return told.una if told and shift_ns else self.flight.una
+
+    def sender_flight(self, peer: Direction, now_ns: int) -> int:
+        """Bytes in flight as the sender has them."""
+        una = self.sender_una(peer, now_ns)
+        return self.flight.outstanding if una == self.flight.una else self.flight.nxt - una
+
+    def has_room_behind(self, peer: Direction, now_ns: int, end: int) -> bool:
+        """The window that the sender knows holds another segment behind `end`."""
+        told = self.view.learn(now_ns, shift_of(peer.far_ns, self.far_ns))
+        return (self.window.edge if told is None else told.edge) - end >= self.segment_size
+
+    def end_round(self, peer: Direction, now_ns: int) -> None:
+        self.congestion.end_round(
+            self.flight.nxt,
+            self.sender_flight(peer, now_ns),
+            self.segment_size,
+            is_recovering=self.recovery.phase is not Phase.OPEN,
+        )

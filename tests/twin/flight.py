@@ -48,12 +48,15 @@ class Flight:
         return self.una < self.nxt
 
     @property
-    def bytes(self) -> int | None:
-        """SND.MAX − SND.UNA without SYN and FIN; None where it is not known."""
-        if not self.is_known:
-            return None
+    def outstanding(self) -> int:
+        """SND.MAX − SND.UNA without SYN and FIN."""
         control = sum(self.una <= at < self.nxt for at in (self.syn, self.fin) if at is not None)
         return max(self.nxt - self.una, 0) - control
+
+    @property
+    def bytes(self) -> int | None:
+        """Bytes in flight, where they are known."""
+        return self.outstanding if self.is_known else None
 
     @property
     def pipe(self) -> int | None:
@@ -73,11 +76,3 @@ class Flight:
         self.una = ack
         self.sacked.remove_below(ack)
         self.unseen.remove_below(ack)
-
-    def report(self, blocks: tuple[tuple[int, int], ...]) -> int:
-        """Enter SACK blocks and return the bytes that are news; a block below SND.UNA is a D-SACK (RFC 2883 §4)."""
-        fresh = 0
-        for left, right in ((self.place(left), self.place(right)) for left, right in blocks):
-            if self.una <= left and self.una < right <= self.nxt:
-                fresh += self.sacked.add(left, right)
-        return fresh

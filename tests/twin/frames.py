@@ -77,13 +77,13 @@ def plain_bytes(path: Path, tool: Tool) -> bytes:
         return b"".join(inflate(data))
     if program := PROGRAMS.get(path.suffix):
         # For a damaged stream the program ends with a status above zero, behind what it gave.
-        command = [tool(program), "-dcq", path]
+        command = [tool(program), "-dcq", str(path)]
         return subprocess.run(command, capture_output=True, check=False, timeout=60).stdout
     return data
 
 
 def inflate(data: bytes) -> Iterator[bytes]:
-    """What a gzip stream of one member holds, up to its damage: byte by byte, so that none takes a neighbour with it."""
+    """What a gzip stream of one member holds up to its damage, byte by byte: none takes a neighbour with it."""
     stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     for byte in data:
         try:

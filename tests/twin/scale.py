@@ -32,6 +32,7 @@ class Syn:
     """0 where the option is absent."""
     window: int
     has_timestamps: bool
+    sack_permitted: bool
     is_answer: bool
     """It was a SYN/ACK."""
     fast_open: bool
@@ -41,7 +42,7 @@ class Syn:
     """The shift of an earlier copy, where the last came without."""
 
 
-NO_SYN = Syn(Offer.UNSEEN, 0, 0, False, False, False, False, None)
+NO_SYN = Syn(Offer.UNSEEN, 0, 0, False, False, False, False, False, None)
 
 
 def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
@@ -58,6 +59,7 @@ def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
         mss=options.mss or 0,
         window=segment.window,
         has_timestamps=options.timestamps is not None,
+        sack_permitted=options.sack_permitted,
         is_answer=segment.is_ack,
         fast_open=options.fast_open,
         has_early_data=segment.length > 0 and (options.fast_open or peer.fast_open),
@@ -98,7 +100,7 @@ def confirmed_shift(own: Syn, first_window: int) -> int | None:
 
 
 def segment_size(own: Syn, peer: Syn, ip_version: int) -> int | None:
-    """Most payload in a segment of a side: the lesser MSS less the timestamps option; None where the peer's is unseen."""
+    """Most payload in a segment: the lesser MSS less the timestamps option; None where the peer's SYN is unseen."""
     if peer.offer is Offer.UNSEEN:
         return None
     size = min(peer.mss or DEFAULT_MSS[ip_version], own.mss or LARGEST_MSS)

@@ -62,21 +62,30 @@ impl Default for SynOptions {
     }
 }
 
-/// Rarely needed state of a direction.
+/// Rarely needed state of a direction. What decides whether it bears on the next segment stands first.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub struct Cold {
-    pub counts: Counts,
     /// Reported by SACK, above SND.UNA.
     pub sacked: RangeSet,
-    pub sacked_bytes: u32,
     /// Below SND.MAX and never captured.
     pub unseen: RangeSet,
-    pub holes: Holes,
+    pub zero: Option<Box<ZeroWindow>>,
     pub episode: Option<Box<Episode>>,
-    /// The ACK that first spoke of loss since SND.UNA moved: its time and frame.
-    pub loss_report: Option<(i64, u64)>,
+    pub sacked_bytes: u32,
+    /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.
+    pub probe_end: Option<Seq>,
+    /// A keep-alive was sent and nothing has come back since.
+    pub is_keep_alive_unanswered: bool,
     /// The newest ACK that came while something was lost, reported or sent again: its time and frame.
     pub last_answer: Option<(i64, u64)>,
+    /// The ACK that first spoke of loss since SND.UNA moved: its time and frame.
+    pub loss_report: Option<(i64, u64)>,
+    pub holes: Holes,
+    /// Time in which the receive window held the next segment back.
+    pub limited_ns: i64,
+    pub limited_since_ns: i64,
+    pub counts: Counts,
     /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
     pub missed_bytes: u64,
     pub resent_bytes: u64,
@@ -85,15 +94,7 @@ pub struct Cold {
     pub super_segments: u32,
     pub window_near_full: u32,
     pub window_overrun: u32,
-    pub zero: Option<Box<ZeroWindow>>,
     pub inference: Option<Box<ScaleInference>>,
-    /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.
-    pub probe_end: Option<Seq>,
-    /// A keep-alive was sent and nothing has come back since.
-    pub is_keep_alive_unanswered: bool,
-    /// Time in which the receive window held the next segment back.
-    pub limited_ns: i64,
-    pub limited_since_ns: i64,
     /// Shift in an earlier copy of the SYN, whose last copy came without the option.
     pub earlier_shift: Option<u8>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.

@@ -10,7 +10,7 @@ pub const RTO_INITIAL_NS: i64 = 1_000_000_000;
 /// TCP_RTO_MAX.
 pub const RTO_MAX_NS: i64 = 120_000_000_000;
 /// Longer samples are taken as this long, so that eight times one fits.
-const MAX_SAMPLE_US: u32 = 1 << 28;
+const MAX_SAMPLE_US: u32 = 1 << 27;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RttEstimator {
@@ -25,7 +25,7 @@ pub struct RttEstimator {
 
 impl RttEstimator {
     /// Take in a sample. `is_new_round` tells that all data sent at the last turn of a round was acknowledged.
-    #[inline]
+    #[inline(always)]
     pub fn sample(&mut self, sample_us: u32, is_new_round: bool) {
         let sample_us = sample_us.min(MAX_SAMPLE_US);
         if self.smoothed_8_us == 0 {
@@ -35,14 +35,15 @@ impl RttEstimator {
             self.round_max_us = self.variation_us;
             return;
         }
-        let error_us = i64::from(sample_us) - i64::from(self.smoothed_8_us >> 3);
-        self.smoothed_8_us = (i64::from(self.smoothed_8_us) + error_us).max(1) as u32;
-        let mut change_us = error_us.abs() - i64::from(self.deviation_4_us >> 2);
+        // All fit: samples are below 2^27.
+        let error_us = sample_us as i32 - (self.smoothed_8_us >> 3) as i32;
+        self.smoothed_8_us = (self.smoothed_8_us as i32).wrapping_add(error_us).max(1) as u32;
+        let mut change_us = error_us.wrapping_abs() - (self.deviation_4_us >> 2) as i32;
         // A falling round trip raises the deviation by an eighth only (Eifel's remedy, as the kernel's comment says).
         if error_us < 0 && change_us > 0 {
             change_us >>= 3;
         }
-        self.deviation_4_us = (i64::from(self.deviation_4_us) + change_us).max(0) as u32;
+        self.deviation_4_us = (self.deviation_4_us as i32).wrapping_add(change_us).max(0) as u32;
         if self.deviation_4_us > self.round_max_us {
             self.round_max_us = self.deviation_4_us;
             self.variation_us = self.variation_us.max(self.round_max_us);

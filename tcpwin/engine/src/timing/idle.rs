@@ -99,6 +99,12 @@ impl Idle {
         let silence_ns = now_ns.saturating_sub(last_data_ns);
         let had_room = std::mem::replace(&mut ramp.had_room, has_room);
         let round_trip_ns = ramp.gap.round_trip_ns;
+        let since_ns = now_ns.saturating_sub(ramp.start_ns);
+        if ramp.rounds == 1 && since_ns > longest_round_ns(round_trip_ns) {
+            // The burst did not end when it would have been waiting for its first ACK.
+            self.ramp = None;
+            return false;
+        }
         if silence_ns < round_trip_ns / 2 {
             ramp.sent_bytes = ramp.sent_bytes.saturating_add(payload_len);
             ramp.round_bytes = ramp.round_bytes.saturating_add(payload_len);

@@ -18,41 +18,43 @@ const GROWTH_DENOMINATOR: u64 = 3;
 /// Segments that Linux and RFC 6928 allow before the first ACK.
 pub const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 
+/// What every segment touches stands in the first two cache lines.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Pace {
     /// In flight, without the oldest.
     pub rest: VecDeque<Sent>,
+    pub view: Option<Box<SenderView>>,
+    last_acked_sent_ns: i64,
     pub estimator: RttEstimator,
     pub samples: u32,
     /// What was sent when the round trip began: its acknowledgment ends it.
     round_end: Seq,
+    last_payload: u32,
+    pub tinygrams: u32,
+    pub stretch: u32,
+    pub compressed: u32,
+    /// Silence that parts two messages: two round trips of the path.
+    pub pause_ns: i64,
+    pub idle: Option<Box<Idle>>,
+    /// An ACK just came that its receiver had delayed for this long.
+    pub late_by_ns: i64,
     round_ns: i64,
+    pub rounds: u32,
+    pub slow_start_ns: i64,
+    pub turns: Option<Box<Turns>>,
+    acked_bytes: u64,
+    pub nagle_ns: i64,
     /// Peaks of bytes in flight: of the last round, since the last pause, of all, and before the first ACK of data.
     round_peak: u32,
     pub period_peak: u32,
     pub peak: u32,
     pub initial_flight: Option<u32>,
     pub is_initial_missed: bool,
-    pub slow_start_ns: i64,
-    /// Silence that parts two messages: two round trips of the path.
-    pub pause_ns: i64,
     /// A model of the sender's congestion window in bytes, at least what was in flight (see [`Pace::end_round`]).
     pub window_bytes: u32,
     threshold_bytes: u32,
-    acked_bytes: u64,
-    pub delayed: u32,
-    pub stretch: u32,
-    pub compressed: u32,
-    last_acked_sent_ns: i64,
-    pub tinygrams: u32,
-    last_payload: u32,
-    /// An ACK just came that its receiver had delayed for this long.
-    pub late_by_ns: i64,
     pub nagle_delays: u32,
-    pub nagle_ns: i64,
-    pub idle: Option<Box<Idle>>,
-    pub turns: Option<Box<Turns>>,
-    pub view: Option<Box<SenderView>>,
 }
 
 /// What the rounds of a direction are judged by.
@@ -75,6 +77,7 @@ impl Pace {
             samples,
             round_end: una,
             round_ns: i64::MIN,
+            rounds: 0,
             round_peak: 0,
             period_peak: 0,
             peak: 0,
@@ -86,7 +89,6 @@ impl Pace {
             window_bytes: 0,
             threshold_bytes: u32::MAX,
             acked_bytes: 0,
-            delayed: 0,
             stretch: 0,
             compressed: 0,
             last_acked_sent_ns: i64::MIN,
@@ -178,6 +180,7 @@ impl Pace {
     #[cold]
     pub fn end_round(&mut self, round: &Round) {
         self.round_end = round.nxt;
+        self.rounds = self.rounds.wrapping_add(1);
         let acked = round.acked_bytes.saturating_sub(self.acked_bytes);
         self.acked_bytes = round.acked_bytes;
         self.peak = self.peak.max(round.peak_bytes);

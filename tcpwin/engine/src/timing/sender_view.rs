@@ -19,16 +19,17 @@ pub struct SenderView {
     known: Known,
     nxt: Seq,
     mss: u32,
-    changed_ns: i64,
+    start_ns: i64,
+    end_ns: i64,
+    /// Since when the window that the sender knew held no further segment.
+    blocked_ns: Option<i64>,
     pub max_bytes: u32,
     /// In flight when the first ACK of data reached the sender.
     pub initial_bytes: Option<u32>,
     /// Most since [`SenderView::take_peak`].
     peak_bytes: u32,
+    /// Flight over time: bytes × nanoseconds since the start of what left the flight, less what entered it.
     integral: f64,
-    known_ns: i64,
-    /// The window that the sender knew held no further segment: what it knew while that was so, and for how long.
-    is_blocked: bool,
     pub limited_ns: i64,
 }
 
@@ -48,13 +49,13 @@ impl SenderView {
             known,
             nxt,
             mss: 1,
-            changed_ns: now_ns,
+            start_ns: now_ns,
+            end_ns: now_ns,
+            blocked_ns: None,
             max_bytes: 0,
             initial_bytes: None,
             peak_bytes: 0,
             integral: 0.0,
-            known_ns: 0,
-            is_blocked: false,
             limited_ns: 0,
         }
     }
@@ -91,12 +92,13 @@ impl SenderView {
         self.on_the_way.push_back((now_ns, known));
     }
 
+    #[inline]
     pub fn sent(&mut self, nxt: Seq, mss: u32, now_ns: i64) {
         self.arrive(now_ns);
-        self.pass(now_ns);
+        self.account(-self.nxt.to(nxt).max(0), now_ns);
         self.nxt = self.nxt.max(nxt);
         self.mss = mss.max(1);
-        self.judge_room();
+        self.judge_room(now_ns);
         self.peak_bytes = self.peak_bytes.max(self.bytes());
         self.max_bytes = self.max_bytes.max(self.peak_bytes);
     }
@@ -115,13 +117,16 @@ impl SenderView {
                 break;
             }
             self.on_the_way.pop_front();
-            self.pass(arrival_ns);
             if self.initial_bytes.is_none() {
                 self.note_initial(known);
             }
+            self.account(self.known.una.to(known.una), arrival_ns);
             self.known = known;
-            self.nxt = self.nxt.max(known.una);
-            self.judge_room();
+            if self.nxt.is_before(known.una) {
+                self.account(-self.nxt.to(known.una), arrival_ns);
+                self.nxt = known.una;
+            }
+            self.judge_room(arrival_ns);
         }
     }
 
@@ -135,7 +140,8 @@ impl SenderView {
     /// Let time pass to the end of the connection.
     pub fn finish(&mut self, end_ns: i64) {
         self.arrive(end_ns);
-        self.pass(end_ns);
+        self.account(self.known.una.to(self.nxt).max(0), end_ns);
+        self.release(end_ns);
     }
 
     /// The first report of SACK: it ends the initial flight as an ACK does.
@@ -146,28 +152,36 @@ impl SenderView {
     }
 
     #[inline]
-    fn judge_room(&mut self) {
+    fn judge_room(&mut self, now_ns: i64) {
         let is_outstanding = self.known.una.is_before(self.nxt);
         let has_room = self.nxt.to(self.known.edge) >= self.mss as i32;
-        self.is_blocked = (is_outstanding | self.is_blocked) & !has_room;
+        let is_blocked = (is_outstanding | self.blocked_ns.is_some()) & !has_room;
+        if is_blocked != self.blocked_ns.is_some() {
+            self.release(now_ns);
+            self.blocked_ns = is_blocked.then_some(now_ns);
+        }
     }
 
-    #[inline]
-    fn pass(&mut self, now_ns: i64) {
-        let elapsed_ns = now_ns.wrapping_sub(self.changed_ns);
-        if elapsed_ns > 0 {
-            self.changed_ns = now_ns;
-            self.integral += f64::from(self.bytes()) * elapsed_ns as f64;
-            self.known_ns = self.known_ns.wrapping_add(elapsed_ns);
-            self.limited_ns =
-                self.limited_ns
-                    .wrapping_add(if self.is_blocked { elapsed_ns } else { 0 });
+    #[cold]
+    fn release(&mut self, now_ns: i64) {
+        if let Some(since_ns) = self.blocked_ns.take() {
+            let span_ns = now_ns.saturating_sub(since_ns).max(0);
+            self.limited_ns = self.limited_ns.saturating_add(span_ns);
         }
+    }
+
+    /// So many bytes left the flight, or entered it where negative.
+    #[inline]
+    fn account(&mut self, bytes: i32, now_ns: i64) {
+        let since_ns = now_ns.wrapping_sub(self.start_ns);
+        self.integral += f64::from(bytes) * since_ns as f64;
+        self.end_ns = self.end_ns.max(now_ns);
     }
 
     /// Mean over the time seen.
     pub fn mean_bytes(&self) -> Option<f64> {
-        (self.known_ns > 0).then(|| self.integral / self.known_ns as f64)
+        let elapsed_ns = self.end_ns.saturating_sub(self.start_ns);
+        (elapsed_ns > 0).then(|| self.integral.max(0.0) / elapsed_ns as f64)
     }
 }
 
@@ -196,7 +210,7 @@ mod tests {
             "from the second segment to the first ACK"
         );
         view.acked(known(3000), 102);
-        view.arrive(202);
+        view.finish(202);
         assert_eq!(view.bytes(), 0);
         let mean = (1000.0 * 50.0 + 2000.0 * 152.0) / 202.0;
         assert!((view.mean_bytes().unwrap() - mean).abs() < 1e-9);

@@ -169,7 +169,7 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
     } else {
         acked.ledger.cover_plain(ack, acked.offload_bytes())
     };
-    let late_by_ns = covered.and_then(|covered| acked.late_by_ns(covered, advance, now_ns));
+    let late_by_ns = covered.and_then(|covered| acked.late_by_ns(covered, ack, now_ns));
     acked.flight.una = ack;
     if acked.flight.control > 0 {
         note_control_acked(acked);
@@ -332,31 +332,27 @@ fn take_sack(acked: &mut Direction, segment: &Segment) -> Reported {
         acked.cold().episode().note_dsack(left, right);
         reported.events |= event::DSACK;
     }
-    let mut oldest: Option<(Seq, i64)> = None;
+    let mut oldest_ns = None;
     for (left, right) in blocks {
         let (left, right) = (Seq(*left), Seq(*right));
         // A block at or below the acknowledgment reports a duplicate (RFC 2883 §4), no new data.
         if !right.is_after(una) || left.is_before(una) || right.is_after(nxt) {
             continue;
         }
-        let sent = acked.ledger.find(left);
         let cold = acked.cold();
-        let is_known = cold.sacked.overlap(left, left + 1) > 0;
         let added = cold.sacked.insert(left, right);
+        if added == 0 {
+            continue;
+        }
         cold.sacked_bytes = cold.sacked_bytes.saturating_add(added);
         reported.new_bytes = reported.new_bytes.saturating_add(added);
-        let is_plain = cold.unseen.overlap(left, left + 1) == 0
-            && cold
-                .episode
-                .as_ref()
-                .is_none_or(|episode| episode.ambiguous.overlap(left, left + 1) == 0);
-        if let (Some(sent), false, true, true) = (sent, is_known, is_plain, added > 0) {
-            if oldest.is_none_or(|(_, time_ns)| sent.time_ns < time_ns) {
-                oldest = Some((left, sent.time_ns));
-            }
+        // A block grows at its end.
+        let fresh = right.minus(added.min(left.to(right) as u32));
+        if let Some(sent) = acked.ledger.find(fresh).filter(|_| acked.is_plain(fresh)) {
+            oldest_ns = Some(oldest_ns.map_or(sent.time_ns, |ns: i64| ns.min(sent.time_ns)));
         }
     }
-    if let (Some((_, sent_ns)), false) = (oldest, una.is_before(Seq(segment.ack))) {
+    if let (Some(sent_ns), false) = (oldest_ns, una.is_before(Seq(segment.ack))) {
         // The sender times what is newly reported, too (Linux `tcp_ack_update_rtt`, sack_rtt_us).
         if let Ok(sample_ns) = u64::try_from(segment.time_ns.saturating_sub(sent_ns)) {
             acked.ledger.estimate(sample_ns, una);
@@ -375,6 +371,17 @@ fn take_sack(acked: &mut Direction, segment: &Segment) -> Reported {
             .get_or_insert((segment.time_ns, segment.frame));
     }
     reported
+}
+
+impl Direction {
+    /// Whether the byte was captured, and sent only once.
+    fn is_plain(&self, seq: Seq) -> bool {
+        self.cold.as_ref().is_none_or(|cold| {
+            let episode = cold.episode.as_ref();
+            cold.unseen.overlap(seq, seq + 1) == 0
+                && episode.is_none_or(|episode| episode.ambiguous.overlap(seq, seq + 1) == 0)
+        })
+    }
 }
 
 /// The first block of a D-SACK: below the acknowledgment, or inside the second block (RFC 2883 §4).

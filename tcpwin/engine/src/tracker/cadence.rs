@@ -14,11 +14,15 @@ use crate::wire::Segment;
 /// half second that RFC 9293 §3.8.6.3 allows.
 const DELAYED_MIN_NS: u64 = 38_000_000;
 const DELAYED_MAX_NS: u64 = 520_000_000;
+/// Where more is in flight, such an ACK is by this much later than usual.
+const DELAYED_JUMP_NS: u64 = 30_000_000;
 /// Data this soon after the ACK had been waiting for it.
 const AT_ONCE_NS: i64 = 2_000_000;
 /// The capture point is away from an end when this share of the path lies between them.
 const AWAY_SHARE: i64 = 10;
 const AWAY_MIN_NS: i64 = 200_000;
+/// Rounds after which the path is looked at once in so many.
+const EARLY_ROUNDS: u32 = 16;
 /// [`Direction::first_answer_us`] of a side that answered nothing, or more than once.
 const NO_ANSWER: u32 = 0;
 
@@ -35,20 +39,31 @@ impl Direction {
 
     /// Whether the ACK that comes now may have been delayed by its receiver: a quick look, which errs on the safe side.
     #[inline(always)]
-    pub fn may_be_late(&self, now_ns: i64) -> bool {
+    pub fn may_be_late(&self, ack: Seq, now_ns: i64) -> bool {
         // Without a segment or a sample the differences are far from the range, or the full way sorts it out.
         let waited_ns = now_ns.wrapping_sub(self.ledger.oldest_or_none_ns()) as u64;
         let over_ns = waited_ns.wrapping_sub(self.ledger.least_or_none_ns());
         over_ns.wrapping_sub(DELAYED_MIN_NS) <= DELAYED_MAX_NS - DELAYED_MIN_NS
+            && (ack == self.flight.nxt || self.is_jump(waited_ns))
+    }
+
+    /// Whether a round trip is longer than those before by what a delayed ACK takes: queues fill more slowly.
+    fn is_jump(&self, sample_ns: u64) -> bool {
+        self.pace().is_none_or(|pace| {
+            let usual_ns = pace.estimator.smoothed_ns() as u64;
+            sample_ns >= usual_ns.saturating_add(DELAYED_JUMP_NS)
+        })
     }
 
     /// By how much an ACK of one segment came later than the fastest, if its receiver delayed it.
-    pub fn late_by_ns(&self, covered: Covered, advance: i32, now_ns: i64) -> Option<i64> {
+    pub fn late_by_ns(&self, covered: Covered, ack: Seq, now_ns: i64) -> Option<i64> {
+        let advance = self.flight.una.to(ack);
         let least_ns = self.ledger.min_ns()?;
         let waited_ns = now_ns.saturating_sub(covered.oldest_ns).max(0) as u64;
         let over_ns = waited_ns.saturating_sub(least_ns);
         ((DELAYED_MIN_NS..=DELAYED_MAX_NS).contains(&over_ns)
-            && advance as u32 <= self.segment_size())
+            && advance as u32 <= self.segment_size()
+            && (ack == self.flight.nxt || self.is_jump(waited_ns)))
         .then_some(over_ns as i64)
     }
 
@@ -159,8 +174,10 @@ impl Direction {
         };
         pace.end_round(&round);
         let has_view = pace.view.is_some();
+        let is_early = pace.rounds < EARLY_ROUNDS || pace.rounds % EARLY_ROUNDS == 0;
         self.flight.max_bytes = self.flight.bytes();
-        let Some(peer) = peer else {
+        // The path's round trip is found early, and changes little later.
+        let Some(peer) = peer.filter(|_| is_early) else {
             return;
         };
         if has_view {
