@@ -53,6 +53,13 @@ class Analysis:
         """Those that the receive window cost most time: closed, or too small for the next segment; worst first."""
         return [Connection(self, id) for id in self._engine.worst(limit)]
 
+    def held_back(self, *, cost_ns: int, share: float) -> list[int]:
+        """Numbers of the connections, costliest first, of which the receive window cost a direction that much time.
+
+        At least `cost_ns`, and this share of the connection's duration, or any share where the window stayed closed.
+        """
+        return self._engine.held_back(cost_ns, share)
+
     def segments(self, *, connection: int | None = None) -> Table:
         """The per-segment table, of one connection or of all. Reads the source again; grows with the segments.
 

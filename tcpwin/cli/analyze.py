@@ -42,5 +42,5 @@ def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: in
     if not check:
         return 0
     if connection is None:
-        return EXIT_PROBLEM if any(find_held_back(analysis)) else 0
+        return EXIT_PROBLEM if find_held_back(analysis) else 0
     return EXIT_PROBLEM if judge(analysis.connections[connection]) else 0

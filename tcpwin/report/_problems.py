@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis, Connection, Direction
@@ -46,17 +45,9 @@ def judge(connection: Connection) -> list[Problem]:
     return sorted(found, key=lambda problem: -problem.cost_ns)
 
 
-def find_held_back(analysis: Analysis) -> Iterator[Connection]:
-    """The connections with a problem, the costlier first. Those that cost too little for one are not looked at."""
-    seen, limit = 0, 64
-    while seen < len(analysis):
-        worst = analysis.worst(limit)
-        for connection in worst[seen:]:
-            if max(connection.a_to_b.window_cost_ns, connection.b_to_a.window_cost_ns) < MIN_COST_NS:
-                return
-            if judge(connection):
-                yield connection
-        seen, limit = len(worst), limit * 8
+def find_held_back(analysis: Analysis) -> list[int]:
+    """Numbers of the connections with a problem, the costlier first."""
+    return analysis.held_back(cost_ns=MIN_COST_NS, share=MIN_SHARE)
 
 
 def _kind(direction: Direction, is_dead: bool) -> str:

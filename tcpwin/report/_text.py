@@ -28,7 +28,7 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
 def _headline(analysis: Analysis, judged: list[tuple[Connection, list[Problem]]]) -> str:
     if not len(analysis):
         return "No TCP connection in this capture."
-    bad = sum(1 for _ in find_held_back(analysis))
+    bad = len(find_held_back(analysis))
     if not bad:
         unknown = sum(_has_unknown_window(connection) for connection, _ in judged)
         hedge = f" The windows of {count_text(unknown, 'connection')} below are not known in bytes." if unknown else ""

@@ -7,7 +7,6 @@ Block layouts: draft-ietf-opsawg-pcapng §4.1 (Section Header), §4.2 (Interface
 from __future__ import annotations
 
 import struct
-import tempfile
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import IO, NamedTuple
@@ -34,6 +33,8 @@ def nanoseconds(seconds: float | Decimal) -> int:
 
 def write_packets(packets: Iterable[RawPacket]) -> IO[bytes]:
     """Write all packets to an unnamed temporary file and return it, at its start."""
+    import tempfile
+
     file = tempfile.TemporaryFile()  # noqa: SIM115 - handed to the caller
     try:
         _write_blocks(file, packets)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -103,6 +102,8 @@ class FileSource(Source):
         self._is_read = True
         if not self._keep:
             return self._file
+        import tempfile
+
         self._copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this source
         weakref.finalize(self, self._copy.close)
         return _Tee(self._file, self._copy)

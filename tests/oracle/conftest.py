@@ -1,16 +1,18 @@
 """The comparison with tshark's tables, made once for the tests of a file, and a way to look up one frame."""
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from oracle.compare import Comparison, Segment, compare_all
 from oracle.kinds import Kinds, explain
 
-# The name of a capture ends with it; a frame. Returns tcpwin's row, tshark's segment, the kinds of their
-# differences.
-Look = Callable[[str, int], tuple[dict[str, object], Segment, Kinds]]
+
+class Look(Protocol):
+    """The name of a capture ends with NAME. Return tcpwin's row, tshark's segment, the kinds of their differences."""
+
+    def __call__(self, name: str, frame: int, field: str = "") -> tuple[dict[str, object], Segment, Kinds]: ...
 
 
 @pytest.fixture(scope="session")
@@ -21,19 +23,19 @@ def comparisons(reference_captures: Path) -> list[Comparison]:
 
 @pytest.fixture(scope="session")
 def look(comparisons: list[Comparison]) -> Look:
-    """Return a function that looks up one frame of one capture."""
+    """Return a function that looks up one frame of one capture, and one of its fields or all."""
 
     @cache
-    def kinds_of(name: str) -> dict[int, Kinds]:
+    def kinds_of(name: str) -> dict[tuple[int, str], Kinds]:
         (comparison,) = (one for one in comparisons if one.name == name)
-        found: dict[int, Kinds] = {}
-        for difference, kinds in explain(comparison):
-            found[difference.frame] = found.get(difference.frame, frozenset()) | kinds
-        return found
+        return {(difference.frame, difference.field): kinds for difference, kinds in explain(comparison)}
 
-    def find(name: str, frame: int) -> tuple[dict[str, object], Segment, Kinds]:
+    def find(name: str, frame: int, field: str = "") -> tuple[dict[str, object], Segment, Kinds]:
         (comparison,) = (one for one in comparisons if one.name.endswith(name))
         (segment,) = (one for one in comparison.segments if one.frame == frame)
-        return dict(comparison.rows[frame]), segment, kinds_of(comparison.name).get(frame, frozenset())
+        found = [
+            kinds for (at, name_), kinds in kinds_of(comparison.name).items() if at == frame and field in ("", name_)
+        ]
+        return dict(comparison.rows[frame]), segment, frozenset[str]().union(*found)
 
     return find

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from oracle import loss_kinds
 from oracle.books import Flight, keep_books
 from oracle.compare import ACK, SYN, Comparison, Difference, Segment
-from oracle.loss_kinds import CARRIES_SACK, LossExplainer
+from oracle.loss_kinds import LossExplainer
 from oracle.sequence import step
 from oracle.tshark_list import BLOCKS_TAKEN, Count, count_all
 
@@ -35,7 +35,8 @@ SILENT = "tshark says nothing from a hole to the next ACK"
 BLOCKS_EXCEED = "SACK blocks exceed what is left in tshark's list"
 # window
 SCALE_REVIVED = "a SYN captured twice brings scaling back for tshark"
-# window_update, beside CARRIES_SACK
+# window_update
+CARRIES_SACK = loss_kinds.CARRIES_SACK
 AFTER_AN_OLD_ACK = "a reordered old ACK before it hides a window update from tshark"
 
 ALL = (

@@ -2,13 +2,15 @@
 where it guesses.
 
 Frames that debatable.csv names are left out of the shares here; test_differences.py has every difference,
-those too.
+those too. Of four events tshark 4.0 has so few, and so many of them against the packets, that no true reading
+agrees with it on 95 of 100: there the share is taken of the frames in which loss_kinds.py cannot prove it wrong.
 """
 
 from collections import Counter
 
 import pytest
 from oracle.compare import FIELDS, Comparison
+from oracle.kinds import explain
 
 CAPTURES = 69
 SEGMENTS = 42_445
@@ -19,6 +21,16 @@ SHARES = {
     "window_update": 0.97,
     "keep_alive": 0.97,
     "zero_window_probe": 0.97,
+    "duplicate_ack": 0.97,
+    "previous_segment_missing": 0.95,
+    "resent": 0.98,
+}
+# Event: the share that is asked for without the frames in which tshark is proved wrong, and with them.
+UNPROVEN_SHARES = {
+    "acked_unseen": (0.95, 0.60),
+    "fast_retransmission": (0.95, 0.60),
+    "out_of_order": (0.95, 0.70),
+    "spurious_retransmission": (0.95, 0.87),
 }
 # As many judgements as each field must at least get, so that no share stands on nothing.
 FEWEST = {
@@ -30,6 +42,13 @@ FEWEST = {
     "window_update": 150,
     "zero_window_probe": 10,
     "keep_alive": 4,
+    "duplicate_ack": 1_800,
+    "previous_segment_missing": 40,
+    "resent": 240,
+    "acked_unseen": 45,
+    "fast_retransmission": 25,
+    "out_of_order": 10,
+    "spurious_retransmission": 30,
 }
 
 
@@ -47,7 +66,7 @@ def judged(comparisons: list[Comparison]) -> tuple[Counter[str], Counter[str]]:
 
 
 def test_the_fields_are_all_judged() -> None:
-    assert {*EXACT, *SHARES} == set(FIELDS)
+    assert {*EXACT, *SHARES, *UNPROVEN_SHARES} == set(FIELDS)
 
 
 def test_no_segment_is_missing_and_none_is_extra(comparisons: list[Comparison]) -> None:
@@ -74,3 +93,20 @@ def test_nearly_every_segment_agrees(field: str, comparisons: list[Comparison]) 
     seen, differing = judged(comparisons)
     assert seen[field] >= FEWEST[field]
     assert 1 - differing[field] / seen[field] >= SHARES[field]
+
+
+@pytest.mark.parametrize("field", UNPROVEN_SHARES)
+def test_nearly_every_segment_agrees_where_tshark_is_not_proved_wrong(
+    field: str, comparisons: list[Comparison]
+) -> None:
+    seen, differing = judged(comparisons)
+    assert seen[field] >= FEWEST[field]
+    proved = sum(
+        difference.field == field and not difference.is_debatable and bool(kinds)
+        for comparison in comparisons
+        for difference, kinds in explain(comparison)
+    )
+    unproven, with_all = UNPROVEN_SHARES[field]
+    agreeing = seen[field] - differing[field]
+    assert agreeing / (seen[field] - proved) >= unproven
+    assert agreeing / seen[field] >= with_all

@@ -14,7 +14,7 @@ def check(
     look: Look, name: str, frame: int, ours: tuple[int, int] | tuple[None, None], theirs: int | None
 ) -> kinds.Kinds:
     """Hold one frame against what the packets say (flight, pipe) and what tshark says; return the kinds."""
-    row, segment, found = look(name, frame)
+    row, segment, found = look(name, frame, "bytes_in_flight")
     assert (row["bytes_in_flight"], row["pipe"]) == ours
     assert segment.bytes_in_flight == theirs
     return found

@@ -219,7 +219,7 @@ def test_a_dear_connection_without_a_problem_hides_none_with_one(tmp_path: Path)
         paths.append(path)
     analysis = tcpwin.analyze(paths)
     assert [connection.a.port for connection in analysis.worst(2)] == [40001, 40002]
-    assert [connection.a.port for connection in find_held_back(analysis)] == [40002]
+    assert [analysis.connections[id].a.port for id in find_held_back(analysis)] == [40002]
     for limit in (0, 1, 2):
         assert "Held back by a receive window: 1 of 2 connections." in render(analysis, limit=limit)
 

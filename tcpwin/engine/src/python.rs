@@ -25,7 +25,7 @@ use crate::output::fields::{
 };
 use crate::output::json::write_connection;
 use crate::output::pass::{run, Findings, NoSink, Sink};
-use crate::output::rank::worst;
+use crate::output::rank::{held_back, worst};
 use crate::output::rows::{event_names, Format, RowColumns, RowWriter, COLUMNS};
 use facts::facts_to_python;
 use files::{open, raise_if_kept, Opened, PythonOut};
@@ -288,6 +288,10 @@ impl Result {
 
     fn worst(&self, limit: usize) -> Vec<u32> {
         worst(&self.findings.tracker.connections, limit)
+    }
+
+    fn held_back(&self, cost_ns: i64, share: f64) -> Vec<u32> {
+        held_back(&self.findings.tracker.connections, cost_ns, share)
     }
 
     fn has_detail(&self, id: u32) -> bool {

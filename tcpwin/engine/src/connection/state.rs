@@ -73,6 +73,8 @@ pub struct Cold {
     pub zero: Option<Box<ZeroWindow>>,
     pub episode: Option<Box<Episode>>,
     pub sacked_bytes: u32,
+    /// The episode is not quiet (see [`Episode::is_quiet`]).
+    pub is_disturbed: bool,
     /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.
     pub probe_end: Option<Seq>,
     /// A keep-alive was sent and nothing has come back since.
@@ -136,19 +138,13 @@ impl Cold {
         }
     }
 
-    /// Whether nothing here bears on the next segment.
-    fn is_quiet(&self) -> bool {
-        self.sacked.is_empty()
-            && self.unseen.is_empty()
-            && !self.is_zero_open()
+    /// Whether nothing here bears on the next segment of this direction.
+    fn is_quiet_to_send(&self) -> bool {
+        !self.is_zero_open()
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()
             && self.zero.as_ref().is_none_or(|zero| !zero.is_undecided())
-            && self
-                .episode
-                .as_ref()
-                .is_none_or(|episode| episode.is_quiet())
     }
 }
 
@@ -226,9 +222,9 @@ impl Direction {
         self.is_seen && has_una && !self.is_flight_lost
     }
 
-    /// Whether the next segment may take the short way: everything known, nothing open.
+    /// Whether the next segment of this direction may take the short way: everything known, nothing open.
     #[inline]
-    pub fn is_ordinary(&self) -> bool {
+    pub fn is_ordinary_to_send(&self) -> bool {
         self.is_started
             && self.is_flight_known()
             && self.is_acked
@@ -237,8 +233,16 @@ impl Direction {
             && self.own_scale.is_certain()
             && self.window.is_known
             && self.window.bytes > 0
-            && self.cold.as_ref().is_none_or(|cold| cold.is_quiet())
-            && !self.ledger.is_followed()
+            && self
+                .cold
+                .as_ref()
+                .is_none_or(|cold| cold.is_quiet_to_send())
+    }
+
+    /// Whether the next acknowledgment of this direction may: nothing lost, reported or sent again.
+    #[inline]
+    pub fn has_doubts(&self) -> bool {
+        self.cold.as_ref().is_some_and(|cold| cold.has_doubts())
     }
 
     /// Whether a timestamp is older than the latest one sent: the segment was overtaken.
@@ -328,8 +332,8 @@ pub struct Connection {
     pub ip_version: u8,
     /// A SYN or SYN/ACK was sent again.
     pub is_handshake_ambiguous: bool,
-    /// Both directions are ([`Direction::is_ordinary`]), and their limits are noted.
-    pub is_ordinary: bool,
+    /// By side: whether its next segment may take the short way, the limits of both directions being noted.
+    pub is_ordinary: [bool; 2],
     /// How many connections of this four-tuple came before.
     pub epoch: u16,
     pub start_ns: i64,
@@ -362,7 +366,7 @@ impl Connection {
             initiator: guess_initiator(segment),
             ip_version: segment.ip_version,
             is_handshake_ambiguous: false,
-            is_ordinary: false,
+            is_ordinary: [false; 2],
             epoch,
             start_ns: segment.time_ns,
             end_ns: segment.time_ns,

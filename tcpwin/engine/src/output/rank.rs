@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use crate::connection::arena::Arena;
 use crate::connection::state::Connection;
 use crate::output::fields::DirectionView;
+use crate::window::zero::EndedBy;
 
 /// Time that the receive window cost; the worse direction counts.
 pub fn window_cost_ns(connection: &Connection) -> i64 {
@@ -13,21 +14,51 @@ pub fn window_cost_ns(connection: &Connection) -> i64 {
     cost(0).max(cost(1))
 }
 
+/// What connections are put in order by: cost, then payload, then the earlier one.
+fn rank(id: u32, connection: &Connection) -> (i64, u64, Reverse<u32>) {
+    let payload = connection
+        .directions
+        .iter()
+        .map(|direction| direction.payload_bytes)
+        .sum();
+    (window_cost_ns(connection), payload, Reverse(id))
+}
+
 /// Numbers of the `limit` connections with the highest cost; more payload first on a tie, then the earlier one.
 pub fn worst(connections: &Arena, limit: usize) -> Vec<u32> {
     let mut heap = BinaryHeap::with_capacity(limit.saturating_add(1).min(1 << 16));
     for (id, connection) in (0u32..).zip(connections.iter()) {
-        let payload: u64 = connection
-            .directions
-            .iter()
-            .map(|direction| direction.payload_bytes)
-            .sum();
-        heap.push(Reverse((window_cost_ns(connection), payload, Reverse(id))));
+        heap.push(Reverse(rank(id, connection)));
         if heap.len() > limit {
             heap.pop();
         }
     }
     heap.into_sorted_vec()
+        .into_iter()
+        .map(|Reverse((_, _, Reverse(id)))| id)
+        .collect()
+}
+
+/// Numbers of the connections, in the same order, whose window cost a direction at least `cost_ns` and this share of the
+/// connection's duration, or any share where it was closed at the end.
+pub fn held_back(connections: &Arena, cost_ns: i64, share: f64) -> Vec<u32> {
+    let is_held_back = |connection: &Connection, sender: usize| {
+        let view = DirectionView { connection, sender };
+        let cost = view.window_cost_ns();
+        let duration_ns = connection.end_ns.saturating_sub(connection.start_ns);
+        let is_dead = || {
+            let last = view.episodes().last();
+            last.is_some_and(|last| matches!(last.ended_by, EndedBy::Open | EndedBy::Reset))
+        };
+        cost >= cost_ns && (cost as f64 >= share * duration_ns as f64 || is_dead())
+    };
+    let mut found: Vec<_> = (0u32..)
+        .zip(connections.iter())
+        .filter(|(_, connection)| (0..2).any(|sender| is_held_back(connection, sender)))
+        .map(|(id, connection)| Reverse(rank(id, connection)))
+        .collect();
+    found.sort_unstable();
+    found
         .into_iter()
         .map(|Reverse((_, _, Reverse(id)))| id)
         .collect()

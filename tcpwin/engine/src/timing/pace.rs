@@ -148,28 +148,25 @@ impl Pace {
     }
 
     /// An ACK that moved SND.UNA by `advance` bytes, `ack_spacing_ns` after the one before.
-    #[inline]
+    #[inline(always)]
     pub fn note_ack(&mut self, advance: u32, mss: u32, newest_sent_ns: i64, ack_spacing_ns: i64) {
-        self.stretch = self
-            .stretch
-            .saturating_add(u32::from(advance > mss.saturating_mul(2)));
         let sent_spacing_ns = newest_sent_ns.wrapping_sub(self.last_acked_sent_ns);
         self.last_acked_sent_ns = newest_sent_ns;
+        let is_stretch = advance > mss.wrapping_mul(2);
         // Data sent a millisecond and more apart, acknowledged within a quarter of that: the ACKs queued on their way
         // (Zhang, Shenker, Clark 1991).
-        let is_compressed = (1_000_000..60_000_000_000).contains(&sent_spacing_ns)
-            && ack_spacing_ns >= 0
-            && ack_spacing_ns < sent_spacing_ns / 4;
-        self.compressed = self.compressed.saturating_add(u32::from(is_compressed));
+        let is_apart = (sent_spacing_ns.wrapping_sub(1_000_000) as u64) < 60_000_000_000;
+        let is_compressed = is_apart & ((ack_spacing_ns as u64) < sent_spacing_ns as u64 / 4);
+        self.stretch = self.stretch.wrapping_add(u32::from(is_stretch));
+        self.compressed = self.compressed.wrapping_add(u32::from(is_compressed));
     }
 
     /// A segment with payload, behind `ahead_bytes` in flight: a small one before it did not end what was written.
     #[inline]
     pub fn note_payload(&mut self, payload_len: u32, ahead_bytes: u32, mss: u32) {
         let before = self.last_payload.min(ahead_bytes);
-        self.tinygrams = self
-            .tinygrams
-            .saturating_add(u32::from(ahead_bytes > 0 && before < mss));
+        let is_tinygram = (ahead_bytes > 0) & (before < mss);
+        self.tinygrams = self.tinygrams.wrapping_add(u32::from(is_tinygram));
         self.last_payload = payload_len;
     }
 

@@ -31,7 +31,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let seq = Seq(segment.seq);
     let was_una = acked.flight.una;
     let was_started = acked.is_started;
-    let had_doubts = acked.cold.as_ref().is_some_and(|cold| cold.has_doubts());
+    let had_doubts = acked.has_doubts();
     let mut answer = acknowledge(acked, ack, segment);
     let new_sacked = if segment.options.sack_count > 0 {
         let reported = take_sack(acked, segment);
@@ -161,7 +161,7 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
         answer.events |= acknowledge_unseen(acked, ack, beyond as u32);
     }
     let mut by_echo = None;
-    let covered = if acked.cold.as_ref().is_some_and(|cold| cold.has_doubts()) {
+    let covered = if acked.has_doubts() {
         let (covered, echoed, shown) = cover_doubtful(acked, ack, segment);
         answer.is_partial = shown.is_partial;
         by_echo = echoed;
@@ -256,6 +256,7 @@ fn cover_doubtful(
         plain_bytes: advance.saturating_sub(known),
         had_duplicates,
     });
+    cold.is_disturbed = !episode.is_quiet();
     // Timestamps tell which copy was acknowledged where the sequence numbers do not (RFC 7323 §4).
     let echoed_ns = if shown.is_original {
         original_ns

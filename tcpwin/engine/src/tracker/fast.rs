@@ -210,7 +210,12 @@ mod tests {
                     None => short.take(*side, segment, &mut None),
                 };
                 prop_assert_eq!(taken, expected);
-                prop_assert_eq!(format!("{short:?}"), format!("{full:?}"));
+                for side in 0..2 {
+                    prop_assert!(full.is_ordinary[side] || !short.is_ordinary[side]);
+                }
+                let mut same = short.clone();
+                same.is_ordinary = full.is_ordinary;
+                prop_assert_eq!(format!("{same:?}"), format!("{full:?}"));
             }
         }
     }

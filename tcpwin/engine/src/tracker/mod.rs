@@ -225,7 +225,7 @@ impl Connection {
     /// Take the segment if it is an ordinary one; return its events and the round trip that it completed.
     #[inline(always)]
     fn take_ordinary(&mut self, side: usize, segment: &Segment) -> Option<(Events, Option<u64>)> {
-        if !self.is_ordinary {
+        if !self.is_ordinary[side & 1] {
             return None;
         }
         let [first, second] = &mut self.directions;
@@ -253,17 +253,31 @@ impl Connection {
         self.end_ns = self.end_ns.max(segment.time_ns);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
-            self.is_ordinary = false;
+            self.is_ordinary = [false; 2];
             self.take_control(side, segment, evidence)
         } else {
             let taken = self.take_plain(side, segment, evidence);
-            self.is_ordinary = self.directions.iter().all(Direction::is_ordinary);
+            self.judge_ordinary();
             taken
         };
         if events != 0 {
             self.directions[side].count(events);
         }
         (events, rtt_ns)
+    }
+
+    /// Both directions must be known and open; data does not mind what is in doubt of its own direction, nor an
+    /// acknowledgment the pauses of its sender.
+    #[inline]
+    fn judge_ordinary(&mut self) {
+        let [first, second] = &self.directions;
+        if !first.is_ordinary_to_send() || !second.is_ordinary_to_send() {
+            self.is_ordinary = [false; 2];
+            return;
+        }
+        let is_free =
+            |sent: &Direction, acked: &Direction| !acked.has_doubts() && !sent.ledger.is_followed();
+        self.is_ordinary = [is_free(first, second), is_free(second, first)];
     }
 
     fn take_plain(

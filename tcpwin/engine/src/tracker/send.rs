@@ -278,6 +278,7 @@ fn take_below(
         let cause = found.verdict.cause;
         let at = (now_ns, segment.frame);
         cold.episode().resent(cause, (seq, old_end), nxt, at, tsval);
+        cold.is_disturbed = !cold.episode().is_quiet();
         // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
         if is_closed && seq == una && is_outstanding {
             cold.zero().probe(now_ns);
@@ -296,6 +297,7 @@ fn take_below(
             let late_ns = now_ns.saturating_sub(hole_ns.unwrap_or(now_ns)).max(0);
             episode.note_reordering(end.to(nxt).max(0) as u32, late_ns);
         }
+        cold.is_disturbed = true;
     }
     *evidence = Some(found);
     if nxt.is_before(end) {

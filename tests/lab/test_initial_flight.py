@@ -1,0 +1,46 @@
+"""The first flight is Linux's initial window: ten segments, where the program has as much to send.
+
+The truth is the sender's capture: what had left before an ACK or a SACK block acknowledged any data. The receiver's
+capture can tell as much by taking each ACK into account when it reached the sender, or say nothing.
+"""
+
+from __future__ import annotations
+
+from lab.both_ends import data_way, distance
+from lab.runs import Run
+from lab.selection import IPERF3, LATE, on
+from lab.wire import ACK, SYN, read_segments
+
+INITIAL_WINDOW = 10
+
+
+def first_flight_bytes(run: Run) -> int:
+    """Return the payload that left before anything of it was acknowledged."""
+    first = data_way(run).passages[0].left
+    base = first.seq + (first.flags & SYN > 0)
+    ports = (run.sender_port, run.receiver_port)
+    sent = 0
+    for segment in read_segments(run.truth / "snd.pcap.gz"):
+        if (segment.source_port, segment.target_port) == ports:
+            sent = max(sent, distance(segment.seq, base) + segment.length)
+        is_answer = (segment.target_port, segment.source_port) == ports and segment.flags & ACK
+        if is_answer and (segment.sacks or distance(segment.ack, base) > 0):
+            return sent
+    raise AssertionError("nothing was acknowledged")
+
+
+@on(ends=["snd"], without=[*LATE, *IPERF3], copies=False)
+def test_the_first_flight_is_linuxs_initial_window(run: Run) -> None:
+    """Guards the truth; iperf3 first sends its cookie alone."""
+    assert first_flight_bytes(run) == INITIAL_WINDOW * run.samples("snd")[0].number("mss")
+
+
+@on(without=LATE, copies=False)
+def test_initial_flight_is_the_senders(run: Run) -> None:
+    said = run.data.initial_flight_bytes
+    assert said == first_flight_bytes(run) or (run.end == "rcv" and said is None)
+
+
+@on(LATE)
+def test_a_late_capture_has_no_first_flight(run: Run) -> None:
+    assert run.data.initial_flight_bytes is None

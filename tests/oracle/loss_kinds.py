@@ -1,0 +1,199 @@
+"""The kinds of difference in loss, order and repeated ACKs, told from the packets by a program.
+
+In: a comparison. Out: for a difference the names of its kinds; none where nothing here explains it. A kind
+is only given where the segment's past (history.py) bears tcpwin out, and where tshark's reckoning
+(tshark_events.py) comes to what tshark says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from oracle.compare import SYN, Comparison, Difference, Segment, events_of
+from oracle.history import Past, recall
+from oracle.sequence import FURTHEST, step
+from oracle.tshark_events import FEWEST_DUPLICATES, PROMPT_NS, Opinion, flag_all
+
+# resent, out_of_order, duplicate_ack
+CAPTURED_TWICE = "a packet that the capture holds twice counts twice for tshark"
+# resent, out_of_order
+SENT_LATER = "what is sent again soon after the highest byte is out of order for tshark"
+# resent, out_of_order, spurious_retransmission
+BELOW_ISN = "what lies below the initial sequence number is data for tshark"
+# resent, spurious_retransmission, previous_segment_missing, acked_unseen
+OUTSIDE = "numbers that no window allows count for tshark"
+# fast_retransmission: tshark sees one.
+IN_RECOVERY = "tshark has a new fast retransmission wherever a recovery's ACKs repeat"
+BY_TIMER = "a timeout within 20 ms of a duplicate ACK is fast for tshark"
+# fast_retransmission: tcpwin sees one.
+FEW_DUPLICATES = "nothing is fast for tshark without two equal ACKs, whatever SACK reports"
+LATE_ANSWER = "nothing is fast for tshark 20 ms after the last ACK"
+# spurious_retransmission
+LAST_ACK_IS_OLD = "tshark takes the last ACK for the highest"
+# duplicate_ack
+NOTHING_OUTSTANDING = "a repeated ACK is a duplicate ACK for tshark with nothing outstanding"
+# duplicate_ack, window_update
+CARRIES_SACK = "a duplicate ACK with SACK is a window update for tshark"
+# previous_segment_missing
+OTHER_ISN = "a SYN with another initial sequence number leaves a hole for tshark"
+# acked_unseen
+TOLD_AGAIN = "tshark tells of a hole again when what follows it is acknowledged"
+NOT_TOLD = "tshark tells of no second hole before the other side acknowledges something new"
+
+ALL = (
+    *(CAPTURED_TWICE, SENT_LATER, BELOW_ISN, OUTSIDE),
+    *(IN_RECOVERY, BY_TIMER, FEW_DUPLICATES, LATE_ANSWER),
+    *(LAST_ACK_IS_OLD, NOTHING_OUTSTANDING, CARRIES_SACK),
+    *(OTHER_ISN, TOLD_AGAIN, NOT_TOLD),
+)
+# Linux never times out sooner.
+MIN_RTO_NS = 200_000_000
+# Identifications of one counter lie no further apart.
+NEAR_IDS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A segment, its past, tshark's opinion of it, and tcpwin's events."""
+
+    segment: Segment
+    past: Past
+    opinion: Opinion
+    ours: set[str]
+
+
+class LossExplainer:
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.segments = {segment.frame: segment for segment in comparison.segments}
+        self.pasts = recall(comparison.segments)
+        self.opinions = flag_all(comparison.segments)
+
+    def kinds(self, difference: Difference) -> frozenset[str]:
+        explain: dict[str, Callable[[Case], Iterator[str]]] = {
+            "resent": resent,
+            "out_of_order": out_of_order,
+            "fast_retransmission": fast,
+            "spurious_retransmission": spurious,
+            "duplicate_ack": duplicate_ack,
+            "previous_segment_missing": previous_segment_missing,
+            "acked_unseen": acked_unseen,
+        }
+        name, frame = difference.field, difference.frame
+        ours = events_of(self.comparison.rows[frame])
+        case = Case(self.segments[frame], self.pasts[frame], self.opinions[frame], ours)
+        if name not in explain or (name in case.opinion.events) != difference.theirs:
+            return frozenset()
+        return frozenset(explain[name](case))
+
+
+def resent(case: Case) -> Iterator[str]:
+    if "resent" in case.ours:
+        if "out_of_order" in case.opinion.events and was_sent_again(case):
+            yield SENT_LATER
+    elif "capture_duplicate" in case.ours and case.past.copy_of:
+        yield CAPTURED_TWICE
+    else:
+        yield from astray(case)
+
+
+def out_of_order(case: Case) -> Iterator[str]:
+    if "out_of_order" in case.ours:
+        return
+    if "capture_duplicate" in case.ours and case.past.copy_of:
+        yield CAPTURED_TWICE
+    elif "resent" in case.ours and was_sent_again(case):
+        yield SENT_LATER
+    elif "resent" not in case.ours:
+        yield from astray(case)
+
+
+def fast(case: Case) -> Iterator[str]:
+    past, opinion = case.past, case.opinion
+    if "fast_retransmission" not in case.ours:
+        if "rto_retransmission" in case.ours and is_timeout(case):
+            yield BY_TIMER
+        if "recovery_retransmission" in case.ours and past.recovery_point is not None and not is_timeout(case):
+            yield IN_RECOVERY
+    elif past.recovery_point is None and past.sacked_above and was_sent_again(case):
+        if opinion.duplicates < FEWEST_DUPLICATES:
+            yield FEW_DUPLICATES
+        elif opinion.since_ack_ns is not None and opinion.since_ack_ns >= PROMPT_NS:
+            yield LATE_ANSWER
+
+
+def spurious(case: Case) -> Iterator[str]:
+    past = case.past
+    if "spurious_retransmission" not in case.ours:
+        yield from astray(case)
+        return
+    is_acked = past.una is not None and step(past.end, past.una) >= 0
+    is_behind = step(case.opinion.last_ack, past.end) > 0
+    if is_acked and is_behind and not any(astray(case)):
+        yield LAST_ACK_IS_OLD
+
+
+def duplicate_ack(case: Case) -> Iterator[str]:
+    segment, past = case.segment, case.past
+    if "duplicate_ack" in case.ours:
+        reports = any(step(segment.ack, right) > 0 for _, right in segment.sack)
+        if "window_update" in case.opinion.events and reports and past.outstanding:
+            yield CARRIES_SACK
+    elif "capture_duplicate" in case.ours and past.copy_of:
+        yield CAPTURED_TWICE
+    elif not past.outstanding:
+        yield NOTHING_OUTSTANDING
+
+
+def previous_segment_missing(case: Case) -> Iterator[str]:
+    if "previous_segment_missing" in case.ours:
+        return
+    if case.segment.flags & SYN and case.past.isn not in (None, case.segment.seq):
+        yield OTHER_ISN
+    yield from astray(case)
+
+
+def acked_unseen(case: Case) -> Iterator[str]:
+    if "acked_unseen" in case.ours:
+        if case.past.acked_unseen:
+            yield NOT_TOLD
+    elif case.past.acked_beyond > FURTHEST:
+        yield OUTSIDE
+    elif not case.past.acked_unseen:
+        yield TOLD_AGAIN
+
+
+def astray(case: Case) -> Iterator[str]:
+    """RFC 7323 §2.3: no window reaches 2^30 from anything sent; and nothing lies below a SYN. A SYN stands anywhere."""
+    segment, past = case.segment, case.past
+    if segment.flags & SYN:
+        return
+    if past.max is not None and abs(step(past.max, segment.seq)) > FURTHEST:
+        yield OUTSIDE
+    elif past.isn is not None and step(past.end, past.isn) >= 0:
+        yield BELOW_ISN
+
+
+def was_sent_again(case: Case) -> bool:
+    """Whether the segment is no late one: its bytes came before, or it was sent after what skipped them."""
+    if case.past.sent_before is not None:
+        return True
+    return case.past.skipped_by is not None and is_younger(case.segment, case.past.skipped_by)
+
+
+def is_younger(segment: Segment, other: Segment) -> bool:
+    """By the sender's clock (RFC 7323 §4), or by its count of packets."""
+    if segment.timestamps and other.timestamps and segment.timestamps[0] != other.timestamps[0]:
+        return step(other.timestamps[0], segment.timestamps[0]) > 0
+    ids = int(other.ip_id or "0", 0), int(segment.ip_id or "0", 0)
+    return all(ids) and 0 < (ids[1] - ids[0]) % (1 << 16) < NEAR_IDS
+
+
+def is_timeout(case: Case) -> bool:
+    """Whether no ACK set it off, since what the last one set off had gone, and its bytes had been out for a timeout."""
+    past = case.past
+    if past.sent_before is None or past.last_own is None or past.last_heard is None:
+        return False
+    is_answered = past.last_own.frame > past.last_heard.frame
+    return is_answered and case.segment.time_ns - past.sent_before.time_ns >= MIN_RTO_NS

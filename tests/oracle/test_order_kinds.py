@@ -1,0 +1,136 @@
+"""Each kind of difference in holes and repeated ACKs, told from one place in the reference captures.
+
+Sequence numbers in the comments count from the connection's ISN, as Wireshark shows them.
+"""
+
+from __future__ import annotations
+
+import pytest
+from oracle import loss_kinds
+from oracle.compare import Comparison, events_of
+from oracle.conftest import Look
+from oracle.history import recall
+from oracle.sequence import step
+
+DUPLICATE, MISSING, UNSEEN = "duplicate_ack", "previous_segment_missing", "acked_unseen"
+
+
+@pytest.mark.parametrize(
+    ("name", "frame"),
+    [
+        # 831 acknowledges 3987: [3981, 3987) was never captured, both say so. 832 is [3987, 4014), 833
+        # acknowledges 4014.
+        ("cwd-navigation.pcap", 833),
+        # 715 acknowledges 3414 across such a hole; 716 is without data, 717 acknowledges 3414 again.
+        ("cwd-navigation.pcap", 717),
+        # 9 acknowledges 1553 (captured: up to 211), 10 is [1553, 1780), 11 acknowledges 1780.
+        ("gap-data-missing.pcapng", 11),
+        # 870 acknowledges 12277 (captured: up to 11647), 872 is [12277, 13717), 873 acknowledges 13717.
+        ("bypass-missing-event__tor_bl.pcap", 873),
+        # 62 is the first to acknowledge 1191; 145 is 62 once more (the file holds the connection twice).
+        ("inputs__tls.pcap", 145),
+        # 14 and 17 are the SYN/ACK that 18 acknowledges; tshark waits for data behind the other server's.
+        ("tcp-fastopen-10-syn-data-ignore__input.pcap", 18),
+    ],
+)
+def test_hole_is_acknowledged_once(look: Look, name: str, frame: int) -> None:
+    # Each byte that this ACK is the first to cover was captured.
+    row, segment, found = look(name, frame, UNSEEN)
+    assert UNSEEN not in events_of(row)
+    assert UNSEEN in segment.events
+    assert found == {loss_kinds.TOLD_AGAIN}
+
+
+@pytest.mark.parametrize(("frame", "covered"), [(4, 18), (16, 51)])
+def test_each_hole_is_told(look: Look, comparisons: list[Comparison], frame: int, covered: int) -> None:
+    # fuzz-72: 3 acknowledges 9 and is flagged by both. 4 acknowledges 27: [9, 27) was never captured either. 16
+    # likewise acknowledges 141 after the 90 of 14. tshark: nothing, until the other side acknowledges something new.
+    row, segment, found = look("fuzz-72.pcap", frame, UNSEEN)
+    (comparison,) = (one for one in comparisons if one.name.endswith("fuzz-72.pcap"))
+    assert recall(comparison.segments)[frame].acked_unseen == covered
+    assert UNSEEN in events_of(row)
+    assert UNSEEN not in segment.events
+    assert found == {loss_kinds.NOT_TOLD}
+
+
+def test_ack_further_than_any_window(look: Look) -> None:
+    # 23 of fuzz-72 acknowledges 1,979,711,719: more than 2^30 beyond anything sent.
+    row, segment, found = look("fuzz-72.pcap", 23, UNSEEN)
+    assert UNSEEN not in events_of(row)
+    assert UNSEEN in segment.events
+    assert found == {loss_kinds.OUTSIDE}
+
+
+def test_what_is_acknowledged_unseen(comparisons: list[Comparison]) -> None:
+    """Not only where tshark says otherwise: every ACK of bytes that were never captured, and no other."""
+    differences, seen = [], 0
+    for comparison in comparisons:
+        for frame, past in recall(comparison.segments).items():
+            is_flagged = UNSEEN in events_of(comparison.rows[frame])
+            seen += is_flagged
+            if is_flagged != (past.acked_unseen > 0):
+                differences.append((comparison.name, frame, past))
+    assert differences == []
+    assert seen == 33
+
+
+def test_answer_of_another_server(look: Look) -> None:
+    # tcp-fastopen-10: 14 is a SYN/ACK whose number lies 1,180,489,186 ahead of the first one's. It answers the same
+    # SYN; nothing lies between the two.
+    row, segment, found = look("tcp-fastopen-10-syn-data-ignore__input.pcap", 14, MISSING)
+    _, first, _ = look("tcp-fastopen-10-syn-data-ignore__input.pcap", 2)
+    assert step(first.seq, segment.seq) == 1_180_489_186
+    assert MISSING not in events_of(row)
+    assert MISSING in segment.events
+    assert found == {loss_kinds.OTHER_ISN}
+
+
+@pytest.mark.parametrize(
+    ("name", "frame"),
+    [
+        # Answers to data that came twice; the ACK has a D-SACK (RFC 2883) and stands at SND.MAX.
+        ("fast001.trace", 26),
+        ("fast001.trace", 35),
+        ("fack004.trace", 28),
+        ("rto002.trace", 11),
+        ("test301.pcapng", 12),
+        ("pppoe-over-qinq.pcap", 14),
+        ("pppoe-over-qinq.pcap", 78),
+        # Listed as debatable: an ACK again with all acknowledged, and no D-SACK.
+        ("mpls-basic.pcap", 36),
+        ("rto007.trace", 33),
+    ],
+)
+def test_nothing_is_outstanding(look: Look, name: str, frame: int) -> None:
+    # RFC 5681 §2 (a): a duplicate ACK is one while data is outstanding.
+    row, segment, found = look(name, frame)
+    assert DUPLICATE not in events_of(row)
+    assert segment.events == {DUPLICATE}
+    assert found == {loss_kinds.NOTHING_OUTSTANDING}
+
+
+def test_duplicate_ack_of_a_copy(look: Look) -> None:
+    # pptp 7 is 6 once more, 100 µs later, with its IP identification.
+    row, segment, found = look("tests__pptp.pcap", 7)
+    assert segment.ip_id == look("tests__pptp.pcap", 6)[1].ip_id
+    assert events_of(row) == {"capture_duplicate"}
+    assert segment.events == {DUPLICATE}
+    assert found == {loss_kinds.CAPTURED_TWICE}
+
+
+@pytest.mark.parametrize(("name", "frame"), [("test301.pcapng", 171), ("bypass-missing-event__tor_bl.pcap", 155)])
+def test_duplicate_ack_with_another_window(look: Look, name: str, frame: int) -> None:
+    # The ACK is the one before; its SACK is new; the window is autotuned at every segment (RFC 6675 §2).
+    row, segment, found = look(name, frame)
+    assert events_of(row) == {DUPLICATE}
+    assert segment.events == {"window_update"}
+    assert found == {loss_kinds.CARRIES_SACK}
+
+
+@pytest.mark.parametrize(("frame", "opener"), [(117, 116), (121, 116), (176, 169), (180, 168), (214, 212)])
+def test_out_of_order_for_both(look: Look, frame: int, opener: int) -> None:
+    # test301: 116 has IP identification 0xe7b9, 117 0xe7b7: sent before, captured after. So with the others.
+    row, segment, found = look("test301.pcapng", frame, "out_of_order")
+    assert int(segment.ip_id, 0) < int(look("test301.pcapng", opener)[1].ip_id, 0)
+    assert events_of(row) == segment.events == {"out_of_order"}
+    assert found == set()

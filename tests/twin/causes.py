@@ -1,0 +1,171 @@
+"""Why data was sent again: which of the sender's mechanisms did it, by what the sender knew (rules 6.3 to 6.7).
+
+Whatever the capture sees reaches the sender `near_ns` later: the round trip between the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twin.directions import Direction
+from twin.recovery import Cause, Phase
+from twin.segments import Segment
+from twin.timing import RTO_MAX_NS
+
+DUPLICATE_THRESHOLD = 3
+"""RFC 5681 §3.2."""
+PROMPT_NS = 3_000_000
+"""A sender answers an ACK within this time, or its timer did."""
+LONE_PROBE_EXTRA_NS = 200_000_000
+"""For the delayed ACK where one segment is out (tcp_schedule_loss_probe, net/ipv4/tcp_output.c)."""
+MAX_BACKOFF = 10
+
+
+def reaches(elapsed_ns: int, timer_ns: int) -> bool:
+    """Whether a sender's timer can have run out: its clock has a coarser grain, and its samples are not all ours."""
+    return elapsed_ns >= timer_ns // 100 * 85
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the sender knew."""
+
+    is_head: bool
+    is_tail: bool
+    is_repeated: bool
+    """Sent again already since the phase began."""
+    is_lone: bool
+    """Nothing else is in flight."""
+    is_probe_out: bool
+    has_sack: bool
+    duplicate_acks: int
+    sacked_above: int
+    sacked_ranges: int
+    mss: int
+    age_ns: int
+    """Since the bytes were last sent."""
+    quiet_ns: int
+    """Since the sender last sent or heard anything."""
+    smoothed_ns: int | None
+    rto_ns: int
+
+    @property
+    def is_timed_out(self) -> bool:
+        return reaches(self.age_ns, self.rto_ns)
+
+    @property
+    def is_silent(self) -> bool:
+        return reaches(self.quiet_ns, self.rto_ns)
+
+    @property
+    def is_prompt(self) -> bool:
+        """An ACK set it off, or the reordering timer that one started (RFC 8985 §6.2)."""
+        return self.quiet_ns <= max((self.smoothed_ns or 0) // 4, PROMPT_NS)
+
+    @property
+    def is_lost_by_sack(self) -> bool:
+        """RFC 6675 §4 IsLost."""
+        by_bytes = self.mss > 0 and self.sacked_above > (DUPLICATE_THRESHOLD - 1) * self.mss
+        return by_bytes or self.sacked_ranges >= DUPLICATE_THRESHOLD
+
+    @property
+    def probe_ns(self) -> int:
+        """The probe timeout (RFC 8985 §7.2), never later than the retransmission timeout."""
+        if self.smoothed_ns is None:
+            return self.rto_ns
+        return min(2 * self.smoothed_ns + self.is_lone * LONE_PROBE_EXTRA_NS, self.rto_ns)
+
+
+def explain(sent: Direction, peer: Direction, segment: Segment, seq: int, end: int, path_ns: int | None) -> Cause:
+    """Name what a segment below SND.MAX is; `end` is that of its part there."""
+    flight = sent.flight
+    is_below = end <= flight.una
+    hole = sent.recovery.hole_at(seq, end)
+    is_unseen = seq < end and flight.unseen.overlap(seq, end) == end - seq
+    if is_unseen and hole and not is_below and (late := hole.fill(segment, path_ns)):
+        return late
+    if is_below:
+        return Cause.SPURIOUS
+    if sent.window.is_closed and seq == flight.una and flight.is_outstanding:
+        return Cause.ZERO_WINDOW
+    if not segment.length:
+        return Cause.OTHER
+    return judge(sent.recovery.phase, reckon(sent, peer, segment.time_ns, seq, end))
+
+
+def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) -> Case:
+    """What the sender knew when it sent these bytes again."""
+    flight, recovery, estimator = sent.flight, sent.recovery, sent.ledger.estimator
+    near_ns = peer.far_ns or 0
+    copies = (recovery.last_resend(seq, end), sent.ledger.find(seq))
+    times = [copy.time_ns for copy in copies if copy]
+    if hole := recovery.hole_at(seq, end):
+        times.append(hole.by.time_ns)
+    last_ns = times[0] if times else sent.last_data_ns
+    above = [(left, right) for left, right in flight.sacked if left > seq]
+    sacked_above, sacked_ranges = sum(right - left for left, right in above), len(above)
+    duplicate_acks, mss = sent.duplicate_acks, sent.segment_size
+    has_reached = recovery.reported_ns is not None and recovery.reported_ns + near_ns // 5 * 4 <= now_ns
+    if not has_reached:
+        duplicate_acks = min(duplicate_acks, DUPLICATE_THRESHOLD - 1)
+        sacked_above, sacked_ranges = min(sacked_above, mss), min(sacked_ranges, 1)
+    return Case(
+        is_head=seq <= flight.una,
+        is_tail=end == flight.nxt,
+        is_repeated=recovery.repeated.overlap(seq, end) > 0,
+        is_lone=flight.nxt - flight.una <= end - seq,
+        is_probe_out=recovery.probe_end is not None,
+        has_sack=(sent.syn.sack_permitted and peer.syn.sack_permitted) or bool(flight.sacked),
+        duplicate_acks=duplicate_acks,
+        sacked_above=sacked_above,
+        sacked_ranges=sacked_ranges,
+        mss=mss,
+        age_ns=max(now_ns - last_ns, 0),
+        quiet_ns=max(now_ns - max(sent.last_data_ns, sent.heard_ns + near_ns), 0),
+        smoothed_ns=None if estimator.smoothed_ns is None else estimator.smoothed_ns + near_ns,
+        rto_ns=min(estimator.timeout_ns(near_ns) << min(recovery.timeouts, MAX_BACKOFF), RTO_MAX_NS),
+    )
+
+
+def judge(phase: Phase, case: Case) -> Cause:
+    """Name the mechanism."""
+    if phase is Phase.LOSS:
+        return judge_after_timeout(case)
+    if phase is Phase.FAST:
+        return judge_in_recovery(case)
+    return judge_open(case)
+
+
+def judge_after_timeout(case: Case) -> Cause:
+    if case.is_head and case.is_timed_out and case.is_silent:
+        return Cause.RTO
+    if case.is_repeated and case.is_lost_by_sack:
+        return Cause.LOST_RETRANSMISSION
+    return Cause.GO_BACK_N
+
+
+def judge_in_recovery(case: Case) -> Cause:
+    # Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
+    is_timer = case.is_silent or (case.is_repeated and not (case.has_sack and case.is_prompt))
+    if case.is_head and case.is_timed_out and is_timer:
+        return Cause.RTO
+    return Cause.LOST_RETRANSMISSION if case.is_repeated else Cause.RECOVERY
+
+
+def judge_open(case: Case) -> Cause:
+    is_timer = case.is_head and case.is_timed_out and not case.is_prompt
+    by_duplicates = case.is_head and case.duplicate_acks >= DUPLICATE_THRESHOLD
+    if (by_duplicates or case.is_lost_by_sack) and not is_timer:
+        return Cause.FAST
+    has_evidence = case.duplicate_acks > 0 or case.sacked_above > 0
+    may_probe = case.has_sack and case.is_tail and not case.is_probe_out and not has_evidence
+    if may_probe and reaches(case.quiet_ns, case.probe_ns) and (case.is_lone or not case.is_head):
+        return Cause.TAIL_LOSS_PROBE
+    if is_timer or (case.is_head and case.is_timed_out and not has_evidence):
+        return Cause.RTO
+    if has_evidence and (case.sacked_above > 0 or case.is_head):
+        # RACK or early retransmit.
+        return Cause.FAST
+    if case.is_head and case.quiet_ns > (case.smoothed_ns or 0):
+        return Cause.RTO
+    return Cause.OTHER

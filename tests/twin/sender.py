@@ -1,0 +1,46 @@
+"""The sender's own view of a direction, from a capture further down the path (rule 3.4).
+
+An ACK that passes the capture point reaches the sender, and shows in what the sender does there next, one round trip
+between the two later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+AWAY_MIN_NS = 200_000
+AWAY_SHARE = 10
+"""The capture point is away from the sender where a tenth of the path lies between them."""
+
+
+def shift_of(near_ns: int | None, far_ns: int | None) -> int:
+    """How much later ACKs take effect, by the round trips from the capture point to sender and receiver."""
+    if near_ns is None or far_ns is None or near_ns < max(AWAY_MIN_NS, (near_ns + far_ns) // AWAY_SHARE):
+        return 0
+    return near_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an ACK tells its receiver: SND.UNA and the window's right edge."""
+
+    time_ns: int
+    una: int
+    edge: int
+
+
+@dataclass(slots=True)
+class SenderView:
+    on_the_way: deque[Told] = field(default_factory=deque)
+    known: Told | None = None
+
+    def tell(self, told: Told) -> None:
+        """An ACK passes the capture point."""
+        self.on_the_way.append(told)
+
+    def learn(self, now_ns: int, shift_ns: int) -> Told | None:
+        """What the sender knew when it sent what passes the capture point now."""
+        while self.on_the_way and self.on_the_way[0].time_ns + shift_ns <= now_ns:
+            self.known = self.on_the_way.popleft()
+        return self.known
