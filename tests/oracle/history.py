@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from oracle.books import Sender
-from oracle.compare import FIN, RST, SYN, Segment
+from oracle.compare import FIN, SYN, Segment
 from oracle.sequence import FURTHEST, MODULO, Ranges, step
 
 # One packet seen at two places of a path, or written down twice; not many others come between.
 COPY_WITHIN_NS = 1_000_000
 COPY_WITHIN_SEGMENTS = 64
+# IP identifications of one counter lie no further apart.
+NEAR_IDS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,9 @@ class Past:
     skipped_by: Segment | None
     # The last segment before it with any of its bytes.
     sent_before: Segment | None
+    # Not captured twice and not late: its bytes came before, or it was sent after what skipped them.
+    is_again: bool
     sacked_above: int
-    # ACKs without data that repeated SND.UNA since it stands where it stands.
-    repeated_acks: int
     # SND.MAX when data was first sent again, until that is acknowledged.
     recovery_point: int | None
     last_own: Segment | None
@@ -43,8 +45,8 @@ class Past:
     # and that no segment before it had.
     acked_beyond: int
     acked_unseen: int
-    # What the peer has outstanding, its ACK taken into account.
-    outstanding: int
+    # What the peer has outstanding, its ACK taken into account; unknown where nothing of the peer's was captured.
+    outstanding: int | None
 
 
 @dataclass
@@ -55,7 +57,6 @@ class Track:
     holes: list[tuple[int, int, Segment]] = field(default_factory=list)
     sent: list[Segment] = field(default_factory=list)
     recovery_point: int | None = None
-    repeated_acks: int = 0
 
     def hear(self, segment: Segment) -> int:
         """Take in a segment of the peer; return how many bytes it acknowledges that were never captured."""
@@ -63,10 +64,7 @@ class Track:
         self.sender.hear(segment)
         una = self.sender.una
         if self.first is None or was is None or una is None or not 0 < step(was, una) <= FURTHEST:
-            repeats = una == segment.ack and not segment.length and not segment.flags & (SYN | FIN | RST)
-            self.repeated_acks += repeats
             return 0
-        self.repeated_acks = 0
         if self.recovery_point is not None and step(self.recovery_point, una) >= 0:
             self.recovery_point = None
         return step(was, una) - self.captured.overlap(was, una)
@@ -78,8 +76,8 @@ class Track:
             self.first = segment.seq
         if not segment.flags & SYN and past.max is not None and abs(step(past.max, segment.seq)) > FURTHEST:
             return
-        is_again = segment.length and past.never_captured < step(segment.seq, past.end)
-        if is_again and self.recovery_point is None and past.una is not None and step(past.una, past.end) > 0:
+        is_open = past.una is not None and step(past.una, past.end) > 0
+        if segment.length and past.is_again and is_open and self.recovery_point is None:
             self.recovery_point = self.sender.max
         if past.max is not None and step(past.max, segment.seq) > 0:
             self.holes.append((past.max, segment.seq, segment))
@@ -93,9 +91,8 @@ class Track:
         return next((by for low, high, by in self.holes if touches(low, high, left, right)), None)
 
     def copied(self, segment: Segment) -> Segment | None:
-        near = [
-            one for one in self.sent[-COPY_WITHIN_SEGMENTS:] if abs(segment.time_ns - one.time_ns) <= COPY_WITHIN_NS
-        ]
+        recent = self.sent[-COPY_WITHIN_SEGMENTS:]
+        near = (one for one in recent if abs(segment.time_ns - one.time_ns) <= COPY_WITHIN_NS)
         return next((one for one in near if header(one) == header(segment)), None)
 
 
@@ -111,6 +108,14 @@ def header(segment: Segment) -> tuple[object, ...]:
     """What two sightings of one packet share; its time to live may differ."""
     numbers = (segment.seq, segment.ack, segment.length, segment.flags, segment.window_raw)
     return (*numbers, segment.ip_id, segment.checksum, segment.timestamps, segment.sack)
+
+
+def was_sent_after(segment: Segment, other: Segment) -> bool:
+    """By the sender's clock (RFC 7323 §4), or by its count of packets."""
+    if segment.timestamps and other.timestamps and segment.timestamps[0] != other.timestamps[0]:
+        return step(other.timestamps[0], segment.timestamps[0]) > 0
+    ids = int(other.ip_id or "0", 0), int(segment.ip_id or "0", 0)
+    return all(ids) and 0 < (ids[1] - ids[0]) % (1 << 16) < NEAR_IDS
 
 
 def recall(segments: Iterable[Segment]) -> dict[int, Past]:
@@ -133,22 +138,23 @@ def look_back(segment: Segment, own: Track, peer: Track, acked: tuple[int, int])
     sacked = sender.sacked.total() - sender.sacked.overlap(sender.una or 0, end) if sender.una is not None else 0
     never_captured = step(segment.seq, end) - own.captured.overlap(segment.seq, end)
     is_known = never_captured < step(segment.seq, end)
-    is_open = heard.una is not None and heard.max is not None
+    copy_of, skipped_by = own.copied(segment), own.skipped(segment.seq, end)
+    is_younger = skipped_by is not None and was_sent_after(segment, skipped_by)
     return Past(
         una=sender.una,
         max=sender.max,
         isn=sender.isn,
         end=end,
-        copy_of=own.copied(segment),
+        copy_of=copy_of,
         never_captured=never_captured,
-        skipped_by=own.skipped(segment.seq, end),
+        skipped_by=skipped_by,
         sent_before=own.last_with(segment.seq, end) if is_known else None,
+        is_again=copy_of is None and (is_known or is_younger),
         sacked_above=sacked,
-        repeated_acks=own.repeated_acks,
         recovery_point=own.recovery_point,
         last_own=own.sent[-1] if own.sent else None,
         last_heard=peer.sent[-1] if peer.sent else None,
         acked_beyond=acked[0],
         acked_unseen=acked[1],
-        outstanding=step(heard.una or 0, heard.max or 0) if is_open else 0,
+        outstanding=None if peer.first is None else step(heard.una or 0, heard.max or 0),
     )

@@ -49,8 +49,6 @@ ALL = (
 )
 # Linux never times out sooner.
 MIN_RTO_NS = 200_000_000
-# Identifications of one counter lie no further apart.
-NEAR_IDS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +69,19 @@ class LossExplainer:
         self.opinions = flag_all(comparison.segments)
 
     def kinds(self, difference: Difference) -> frozenset[str]:
-        explain: dict[str, Callable[[Case], Iterator[str]]] = {
-            "resent": resent,
-            "out_of_order": out_of_order,
-            "fast_retransmission": fast,
-            "spurious_retransmission": spurious,
-            "duplicate_ack": duplicate_ack,
-            "previous_segment_missing": previous_segment_missing,
-            "acked_unseen": acked_unseen,
-        }
-        name, frame = difference.field, difference.frame
-        ours = events_of(self.comparison.rows[frame])
+        ours = events_of(self.comparison.rows[difference.frame])
+        is_understood = (difference.field in self.opinions[difference.frame].events) == difference.theirs
+        return self.explain(difference.field, difference.frame, ours) if is_understood else frozenset()
+
+    def explain(self, name: str, frame: int, ours: set[str]) -> frozenset[str]:
+        """Return the kinds of the difference that tcpwin's events OURS make in a field."""
         case = Case(self.segments[frame], self.pasts[frame], self.opinions[frame], ours)
-        if name not in explain or (name in case.opinion.events) != difference.theirs:
-            return frozenset()
-        return frozenset(explain[name](case))
+        return frozenset(EXPLAIN[name](case)) if name in EXPLAIN else frozenset()
 
 
 def resent(case: Case) -> Iterator[str]:
     if "resent" in case.ours:
-        if "out_of_order" in case.opinion.events and was_sent_again(case):
+        if "out_of_order" in case.opinion.events and case.past.is_again:
             yield SENT_LATER
     elif "capture_duplicate" in case.ours and case.past.copy_of:
         yield CAPTURED_TWICE
@@ -103,7 +94,7 @@ def out_of_order(case: Case) -> Iterator[str]:
         return
     if "capture_duplicate" in case.ours and case.past.copy_of:
         yield CAPTURED_TWICE
-    elif "resent" in case.ours and was_sent_again(case):
+    elif "resent" in case.ours and case.past.is_again:
         yield SENT_LATER
     elif "resent" not in case.ours:
         yield from astray(case)
@@ -116,7 +107,7 @@ def fast(case: Case) -> Iterator[str]:
             yield BY_TIMER
         if "recovery_retransmission" in case.ours and past.recovery_point is not None and not is_timeout(case):
             yield IN_RECOVERY
-    elif past.recovery_point is None and past.sacked_above and was_sent_again(case):
+    elif past.recovery_point is None and past.sacked_above and past.is_again:
         if opinion.duplicates < FEWEST_DUPLICATES:
             yield FEW_DUPLICATES
         elif opinion.since_ack_ns is not None and opinion.since_ack_ns >= PROMPT_NS:
@@ -129,7 +120,7 @@ def spurious(case: Case) -> Iterator[str]:
         yield from astray(case)
         return
     is_acked = past.una is not None and step(past.end, past.una) >= 0
-    is_behind = step(case.opinion.last_ack, past.end) > 0
+    is_behind = case.segment.length and step(case.opinion.last_ack, past.end) > 0
     if is_acked and is_behind and not any(astray(case)):
         yield LAST_ACK_IS_OLD
 
@@ -142,7 +133,7 @@ def duplicate_ack(case: Case) -> Iterator[str]:
             yield CARRIES_SACK
     elif "capture_duplicate" in case.ours and past.copy_of:
         yield CAPTURED_TWICE
-    elif not past.outstanding:
+    elif past.outstanding == 0:
         yield NOTHING_OUTSTANDING
 
 
@@ -175,21 +166,6 @@ def astray(case: Case) -> Iterator[str]:
         yield BELOW_ISN
 
 
-def was_sent_again(case: Case) -> bool:
-    """Whether the segment is no late one: its bytes came before, or it was sent after what skipped them."""
-    if case.past.sent_before is not None:
-        return True
-    return case.past.skipped_by is not None and is_younger(case.segment, case.past.skipped_by)
-
-
-def is_younger(segment: Segment, other: Segment) -> bool:
-    """By the sender's clock (RFC 7323 §4), or by its count of packets."""
-    if segment.timestamps and other.timestamps and segment.timestamps[0] != other.timestamps[0]:
-        return step(other.timestamps[0], segment.timestamps[0]) > 0
-    ids = int(other.ip_id or "0", 0), int(segment.ip_id or "0", 0)
-    return all(ids) and 0 < (ids[1] - ids[0]) % (1 << 16) < NEAR_IDS
-
-
 def is_timeout(case: Case) -> bool:
     """Whether no ACK set it off, since what the last one set off had gone, and its bytes had been out for a timeout."""
     past = case.past
@@ -197,3 +173,14 @@ def is_timeout(case: Case) -> bool:
         return False
     is_answered = past.last_own.frame > past.last_heard.frame
     return is_answered and case.segment.time_ns - past.sent_before.time_ns >= MIN_RTO_NS
+
+
+EXPLAIN: dict[str, Callable[[Case], Iterator[str]]] = {
+    "resent": resent,
+    "out_of_order": out_of_order,
+    "fast_retransmission": fast,
+    "spurious_retransmission": spurious,
+    "duplicate_ack": duplicate_ack,
+    "previous_segment_missing": previous_segment_missing,
+    "acked_unseen": acked_unseen,
+}

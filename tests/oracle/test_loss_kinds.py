@@ -193,7 +193,7 @@ def test_not_all_was_acknowledged(look: Look) -> None:
     assert found == set()
 
 
-def test_fast_is_debatable_no_longer(look: Look) -> None:
+def test_listed_as_fast_and_is_a_timeout(look: Look) -> None:
     # Listed ("15 dup ACKs, sent 178.2 ms after the last one"): the packets are with tshark. comp009 56 sends
     # again what 39 had, 219 ms after it, and 178 ms after the last ACK: a timeout. tcprs: RTO.
     row, segment, _ = look("comp009.trace", 56)

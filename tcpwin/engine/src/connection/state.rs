@@ -36,14 +36,27 @@ pub struct SynOptions {
     /// 0 where the option is absent.
     pub mss: u16,
     pub window: u16,
-    pub sack_permitted: bool,
-    pub timestamps: bool,
-    pub fast_open: bool,
-    pub multipath: bool,
+    /// Which of the options in [`syn_kind`] it carried.
+    pub kinds: u8,
     /// It was a SYN/ACK.
     pub is_answer: bool,
     /// It carried data by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
     pub has_early_data: bool,
+}
+
+/// Options of a SYN without a value that matters, as bits.
+pub mod syn_kind {
+    pub const SACK_PERMITTED: u8 = 1;
+    pub const TIMESTAMPS: u8 = 2;
+    pub const FAST_OPEN: u8 = 4;
+    pub const MULTIPATH: u8 = 8;
+}
+
+impl SynOptions {
+    /// Whether all of the options were there.
+    pub fn has(&self, kinds: u8) -> bool {
+        self.kinds & kinds == kinds
+    }
 }
 
 impl Default for SynOptions {
@@ -52,10 +65,7 @@ impl Default for SynOptions {
             offer: Offer::Unseen,
             mss: 0,
             window: 0,
-            sack_permitted: false,
-            timestamps: false,
-            fast_open: false,
-            multipath: false,
+            kinds: 0,
             is_answer: false,
             has_early_data: false,
         }

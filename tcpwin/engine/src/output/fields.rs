@@ -1,6 +1,6 @@
 //! The fields of connections and directions: one list from which columns, JSON and the Python objects are made.
 
-use crate::connection::state::{Cold, Connection, Direction, Initiator};
+use crate::connection::state::{syn_kind, Cold, Connection, Direction, Initiator};
 use crate::event;
 use crate::output::address::address_text;
 use crate::output::loss_fields::LOSS_FIELDS;
@@ -457,10 +457,10 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     max_payload_bytes Int "Largest payload seen; above the MSS with segmentation offload (TSO, GRO)." |v| int(v.data().max_payload);
     syn_mss Int "MSS option in the sender's SYN." |v| if v.data().syn.mss > 0 { int(v.data().syn.mss) } else { Value::None };
     syn_window_scale Int "Window scale option in the sender's SYN, as sent." |v| match v.data().syn.offer { Offer::Shift(shift) => int(shift), _ => Value::None };
-    syn_sack_permitted Bool "SACK permitted option in the sender's SYN." |v| Value::Bool(v.data().syn.sack_permitted);
-    syn_timestamps Bool "Timestamps option in the sender's SYN." |v| Value::Bool(v.data().syn.timestamps);
-    syn_fast_open Bool "TCP Fast Open option in the sender's SYN." |v| Value::Bool(v.data().syn.fast_open);
-    syn_multipath Bool "Multipath TCP option in the sender's SYN." |v| Value::Bool(v.data().syn.multipath);
+    syn_sack_permitted Bool "SACK permitted option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::SACK_PERMITTED));
+    syn_timestamps Bool "Timestamps option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::TIMESTAMPS));
+    syn_fast_open Bool "TCP Fast Open option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::FAST_OPEN));
+    syn_multipath Bool "Multipath TCP option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::MULTIPATH));
     syn_seen Bool "The sender's SYN or SYN/ACK was captured." |v| Value::Bool(v.data().has_syn);
     window_scale_state Text "How the scale of the receiver's windows is known: known, disabled, syn_confirmed, syn_only or unknown." |v| text(v.answers().own_scale.name());
     window_scale_shift Int "Shift of the receiver's windows; none while it is not certain." |v| if v.answers().own_scale.is_certain() { int(v.answers().own_shift) } else { Value::None };

@@ -1,6 +1,6 @@
 //! SYNs: which connection they belong to, what their options agreed on.
 
-use crate::connection::state::{Connection, Direction, Initiator, SynOptions};
+use crate::connection::state::{syn_kind, Connection, Direction, Initiator, SynOptions};
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Evidence, Verdict};
 use crate::sequence::Seq;
@@ -85,13 +85,10 @@ pub fn take_syn(
         offer,
         mss: segment.options.mss.unwrap_or(0),
         window: segment.window,
-        sack_permitted: segment.options.sack_permitted,
-        timestamps: segment.options.timestamps.is_some(),
-        fast_open: segment.options.fast_open,
-        multipath: segment.options.multipath,
+        kinds: syn_kinds(segment),
         is_answer,
         has_early_data: segment.payload_len > 0
-            && (segment.options.fast_open || acked.syn.fast_open),
+            && (segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN)),
     };
     if !is_again {
         let end = seq + sequence_length(segment);
@@ -197,6 +194,20 @@ fn sent_again(
     }
 }
 
+fn syn_kinds(segment: &Segment) -> u8 {
+    let options = &segment.options;
+    [
+        (options.sack_permitted, syn_kind::SACK_PERMITTED),
+        (options.timestamps.is_some(), syn_kind::TIMESTAMPS),
+        (options.fast_open, syn_kind::FAST_OPEN),
+        (options.multipath, syn_kind::MULTIPATH),
+    ]
+    .into_iter()
+    .fold(0, |kinds, (is_there, kind)| {
+        kinds | if is_there { kind } else { 0 }
+    })
+}
+
 /// What the SYN says of scaling. Options that the capture cut off say nothing; what follows a malformed one counts as
 /// absent, since the peer stops there too (Linux `tcp_parse_options`).
 fn offer(segment: &Segment) -> Offer {
@@ -231,7 +242,7 @@ fn settle(connection: &mut Connection) {
         [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
     let scales = negotiate(offers, syns.map(|syn| syn.is_answer));
     let default_mss = DEFAULT_MSS[usize::from(connection.ip_version == 6)];
-    let has_timestamps = syns.iter().all(|syn| syn.timestamps);
+    let has_timestamps = syns.iter().all(|syn| syn.has(syn_kind::TIMESTAMPS));
     for (side, direction) in connection.directions.iter_mut().enumerate() {
         (direction.own_scale, direction.own_shift) = scales[side];
         if syns[1 - side].offer == Offer::Unseen {

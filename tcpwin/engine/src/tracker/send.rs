@@ -1,6 +1,6 @@
 //! A segment as data: SND.MAX, gaps, data sent again, probes and keep-alives, the window's right edge.
 
-use crate::connection::state::Direction;
+use crate::connection::state::{syn_kind, Direction};
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Evidence, Verdict};
 use crate::recovery::episode::Phase;
@@ -361,7 +361,7 @@ fn judge_below(
         .min(RTO_MAX_NS);
     let is_closed = sent.window.is_known && sent.window.bytes == 0;
     let mss = sent.segment_size();
-    let has_sack = sent.syn.sack_permitted && peer.syn.sack_permitted
+    let has_sack = sent.syn.has(syn_kind::SACK_PERMITTED) && peer.syn.has(syn_kind::SACK_PERMITTED)
         || sent
             .cold
             .as_ref()
