@@ -34,7 +34,7 @@ class Past:
     skipped_by: Segment | None
     # The last segment before it with any of its bytes.
     sent_before: Segment | None
-    # Not captured twice and not late: its bytes came before, or it was sent after what skipped them.
+    # Not late: its bytes came before, or it was sent after what skipped them. A copy is what its original is.
     is_again: bool
     sacked_above: int
     # SND.MAX when data was first sent again, until that is acknowledged.
@@ -56,6 +56,7 @@ class Track:
     captured: Ranges = field(default_factory=Ranges)
     holes: list[tuple[int, int, Segment]] = field(default_factory=list)
     sent: list[Segment] = field(default_factory=list)
+    sent_again: set[int] = field(default_factory=set)
     recovery_point: int | None = None
 
     def hear(self, segment: Segment) -> int:
@@ -72,6 +73,7 @@ class Track:
     def send(self, segment: Segment, past: Past) -> None:
         self.sender.send(segment)
         self.sent.append(segment)
+        self.sent_again |= {segment.frame} if past.is_again else set()
         if self.first is None:
             self.first = segment.seq
         if not segment.flags & SYN and past.max is not None and abs(step(past.max, segment.seq)) > FURTHEST:
@@ -149,7 +151,7 @@ def look_back(segment: Segment, own: Track, peer: Track, acked: tuple[int, int])
         never_captured=never_captured,
         skipped_by=skipped_by,
         sent_before=own.last_with(segment.seq, end) if is_known else None,
-        is_again=copy_of is None and (is_known or is_younger),
+        is_again=copy_of.frame in own.sent_again if copy_of else is_known or is_younger,
         sacked_above=sacked,
         recovery_point=own.recovery_point,
         last_own=own.sent[-1] if own.sent else None,

@@ -84,7 +84,8 @@ def resent(case: Case) -> Iterator[str]:
         if "out_of_order" in case.opinion.events and case.past.is_again:
             yield SENT_LATER
     elif "capture_duplicate" in case.ours and case.past.copy_of:
-        yield CAPTURED_TWICE
+        if not case.past.is_again:
+            yield CAPTURED_TWICE
     else:
         yield from astray(case)
 

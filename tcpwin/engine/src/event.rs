@@ -71,6 +71,10 @@ pub const RESENT: Events = RETRANSMISSION
     | TAIL_LOSS_PROBE
     | SPURIOUS_RETRANSMISSION;
 
+/// What a resent segment is, with the qualifiers of a plain retransmission.
+pub const MAIN_KINDS: Events =
+    RESENT | SYN_RETRANSMISSION | RECOVERY_RETRANSMISSION | GO_BACK_N | LOST_RETRANSMISSION;
+
 /// Those that come with evidence of their cause.
 pub const WITH_EVIDENCE: Events = RESENT | OUT_OF_ORDER | CAPTURE_REORDERED;
 

@@ -107,6 +107,10 @@ pub struct Cold {
     pub window_near_full: u32,
     pub window_overrun: u32,
     pub inference: Option<Box<ScaleInference>>,
+    /// When a SYN or SYN/ACK was last sent again after the handshake.
+    pub syn_again_ns: Option<i64>,
+    /// Initial sequence number of the SYN before, where this side sent another.
+    pub earlier_isn: Option<Seq>,
     /// Shift in an earlier copy of the SYN, whose last copy came without the option.
     pub earlier_shift: Option<u8>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.

@@ -113,7 +113,7 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     first_byte_p99_ns Int "The same: not exceeded by 99 % of the answers." |v| v.first_byte(0.99);
     nagle_delays Int "Small segments that waited for the delayed ACK of a small one before them (Nagle, RFC 9293 section 3.7.4)." |v| v.of_pace(|p| i64::from(p.nagle_delays));
     nagle_delay_ns Int "Time that they waited." |v| v.of_pace(|p| p.nagle_ns);
-    tinygrams Int "Segments smaller than the MSS that more data followed before they were acknowledged." |v| v.of_pace(|p| i64::from(p.tinygrams));
+    tinygrams Int "Segments smaller than the MSS that more data followed before they were acknowledged." |v| int(v.data().ledger.tinygrams());
 };
 
 impl DirectionView<'_> {

@@ -8,7 +8,8 @@ use crate::wire::{Segment, FIN, NO_IP_ID, SYN};
 
 /// How far back a duplicate is looked for.
 pub const RECENT: usize = 64;
-const WITHIN_NS: i64 = 1_000_000;
+/// How soon a duplicate follows.
+pub const WITHIN_NS: i64 = 1_000_000;
 
 fn is_same(one: &Segment, other: &Segment) -> bool {
     one.ip_id == other.ip_id

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::event::Events;
 use crate::recovery::cause::Cause;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
@@ -26,7 +27,12 @@ pub struct Resend {
     pub end: Seq,
     pub time_ns: i64,
     pub frame: u64,
+    /// Its TSval, where that is certainly another than the original's.
     pub tsval: Option<u32>,
+    /// Its main kind, as the row has it.
+    pub events: Events,
+    /// Sent in the phase that goes on.
+    is_of_phase: bool,
     is_needless: bool,
 }
 
@@ -45,8 +51,12 @@ pub struct Episode {
     probe_end: Option<Seq>,
     /// Timeouts in a row.
     pub backoff: u32,
-    /// The timeout's retransmission awaits its first ACK, which tells whether it was needed (RFC 5682).
+    /// The timeout's retransmission awaits the ACKs that tell whether it was needed (RFC 5682).
     is_frto_armed: bool,
+    /// Sent again in this phase and not proved needless.
+    unproved: u32,
+    /// When the newest retransmission was sent that arrived for certain.
+    arrived_ns: Option<i64>,
     pub recoveries: u32,
     pub recovery_ns: i64,
     pub fin: u32,
@@ -70,7 +80,10 @@ pub struct Advance {
     pub now_ns: i64,
     /// Bytes of it that had been sent once, captured, and not been reported by SACK.
     pub plain_bytes: u32,
+    /// Bytes of it that had been sent again.
+    pub ambiguous_bytes: u32,
     pub had_duplicates: bool,
+    pub has_sack: bool,
 }
 
 /// What such an ACK shows.
@@ -79,8 +92,21 @@ pub struct Shown {
     pub is_partial: bool,
     /// When the copy was sent whose arrival it acknowledges, where timestamps tell.
     pub echoed_ns: Option<i64>,
-    /// The original had arrived: what was sent again was needless.
+    /// The echo is the original's: it had arrived, and what was sent again was needless.
     pub is_original: bool,
+}
+
+/// A segment that is sent again.
+#[derive(Clone, Copy, Debug)]
+pub struct Again {
+    pub seq: Seq,
+    pub end: Seq,
+    /// SND.MAX before.
+    pub nxt: Seq,
+    pub time_ns: i64,
+    pub frame: u64,
+    pub tsval: Option<u32>,
+    pub events: Events,
 }
 
 impl Episode {
@@ -93,6 +119,13 @@ impl Episode {
         self.repeated.overlap(seq, end) > 0
     }
 
+    /// Whether any of these ranges above `seq` was sent again in this phase.
+    pub fn is_any_repeated(&self, seq: Seq, mut ranges: impl Iterator<Item = (Seq, Seq)>) -> bool {
+        !self.repeated.is_empty()
+            && ranges
+                .any(|(left, right)| seq.is_before(left) && self.repeated.overlap(left, right) > 0)
+    }
+
     pub fn is_probe_out(&self) -> bool {
         self.probe_end.is_some()
     }
@@ -103,16 +136,17 @@ impl Episode {
         self.resends.iter().rev().find(overlaps).copied()
     }
 
-    /// A segment was sent again. `nxt` is SND.MAX.
-    pub fn resent(
-        &mut self,
-        cause: Cause,
-        resend: (Seq, Seq),
-        nxt: Seq,
-        at: (i64, u64),
-        tsval: Option<u32>,
-    ) {
-        let ((seq, end), (now_ns, frame)) = (resend, at);
+    /// Whether data sent at `sent_ns` is lost as a retransmission sent later has arrived (RACK, RFC 8985 §6.2).
+    pub fn is_overtaken(&self, sent_ns: i64) -> bool {
+        self.arrived_ns
+            .is_some_and(|arrived_ns| sent_ns < arrived_ns)
+    }
+
+    /// A segment was sent again.
+    pub fn resent(&mut self, cause: Cause, again: &Again) {
+        let (nxt, now_ns) = (again.nxt, again.time_ns);
+        // Only the first retransmission after a timeout may be out for F-RTO to judge by (RFC 5682 §2.1, step 2).
+        self.is_frto_armed = false;
         match cause {
             Cause::Fast => {
                 self.enter(Phase::Fast, nxt, now_ns);
@@ -123,25 +157,34 @@ impl Episode {
                 self.backoff = self.backoff.saturating_add(1);
                 self.is_frto_armed = self.backoff == 1;
             }
-            Cause::TailLossProbe => self.probe_end = Some(end),
+            Cause::TailLossProbe => self.probe_end = Some(again.end),
             Cause::Fin => self.fin = self.fin.saturating_add(1),
-            Cause::ZeroWindow => self.zero_window = self.zero_window.saturating_add(1),
+            Cause::ZeroWindow => {
+                // Linux's `tcp_retransmit_timer` enters loss for a window that closed upon what is in flight.
+                self.enter(Phase::Loss, nxt, now_ns);
+                self.backoff = self.backoff.saturating_add(1);
+                self.zero_window = self.zero_window.saturating_add(1);
+            }
             Cause::Unknown => self.unknown = self.unknown.saturating_add(1),
             _ => {}
         }
         if cause != Cause::Spurious {
-            self.ambiguous.insert(seq, end);
-            self.repeated.insert(seq, end);
+            self.ambiguous.insert(again.seq, again.end);
+            self.repeated.insert(again.seq, again.end);
         }
+        let is_of_phase = self.phase != Phase::Open;
+        self.unproved = self.unproved.saturating_add(u32::from(is_of_phase));
         if self.resends.len() >= MAX_RESENDS {
             self.resends.pop_front();
         }
         self.resends.push_back(Resend {
-            seq,
-            end,
+            seq: again.seq,
+            end: again.end,
             time_ns: now_ns,
-            frame,
-            tsval,
+            frame: again.frame,
+            tsval: again.tsval,
+            events: again.events,
+            is_of_phase,
             is_needless: false,
         });
     }
@@ -155,6 +198,12 @@ impl Episode {
         self.probe_end = None;
     }
 
+    /// The newest retransmission of these bytes, if it was within so long before: what the capture may hold twice.
+    pub fn just_resent(&self, seq: Seq, now_ns: i64, within_ns: i64) -> Option<Events> {
+        let resend = self.resends.iter().rev().find(|resend| resend.seq == seq)?;
+        (now_ns.saturating_sub(resend.time_ns) <= within_ns).then_some(resend.events)
+    }
+
     /// End the phase: also where the connection ends.
     pub fn leave(&mut self, now_ns: i64) {
         if self.phase != Phase::Open {
@@ -162,6 +211,10 @@ impl Episode {
             self.recovery_ns = self.recovery_ns.saturating_add(span_ns);
         }
         self.phase = Phase::Open;
+        self.unproved = 0;
+        for resend in &mut self.resends {
+            resend.is_of_phase = false;
+        }
     }
 
     /// Bytes that came late are no evidence of a round trip.
@@ -171,77 +224,96 @@ impl Episode {
 
     pub fn acked(&mut self, advance: &Advance) -> Shown {
         let mut shown = self.judge_timestamps(advance);
-        let by_frto = self.is_frto_armed
-            && advance.plain_bytes > 0
-            && advance.tsecr.is_none()
-            && !advance.had_duplicates;
-        if by_frto {
-            self.by_frto = self.by_frto.saturating_add(1);
-            shown.is_original = true;
-        }
-        self.is_frto_armed = false;
+        let is_undone = self.judge_frto(advance) || shown.is_original;
         self.backoff = 0;
         self.ambiguous.remove_below(advance.ack);
         self.repeated.remove_below(advance.ack);
         if self.probe_end.is_some_and(|end| !end.is_after(advance.ack)) {
             self.probe_end = None;
         }
-        if self.phase != Phase::Open {
-            if advance.ack.is_before(self.point) {
-                shown.is_partial = self.phase == Phase::Fast;
-            } else {
-                self.leave(advance.now_ns);
-            }
+        if self.phase == Phase::Open {
+            return shown;
+        }
+        let is_over = !advance.ack.is_before(self.point);
+        // Linux undoes a loss that was none, a recovery once none of its retransmissions is out (`tcp_try_undo_loss`,
+        // `tcp_try_undo_partial`).
+        let is_undone = is_undone && (self.phase == Phase::Loss || self.ambiguous.is_empty());
+        if is_over || is_undone {
+            self.leave(advance.now_ns);
+        } else {
+            shown.is_partial = self.phase == Phase::Fast;
         }
         shown
+    }
+
+    /// F-RTO: after a timeout, an ACK of data that was sent once proves the originals' arrival. Without SACK it must cover
+    /// nothing that was sent again, since what the receiver held out of order is acknowledged with the retransmission
+    /// (RFC 5682 §2.1 and §3.1; Linux `tcp_clean_rtx_queue` on FLAG_ORIG_SACK_ACKED). Timestamps tell it better.
+    fn judge_frto(&mut self, advance: &Advance) -> bool {
+        if !self.is_frto_armed {
+            return false;
+        }
+        let is_original = advance.plain_bytes > 0
+            && (advance.has_sack || (advance.ambiguous_bytes == 0 && !advance.had_duplicates));
+        self.is_frto_armed = advance.plain_bytes == 0 && !advance.had_duplicates;
+        if is_original && advance.tsecr.is_none() {
+            self.by_frto = self.by_frto.saturating_add(1);
+        }
+        is_original
     }
 
     /// Eifel (RFC 3522 §3.2): the ACK that first covers a retransmission echoes a timestamp older than its own, so the
     /// original had arrived. Only the bytes at SND.UNA decide what is echoed (RFC 7323 §4.3).
     fn judge_timestamps(&mut self, advance: &Advance) -> Shown {
-        let Some(tsecr) = advance.tsecr else {
-            return Shown::default();
-        };
         let covers = |resend: &Resend| {
             !advance.una.is_before(resend.seq)
                 && advance.una.is_before(resend.end)
                 && !resend.end.is_after(advance.ack)
         };
-        let mut echoed_ns = None;
+        let mut shown = Shown::default();
         let mut is_first = true;
-        let mut is_original = false;
+        let mut newest_ns = None;
         for resend in self.resends.iter_mut().filter(|resend| covers(resend)) {
-            let Some(tsval) = resend.tsval else {
-                return Shown::default();
+            newest_ns = Some(resend.time_ns);
+            let (Some(tsval), Some(tsecr)) = (resend.tsval, advance.tsecr) else {
+                continue;
             };
             if tsecr.wrapping_sub(tsval) as i32 >= 0 {
-                echoed_ns = Some(resend.time_ns);
+                shown.echoed_ns = Some(resend.time_ns);
             } else if is_first && !resend.is_needless {
-                is_original = true;
+                shown.is_original = true;
                 resend.is_needless = true;
+                self.unproved = self.unproved.saturating_sub(u32::from(resend.is_of_phase));
             }
             is_first = false;
         }
-        if is_original {
-            self.by_timestamps = self.by_timestamps.saturating_add(1);
+        self.by_timestamps = self
+            .by_timestamps
+            .saturating_add(u32::from(shown.is_original));
+        if let (Some(newest_ns), false) = (newest_ns, shown.is_original) {
+            self.arrived_ns = Some(newest_ns);
         }
-        Shown {
-            is_partial: false,
-            echoed_ns,
-            is_original,
-        }
+        shown
     }
 
     /// The receiver reported bytes that it had already (RFC 2883).
-    pub fn note_dsack(&mut self, left: Seq, right: Seq) {
+    pub fn note_dsack(&mut self, left: Seq, right: Seq, now_ns: i64) {
         self.dsacks = self.dsacks.saturating_add(1);
         self.dsack_bytes += left.to(right).max(0) as u64;
         let overlaps = |resend: &&mut Resend| {
             !resend.is_needless && left.is_before(resend.end) && resend.seq.is_before(right)
         };
-        if let Some(resend) = self.resends.iter_mut().find(overlaps) {
-            resend.is_needless = true;
-            self.by_dsack = self.by_dsack.saturating_add(1);
+        let Some(resend) = self.resends.iter_mut().find(overlaps) else {
+            return;
+        };
+        resend.is_needless = true;
+        self.by_dsack = self.by_dsack.saturating_add(1);
+        if resend.is_of_phase {
+            self.unproved = self.unproved.saturating_sub(1);
+            // All that the phase sent again was needless: Linux undoes it (`tcp_try_undo_dsack`).
+            if self.unproved == 0 {
+                self.leave(now_ns);
+            }
         }
     }
 
@@ -262,13 +334,24 @@ mod tests {
             tsecr,
             now_ns: 300,
             plain_bytes: 0,
+            ambiguous_bytes: 100,
             had_duplicates: false,
+            has_sack: true,
         }
     }
 
     fn after(cause: Cause, tsval: Option<u32>) -> Episode {
         let mut episode = Episode::default();
-        episode.resent(cause, (Seq(0), Seq(100)), Seq(500), (200, 9), tsval);
+        let again = Again {
+            seq: Seq(0),
+            end: Seq(100),
+            nxt: Seq(500),
+            time_ns: 200,
+            frame: 9,
+            tsval,
+            events: 0,
+        };
+        episode.resent(cause, &again);
         episode
     }
 
@@ -290,32 +373,50 @@ mod tests {
         let shown = episode.acked(&advance(100, Some(49)));
         assert_eq!((shown.echoed_ns, shown.is_original), (None, true));
         assert_eq!(episode.by_timestamps, 1);
-        episode.note_dsack(Seq(0), Seq(100));
+        episode.note_dsack(Seq(0), Seq(100), 300);
         assert_eq!((episode.dsacks, episode.by_dsack), (1, 0), "proved already");
     }
 
     #[test]
     fn frto_needs_data_that_was_sent_once() {
-        let jump = |plain_bytes, had_duplicates| {
+        let jump = |plain_bytes, ambiguous_bytes, has_sack| {
             let mut episode = after(Cause::Rto, None);
             episode.acked(&Advance {
                 plain_bytes,
-                had_duplicates,
+                ambiguous_bytes,
+                has_sack,
                 ..advance(300, None)
             });
-            episode.by_frto
+            (episode.by_frto, episode.phase)
         };
+        assert_eq!(jump(200, 100, true), (1, Phase::Open));
         assert_eq!(
-            (jump(200, false), jump(0, false), jump(200, true)),
-            (1, 0, 0)
+            jump(200, 100, false),
+            (0, Phase::Loss),
+            "the receiver may have held it"
+        );
+        assert_eq!(jump(0, 100, true), (0, Phase::Loss));
+        let mut episode = after(Cause::Rto, None);
+        for (plain_bytes, ambiguous_bytes) in [(0, 100), (200, 0)] {
+            episode.acked(&Advance {
+                plain_bytes,
+                ambiguous_bytes,
+                has_sack: false,
+                ..advance(300, None)
+            });
+        }
+        assert_eq!(
+            (episode.by_frto, episode.phase),
+            (1, Phase::Open),
+            "the second ACK tells"
         );
     }
 
     #[test]
     fn a_dsack_proves_the_first_copy_needless() {
         let mut episode = after(Cause::Fast, None);
-        episode.note_dsack(Seq(0), Seq(100));
-        episode.note_dsack(Seq(0), Seq(100));
+        episode.note_dsack(Seq(0), Seq(100), 300);
+        episode.note_dsack(Seq(0), Seq(100), 300);
         assert_eq!((episode.dsacks, episode.by_dsack), (2, 1));
     }
 }

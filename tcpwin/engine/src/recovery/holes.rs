@@ -68,7 +68,15 @@ impl Holes {
 
 /// Whether bytes never captured before were sent no later than what overtook them: timestamps first, then the IP
 /// identification, then time against the round trip (rule 6.2). None where they were sent again.
-pub fn lateness(hole: &Hole, segment: &Segment, round_trip_ns: Option<i64>) -> Option<Lateness> {
+///
+/// The opener's own timestamp says nothing where the clock may not have ticked; where `newest_tsval` shows that it has,
+/// what is sent again now would carry a newer one.
+pub fn lateness(
+    hole: &Hole,
+    segment: &Segment,
+    newest_tsval: Option<u32>,
+    round_trip_ns: Option<i64>,
+) -> Option<Lateness> {
     if segment.time_ns < hole.time_ns {
         return Some(Lateness::CaptureOrder);
     }
@@ -76,6 +84,9 @@ pub fn lateness(hole: &Hole, segment: &Segment, round_trip_ns: Option<i64>) -> O
     if let (Some(own), Some(later)) = (own_tsval, hole.tsval) {
         if own != later {
             return (later.wrapping_sub(own) as i32 > 0).then_some(Lateness::Timestamp);
+        }
+        if newest_tsval.is_some_and(|newest| newest.wrapping_sub(own) as i32 > 0) {
+            return Some(Lateness::Timestamp);
         }
     }
     if let Some(step) = identification_step(segment.ip_id, hole.ip_id) {
@@ -116,7 +127,12 @@ mod tests {
         let mut holes = Holes::default();
         holes.open(Seq(1000), Seq(2000), &opener);
         let hole = holes.at(Seq(1000), Seq(2000)).unwrap();
-        lateness(&hole, &filler, Some(10_000_000))
+        lateness(
+            &hole,
+            &filler,
+            opener.options.timestamps.map(|(value, _)| value),
+            Some(10_000_000),
+        )
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct Case {
     pub is_head: bool,
     /// It ends at SND.MAX.
     pub is_tail: bool,
-    /// All of it was sent again already since the phase began.
+    /// Some of it was sent again already since the phase began.
     pub is_repeated: bool,
     /// A probe is out that no ACK has answered.
     pub is_probe_out: bool,
@@ -37,6 +37,14 @@ pub struct Case {
     pub sacked_above: u32,
     pub sacked_ranges: u32,
     pub mss: u32,
+    /// SACK reports data above it that this phase sent again.
+    pub is_sacked_again: bool,
+    /// A retransmission that was sent after it has arrived.
+    pub is_overtaken: bool,
+    /// Timeouts in a row before.
+    pub backoff: u32,
+    /// Since the oldest segment in flight was sent.
+    pub oldest_ns: i64,
     /// Since the bytes were last sent.
     pub age_ns: i64,
     /// Since the sender last sent or heard anything.
@@ -44,6 +52,8 @@ pub struct Case {
     /// The sender's round trip, smoothed, and its timeout with back-off; none before any sample.
     pub smoothed_ns: Option<i64>,
     pub rto_ns: i64,
+    /// The same without back-off.
+    pub base_rto_ns: i64,
 }
 
 impl Case {
@@ -89,18 +99,16 @@ pub fn judge(case: &Case) -> Verdict {
 }
 
 fn judge_after_timeout(case: &Case) -> Verdict {
-    let is_silent = Case::reaches(case.quiet_ns, case.rto_ns);
-    if case.is_head && case.is_repeated && case.is_timed_out() && is_silent {
-        return Verdict::high(Cause::Rto, "sent again after the timeout had doubled");
+    // Go-back-N is clocked by ACKs; what comes without one comes by the timer, whatever its back-off is by now.
+    let is_timer = Case::reaches(case.age_ns, case.base_rto_ns) && !case.is_prompt();
+    if case.is_head && is_timer {
+        return Verdict::high(Cause::Rto, "nothing acknowledged for another timeout");
     }
-    if case.is_repeated && case.is_lost_by_sack() {
+    if case.is_repeated && (case.is_sacked_again || case.is_lost_by_sack()) {
         return Verdict::medium(
             Cause::LostRetransmission,
-            "its retransmission after the timeout was lost: SACK reports later data",
+            "its retransmission after the timeout was lost: SACK reports later ones",
         );
-    }
-    if case.is_head && case.is_timed_out() && is_silent {
-        return Verdict::high(Cause::Rto, "nothing acknowledged for another timeout");
     }
     Verdict::high(
         Cause::GoBackN,
@@ -109,9 +117,8 @@ fn judge_after_timeout(case: &Case) -> Verdict {
 }
 
 fn judge_in_recovery(case: &Case) -> Verdict {
-    let is_silent = Case::reaches(case.quiet_ns, case.rto_ns);
     // Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
-    let is_timer = is_silent || (case.is_repeated && (!case.has_sack || !case.is_prompt()));
+    let is_timer = !case.is_prompt() || (case.is_repeated && !case.has_sack);
     if case.is_head && case.is_timed_out() && is_timer {
         return Verdict::high(Cause::Rto, "recovery stood still for the timeout");
     }
@@ -154,8 +161,16 @@ fn judge_open(case: &Case) -> Verdict {
         );
     }
     let probe_ns = case.probe_ns();
-    let may_probe = case.has_sack && case.is_tail && !case.is_probe_out && !has_evidence;
-    if may_probe && Case::reaches(case.quiet_ns, probe_ns) && (!case.is_head || case.is_lone) {
+    let may_probe = case.has_sack
+        && case.is_tail
+        && (!case.is_head || case.is_lone)
+        && !case.is_probe_out
+        && !has_evidence
+        && case.backoff == 0;
+    // The probe comes no later than the timeout of the oldest segment (`tcp_schedule_loss_probe`).
+    let is_probe_time = Case::reaches(case.quiet_ns, probe_ns)
+        || (Case::reaches(case.oldest_ns, case.rto_ns) && !case.is_prompt());
+    if may_probe && is_probe_time {
         let is_sooner = !case.is_timed_out();
         return if is_sooner || case.smoothed_ns.is_some() {
             Verdict {
@@ -180,6 +195,12 @@ fn judge_open(case: &Case) -> Verdict {
         return Verdict::medium(
             Cause::Fast,
             "fewer than three duplicate ACKs, but data above it had arrived (RACK, early retransmit)",
+        );
+    }
+    if case.is_overtaken && case.is_prompt() {
+        return Verdict::medium(
+            Cause::Fast,
+            "a retransmission that was sent after it has arrived (RACK)",
         );
     }
     let waited_ns = case.smoothed_ns.unwrap_or(0);
@@ -212,10 +233,15 @@ mod tests {
             sacked_above: 0,
             sacked_ranges: 0,
             mss: 1000,
+            is_sacked_again: false,
+            is_overtaken: false,
+            backoff: 0,
+            oldest_ns: 60 * MS,
             age_ns: 60 * MS,
             quiet_ns: 1 * MS,
             smoothed_ns: Some(50 * MS),
             rto_ns: 250 * MS,
+            base_rto_ns: 250 * MS,
         }
     }
 

@@ -61,6 +61,8 @@ enum Store {
 #[derive(Clone, Debug)]
 struct Few {
     early_us: [u32; 3],
+    /// How often the second followed a segment below the MSS.
+    tinygrams: u32,
     second: Sent,
 }
 
@@ -131,6 +133,22 @@ impl Ledger {
         }
     }
 
+    /// A second segment in flight follows one below the MSS, where there is no pace to count it.
+    #[inline]
+    pub fn note_tinygram(&mut self) {
+        if let Store::Few(few) = &mut self.store {
+            few.tinygrams = few.tinygrams.saturating_add(1);
+        }
+    }
+
+    pub fn tinygrams(&self) -> u32 {
+        match &self.store {
+            Store::Early(_) => 0,
+            Store::Few(few) => few.tinygrams,
+            Store::Paced(pace) => pace.tinygrams,
+        }
+    }
+
     fn early(&self) -> impl Iterator<Item = u32> {
         let early_us = match &self.store {
             Store::Early(early_us) => *early_us,
@@ -173,6 +191,7 @@ impl Ledger {
                 if few.second.time_ns != NONE {
                     pace.push(few.second);
                 }
+                pace.tinygrams = few.tinygrams;
             }
             self.store = Store::Paced(Box::new(pace));
         }
@@ -205,6 +224,7 @@ impl Ledger {
                 let early_us = *early_us;
                 self.store = Store::Few(Box::new(Few {
                     early_us,
+                    tinygrams: 0,
                     second: sent,
                 }));
             }

@@ -110,7 +110,7 @@ impl SenderView {
 
     /// Let the ACKs take effect that reached the sender by `now_ns`.
     #[inline]
-    fn arrive(&mut self, now_ns: i64) {
+    pub fn arrive(&mut self, now_ns: i64) {
         while let Some(&(captured_ns, known)) = self.on_the_way.front() {
             let arrival_ns = captured_ns.wrapping_add(self.shift_ns);
             if arrival_ns > now_ns {

@@ -1,6 +1,6 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
-use crate::connection::state::{Cold, Direction};
+use crate::connection::state::{syn_kind, Cold, Direction};
 use crate::event::{self, Events};
 use crate::recovery::episode::{Advance, Shown};
 use crate::recovery::resent::DUPLICATE_THRESHOLD;
@@ -225,6 +225,7 @@ fn cover_doubtful(
     let rest_bytes = acked.offload_bytes();
     let original_ns = acked.ledger.find(una).map(|sent| sent.time_ns);
     let had_duplicates = acked.duplicate_acks > 0;
+    let has_sack = acked.syn.has(syn_kind::SACK_PERMITTED);
     let Some(cold) = acked.cold.as_deref_mut() else {
         return (None, None, Shown::default());
     };
@@ -242,9 +243,8 @@ fn cover_doubtful(
             Arrival::Plain
         }
     });
-    let known = sacked.overlap(una, ack)
-        + unseen.overlap(una, ack)
-        + ambiguous.map_or(0, |set| set.overlap(una, ack));
+    let ambiguous_bytes = ambiguous.map_or(0, |set| set.overlap(una, ack));
+    let known = sacked.overlap(una, ack) + unseen.overlap(una, ack) + ambiguous_bytes;
     let Some(episode) = &mut cold.episode else {
         return (covered, None, Shown::default());
     };
@@ -254,11 +254,13 @@ fn cover_doubtful(
         tsecr: segment.options.timestamps.map(|(_, echo)| echo),
         now_ns: segment.time_ns,
         plain_bytes: advance.saturating_sub(known),
+        ambiguous_bytes,
         had_duplicates,
+        has_sack,
     });
     cold.is_disturbed = !episode.is_quiet();
     // Timestamps tell which copy was acknowledged where the sequence numbers do not (RFC 7323 §4).
-    let echoed_ns = if shown.is_original {
+    let echoed_ns = if shown.is_original && shown.echoed_ns.is_none() {
         original_ns
     } else {
         shown.echoed_ns
@@ -330,7 +332,9 @@ fn take_sack(acked: &mut Direction, segment: &Segment) -> Reported {
     let mut reported = Reported::default();
     let blocks = segment.options.sack_blocks();
     if let Some((left, right)) = duplicate_block(Seq(segment.ack), blocks) {
-        acked.cold().episode().note_dsack(left, right);
+        let cold = acked.cold();
+        cold.episode().note_dsack(left, right, segment.time_ns);
+        cold.is_disturbed = !cold.episode().is_quiet();
         reported.events |= event::DSACK;
     }
     let mut oldest_ns = None;

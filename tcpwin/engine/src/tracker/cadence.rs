@@ -155,6 +155,9 @@ impl Direction {
             if let Some(view) = &mut pace.view {
                 view.sent(nxt, mss, now_ns);
             }
+        } else if una.is_before(was_nxt) && una.to(was_nxt) < mss as i32 && segment.payload_len > 0
+        {
+            self.ledger.note_tinygram();
         }
     }
 
@@ -247,6 +250,12 @@ impl Direction {
             .is_some_and(|episode| episode.phase != crate::recovery::episode::Phase::Open)
     }
 
+    /// Bytes in flight as the sender has them.
+    pub fn flight_as_sent(&self) -> u32 {
+        let view = self.pace().and_then(|pace| pace.view.as_ref());
+        view.map_or(self.flight.bytes(), |view| view.bytes())
+    }
+
     /// Most bytes in flight so far.
     pub fn flight_max_bytes(&self) -> u32 {
         let before = self.pace().map_or(0, |pace| pace.peak);
@@ -318,7 +327,7 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        let window_bytes = pace.window_before_pause();
+        let (flight_bytes, window_bytes) = (pace.period_peak, pace.window_before_pause());
         let initial_bytes = mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
         let predicted_bytes = restart_window(window_bytes, gap_ns, rto_ns, initial_bytes);
         pace.window_bytes = predicted_bytes;
@@ -328,6 +337,7 @@ impl Direction {
             rto_ns,
             round_trip_ns,
             mss,
+            flight_bytes,
             window_bytes,
             predicted_bytes,
         };
@@ -336,10 +346,14 @@ impl Direction {
     }
 
     /// Whether the window that the sender knew held another segment behind this one, which is its next.
-    fn has_room_behind(&self, segment: &Segment) -> bool {
+    fn has_room_behind(&mut self, segment: &Segment) -> bool {
         let (nxt, mss) = (self.flight.nxt + segment.payload_len, self.segment_size());
-        match self.pace().and_then(|pace| pace.view.as_ref()) {
-            Some(view) => view.has_room(nxt, mss),
+        let view = self.ledger.pace_mut().and_then(|pace| pace.view.as_mut());
+        match view {
+            Some(view) => {
+                view.arrive(segment.time_ns);
+                view.has_room(nxt, mss)
+            }
             None => nxt.to(self.window.edge) >= mss as i32,
         }
     }

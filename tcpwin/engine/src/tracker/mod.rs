@@ -14,6 +14,7 @@ use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
 use crate::event::{self, Events};
 use crate::recovery::cause::Evidence;
+use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
 use crate::timing::pace::Pace;
 use crate::window::scale::ScaleState;
@@ -126,8 +127,14 @@ impl Tracker {
         };
         if connection.brings_nothing(side, segment) && is_repeated() {
             self.duplicates += 1;
-            connection.directions[side].count(event::CAPTURE_DUPLICATE);
-            return taken((event::CAPTURE_DUPLICATE, None));
+            let direction = &mut connection.directions[side];
+            direction.count(event::CAPTURE_DUPLICATE);
+            // The row says what the packet is; it counts as that only once.
+            let kind = direction.cold.as_ref().and_then(|cold| {
+                let episode = cold.episode.as_ref()?;
+                episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
+            });
+            return taken((event::CAPTURE_DUPLICATE | kind.unwrap_or(0), None));
         }
         self.options_cut += u64::from(segment.capture_flags & capture_flag::OPTIONS_CUT != 0);
         self.evidence = None;

@@ -61,14 +61,26 @@ pub fn take_syn(
     let mut rtt_ns = None;
     note_initiator(connection, side, is_answer);
     let is_again = connection.directions[side].has_syn && connection.directions[side].isn == seq;
-    if is_again || connection.established_ns().is_some() {
+    let own = &mut connection.directions[side];
+    let is_return = !is_again
+        && own.has_syn
+        && own
+            .cold
+            .as_ref()
+            .is_some_and(|cold| cold.earlier_isn == Some(seq));
+    if own.has_syn && !is_again {
+        let isn = own.isn;
+        own.cold().earlier_isn = Some(isn);
+    }
+    if is_again || is_return || connection.established_ns().is_some() {
         *evidence = Some(sent_again(connection, side, segment, is_answer));
     }
     if connection.established_ns().is_some() {
+        connection.directions[side].cold().syn_again_ns = Some(now_ns);
         // What was agreed stands: a late copy of the SYN, or a second answer to it, changes nothing (RFC 9293 §3.10.7.4).
         return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
     }
-    if is_again {
+    if is_again || is_return {
         events |= event::SYN_RETRANSMISSION | event::RETRANSMISSION;
     }
     let [first, second] = &mut connection.directions;
@@ -103,7 +115,7 @@ pub fn take_syn(
         sent.is_started = true;
         sent.isn = seq;
         sent.has_only_syn = true;
-        sent.flight.control = 1;
+        sent.flight.control = u8::from(!sent.flight.una.is_after(seq));
         if segment.flags & FIN != 0 {
             (sent.has_fin, sent.fin_end) = (true, end);
             sent.flight.control += 1;
@@ -177,6 +189,8 @@ fn sent_again(
     } else {
         connection.syn_ns()
     };
+    let own = connection.directions[side].cold.as_ref();
+    let since_ns = own.and_then(|cold| cold.syn_again_ns).or(since_ns);
     let cause = if is_answer { Cause::SynAck } else { Cause::Syn };
     let original = connection.directions[side]
         .ledger

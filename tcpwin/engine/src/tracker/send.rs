@@ -3,7 +3,7 @@
 use crate::connection::state::{syn_kind, Direction};
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Evidence, Verdict};
-use crate::recovery::episode::Phase;
+use crate::recovery::episode::{Again, Phase};
 use crate::recovery::holes::{lateness, Hole, Lateness};
 use crate::recovery::resent::{judge, Case};
 use crate::sequence::Seq;
@@ -140,7 +140,9 @@ fn take_gap(
     if !sent.is_seen {
         return events;
     }
-    sent.note_sent(segment, from);
+    if end.is_after(seq) {
+        sent.note_sent(segment, from);
+    }
     let cold = sent.cold();
     cold.unseen.insert(from, seq);
     cold.holes.open(from, seq, segment);
@@ -228,6 +230,10 @@ fn take_below(
     let is_outstanding = sent.flight.is_outstanding();
     let is_closed = sent.window.is_known && sent.window.bytes == 0;
     let is_plain = segment.flags & FIN == 0;
+    if sent.has_syn && !end.is_after(sent.isn) {
+        // Below the first sequence number there is no data of this connection.
+        return (0, false);
+    }
     if segment.payload_len == 0 && is_plain {
         if seq + 1 == una && is_closed && !is_too_late(sent, now_ns) {
             sent.cold().zero().probe(now_ns);
@@ -267,17 +273,27 @@ fn take_below(
     let found = judge_below(sent, peer, segment, below, old_end);
     let mut events = found.verdict.cause.events();
     let mss = sent.segment_size();
-    let flight_bytes = sent.flight.bytes();
+    let flight_bytes = sent.flight_as_sent();
+    let tsval = segment.options.timestamps.map(|(value, _)| value);
+    // A clock that ticked since the newest segment ticked since the original.
+    let is_newer = tsval.is_some_and(|value| value.wrapping_sub(sent.tsval) as i32 > 0);
     let cold = sent.cold();
     let filled = cold.unseen.remove(seq, old_end);
     let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled);
-    let tsval = segment.options.timestamps.map(|(value, _)| value);
     if events & event::RESENT != 0 {
         cold.resent_segments = cold.resent_segments.saturating_add(1);
         cold.resent_bytes += u64::from(again.min(segment.payload_len));
         let cause = found.verdict.cause;
-        let at = (now_ns, segment.frame);
-        cold.episode().resent(cause, (seq, old_end), nxt, at, tsval);
+        let again = Again {
+            seq,
+            end: old_end,
+            nxt,
+            time_ns: now_ns,
+            frame: segment.frame,
+            tsval: tsval.filter(|_| is_newer),
+            events: events & event::MAIN_KINDS,
+        };
+        cold.episode().resent(cause, &again);
         cold.is_disturbed = !cold.episode().is_quiet();
         // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
         if is_closed && seq == una && is_outstanding {
@@ -317,8 +333,8 @@ fn judge_below(
 ) -> Evidence {
     let Below {
         seq,
+        end,
         handshake_rtt_ns,
-        ..
     } = *below;
     let now_ns = segment.time_ns;
     let (una, nxt) = (sent.flight.una, sent.flight.nxt);
@@ -333,9 +349,10 @@ fn judge_below(
         .cold
         .as_ref()
         .map_or(0, |cold| cold.unseen.overlap(seq, old_end));
-    let is_below = !old_end.is_after(una);
+    let is_below = !end.is_after(una);
     if never_seen == length && length > 0 && !is_below {
-        if let Some(evidence) = judge_late(hole.as_ref(), segment, handshake_rtt_ns) {
+        let newest_tsval = sent.has_tsval.then_some(sent.tsval);
+        if let Some(evidence) = judge_late(hole.as_ref(), segment, newest_tsval, handshake_rtt_ns) {
             return evidence;
         }
     }
@@ -343,7 +360,8 @@ fn judge_below(
         .cold
         .as_ref()
         .and_then(|cold| cold.episode.as_ref()?.last_resend(seq, old_end));
-    let original = sent.ledger.find(seq);
+    let is_captured = never_seen < length;
+    let original = sent.ledger.find(seq).filter(|_| is_captured);
     let last_sent_ns = resend
         .map(|resend| resend.time_ns)
         .or(original.map(|sent| sent.time_ns))
@@ -354,9 +372,8 @@ fn judge_below(
         .as_ref()
         .and_then(|cold| cold.episode.as_ref())
         .map_or(0, |episode| episode.backoff);
-    let rto_ns = sent
-        .ledger
-        .rto_ns(near_ns)
+    let base_rto_ns = sent.ledger.rto_ns(near_ns);
+    let rto_ns = base_rto_ns
         .saturating_mul(1 << backoff.min(10))
         .min(RTO_MAX_NS);
     let is_closed = sent.window.is_known && sent.window.bytes == 0;
@@ -404,12 +421,25 @@ fn judge_below(
         sacked_above,
         sacked_ranges,
         mss,
+        is_sacked_again: last_answer.is_some_and(|(time_ns, _)| reached(time_ns))
+            && episode
+                .zip(cold)
+                .is_some_and(|(episode, cold)| episode.is_any_repeated(seq, cold.sacked.iter())),
+        is_overtaken: episode
+            .zip(last_sent_ns)
+            .is_some_and(|(episode, sent_ns)| episode.is_overtaken(sent_ns)),
+        backoff,
+        oldest_ns: sent
+            .ledger
+            .oldest_ns()
+            .map_or(0, |ns| now_ns.saturating_sub(ns).max(0)),
         age_ns: age_ns.unwrap_or(now_ns.saturating_sub(last_data_ns).max(0)),
         quiet_ns: now_ns.saturating_sub(last_data_ns.max(heard_ns)).max(0),
         smoothed_ns: estimator
             .has_samples()
             .then(|| estimator.smoothed_ns().saturating_add(near_ns)),
         rto_ns,
+        base_rto_ns,
     };
     let verdict = if is_below {
         Verdict::high(Cause::Spurious, "acknowledged before it was captured")
@@ -429,9 +459,7 @@ fn judge_below(
     };
     Evidence {
         verdict,
-        original_frame: original
-            .map(|sent| sent.frame(segment.frame))
-            .filter(|_| never_seen < length),
+        original_frame: original.map(|sent| sent.frame(segment.frame)),
         trigger_frame,
         age_ns,
         rto_ns: Some(rto_ns),
@@ -442,10 +470,11 @@ fn judge_below(
 fn judge_late(
     hole: Option<&Hole>,
     segment: &Segment,
+    newest_tsval: Option<u32>,
     round_trip_ns: Option<i64>,
 ) -> Option<Evidence> {
     let hole = hole?;
-    let verdict = match lateness(hole, segment, round_trip_ns)? {
+    let verdict = match lateness(hole, segment, newest_tsval, round_trip_ns)? {
         Lateness::CaptureOrder => Verdict::high(
             Cause::CaptureReordered,
             "the capture's clock says that it came first",
