@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::event::Events;
+use crate::event::{self, Events};
 use crate::recovery::cause::Cause;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
@@ -27,8 +27,9 @@ pub struct Resend {
     pub end: Seq,
     pub time_ns: i64,
     pub frame: u64,
-    /// Its TSval, where that is certainly another than the original's.
     pub tsval: Option<u32>,
+    /// Its TSval is certainly another than the original's.
+    is_distinct: bool,
     /// Its main kind, as the row has it.
     pub events: Events,
     /// Sent in the phase that goes on.
@@ -53,6 +54,8 @@ pub struct Episode {
     pub backoff: u32,
     /// The timeout's retransmission awaits the ACKs that tell whether it was needed (RFC 5682).
     is_frto_armed: bool,
+    /// TSval of the first retransmission since none was in flight (Linux `retrans_stamp`).
+    first_tsval: Option<u32>,
     /// Sent again in this phase and not proved needless.
     unproved: u32,
     /// When the newest retransmission was sent that arrived for certain.
@@ -106,6 +109,8 @@ pub struct Again {
     pub time_ns: i64,
     pub frame: u64,
     pub tsval: Option<u32>,
+    /// Its TSval is certainly another than the original's.
+    pub is_distinct: bool,
     pub events: Events,
 }
 
@@ -115,8 +120,14 @@ impl Episode {
         self.phase == Phase::Open && self.ambiguous.is_empty() && self.probe_end.is_none()
     }
 
+    /// Whether some of it was sent again already in this phase, or in a fast recovery before.
     pub fn is_repeated(&self, seq: Seq, end: Seq) -> bool {
-        self.repeated.overlap(seq, end) > 0
+        let in_recovery = event::FAST_RETRANSMISSION | event::RECOVERY_RETRANSMISSION;
+        let was_recovery = || {
+            let resend = self.last_resend(seq, end);
+            resend.is_some_and(|resend| resend.events & in_recovery != 0)
+        };
+        self.repeated.overlap(seq, end) > 0 || (self.phase == Phase::Fast && was_recovery())
     }
 
     /// Whether any of these ranges above `seq` was sent again in this phase.
@@ -136,6 +147,11 @@ impl Episode {
         self.resends.iter().rev().find(overlaps).copied()
     }
 
+    /// When something was last sent again.
+    pub fn newest_resend_ns(&self) -> Option<i64> {
+        self.resends.back().map(|resend| resend.time_ns)
+    }
+
     /// Whether data sent at `sent_ns` is lost as a retransmission sent later has arrived (RACK, RFC 8985 §6.2).
     pub fn is_overtaken(&self, sent_ns: i64) -> bool {
         self.arrived_ns
@@ -153,9 +169,11 @@ impl Episode {
                 self.recoveries = self.recoveries.saturating_add(1);
             }
             Cause::Rto => {
+                // Not after a fast recovery, unless the timeout is a further one (Linux `tcp_enter_loss`).
+                let may_judge = self.phase != Phase::Fast || self.backoff > 0;
                 self.enter(Phase::Loss, nxt, now_ns);
                 self.backoff = self.backoff.saturating_add(1);
-                self.is_frto_armed = self.backoff == 1;
+                self.is_frto_armed = may_judge;
             }
             Cause::TailLossProbe => self.probe_end = Some(again.end),
             Cause::Fin => self.fin = self.fin.saturating_add(1),
@@ -173,6 +191,7 @@ impl Episode {
             self.repeated.insert(again.seq, again.end);
         }
         let is_of_phase = self.phase != Phase::Open;
+        self.first_tsval = self.first_tsval.or(again.tsval);
         self.unproved = self.unproved.saturating_add(u32::from(is_of_phase));
         if self.resends.len() >= MAX_RESENDS {
             self.resends.pop_front();
@@ -183,6 +202,7 @@ impl Episode {
             time_ns: now_ns,
             frame: again.frame,
             tsval: again.tsval,
+            is_distinct: again.is_distinct,
             events: again.events,
             is_of_phase,
             is_needless: false,
@@ -190,7 +210,12 @@ impl Episode {
     }
 
     fn enter(&mut self, phase: Phase, point: Seq, now_ns: i64) {
-        self.leave(now_ns);
+        // A timeout goes on with what went before it, also for what may be undone (`tcp_enter_loss`).
+        if self.phase != Phase::Open && phase == Phase::Loss {
+            self.account(now_ns);
+        } else {
+            self.leave(now_ns);
+        }
         self.phase = phase;
         self.point = point;
         self.entered_ns = now_ns;
@@ -206,14 +231,18 @@ impl Episode {
 
     /// End the phase: also where the connection ends.
     pub fn leave(&mut self, now_ns: i64) {
-        if self.phase != Phase::Open {
-            let span_ns = now_ns.saturating_sub(self.entered_ns).max(0);
-            self.recovery_ns = self.recovery_ns.saturating_add(span_ns);
-        }
+        self.account(now_ns);
         self.phase = Phase::Open;
         self.unproved = 0;
         for resend in &mut self.resends {
             resend.is_of_phase = false;
+        }
+    }
+
+    fn account(&mut self, now_ns: i64) {
+        if self.phase != Phase::Open {
+            let span_ns = now_ns.saturating_sub(self.entered_ns).max(0);
+            self.recovery_ns = self.recovery_ns.saturating_add(span_ns);
         }
     }
 
@@ -224,7 +253,13 @@ impl Episode {
 
     pub fn acked(&mut self, advance: &Advance) -> Shown {
         let mut shown = self.judge_timestamps(advance);
-        let is_undone = self.judge_frto(advance) || shown.is_original;
+        let is_dsacked = self.phase == Phase::Loss && self.unproved == 0;
+        // An echo from before the first retransmission (Linux `tcp_packet_delayed`).
+        let is_delayed = self
+            .first_tsval
+            .zip(advance.tsecr)
+            .is_some_and(|(tsval, tsecr)| (tsecr.wrapping_sub(tsval) as i32) < 0);
+        let is_undone = self.judge_frto(advance) || is_delayed || is_dsacked;
         self.backoff = 0;
         self.ambiguous.remove_below(advance.ack);
         self.repeated.remove_below(advance.ack);
@@ -232,6 +267,7 @@ impl Episode {
             self.probe_end = None;
         }
         if self.phase == Phase::Open {
+            self.forget_first();
             return shown;
         }
         let is_over = !advance.ack.is_before(self.point);
@@ -243,7 +279,14 @@ impl Episode {
         } else {
             shown.is_partial = self.phase == Phase::Fast;
         }
+        self.forget_first();
         shown
+    }
+
+    fn forget_first(&mut self) {
+        if self.phase == Phase::Open && self.ambiguous.is_empty() {
+            self.first_tsval = None;
+        }
     }
 
     /// F-RTO: after a timeout, an ACK of data that was sent once proves the originals' arrival. Without SACK it must cover
@@ -260,6 +303,17 @@ impl Episode {
             self.by_frto = self.by_frto.saturating_add(1);
         }
         is_original
+    }
+
+    /// SACK reports data for the first time that was sent once, up to `end`: after a timeout the proof of F-RTO, if it was
+    /// sent before (RFC 5682 §3.1; Linux FLAG_ORIG_SACK_ACKED in `tcp_sacktag_one`).
+    pub fn note_original_reported(&mut self, end: Seq, has_timestamps: bool, now_ns: i64) {
+        if !self.is_frto_armed || end.is_after(self.point) {
+            return;
+        }
+        self.is_frto_armed = false;
+        self.by_frto = self.by_frto.saturating_add(u32::from(!has_timestamps));
+        self.leave(now_ns);
     }
 
     /// Eifel (RFC 3522 §3.2): the ACK that first covers a retransmission echoes a timestamp older than its own, so the
@@ -279,7 +333,8 @@ impl Episode {
                 continue;
             };
             if tsecr.wrapping_sub(tsval) as i32 >= 0 {
-                shown.echoed_ns = Some(resend.time_ns);
+                // The same value on both copies tells nothing.
+                shown.echoed_ns = resend.is_distinct.then_some(resend.time_ns);
             } else if is_first && !resend.is_needless {
                 shown.is_original = true;
                 resend.is_needless = true;
@@ -297,7 +352,7 @@ impl Episode {
     }
 
     /// The receiver reported bytes that it had already (RFC 2883).
-    pub fn note_dsack(&mut self, left: Seq, right: Seq, now_ns: i64) {
+    pub fn note_dsack(&mut self, left: Seq, right: Seq, is_advance: bool, now_ns: i64) {
         self.dsacks = self.dsacks.saturating_add(1);
         self.dsack_bytes += left.to(right).max(0) as u64;
         let overlaps = |resend: &&mut Resend| {
@@ -310,8 +365,9 @@ impl Episode {
         self.by_dsack = self.by_dsack.saturating_add(1);
         if resend.is_of_phase {
             self.unproved = self.unproved.saturating_sub(1);
-            // All that the phase sent again was needless: Linux undoes it (`tcp_try_undo_dsack`).
-            if self.unproved == 0 {
+            // All that the phase sent again was needless: Linux undoes a recovery at once (`tcp_try_undo_dsack`), a loss
+            // with an ACK that moves SND.UNA (`tcp_process_loss`).
+            if self.unproved == 0 && (is_advance || self.phase == Phase::Fast) {
                 self.leave(now_ns);
             }
         }
@@ -349,6 +405,7 @@ mod tests {
             time_ns: 200,
             frame: 9,
             tsval,
+            is_distinct: true,
             events: 0,
         };
         episode.resent(cause, &again);
@@ -373,7 +430,7 @@ mod tests {
         let shown = episode.acked(&advance(100, Some(49)));
         assert_eq!((shown.echoed_ns, shown.is_original), (None, true));
         assert_eq!(episode.by_timestamps, 1);
-        episode.note_dsack(Seq(0), Seq(100), 300);
+        episode.note_dsack(Seq(0), Seq(100), false, 300);
         assert_eq!((episode.dsacks, episode.by_dsack), (1, 0), "proved already");
     }
 
@@ -415,8 +472,8 @@ mod tests {
     #[test]
     fn a_dsack_proves_the_first_copy_needless() {
         let mut episode = after(Cause::Fast, None);
-        episode.note_dsack(Seq(0), Seq(100), 300);
-        episode.note_dsack(Seq(0), Seq(100), 300);
+        episode.note_dsack(Seq(0), Seq(100), false, 300);
+        episode.note_dsack(Seq(0), Seq(100), false, 300);
         assert_eq!((episode.dsacks, episode.by_dsack), (2, 1));
     }
 }

@@ -25,7 +25,7 @@ pub struct Case {
     pub is_head: bool,
     /// It ends at SND.MAX.
     pub is_tail: bool,
-    /// Some of it was sent again already since the phase began.
+    /// Some of it was sent again already (see `Episode::is_repeated`).
     pub is_repeated: bool,
     /// A probe is out that no ACK has answered.
     pub is_probe_out: bool,
@@ -39,6 +39,8 @@ pub struct Case {
     pub mss: u32,
     /// SACK reports data above it that this phase sent again.
     pub is_sacked_again: bool,
+    /// Something was sent again within the last round trip and a half.
+    pub is_going_on: bool,
     /// A retransmission that was sent after it has arrived.
     pub is_overtaken: bool,
     /// Timeouts in a row before.
@@ -47,6 +49,8 @@ pub struct Case {
     pub oldest_ns: i64,
     /// Since the bytes were last sent.
     pub age_ns: i64,
+    /// Since SND.UNA moved.
+    pub advance_ns: i64,
     /// Since the sender last sent or heard anything.
     pub quiet_ns: i64,
     /// The sender's round trip, smoothed, and its timeout with back-off; none before any sample.
@@ -149,7 +153,11 @@ fn judge_open(case: &Case) -> Verdict {
     let by_duplicates = case.is_head && case.duplicate_acks >= DUPLICATE_THRESHOLD;
     let by_sack = case.is_lost_by_sack();
     let has_evidence = case.duplicate_acks > 0 || case.sacked_above > 0;
-    let is_timer = case.is_head && case.is_timed_out() && !case.is_prompt();
+    // With data SACKed there is no probe, and the timer starts anew with each ACK that moves SND.UNA.
+    let is_timer = case.is_head
+        && case.is_timed_out()
+        && !case.is_prompt()
+        && (!has_evidence || Case::reaches(case.advance_ns, case.rto_ns));
     if (by_duplicates || by_sack) && !is_timer {
         return Verdict::high(
             Cause::Fast,
@@ -197,11 +205,21 @@ fn judge_open(case: &Case) -> Verdict {
             "fewer than three duplicate ACKs, but data above it had arrived (RACK, early retransmit)",
         );
     }
-    if case.is_overtaken && case.is_prompt() {
+    if case.has_sack && case.is_overtaken && case.is_prompt() {
         return Verdict::medium(
             Cause::Fast,
             "a retransmission that was sent after it has arrived (RACK)",
         );
+    }
+    if case.is_head && case.is_prompt() {
+        return if !case.has_sack && case.is_going_on {
+            Verdict::low(
+                Cause::Recovery,
+                "the next hole after a retransmission, right after an ACK (NewReno)",
+            )
+        } else {
+            Verdict::low(Cause::Fast, "right after an ACK, which shows no loss")
+        };
     }
     let waited_ns = case.smoothed_ns.unwrap_or(0);
     if case.is_head && case.quiet_ns > waited_ns {
@@ -234,11 +252,13 @@ mod tests {
             sacked_ranges: 0,
             mss: 1000,
             is_sacked_again: false,
+            is_going_on: false,
             is_overtaken: false,
             backoff: 0,
             oldest_ns: 60 * MS,
             age_ns: 60 * MS,
-            quiet_ns: 1 * MS,
+            advance_ns: 255 * MS,
+            quiet_ns: MS,
             smoothed_ns: Some(50 * MS),
             rto_ns: 250 * MS,
             base_rto_ns: 250 * MS,

@@ -32,6 +32,11 @@ impl EchoTimer {
         }
     }
 
+    /// The TSval that is being timed, and when it was first sent.
+    pub fn pending(&self) -> Option<(u32, i64)> {
+        (self.sent_ns != IDLE).then_some((self.tsval, self.sent_ns))
+    }
+
     /// The other side echoed a TSval. True where the round trip is the least so far.
     #[inline(always)]
     pub fn echoed(&mut self, tsecr: u32, now_ns: i64) -> bool {

@@ -34,7 +34,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let had_doubts = acked.has_doubts();
     let mut answer = acknowledge(acked, ack, segment);
     let new_sacked = if segment.options.sack_count > 0 {
-        let reported = take_sack(acked, segment);
+        let reported = take_sack(acked, segment, answer.is_new);
         answer.events |= reported.events;
         reported.new_bytes
     } else {
@@ -327,13 +327,14 @@ struct Reported {
 
 /// Enter the SACK blocks into the scoreboard (RFC 6675 §4, Update).
 #[cold]
-fn take_sack(acked: &mut Direction, segment: &Segment) -> Reported {
+fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Reported {
     let (una, nxt) = (acked.flight.una, acked.flight.nxt);
     let mut reported = Reported::default();
     let blocks = segment.options.sack_blocks();
     if let Some((left, right)) = duplicate_block(Seq(segment.ack), blocks) {
         let cold = acked.cold();
-        cold.episode().note_dsack(left, right, segment.time_ns);
+        cold.episode()
+            .note_dsack(left, right, is_advance, segment.time_ns);
         cold.is_disturbed = !cold.episode().is_quiet();
         reported.events |= event::DSACK;
     }
@@ -353,7 +354,14 @@ fn take_sack(acked: &mut Direction, segment: &Segment) -> Reported {
         reported.new_bytes = reported.new_bytes.saturating_add(added);
         // A block grows at its end.
         let fresh = right.minus(added.min(left.to(right) as u32));
-        if let Some(sent) = acked.ledger.find(fresh).filter(|_| acked.is_plain(fresh)) {
+        if !acked.is_plain(fresh) {
+            continue;
+        }
+        if let Some(episode) = acked.cold().episode.as_mut() {
+            let has_timestamps = segment.options.timestamps.is_some();
+            episode.note_original_reported(right, has_timestamps, segment.time_ns);
+        }
+        if let Some(sent) = acked.ledger.find(fresh) {
             oldest_ns = Some(oldest_ns.map_or(sent.time_ns, |ns: i64| ns.min(sent.time_ns)));
         }
     }

@@ -275,8 +275,7 @@ fn take_below(
     let mss = sent.segment_size();
     let flight_bytes = sent.flight_as_sent();
     let tsval = segment.options.timestamps.map(|(value, _)| value);
-    // A clock that ticked since the newest segment ticked since the original.
-    let is_newer = tsval.is_some_and(|value| value.wrapping_sub(sent.tsval) as i32 > 0);
+    let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq));
     let cold = sent.cold();
     let filled = cold.unseen.remove(seq, old_end);
     let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled);
@@ -290,7 +289,8 @@ fn take_below(
             nxt,
             time_ns: now_ns,
             frame: segment.frame,
-            tsval: tsval.filter(|_| is_newer),
+            tsval,
+            is_distinct: is_newer,
             events: events & event::MAIN_KINDS,
         };
         cold.episode().resent(cause, &again);
@@ -321,6 +321,21 @@ fn take_below(
         sent.note_sent(segment, nxt);
     }
     (events, true)
+}
+
+impl Direction {
+    /// Whether the timestamp clock certainly ticked since the byte at `seq` was first sent: a smaller value was sent no
+    /// sooner than that.
+    fn has_ticked(&self, tsval: u32, seq: Seq) -> bool {
+        let is_smaller = |known: u32| tsval.wrapping_sub(known) as i32 > 0;
+        let original_ns = self.ledger.find(seq).map(|sent| sent.time_ns);
+        let by_timer = self
+            .echo
+            .pending()
+            .zip(original_ns)
+            .is_some_and(|((known, known_ns), sent_ns)| known_ns >= sent_ns && is_smaller(known));
+        is_smaller(self.tsval) || by_timer
+    }
 }
 
 /// Name what a segment below SND.MAX is: late, or sent again, and why.
@@ -405,6 +420,10 @@ fn judge_below(
     let heard_ns = last_ack_ns
         .max(last_answer.map_or(i64::MIN, |(time_ns, _)| time_ns))
         .saturating_add(near_ns);
+    let smoothed_ns = estimator
+        .has_samples()
+        .then(|| estimator.smoothed_ns().saturating_add(near_ns));
+    let round_ns = smoothed_ns.unwrap_or(0).saturating_mul(3) / 2;
     let case = Case {
         phase: episode.map_or(Phase::Open, |episode| episode.phase),
         is_head: !una.is_before(seq),
@@ -425,6 +444,9 @@ fn judge_below(
             && episode
                 .zip(cold)
                 .is_some_and(|(episode, cold)| episode.is_any_repeated(seq, cold.sacked.iter())),
+        is_going_on: episode
+            .and_then(|episode| episode.newest_resend_ns())
+            .is_some_and(|ns| now_ns.saturating_sub(ns) < round_ns),
         is_overtaken: episode
             .zip(last_sent_ns)
             .is_some_and(|(episode, sent_ns)| episode.is_overtaken(sent_ns)),
@@ -434,10 +456,11 @@ fn judge_below(
             .oldest_ns()
             .map_or(0, |ns| now_ns.saturating_sub(ns).max(0)),
         age_ns: age_ns.unwrap_or(now_ns.saturating_sub(last_data_ns).max(0)),
+        advance_ns: now_ns
+            .saturating_sub(last_ack_ns.saturating_add(near_ns))
+            .max(0),
         quiet_ns: now_ns.saturating_sub(last_data_ns.max(heard_ns)).max(0),
-        smoothed_ns: estimator
-            .has_samples()
-            .then(|| estimator.smoothed_ns().saturating_add(near_ns)),
+        smoothed_ns,
         rto_ns,
         base_rto_ns,
     };
