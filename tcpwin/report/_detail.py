@@ -1,25 +1,38 @@
-"""One connection in full, as text: handshake, options, both directions, zero-window episodes."""
+"""One connection in full, as text: handshake, options, both directions, what was sent again, zero-window episodes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpwin.analysis import Connection, Direction, Percentiles
+from tcpwin.analysis import Connection, Direction, Event, Percentiles
+from tcpwin.report._costs import render_costs
+from tcpwin.report._loss import render_loss
 from tcpwin.report._problems import judge
+from tcpwin.report._resent import render_resent
 from tcpwin.report._text import head_line, problem_text
+from tcpwin.report._timing import (
+    render_acks,
+    render_round_trips,
+    render_sender_flight,
+    render_start,
+    render_timing,
+)
 from tcpwin.report._units import bytes_text, count_text, rate_text, time_text
 
 EPISODES_SHOWN = 20
 
 
 def render_connection(connection: Connection) -> str:
-    """Everything about a connection. Reads the source again for the percentiles."""
+    """Everything about a connection. Reads the source again for percentiles and events."""
     lines = [head_line(connection), *(f"  ! {problem_text(connection, problem)}" for problem in judge(connection))]
+    lines += [f"  ! {cost}" for cost in render_costs(connection)]
+    events = connection.events
     lines += ["", *_indent(_render_handshake(connection)), "", *_indent(_render_options(connection))]
     for name, sender, receiver in (("a_to_b", "a", "b"), ("b_to_a", "b", "a")):
         direction = connection.a_to_b if sender == "a" else connection.b_to_a
         lines += ["", f"  {sender} → {receiver}"]
-        lines += _indent(_render_direction(connection, name, receiver, direction), "    ")
+        resent = [event for event in events if event.direction == sender]
+        lines += _indent(_render_direction(connection, name, receiver, direction, resent), "    ")
     return "\n".join(lines)
 
 
@@ -64,7 +77,9 @@ def _render_options(connection: Connection) -> list[str]:
     ]
 
 
-def _render_direction(connection: Connection, name: str, receiver: str, direction: Direction) -> list[str]:
+def _render_direction(
+    connection: Connection, name: str, receiver: str, direction: Direction, events: Sequence[Event]
+) -> list[str]:
     rates = f", {rate_text(direction.goodput_bps)}" if direction.goodput_bps is not None else ""
     lines = [
         f"{count_text(direction.segments, 'segment')}, {direction.data_segments:,} with data; "
@@ -73,10 +88,26 @@ def _render_direction(connection: Connection, name: str, receiver: str, directio
         f"{direction.out_of_order:,} out of order, {count_text(direction.duplicate_acks, 'duplicate ACK')}, "
         f"{bytes_text(direction.missed_bytes)} missing from the capture",
     ]
+    table = _set_apart(render_resent(events, start_ns=connection.start_ns))
     if not direction.data_segments:
-        return lines[:1]
-    lines += _render_distributions(connection, name, receiver, direction)
-    lines += [f"scale of {receiver}'s windows: {direction.window_scale}"]
+        return [lines[0], *render_loss(direction), *table]
+    lines += render_loss(direction)
+    lines += render_acks(receiver, direction)
+    lines += render_start(direction)
+    lines += render_timing(connection, direction)
+    lines += _set_apart(render_round_trips(receiver, direction, connection.round_trips(direction=name)))
+    lines += table
+    lines += _set_apart(_render_distributions(connection, name, receiver, direction))
+    lines += _render_window(connection, receiver, direction)
+    return lines
+
+
+def _set_apart(block: list[str]) -> list[str]:
+    return ["", *block] if block else []
+
+
+def _render_window(connection: Connection, receiver: str, direction: Direction) -> list[str]:
+    lines = [*render_sender_flight(direction), f"scale of {receiver}'s windows: {direction.window_scale}"]
     lines += [f"  {reason}" for reason in direction.window_scale.evidence]
     lines += [
         f"held back by the window for {time_text(direction.window_limited_ns)}, closed for "

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from tcpwin.analysis import Analysis, Capture, Connection, Direction
+from tcpwin.report._costs import render_costs
+from tcpwin.report._loss import render_loss
 from tcpwin.report._problems import Problem, find_held_back, judge
+from tcpwin.report._timing import render_sender_flight, render_timing
 from tcpwin.report._units import bytes_text, count_text, name_text, rate_text, time_text
 
 DETAILED = 3
@@ -17,8 +20,9 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
     judged = [(connection, judge(connection)) for connection in worst]
     lines += ["", _headline(analysis, judged)]
     for position, (connection, problems) in enumerate(judged):
-        is_brief = not problems and position >= DETAILED
-        lines += ["", *_render_connection(connection, problems, is_brief=is_brief)]
+        costs = render_costs(connection)
+        is_brief = not problems and not costs and position >= DETAILED
+        lines += ["", *_render_connection(connection, problems, costs, is_brief=is_brief)]
     left = len(analysis) - len(worst)
     if left:
         lines += ["", f"{count_text(left, 'more connection')} not shown: --limit N shows more, --json all."]
@@ -77,11 +81,18 @@ def _quality(capture: Capture) -> list[str]:
     return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
 
 
-def _render_connection(connection: Connection, problems: list[Problem], *, is_brief: bool) -> list[str]:
+def _render_connection(
+    connection: Connection, problems: list[Problem], costs: list[str], *, is_brief: bool
+) -> list[str]:
     lines = [head_line(connection), *(f"    ! {problem_text(connection, problem)}" for problem in problems)]
+    lines += [f"    ! {cost}" for cost in costs]
     for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
-            told = _render_direction(sender, receiver, direction)
+            told = _render_direction(connection, sender, receiver, direction)
+            lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
+        elif direction.retransmissions:
+            told = [f"{sender} → {receiver}  no data, {count_text(direction.retransmissions, 'retransmission')}"]
+            told += [f"       {line}" for line in render_loss(direction)]
             lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
     return lines
 
@@ -132,7 +143,7 @@ def problem_text(connection: Connection, problem: Problem) -> str:
     return text
 
 
-def _render_direction(sender: str, receiver: str, direction: Direction) -> list[str]:
+def _render_direction(connection: Connection, sender: str, receiver: str, direction: Direction) -> list[str]:
     rate = f" at {rate_text(direction.goodput_bps)}" if direction.goodput_bps is not None else ""
     resent = count_text(direction.retransmissions, "retransmission")
     got = f"{bytes_text(direction.acked_bytes)} acknowledged{rate}"
@@ -155,6 +166,8 @@ def _render_direction(sender: str, receiver: str, direction: Direction) -> list[
         where = ", as seen near the receiver: more at the sender" if direction.captured_near_receiver else ""
         mean, most_text = bytes_text(direction.flight_mean_bytes), bytes_text(direction.flight_max_bytes)
         lines.append(f"       in flight: mean {mean}, at most {most_text}{where}")
+        lines += [f"       {line}" for line in render_sender_flight(direction)]
+    lines += [f"       {line}" for line in (*render_loss(direction), *render_timing(connection, direction))]
     if direction.missed_bytes:
         lines.append(f"       the capture lacks {bytes_text(direction.missed_bytes)} that were acknowledged")
     return lines

@@ -150,7 +150,8 @@ def test_only_what_was_needless_is_shown_needless(sack: bool, timestamps: bool) 
         by_proof = (fields.spurious_by_dsack, fields.spurious_by_timestamps, fields.spurious_by_frto)
         assert max(by_proof) <= needless(verdict.run, verdict.side), verdict.run.settings
         proven += sum(by_proof)
-    assert proven > 5
+    # Without either, F-RTO alone can tell, of a timeout that the second ACK after it contradicts.
+    assert proven > (5 if sack or timestamps else 0)
 
 
 def needless(run: Run, side: str) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from twin.directions import Direction
+from twin.intervals import Intervals
+from twin.recovery import Advance
 from twin.segments import Segment
 from twin.sequence import FURTHEST
 from twin.timing import Covered
@@ -14,6 +16,8 @@ DUPLICATE_THRESHOLD = 3
 """RFC 5681 §3.2."""
 DELAYED_MIN_NS, DELAYED_MAX_NS = 38_000_000, 520_000_000
 """Linux delays by 40 ms at least (TCP_DELACK_MIN), others up to half a second (RFC 9293 §3.8.6.3)."""
+DELAYED_JUMP_NS = 30_000_000
+"""Above what was usual, where more is in flight: queues fill more slowly."""
 
 
 @dataclass(slots=True)
@@ -47,7 +51,7 @@ def take_ack(sent: Direction, acked: Direction, segment: Segment) -> Answer:
     if acked.zero.is_answer(segment.time_ns, acked.ledger.least_ns):
         acked.zero.is_probe_unanswered = False
     if had_doubts or acked.has_doubts or "duplicate_ack" in answer.events:
-        acked.heard_ns = segment.time_ns
+        acked.answered_ns = segment.time_ns
     acked.tell_sender(segment.time_ns)
     return answer
 
@@ -67,39 +71,57 @@ def acknowledge(sent: Direction, acked: Direction, ack: int, segment: Segment) -
     if ack <= flight.una or beyond > FURTHEST:
         return Answer(is_old=ack != flight.una)
     answer = Answer(is_new=True)
-    acked.heard_ns = segment.time_ns
+    acked.acked_ns = segment.time_ns
     if beyond > 0:
         answer.events |= acknowledge_unseen(acked, ack)
-    least_ns = acked.ledger.least_ns
     una = flight.una
-    covered, is_sent_once = cover(acked, ack, segment, answer)
-    flight.advance(ack)
+    covered, is_sent_once = cover(sent, acked, ack, segment, answer)
+    if covered and is_sent_once and ack - una <= acked.segment_size:
+        is_all = ack == flight.nxt
+        if is_held_back(acked, segment.time_ns - covered.oldest_ns, is_all=is_all):
+            answer.events.add("delayed_ack")
+    if flight.advance(ack):
+        answer.events.add("acked_unseen")
     acked.duplicate_acks = 0
     if covered:
         answer.rtt_ns = acked.ledger.sample(covered, ack, flight.nxt, segment.time_ns)
     acked.congestion.note_acked(ack - una)
     if acked.congestion.is_round_over(acked.sender_una(sent, segment.time_ns)):
         acked.end_round(sent, segment.time_ns)
-    is_of_one = is_sent_once and ack - una <= acked.segment_size
-    if is_of_one and answer.rtt_ns is not None and is_held_back(answer.rtt_ns, least_ns):
-        answer.events.add("delayed_ack")
     return answer
 
 
-def is_held_back(rtt_ns: int, least_ns: int | None) -> bool:
-    """The ACK of a segment comes so much later than the fastest that its sender delayed it (rule 5.4)."""
-    return least_ns is not None and DELAYED_MIN_NS <= rtt_ns - least_ns <= DELAYED_MAX_NS
+def is_held_back(acked: Direction, rtt_ns: int, *, is_all: bool) -> bool:
+    """The ACK of a segment comes so much later than the fastest that its sender delayed it (rule 5.4).
+
+    Where it does not acknowledge all that is in flight, it may have waited in a queue.
+    """
+    least_ns, usual_ns = acked.ledger.least_ns, acked.ledger.estimator.smoothed_ns
+    if least_ns is None or usual_ns is None or not DELAYED_MIN_NS <= rtt_ns - least_ns <= DELAYED_MAX_NS:
+        return False
+    return is_all or rtt_ns >= usual_ns + DELAYED_JUMP_NS
 
 
-def cover(acked: Direction, ack: int, segment: Segment, answer: Answer) -> tuple[Covered | None, bool]:
+def cover(sent: Direction, acked: Direction, ack: int, segment: Segment, answer: Answer) -> tuple[Covered | None, bool]:
     """When what an ACK covers was sent, and whether it was sent once (Karn, RFC 6298 §3); else timestamps may tell."""
     flight, recovery = acked.flight, acked.recovery
     una = flight.una
     is_doubtful = any(ranges.overlap(una, ack) for ranges in (flight.unseen, recovery.ambiguous))
     original = acked.ledger.find(una)
+    resent_bytes = recovery.ambiguous.overlap(una, ack)
+    known = Intervals.union(flight.sacked, flight.unseen, recovery.ambiguous)
+    advance = Advance(
+        una=una,
+        ack=ack,
+        tsecr=segment.tsecr,
+        plain_bytes=ack - una - known.overlap(una, ack),
+        resent_bytes=resent_bytes,
+        had_duplicates=acked.duplicate_acks > 0,
+        has_sack=acked.syn.sack_permitted and sent.syn.sack_permitted,
+    )
     spare = max(acked.max_payload - acked.segment_size, 0)
     covered = acked.ledger.cover(una, ack, flight.sacked, spare)
-    shown = recovery.acknowledged(una, ack, segment, original)
+    shown = recovery.acknowledged(advance, original)
     if shown.is_partial:
         answer.events.add("partial_ack")
     if covered and not is_doubtful:
@@ -160,14 +182,21 @@ def take_sack(acked: Direction, segment: Segment, ack: int, answer: Answer) -> i
     blocks = [(flight.place(left), flight.place(right)) for left, right in segment.options.sack]
     if blocks and is_dsack(blocks, ack):
         answer.events.add("dsack")
+        acked.recovery.note_dsack(*blocks[0], is_new_ack=answer.is_new)
     times, fresh = [], 0
     for left, right in blocks:
         if not (flight.una <= left and flight.una < right <= flight.nxt):
             continue
-        is_plain = not any(r.overlap(left, left + 1) for r in (flight.sacked, flight.unseen, acked.recovery.ambiguous))
         if added := flight.sacked.add(left, right):
             fresh += added
-            if is_plain and (sent := acked.ledger.find(left)):
+            # A block grows at its end.
+            fresh_from = right - added
+            known = (flight.unseen, acked.recovery.ambiguous)
+            is_plain = not any(spans.overlap(fresh_from, fresh_from + 1) for spans in known)
+            if not is_plain:
+                continue
+            acked.recovery.note_reported(right)
+            if sent := acked.ledger.find(fresh_from):
                 times.append(sent.time_ns)
     if times and ack <= flight.una and segment.time_ns >= min(times):
         # The sender times what is newly reported, too (tcp_ack_update_rtt, net/ipv4/tcp_input.c: sack_rtt_us).

@@ -33,7 +33,7 @@ class Case:
     is_head: bool
     is_tail: bool
     is_repeated: bool
-    """Sent again already since the phase began."""
+    """Sent again already (see Recovery.is_repeated)."""
     is_lone: bool
     """Nothing else is in flight."""
     is_probe_out: bool
@@ -41,26 +41,40 @@ class Case:
     duplicate_acks: int
     sacked_above: int
     sacked_ranges: int
+    is_sacked_again: bool
+    """SACK reports data above it that this phase sent again."""
+    is_overtaken: bool
+    """A retransmission that was sent later has arrived."""
+    is_going_on: bool
+    """Something was sent again within the last round trip and a half."""
     mss: int
+    timeouts: int
     age_ns: int
     """Since the bytes were last sent."""
+    oldest_ns: int
+    """Since the oldest segment in flight was sent."""
+    advance_ns: int
+    """Since SND.UNA moved."""
     quiet_ns: int
     """Since the sender last sent or heard anything."""
     smoothed_ns: int | None
     rto_ns: int
+    """With back-off."""
+    base_rto_ns: int
 
     @property
     def is_timed_out(self) -> bool:
         return reaches(self.age_ns, self.rto_ns)
 
     @property
-    def is_silent(self) -> bool:
-        return reaches(self.quiet_ns, self.rto_ns)
-
-    @property
     def is_prompt(self) -> bool:
         """An ACK set it off, or the reordering timer that one started (RFC 8985 §6.2)."""
         return self.quiet_ns <= max((self.smoothed_ns or 0) // 4, PROMPT_NS)
+
+    @property
+    def has_evidence(self) -> bool:
+        """Something above it arrived."""
+        return self.duplicate_acks > 0 or self.sacked_above > 0
 
     @property
     def is_lost_by_sack(self) -> bool:
@@ -77,12 +91,13 @@ class Case:
 
 
 def explain(sent: Direction, peer: Direction, segment: Segment, seq: int, end: int, path_ns: int | None) -> Cause:
-    """Name what a segment below SND.MAX is; `end` is that of its part there."""
+    """Name what a segment below SND.MAX is, which lies from `seq` to `end`."""
     flight = sent.flight
     is_below = end <= flight.una
+    end = min(end, flight.nxt)
     hole = sent.recovery.hole_at(seq, end)
     is_unseen = seq < end and flight.unseen.overlap(seq, end) == end - seq
-    if is_unseen and hole and not is_below and (late := hole.fill(segment, path_ns)):
+    if is_unseen and hole and not is_below and (late := hole.fill(segment, sent.tsval, path_ns)):
         return late
     if is_below:
         return Cause.SPURIOUS
@@ -101,29 +116,39 @@ def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) ->
     times = [copy.time_ns for copy in copies if copy]
     if hole := recovery.hole_at(seq, end):
         times.append(hole.by.time_ns)
-    last_ns = times[0] if times else sent.last_data_ns
+    last_ns = times[0] if times else None
     above = [(left, right) for left, right in flight.sacked if left > seq]
     sacked_above, sacked_ranges = sum(right - left for left, right in above), len(above)
     duplicate_acks, mss = sent.duplicate_acks, sent.segment_size
-    has_reached = recovery.reported_ns is not None and recovery.reported_ns + near_ns // 5 * 4 <= now_ns
-    if not has_reached:
+    reach_ns = now_ns - near_ns // 5 * 4
+    if recovery.reported_ns is None or recovery.reported_ns > reach_ns:
         duplicate_acks = min(duplicate_acks, DUPLICATE_THRESHOLD - 1)
         sacked_above, sacked_ranges = min(sacked_above, mss), min(sacked_ranges, 1)
+    heard_ns = max(sent.acked_ns, sent.answered_ns)
+    base_rto_ns = estimator.timeout_ns(near_ns)
+    smoothed_ns = 0 if estimator.smoothed_ns is None else estimator.smoothed_ns + near_ns
     return Case(
         is_head=seq <= flight.una,
         is_tail=end == flight.nxt,
-        is_repeated=recovery.repeated.overlap(seq, end) > 0,
+        is_repeated=recovery.is_repeated(seq, end),
         is_lone=flight.nxt - flight.una <= end - seq,
         is_probe_out=recovery.probe_end is not None,
         has_sack=(sent.syn.sack_permitted and peer.syn.sack_permitted) or bool(flight.sacked),
         duplicate_acks=duplicate_acks,
         sacked_above=sacked_above,
         sacked_ranges=sacked_ranges,
+        is_sacked_again=0 < sent.answered_ns <= reach_ns and any(recovery.repeated.overlap(*span) for span in above),
+        is_overtaken=None not in (last_ns, recovery.arrived_ns) and last_ns < recovery.arrived_ns,
+        is_going_on=bool(recovery.resends) and now_ns - recovery.resends[-1].time_ns < smoothed_ns * 3 // 2,
         mss=mss,
-        age_ns=max(now_ns - last_ns, 0),
-        quiet_ns=max(now_ns - max(sent.last_data_ns, sent.heard_ns + near_ns), 0),
-        smoothed_ns=None if estimator.smoothed_ns is None else estimator.smoothed_ns + near_ns,
-        rto_ns=min(estimator.timeout_ns(near_ns) << min(recovery.timeouts, MAX_BACKOFF), RTO_MAX_NS),
+        timeouts=recovery.timeouts,
+        age_ns=max(now_ns - (sent.last_data_ns if last_ns is None else last_ns), 0),
+        oldest_ns=0 if sent.ledger.oldest_ns is None else max(now_ns - sent.ledger.oldest_ns, 0),
+        advance_ns=max(now_ns - (sent.acked_ns + near_ns), 0),
+        quiet_ns=max(now_ns - max(sent.last_data_ns, heard_ns + near_ns), 0),
+        smoothed_ns=smoothed_ns or None,
+        rto_ns=min(base_rto_ns << min(recovery.timeouts, MAX_BACKOFF), RTO_MAX_NS),
+        base_rto_ns=base_rto_ns,
     )
 
 
@@ -137,35 +162,51 @@ def judge(phase: Phase, case: Case) -> Cause:
 
 
 def judge_after_timeout(case: Case) -> Cause:
-    if case.is_head and case.is_timed_out and case.is_silent:
+    # What is sent again from there on goes with the ACKs; what comes without one comes by the timer.
+    if case.is_head and reaches(case.age_ns, case.base_rto_ns) and not case.is_prompt:
         return Cause.RTO
-    if case.is_repeated and case.is_lost_by_sack:
+    if case.is_repeated and (case.is_sacked_again or case.is_lost_by_sack):
         return Cause.LOST_RETRANSMISSION
     return Cause.GO_BACK_N
 
 
 def judge_in_recovery(case: Case) -> Cause:
     # Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
-    is_timer = case.is_silent or (case.is_repeated and not (case.has_sack and case.is_prompt))
+    is_timer = not case.is_prompt or (case.is_repeated and not case.has_sack)
     if case.is_head and case.is_timed_out and is_timer:
         return Cause.RTO
     return Cause.LOST_RETRANSMISSION if case.is_repeated else Cause.RECOVERY
 
 
 def judge_open(case: Case) -> Cause:
-    is_timer = case.is_head and case.is_timed_out and not case.is_prompt
+    # An ACK that moves SND.UNA starts the timer anew (RFC 6298 §5.3).
+    has_run_out = not case.has_evidence or reaches(case.advance_ns, case.rto_ns)
+    is_timer = case.is_head and case.is_timed_out and not case.is_prompt and has_run_out
     by_duplicates = case.is_head and case.duplicate_acks >= DUPLICATE_THRESHOLD
     if (by_duplicates or case.is_lost_by_sack) and not is_timer:
         return Cause.FAST
-    has_evidence = case.duplicate_acks > 0 or case.sacked_above > 0
-    may_probe = case.has_sack and case.is_tail and not case.is_probe_out and not has_evidence
-    if may_probe and reaches(case.quiet_ns, case.probe_ns) and (case.is_lone or not case.is_head):
+    if is_probe(case):
         return Cause.TAIL_LOSS_PROBE
-    if is_timer or (case.is_head and case.is_timed_out and not has_evidence):
+    if is_timer or (case.is_head and case.is_timed_out and not case.has_evidence):
         return Cause.RTO
-    if has_evidence and (case.sacked_above > 0 or case.is_head):
-        # RACK or early retransmit.
+    # RACK or early retransmit: something above it arrived, or something sent after it (RFC 8985 §6.2).
+    is_passed = case.has_sack and case.is_overtaken and case.is_prompt
+    if is_passed or case.sacked_above > 0 or (case.is_head and case.has_evidence):
         return Cause.FAST
+    if case.is_head and case.is_prompt:
+        # An ACK alone shows no loss, but in NewReno the next hole (RFC 6582 §3.2).
+        return Cause.RECOVERY if case.is_going_on and not case.has_sack else Cause.FAST
     if case.is_head and case.quiet_ns > (case.smoothed_ns or 0):
         return Cause.RTO
     return Cause.OTHER
+
+
+def is_probe(case: Case) -> bool:
+    """A tail loss probe: the last segment, by the timer that no timeout and nothing SACKed stands against.
+
+    It comes no later than the timeout of the oldest segment (tcp_schedule_loss_probe, net/ipv4/tcp_output.c).
+    """
+    is_last = case.is_tail and (case.is_lone or not case.is_head)
+    may_probe = case.has_sack and is_last and not (case.is_probe_out or case.has_evidence or case.timeouts)
+    is_time = reaches(case.quiet_ns, case.probe_ns) or (reaches(case.oldest_ns, case.rto_ns) and not case.is_prompt)
+    return may_probe and is_time

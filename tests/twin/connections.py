@@ -110,7 +110,11 @@ class Connection:
         if not self.is_initiator_known:
             self.initiator, self.is_initiator_known = (1 - side if segment.is_ack else side), True
         is_again = sent.has_syn and segment.seq == sent.isn % MODULO
-        if is_again or self.established_ns is not None:
+        # An answer of another attempt may come again, too.
+        is_return = sent.has_syn and segment.seq == sent.earlier_isn
+        if sent.has_syn and not is_again:
+            sent.earlier_isn = sent.isn % MODULO
+        if is_again or is_return or self.established_ns is not None:
             taken.events |= {"syn_retransmission", "retransmission"}
         if self.established_ns is not None:
             # What was agreed stands, whatever a late copy says (RFC 9293 §3.10.7.4).
@@ -185,7 +189,9 @@ class Tracker:
         connection = self._locate(segment)
         side = connection.side_of(segment)
         if brings_nothing(connection, side, segment) and self._holds(segment):
-            taken = Taken(connection, side, {"capture_duplicate"})
+            sent = connection.directions[side]
+            kind = sent.recovery.kind_of_copy(segment, sent.flight.place(segment.seq), DUPLICATE_WITHIN_NS)
+            taken = Taken(connection, side, {"capture_duplicate"} | kind)
         else:
             taken = connection.take(side, segment)
         self._recent.append(segment)

@@ -33,6 +33,9 @@ def take_data(sent: Direction, peer: Direction, segment: Segment, path_ns: int |
         flight.fin = end - 1
     if not sent.syn.has_early_data:
         flight.has_only_syn = False
+    if sent.has_syn and end <= sent.isn:
+        # Below the first sequence number there is no data of this connection.
+        return events
     if special := take_probe(sent, segment, seq, path_ns):
         return events | special
     if segment.space == 0 and seq < flight.nxt:
@@ -42,7 +45,7 @@ def take_data(sent: Direction, peer: Direction, segment: Segment, path_ns: int |
     elif is_probe_continued(sent, seq, end):
         sent.probe_end = None
     else:
-        events |= take_below(sent, peer, segment, seq, min(end, flight.nxt), path_ns)
+        events |= take_below(sent, peer, segment, seq, end, path_ns)
     if end > flight.nxt:
         if segment.space:
             sent.ledger.sent(max(seq, flight.nxt), end, segment)
@@ -100,10 +103,11 @@ def take_gap(sent: Direction, segment: Segment, seq: int) -> set[str]:
 
 
 def take_below(sent: Direction, peer: Direction, segment: Segment, seq: int, end: int, path_ns: int | None) -> set[str]:
-    """Data below SND.MAX, up to `end`: late, or sent again."""
+    """Data from `seq` to `end` that begins below SND.MAX: late, or sent again."""
     flight = sent.flight
     cause = explain(sent, peer, segment, seq, end, path_ns)
     events = set(cause.value)
+    end = min(end, flight.nxt)
     flight.unseen.remove(seq, end)
     if cause.is_late:
         sent.recovery.note_late(seq, end)

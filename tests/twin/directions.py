@@ -31,6 +31,8 @@ class Direction:
     """Of the windows in this side's own segments; None where it is not certain."""
     isn: int = 0
     """Of the SYN; without one, a number less than the first that was seen."""
+    earlier_isn: int | None = None
+    """Of the SYN before, where it was another."""
     segments: int = 0
     tsval: int | None = None
     """The latest timestamp value sent."""
@@ -40,8 +42,10 @@ class Direction:
     data_segments: int = 0
     last_data_ns: int = 0
     """In nanoseconds since 1970, so that 0 is long ago."""
-    heard_ns: int = 0
-    """The last ACK that moved SND.UNA, or came while there were doubts: others restart no timer of the sender."""
+    acked_ns: int = 0
+    """The last ACK that moved SND.UNA."""
+    answered_ns: int = 0
+    """The last ACK that repeated SND.UNA, or came while there were doubts: others set off nothing at the sender."""
     duplicate_acks: int = 0
     is_keep_alive_unanswered: bool = False
     probe_end: int | None = None

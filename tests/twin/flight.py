@@ -72,7 +72,8 @@ class Flight:
         elif self.syn is None and 0 < self.una - ack < FURTHEST:
             self.una = ack
 
-    def advance(self, ack: int) -> None:
+    def advance(self, ack: int) -> int:
+        """Move SND.UNA; return the bytes that it leaves behind without their ever having been captured."""
         self.una = ack
         self.sacked.remove_below(ack)
-        self.unseen.remove_below(ack)
+        return self.unseen.remove_below(ack)

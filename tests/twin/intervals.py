@@ -35,6 +35,14 @@ class Intervals:
         self._spans = sorted([*apart, merged])
         return fresh
 
+    @staticmethod
+    def union(*sets: Intervals) -> Intervals:
+        """What is in any of the sets."""
+        joined = Intervals()
+        for left, right in (span for spans in sets for span in spans):
+            joined.add(left, right)
+        return joined
+
     def remove(self, left: int, right: int) -> int:
         """Remove a span and return how many of its bytes were in the set."""
         gone = self.overlap(left, right)

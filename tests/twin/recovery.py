@@ -57,15 +57,19 @@ class Hole:
     right: int
     by: Segment
 
-    def fill(self, segment: Segment, path_ns: int | None) -> Cause | None:
+    def fill(self, segment: Segment, newest_tsval: int | None, path_ns: int | None) -> Cause | None:
         """How a segment that fills the hole is late; None where it was sent again (rule 6.2).
 
-        Timestamps decide, else IP identifications, else time against the handshake's round trip.
+        Timestamps decide, else IP identifications, else time against the handshake's round trip. Within one tick of the
+        timestamps only a later tick tells: what is sent again after it carries it.
         """
         if segment.time_ns < self.by.time_ns:
             return Cause.CAPTURE_REORDERED
-        if segment.tsval is not None and self.by.tsval is not None and segment.tsval != self.by.tsval:
-            return Cause.OUT_OF_ORDER if is_earlier(segment.tsval, self.by.tsval) else None
+        if segment.tsval is not None and self.by.tsval is not None:
+            if segment.tsval != self.by.tsval:
+                return Cause.OUT_OF_ORDER if is_earlier(segment.tsval, self.by.tsval) else None
+            if newest_tsval is not None and is_earlier(segment.tsval, newest_tsval):
+                return Cause.OUT_OF_ORDER
         if segment.ip_id and self.by.ip_id:
             step = (self.by.ip_id - segment.ip_id + ID_MODULO // 2) % ID_MODULO - ID_MODULO // 2
             if 0 < abs(step) <= MAX_ID_STEP:
@@ -74,7 +78,7 @@ class Hole:
         return Cause.OUT_OF_ORDER if segment.time_ns - self.by.time_ns < within_ns else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Resend:
     """One retransmission."""
 
@@ -82,6 +86,38 @@ class Resend:
     right: int
     time_ns: int
     tsval: int | None
+    cause: Cause
+    is_of_phase: bool
+    """Sent in the phase that goes on."""
+    is_needless: bool = False
+    """The receiver had the bytes already, as a D-SACK or a timestamp showed."""
+
+    def overlaps(self, left: int, right: int) -> bool:
+        return left < self.right and self.left < right
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """An ACK that moves SND.UNA."""
+
+    una: int
+    ack: int
+    tsecr: int | None
+    plain_bytes: int
+    """Of what it covers, those sent once, captured, and not reported by SACK before."""
+    resent_bytes: int
+    had_duplicates: bool
+    has_sack: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """What an ACK of new data shows."""
+
+    arrived_ns: int | None
+    """When the copy was sent that it acknowledges, of bytes that were sent again."""
+    is_partial: bool
+    """In recovery, and not the end of it (RFC 6582 §3.2)."""
 
 
 @dataclass(slots=True)
@@ -101,69 +137,148 @@ class Recovery:
     """In a row."""
     reported_ns: int | None = None
     """The first ACK since SND.UNA moved that spoke of loss."""
+    arrived_ns: int | None = None
+    """When the newest retransmission was sent that arrived for certain (RACK.xmit_ts, RFC 8985 §5.2)."""
+    is_frto_armed: bool = False
+    """A timeout's retransmission alone is out: the next ACKs tell whether it was needed (RFC 5682 §2.1)."""
+    first_tsval: int | None = None
+    """Of the first retransmission since none was in flight (retrans_stamp, include/linux/tcp.h)."""
 
     @property
     def is_busy(self) -> bool:
         return self.phase is not Phase.OPEN or bool(self.ambiguous) or self.probe_end is not None
 
+    @property
+    def is_all_needless(self) -> bool:
+        """Nothing that the phase sent again was needed (undo_retrans, include/linux/tcp.h)."""
+        return all(one.is_needless for one in self.resends if one.is_of_phase)
+
     def hole_at(self, left: int, right: int) -> Hole | None:
         return next((hole for hole in self.holes if left < hole.right and hole.left < right), None)
 
     def last_resend(self, left: int, right: int) -> Resend | None:
-        return next((one for one in reversed(self.resends) if left < one.right and one.left < right), None)
+        return next((one for one in reversed(self.resends) if one.overlaps(left, right)), None)
+
+    def is_repeated(self, left: int, right: int) -> bool:
+        """Sent again since the phase began, or in a fast recovery that a further one follows."""
+        last = self.last_resend(left, right)
+        was_recovery = last is not None and last.cause in (Cause.FAST, Cause.RECOVERY, Cause.LOST_RETRANSMISSION)
+        return self.repeated.overlap(left, right) > 0 or (self.phase is Phase.FAST and was_recovery)
+
+    def kind_of_copy(self, segment: Segment, seq: int, within_ns: int) -> set[str]:
+        """What a packet is that the capture holds twice, if it was sent again so shortly before."""
+        last = next((one for one in reversed(self.resends) if one.left == seq), None)
+        if last is None or segment.time_ns - last.time_ns > within_ns:
+            return set()
+        return set(last.cause.value) - {"zero_window_probe"}
 
     def note_late(self, left: int, right: int) -> None:
         self.ambiguous.add(left, right)
 
     def note_resent(self, cause: Cause, left: int, right: int, nxt: int, segment: Segment) -> None:
-        if cause in (Cause.FAST, Cause.RTO):
-            self.phase = Phase.FAST if cause is Cause.FAST else Phase.LOSS
-            self.point, self.repeated, self.probe_end = nxt, Intervals(), None
-        if cause is Cause.RTO:
+        # A second retransmission takes F-RTO its evidence. It does not judge a timeout within a fast recovery, unless it
+        # is a further one (tcp_enter_loss, net/ipv4/tcp_input.c).
+        self.is_frto_armed = cause is Cause.RTO and (self.phase is not Phase.FAST or self.timeouts > 0)
+        if cause is Cause.FAST:
+            self.enter(Phase.FAST, nxt)
+        elif cause in (Cause.RTO, Cause.ZERO_WINDOW):
+            # The timer strikes also where the window closed upon what is in flight (tcp_retransmit_timer).
+            self.enter(Phase.LOSS, nxt)
             self.timeouts += 1
         if cause is Cause.TAIL_LOSS_PROBE:
             self.probe_end = right
         if cause is not Cause.SPURIOUS:
             self.ambiguous.add(left, right)
             self.repeated.add(left, right)
-        self.resends.append(Resend(left, right, segment.time_ns, segment.tsval))
+        if self.first_tsval is None:
+            self.first_tsval = segment.tsval
+        is_of_phase = self.phase is not Phase.OPEN
+        self.resends.append(Resend(left, right, segment.time_ns, segment.tsval, cause, is_of_phase))
 
-    def acknowledged(self, una: int, ack: int, segment: Segment, original: Sent | None) -> Acknowledged:
+    def enter(self, phase: Phase, point: int) -> None:
+        if phase is not Phase.LOSS:
+            # A timeout within a phase goes on with what that may have to undo (tcp_enter_loss).
+            self.leave()
+        self.phase, self.point, self.repeated, self.probe_end = phase, point, Intervals(), None
+
+    def leave(self) -> None:
+        """The phase is over, or undone."""
+        self.phase = Phase.OPEN
+        for one in self.resends:
+            one.is_of_phase = False
+
+    def acknowledged(self, advance: Advance, original: Sent | None) -> Acknowledged:
         """Take in an ACK of new data; `original` is the first copy of the bytes at SND.UNA, where it was captured."""
-        arrived_ns = self._arrived_ns(una, ack, segment.tsecr, original)
+        ack = advance.ack
+        arrived_ns = self._judge_echo(advance, original)
+        is_undone = self._is_undone(advance)
         self.timeouts, self.reported_ns = 0, None
         self.holes = [hole for hole in self.holes if hole.right > ack]
         self.ambiguous.remove_below(ack)
         self.repeated.remove_below(ack)
         if self.probe_end is not None and self.probe_end <= ack:
             self.probe_end = None
-        is_partial = self.phase is Phase.FAST and ack < self.point
-        if ack >= self.point:
-            self.phase = Phase.OPEN
-        return Acknowledged(arrived_ns, is_partial)
+        is_recovering = self.phase is Phase.FAST
+        # A recovery is undone once none of its retransmissions is out (tcp_try_undo_partial), a loss at once.
+        if ack >= self.point or (is_undone and not (is_recovering and self.ambiguous)):
+            self.leave()
+        if self.phase is Phase.OPEN and not self.ambiguous:
+            self.first_tsval = None
+        return Acknowledged(arrived_ns, is_recovering and self.phase is Phase.FAST)
 
-    def _arrived_ns(self, una: int, ack: int, tsecr: int | None, original: Sent | None) -> int | None:
+    def _is_undone(self, advance: Advance) -> bool:
+        """The ACK proves that the phase was needless: F-RTO, timestamps (tcp_packet_delayed), D-SACKs before it."""
+        tsecr = advance.tsecr
+        is_delayed = tsecr is not None and self.first_tsval is not None and is_earlier(tsecr, self.first_tsval)
+        return self._judge_frto(advance) or is_delayed or (self.phase is Phase.LOSS and self.is_all_needless)
+
+    def _judge_frto(self, advance: Advance) -> bool:
+        """After a timeout, an ACK of what was sent once proves that the originals arrived (RFC 5682 §2.1, §3.1).
+
+        Without SACK the retransmission may have filled a hole, and duplicate ACKs say that there was one.
+        """
+        if not self.is_frto_armed:
+            return False
+        self.is_frto_armed = not advance.plain_bytes and not advance.had_duplicates
+        is_certain = advance.has_sack or not (advance.resent_bytes or advance.had_duplicates)
+        return advance.plain_bytes > 0 and is_certain
+
+    def note_reported(self, right: int) -> None:
+        """SACK reports bytes up to `right` that were sent once: F-RTO's proof, if before the timeout (RFC 5682 §3.1)."""
+        if self.is_frto_armed and right <= self.point:
+            self.is_frto_armed = False
+            self.leave()
+
+    def note_dsack(self, left: int, right: int, *, is_new_ack: bool) -> None:
+        """The receiver had these bytes already: the oldest retransmission of them was needless (RFC 2883)."""
+        needless = next((one for one in self.resends if not one.is_needless and one.overlaps(left, right)), None)
+        if needless is None:
+            return
+        needless.is_needless = True
+        # tcp_try_undo_dsack undoes a recovery at once, tcp_process_loss a loss with the next ACK of new data.
+        if needless.is_of_phase and self.is_all_needless and (is_new_ack or self.phase is Phase.FAST):
+            self.leave()
+
+    def _judge_echo(self, advance: Advance, original: Sent | None) -> int | None:
         """When the copy of the bytes at SND.UNA was sent that arrived: by the echo (RFC 3522 §3.2, RFC 7323 §4.3).
 
         Copies with the same timestamp cannot be told apart.
         """
-        resends = [one for one in self.resends if one.left <= una < one.right <= ack]
-        values = [(one.tsval, one.time_ns) for one in ([original] if original else []) + resends]
-        if tsecr is None or not resends:
+        una, tsecr = advance.una, advance.tsecr
+        resends = [one for one in self.resends if one.left <= una < one.right <= advance.ack]
+        if not resends:
+            return None
+        first = resends[0]
+        if tsecr is not None and first.tsval is not None and is_earlier(tsecr, first.tsval) and not first.is_needless:
+            first.is_needless = True
+        else:
+            self.arrived_ns = resends[-1].time_ns
+        values = [(one.tsval, one.time_ns) for one in [*([original] if original else []), *resends]]
+        if tsecr is None or any(tsval is None for tsval, _ in values):
             return None
         echoed = [(tsval, time_ns) for tsval, time_ns in values if tsval is not None and not is_earlier(tsecr, tsval)]
-        if not echoed or any(tsval is None for tsval, _ in values):
+        if not echoed:
             return None
         newest = echoed[-1]
         is_alone = sum(tsval == newest[0] for tsval, _ in values) == 1
         return newest[1] if is_alone else None
-
-
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
-    """What an ACK of new data shows."""
-
-    arrived_ns: int | None
-    """When the copy was sent that it acknowledges, of bytes that were sent again."""
-    is_partial: bool
-    """In recovery, and not the end of it (RFC 6582 §3.2)."""

@@ -55,7 +55,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     compressed_acks Int "ACKs that came within a quarter of the time between the segments that they acknowledge: queued on their way." |v| v.of_pace(|p| i64::from(p.compressed));
     capture_duplicates Int "Packets that the capture holds twice; in no other count." |v| v.sent_count(event::CAPTURE_DUPLICATE);
     recovery_share Real "Share of the time from the first to the last data in which the sender was in recovery." |v| recovery_share(v);
-    initial_flight_bytes Int "Bytes sent before the first acknowledgment of data reached the sender: the initial window in use." |v| initial_flight(v);
+    initial_flight_bytes Int "Bytes sent before the first acknowledgment of data reached the sender: the initial window in use; none where it cannot be told." |v| initial_flight(v);
 };
 
 fn recovery_share(view: &DirectionView<'_>) -> Value {
@@ -73,6 +73,7 @@ fn initial_flight(view: &DirectionView<'_>) -> Value {
     }
     let pace = data.pace();
     let first = match pace.and_then(|pace| pace.view.as_deref()) {
+        Some(view) if view.initial_bytes == Some(0) => return Value::None,
         Some(view) => view.initial_bytes.or(Some(view.max_bytes)),
         None => match pace {
             Some(pace) if pace.is_initial_missed => return Value::None,

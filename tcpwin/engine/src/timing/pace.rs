@@ -137,7 +137,7 @@ impl Pace {
     #[inline]
     pub fn sample(&mut self, sample_us: u32, una: Seq) {
         self.estimator.sample(sample_us, self.is_round_over(una));
-        self.samples = self.samples.saturating_add(1);
+        self.samples = self.samples.wrapping_add(1);
     }
 
     /// Whether all that was in flight when the round began is acknowledged, as its sender sees it.

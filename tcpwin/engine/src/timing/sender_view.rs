@@ -144,6 +144,11 @@ impl SenderView {
         self.release(end_ns);
     }
 
+    /// The first ACK of data reached the sender before this was followed.
+    pub fn miss_initial(&mut self) {
+        self.initial_bytes = Some(0);
+    }
+
     /// The first report of SACK: it ends the initial flight as an ACK does.
     pub fn reported(&mut self, now_ns: i64) {
         if self.initial_bytes.is_none() {

@@ -14,8 +14,8 @@ use crate::wire::Segment;
 /// half second that RFC 9293 §3.8.6.3 allows.
 const DELAYED_MIN_NS: u64 = 38_000_000;
 const DELAYED_MAX_NS: u64 = 520_000_000;
-/// Where more is in flight, such an ACK is by this much later than usual.
-const DELAYED_JUMP_NS: u64 = 30_000_000;
+/// Least silence of the receiver before it: the delay, less what the path's jitter may take off.
+const SILENT_MIN_NS: i64 = 35_000_000;
 /// Data this soon after the ACK had been waiting for it.
 const AT_ONCE_NS: i64 = 2_000_000;
 /// The capture point is away from an end when this share of the path lies between them.
@@ -39,20 +39,18 @@ impl Direction {
 
     /// Whether the ACK that comes now may have been delayed by its receiver: a quick look, which errs on the safe side.
     #[inline(always)]
-    pub fn may_be_late(&self, ack: Seq, now_ns: i64) -> bool {
+    pub fn may_be_late(&self, now_ns: i64) -> bool {
         // Without a segment or a sample the differences are far from the range, or the full way sorts it out.
         let waited_ns = now_ns.wrapping_sub(self.ledger.oldest_or_none_ns()) as u64;
         let over_ns = waited_ns.wrapping_sub(self.ledger.least_or_none_ns());
         over_ns.wrapping_sub(DELAYED_MIN_NS) <= DELAYED_MAX_NS - DELAYED_MIN_NS
-            && (ack == self.flight.nxt || self.is_jump(waited_ns))
+            && self.has_been_silent(now_ns)
     }
 
-    /// Whether a round trip is longer than those before by what a delayed ACK takes: queues fill more slowly.
-    fn is_jump(&self, sample_ns: u64) -> bool {
-        self.pace().is_none_or(|pace| {
-            let usual_ns = pace.estimator.smoothed_ns() as u64;
-            sample_ns >= usual_ns.saturating_add(DELAYED_JUMP_NS)
-        })
+    /// While a receiver delays an ACK it sends none; one that merely queued follows others closely.
+    #[inline(always)]
+    fn has_been_silent(&self, now_ns: i64) -> bool {
+        now_ns.wrapping_sub(self.last_ack_ns) >= SILENT_MIN_NS
     }
 
     /// By how much an ACK of one segment came later than the fastest, if its receiver delayed it.
@@ -63,7 +61,7 @@ impl Direction {
         let over_ns = waited_ns.saturating_sub(least_ns);
         ((DELAYED_MIN_NS..=DELAYED_MAX_NS).contains(&over_ns)
             && advance as u32 <= self.segment_size()
-            && (ack == self.flight.nxt || self.is_jump(waited_ns)))
+            && self.has_been_silent(now_ns))
         .then_some(over_ns as i64)
     }
 
@@ -230,8 +228,15 @@ impl Direction {
         let is_early = self.has_syn && self.first_data_ns.saturating_add(away_ns) > now_ns;
         let known = if is_early { first } else { newest };
         let mut view = SenderView::new(away_ns, known, self.flight.nxt, now_ns);
-        // What was acknowledged here so far has not reached the sender.
+        if !is_early {
+            view.miss_initial();
+        }
+        // What was acknowledged or reported here so far has not reached the sender.
         view.acked(newest, self.last_ack_ns);
+        let last_answer = self.cold.as_ref().and_then(|cold| cold.last_answer);
+        if let Some((time_ns, _)) = last_answer.filter(|_| self.sacked_bytes() > 0) {
+            view.reported(time_ns);
+        }
         let una = self.flight.una;
         self.ledger.pace_from(una).view = Some(Box::new(view));
     }
