@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from functools import cached_property
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from tcpwin import _engine
 from tcpwin.analysis._capture import Capture
@@ -86,15 +86,26 @@ class Analysis:
         return self._details.get(id, self._engine)
 
     def write_json(self, file: IO[str], *, connection: int | None = None) -> None:
-        """Write the analysis as one JSON document: all connections, or one."""
+        """Write the analysis as one JSON document: all connections, or one with its events.
+
+        Raises:
+            IndexError: there is no such connection.
+            SourceError: the source, read again for the events, changed, or could be read only once.
+        """
+        id = None if connection is None else self.connections[connection].id
+        # Before a byte is written: what cannot be read must not leave half a document behind.
+        events = None if id is None else self._followed(id).events(id)
         head = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
         file.write(json.dumps(head)[:-1])
         file.write(', "connections": [')
-        first, last = (0, len(self._engine)) if connection is None else (connection, connection + 1)
+        first, last = (0, len(self._engine)) if id is None else (id, id + 1)
         for start in range(first, last, CONNECTIONS_PER_CHUNK):
             if start > first:
                 file.write(",\n")
-            file.write(self._engine.json(start, min(start + CONNECTIONS_PER_CHUNK, last)))
+            text = self._engine.json(start, min(start + CONNECTIONS_PER_CHUNK, last))
+            file.write(text if events is None else text.rstrip()[:-1])
+        if events is not None:
+            _write_events(file, *events)
         file.write("]}\n")
 
     def to_json(self) -> str:
@@ -118,6 +129,15 @@ class Analysis:
         from html import escape
 
         return f"<p>{escape(repr(self)[1:-1])}</p>{self.connections._repr_html_()}"
+
+
+def _write_events(file: IO[str], records: list[dict[str, Any]], omitted: int) -> None:
+    """Add events to the object of a connection, and close it. One a line."""
+    file.write(', "events": [')
+    for position, record in enumerate(records):
+        names = str(record["names"]).split("|")
+        file.write((",\n" if position else "\n") + json.dumps({**record, "names": names}))
+    file.write(f'], "events_omitted": {omitted}}}')
 
 
 def analyze(

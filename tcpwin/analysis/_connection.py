@@ -168,10 +168,7 @@ class Connection:
     def events(self) -> list[Event]:
         """Every segment at which something happened, in order."""
         records, _ = self._analysis._followed(self.id).events(self.id)
-        return [
-            Event(**{**record, "names": tuple(str(record["names"]).split("|"))})  # type: ignore[arg-type]
-            for record in records
-        ]
+        return [Event(**{**record, "names": tuple(str(record["names"]).split("|"))}) for record in records]
 
     def segments(self) -> Table:
         """The per-segment table of this connection."""

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tcpwin.analysis import Connection, Direction
 from tcpwin.report._loss import needless_of, share_text
 from tcpwin.report._problems import MIN_COST_NS, MIN_SHARE
 from tcpwin.report._units import count_text, time_text
 
 
-def render_costs(connection: Connection) -> list[str]:
-    """A sentence each, the costlier first; none of what is below a window problem's bounds."""
-    told = []
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Time that something else than a receive window cost a direction.
+
+    Attributes:
+        sender: ``a`` or ``b``.
+        kind: ``loss``, ``idle_restart`` or ``nagle``.
+        text: a sentence that says so.
+    """
+
+    sender: str
+    kind: str
+    cost_ns: int
+    text: str
+
+
+def weigh(connection: Connection) -> list[Cost]:
+    """The costs of a connection, the costlier first; none below the bounds of a window's problem."""
+    found = []
     for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
-        # The application's own pauses are no time that anything could have cost.
+        # The application's own pauses are no time that a restart could have cost.
         busy_ns = connection.duration_ns - direction.idle_ns
-        if _matters(direction.recovery_ns, direction.recovery_share or 0.0):
-            told.append((direction.recovery_ns, _loss_text(sender, direction)))
-        for cost_ns, text in (
-            (direction.idle_restart_cost_ns, _idle_restart_text(sender, direction)),
-            (direction.nagle_delay_ns, _nagle_text(sender, receiver, direction)),
-        ):
-            if _matters(cost_ns, cost_ns / busy_ns if busy_ns > 0 else 0.0):
-                told.append((cost_ns, text))
-    return [text for _, text in sorted(told, key=lambda cost: -cost[0])]
+        recovery_share = direction.recovery_share or 0.0
+        restart_ns, nagle_ns = direction.idle_restart_cost_ns, direction.nagle_delay_ns
+        if _matters(direction.recovery_ns, recovery_share):
+            found.append(Cost(sender, "loss", direction.recovery_ns, _loss_text(sender, direction)))
+        if _matters(restart_ns, restart_ns / busy_ns if busy_ns > 0 else 0.0):
+            found.append(Cost(sender, "idle_restart", restart_ns, _idle_restart_text(sender, direction)))
+        if _matters(nagle_ns, nagle_ns / busy_ns if busy_ns > 0 else 0.0):
+            found.append(Cost(sender, "nagle", nagle_ns, _nagle_text(sender, receiver, direction)))
+    return sorted(found, key=lambda cost: -cost.cost_ns)
 
 
 def _matters(cost_ns: int, share: float) -> bool:

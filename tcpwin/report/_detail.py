@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcpwin.analysis import Connection, Direction, Event, Percentiles
-from tcpwin.report._costs import render_costs
+from tcpwin.report._costs import weigh
 from tcpwin.report._loss import render_loss
 from tcpwin.report._problems import judge
 from tcpwin.report._resent import render_resent
@@ -25,7 +25,7 @@ EPISODES_SHOWN = 20
 def render_connection(connection: Connection) -> str:
     """Everything about a connection. Reads the source again for percentiles and events."""
     lines = [head_line(connection), *(f"  ! {problem_text(connection, problem)}" for problem in judge(connection))]
-    lines += [f"  ! {cost}" for cost in render_costs(connection)]
+    lines += [f"  ! {cost.text}" for cost in weigh(connection)]
     events = connection.events
     lines += ["", *_indent(_render_handshake(connection)), "", *_indent(_render_options(connection))]
     for name, sender, receiver in (("a_to_b", "a", "b"), ("b_to_a", "b", "a")):

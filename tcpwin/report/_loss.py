@@ -8,8 +8,11 @@ from tcpwin.report._units import bytes_text, count_text, time_text
 JUDGED = {"receiver": ", judged near the receiver", "unknown": ", judged from a place unknown"}
 """The sender's reasons are only inferred where its ACKs are seen before it sees them."""
 
+LEAST_SHARE = 0.005
+"""Less is printed as 0%."""
 
-def render_loss(direction: Direction) -> list[str]:
+
+def render_loss(direction: Direction, *, has_told_recovery: bool = False) -> list[str]:
     """Causes of what was sent again, what of it was needless, time in recovery, reordering. Nothing of what was not."""
     lines = []
     causes = causes_of(direction)
@@ -18,9 +21,9 @@ def render_loss(direction: Direction) -> list[str]:
     proofs = _proofs_of(direction)
     if proofs:
         lines.append(f"needless: {', '.join(proofs)}")
-    if direction.recovery_ns:
+    if direction.recovery_ns and not has_told_recovery:
         times = f"{count_text(direction.recoveries, 'time')}, " if direction.recoveries else ""
-        share = f", {share_text(direction)} of the transfer" if direction.recovery_share is not None else ""
+        share = f", {share_text(direction)} of the transfer" if (direction.recovery_share or 0) >= LEAST_SHARE else ""
         lines.append(f"loss recovery: {times}{time_text(direction.recovery_ns)} in all{share}")
     if direction.out_of_order:
         extent = f"by up to {bytes_text(direction.reordering_max_bytes)} and {time_text(direction.reordering_max_ns)}"

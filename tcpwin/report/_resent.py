@@ -21,14 +21,9 @@ def render_resent(events: Sequence[Event], *, start_ns: int) -> list[str]:
         return []
     rules = Counter((event.reason, event.confidence) for event in resent)
     numbers = {rule: number for number, rule in enumerate(rules, 1)}
-    heads = f"{'frame':>8}{'at':>9}  {'cause':19}{'original':>9}{'by ACK':>8}{'age':>8}{'RTO':>8}{'why':>5}"
+    heads = f"{'frame':>7}{'at':>9}  {'cause':19}{'original':>9}{'by ACK':>8}{'age':>9}{'RTO':>8}{'why':>5}"
     lines = ["sent again, or late:", heads]
-    for event in resent[:ROWS_SHOWN]:
-        lines.append(
-            f"{event.frame:>8}{time_text(event.time_ns - start_ns):>9}  {_cause_text(event):19}"
-            f"{_frame_text(event.original_frame):>9}{_frame_text(event.trigger_frame):>8}"
-            f"{_age_text(event.age_ns):>8}{_age_text(event.rto_ns):>8}{numbers[event.reason, event.confidence]:>5}"
-        )
+    lines += [_row(event, start_ns, numbers[event.reason, event.confidence]) for event in resent[:ROWS_SHOWN]]
     left = len(resent) - ROWS_SHOWN
     if left > 0:
         lines.append(f"{left:,} more: --json lists them all")
@@ -38,8 +33,11 @@ def render_resent(events: Sequence[Event], *, start_ns: int) -> list[str]:
     return lines
 
 
-def _cause_text(event: Event) -> str:
-    return (event.cause or "").replace("_", " ")
+def _row(event: Event, start_ns: int, number: int) -> str:
+    cause = (event.cause or "").replace("_", " ")
+    frames = f"{_frame_text(event.original_frame):>9}{_frame_text(event.trigger_frame):>8}"
+    ages = f"{_age_text(event.age_ns):>9}{_age_text(event.rto_ns):>8}"
+    return f"{event.frame:>7}{time_text(event.time_ns - start_ns):>9}  {cause:19}{frames}{ages}{number:>5}"
 
 
 def _frame_text(frame: int | None) -> str:

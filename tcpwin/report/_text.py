@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tcpwin.analysis import Analysis, Capture, Connection, Direction
-from tcpwin.report._costs import render_costs
+from tcpwin.report._costs import Cost, weigh
 from tcpwin.report._loss import render_loss
 from tcpwin.report._problems import Problem, find_held_back, judge
 from tcpwin.report._timing import render_sender_flight, render_timing
@@ -20,7 +20,7 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
     judged = [(connection, judge(connection)) for connection in worst]
     lines += ["", _headline(analysis, judged)]
     for position, (connection, problems) in enumerate(judged):
-        costs = render_costs(connection)
+        costs = weigh(connection)
         is_brief = not problems and not costs and position >= DETAILED
         lines += ["", *_render_connection(connection, problems, costs, is_brief=is_brief)]
     left = len(analysis) - len(worst)
@@ -82,13 +82,14 @@ def _quality(capture: Capture) -> list[str]:
 
 
 def _render_connection(
-    connection: Connection, problems: list[Problem], costs: list[str], *, is_brief: bool
+    connection: Connection, problems: list[Problem], costs: list[Cost], *, is_brief: bool
 ) -> list[str]:
     lines = [head_line(connection), *(f"    ! {problem_text(connection, problem)}" for problem in problems)]
-    lines += [f"    ! {cost}" for cost in costs]
+    lines += [f"    ! {cost.text}" for cost in costs]
     for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
-            told = _render_direction(connection, sender, receiver, direction)
+            costly = {cost.kind for cost in costs if cost.sender == sender}
+            told = _render_direction(connection, sender, receiver, direction, costly)
             lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
         elif direction.retransmissions:
             told = [f"{sender} → {receiver}  no data, {count_text(direction.retransmissions, 'retransmission')}"]
@@ -143,7 +144,9 @@ def problem_text(connection: Connection, problem: Problem) -> str:
     return text
 
 
-def _render_direction(connection: Connection, sender: str, receiver: str, direction: Direction) -> list[str]:
+def _render_direction(
+    connection: Connection, sender: str, receiver: str, direction: Direction, costly: set[str]
+) -> list[str]:
     rate = f" at {rate_text(direction.goodput_bps)}" if direction.goodput_bps is not None else ""
     resent = count_text(direction.retransmissions, "retransmission")
     got = f"{bytes_text(direction.acked_bytes)} acknowledged{rate}"
@@ -167,7 +170,9 @@ def _render_direction(connection: Connection, sender: str, receiver: str, direct
         mean, most_text = bytes_text(direction.flight_mean_bytes), bytes_text(direction.flight_max_bytes)
         lines.append(f"       in flight: mean {mean}, at most {most_text}{where}")
         lines += [f"       {line}" for line in render_sender_flight(direction)]
-    lines += [f"       {line}" for line in (*render_loss(direction), *render_timing(connection, direction))]
+    told = render_loss(direction, has_told_recovery="loss" in costly)
+    told += render_timing(connection, direction, has_told_restarts="idle_restart" in costly)
+    lines += [f"       {line}" for line in told]
     if direction.missed_bytes:
         lines.append(f"       the capture lacks {bytes_text(direction.missed_bytes)} that were acknowledged")
     return lines

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from tcpwin.analysis import Connection, Direction, RoundTrips
+from collections.abc import Sequence
+
+from tcpwin.analysis import Connection, Direction, Event, RoundTrips
 from tcpwin.report._units import bytes_text, count_text, time_text
 
 MESSAGES_FOR_SHARES = 5
 """Of fewer, percentiles only repeat the largest."""
 
+FRAMES_SHOWN = 10
+
 SEEN_FROM = {"receiver": "captured near the receiver", "between": "captured in between"}
 
 
-def render_timing(connection: Connection, direction: Direction) -> list[str]:
+def render_timing(connection: Connection, direction: Direction, *, has_told_restarts: bool = False) -> list[str]:
     """Round trip, pauses and what they cost, messages, answers, waits for delayed ACKs. Nothing of what was not."""
     lines = _render_round_trip(connection, direction)
     if direction.idle_gaps:
         gaps = f"{direction.idle_gaps:,} longer than the RTO with nothing in flight"
         lines.append(f"pauses: {gaps}, {time_text(direction.idle_ns)} in all")
-    if direction.idle_restarts:
-        lost = f"{count_text(direction.idle_restart_round_trips, 'round trip')}, {time_text(direction.idle_restart_cost_ns)}"
-        seen = "" if direction.view == "sender" else "it seems "
-        lines.append(
-            f"idle restarts: after {direction.idle_restarts:,} of them {seen}the congestion window was cut: {lost}"
-        )
+    if direction.idle_restarts and not has_told_restarts:
+        trips = count_text(direction.idle_restart_round_trips, "round trip")
+        cut = "the congestion window was cut" if direction.view == "sender" else "the congestion window seems cut"
+        cost = f"{trips}, {time_text(direction.idle_restart_cost_ns)}"
+        lines.append(f"idle restarts: {cut} after {direction.idle_restarts:,} of them: {cost}")
     if direction.messages >= MESSAGES_FOR_SHARES:
         p50, p95, p99 = (
             time_text(ns)
@@ -37,19 +40,29 @@ def render_timing(connection: Connection, direction: Direction) -> list[str]:
     return lines
 
 
+def render_restart_frames(events: Sequence[Event]) -> list[str]:
+    """The segments after which the sender waited, its congestion window cut."""
+    frames = [event.frame for event in events if "idle_restart" in event.names]
+    if not frames:
+        return []
+    shown = ", ".join(str(frame) for frame in frames[:FRAMES_SHOWN])
+    more = f" and {len(frames) - FRAMES_SHOWN:,} more" if len(frames) > FRAMES_SHOWN else ""
+    return [f"  at frame{'s' if len(frames) > 1 else ''} {shown}{more}"]
+
+
 def _render_round_trip(connection: Connection, direction: Direction) -> list[str]:
-    """One line. Near the receiver, only the sum of both sides of the capture point is the sender's round trip."""
+    """One line. Elsewhere than at the sender, its round trip is the sum of both sides of the capture point."""
     if not direction.rtt_samples:
         return []
-    if direction.view == "sender" or direction.view not in SEEN_FROM:
-        least_ns, smoothed_ns = direction.rtt_min_ns, direction.rtt_smoothed_ns
-        where = "at the sender" if direction.view == "sender" else "at the capture point, a place unknown"
-    else:
+    if direction.view in SEEN_FROM:
         least_ns, smoothed_ns = connection.path_rtt_ns, direction.sender_rtt_smoothed_ns
-        where = f"the sender's; {SEEN_FROM[direction.view]}"
-    least = f"{time_text(least_ns)} at least, " if least_ns is not None else ""
-    timeout = f", Linux RTO {time_text(direction.rto_ns)}" if direction.rto_ns is not None else ""
-    return [f"round trip: {least}{time_text(smoothed_ns)} smoothed{timeout} ({where})"]
+        where = SEEN_FROM[direction.view]
+    else:
+        least_ns, smoothed_ns = direction.rtt_min_ns, direction.rtt_smoothed_ns
+        where = "at the sender" if direction.view == "sender" else "from the capture point on, a place unknown"
+    least = f"least {time_text(least_ns)}, " if least_ns is not None else ""
+    timeout = f", RTO {time_text(direction.rto_ns)}" if direction.rto_ns is not None else ""
+    return [f"round trip: {least}smoothed {time_text(smoothed_ns)}{timeout}, {where}"]
 
 
 def _first_byte_text(direction: Direction) -> str:

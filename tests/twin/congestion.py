@@ -9,7 +9,6 @@ INITIAL_SEGMENTS = 10
 MIN_ROUND_TRIP_NS = 1_000_000
 """A shorter path loses nothing worth telling."""
 DELAYED_ACK_NS = 50_000_000
-MAX_ROUNDS = 16
 
 
 def restart_window(window: int, gap_ns: int, rto_ns: int, initial: int) -> int:
@@ -30,9 +29,10 @@ class Ramp:
     sent: int
     has_room: bool
     """The receive window held another segment behind the last."""
-    rounds: int = 1
     window: int = 0
     """Before the gap."""
+    flight: int = 0
+    """Most that was in flight before the gap."""
     predicted: int = 0
     """What Linux leaves of it."""
 
@@ -44,7 +44,8 @@ class Ramp:
         """The burst ended as Linux's cut window would end it, and goes on with its first ACK, maybe a delayed one."""
         is_clocked = self.round_trip_ns // 10 * 9 <= now_ns - self.start_ns <= self.longest_round_ns
         is_as_predicted = self.predicted // 2 <= self.sent <= self.predicted + 2 * self.mss
-        return is_clocked and is_as_predicted and self.sent + self.mss < self.window and self.has_room
+        is_less = self.sent < self.flight and self.sent + self.mss < self.window
+        return is_clocked and is_as_predicted and is_less and self.has_room
 
 
 @dataclass(slots=True)
@@ -78,10 +79,10 @@ class Congestion:
         self.period_peak = max(self.period_peak, self.peak)
         window = max(self.window, INITIAL_SEGMENTS * mss)
         was_limited = window < 2 * max(self.peak, self.last_peak)
-        self.window, self.last_peak = max(window, self.peak), self.peak
         if was_limited and not is_recovering:
-            is_slow_start = self.threshold is None or self.window < self.threshold
-            self.window += self.acked if is_slow_start else mss
+            is_slow_start = self.threshold is None or window < self.threshold
+            window += self.acked if is_slow_start else mss
+        self.window, self.last_peak = max(window, self.peak), self.peak
         self.round_end, self.peak, self.acked = nxt, flight, 0
 
     def note_loss(self, flight: int) -> None:
@@ -93,6 +94,7 @@ class Congestion:
         # After a loss the model is no longer to be trusted, what was in flight is.
         ramp.window = self.period_peak if self.threshold is not None else max(self.window, self.period_peak)
         ramp.predicted = restart_window(ramp.window, gap_ns, rto_ns, INITIAL_SEGMENTS * ramp.mss)
+        ramp.flight = self.period_peak
         self.window, self.period_peak = ramp.predicted, 0
         can_tell = ramp.round_trip_ns >= MIN_ROUND_TRIP_NS and ramp.mss and ramp.predicted < ramp.window
         self.ramp = ramp if can_tell else None
@@ -102,15 +104,13 @@ class Congestion:
         ramp = self.ramp
         if ramp is None:
             return False
+        is_over = now_ns - ramp.start_ns > ramp.longest_round_ns
         has_waited = silence_ns >= ramp.round_trip_ns // 2
-        if has_waited:
-            is_other = ramp.rounds == 1 and not ramp.is_restart(now_ns)
-            if is_other or silence_ns > ramp.longest_round_ns:
-                self.ramp = None
-                return False
-            ramp.rounds += 1
+        if is_over or has_waited:
+            self.ramp = None
+            return ramp.is_restart(now_ns)
         ramp.sent += length
         ramp.has_room = has_room
-        if ramp.rounds >= MAX_ROUNDS or flight >= ramp.window:
+        if flight >= ramp.window:
             self.ramp = None
-        return has_waited and ramp.rounds == 2
+        return False

@@ -273,12 +273,13 @@ class Recovery:
             first.is_needless = True
         else:
             self.arrived_ns = resends[-1].time_ns
-        values = [(one.tsval, one.time_ns) for one in [*([original] if original else []), *resends]]
-        if tsecr is None or any(tsval is None for tsval, _ in values):
+        # What was not captured, or late, was sent before what overtook it.
+        hole = self.hole_at(una, una + 1)
+        first_tsval = original.tsval if original else hole.by.tsval if hole else None
+        values = [first_tsval, *(one.tsval for one in resends)]
+        times = [original.time_ns if original else None, *(one.time_ns for one in resends)]
+        if tsecr is None or None in values:
             return None
-        echoed = [(tsval, time_ns) for tsval, time_ns in values if tsval is not None and not is_earlier(tsecr, tsval)]
-        if not echoed:
-            return None
-        newest = echoed[-1]
-        is_alone = sum(tsval == newest[0] for tsval, _ in values) == 1
-        return newest[1] if is_alone else None
+        echoed = [at for at, tsval in enumerate(values) if tsval is not None and not is_earlier(tsecr, tsval)]
+        is_certain = bool(echoed) and values.count(values[echoed[-1]]) == 1
+        return times[echoed[-1]] if is_certain else None
