@@ -85,16 +85,19 @@ class Analysis:
         self.follow([id])
         return self._details.get(id, self._engine)
 
-    def write_json(self, file: IO[str], *, connection: int | None = None) -> None:
-        """Write the analysis as one JSON document: all connections, or one with its events.
+    def write_json(self, file: IO[str], *, connection: int | None = None, events: bool = False) -> None:
+        """Write the analysis as one JSON document: all connections, or one, which can come with its events.
 
         Raises:
+            ValueError: events of all connections.
             IndexError: there is no such connection.
             SourceError: the source, read again for the events, changed, or could be read only once.
         """
+        if events and connection is None:
+            raise ValueError("events come with one connection: say which")
         id = None if connection is None else self.connections[connection].id
         # Before a byte is written: what cannot be read must not leave half a document behind.
-        events = None if id is None else self._followed(id).events(id)
+        listed = self._followed(id).events(id) if events and id is not None else None
         head = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
         file.write(json.dumps(head)[:-1])
         file.write(', "connections": [')
@@ -103,9 +106,9 @@ class Analysis:
             if start > first:
                 file.write(",\n")
             text = self._engine.json(start, min(start + CONNECTIONS_PER_CHUNK, last))
-            file.write(text if events is None else text.rstrip()[:-1])
-        if events is not None:
-            _write_events(file, *events)
+            file.write(text if listed is None else text.rstrip()[:-1])
+        if listed is not None:
+            _write_events(file, *listed)
         file.write("]}\n")
 
     def to_json(self) -> str:

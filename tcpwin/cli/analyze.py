@@ -16,10 +16,12 @@ from tcpwin.cli._main import EXIT_PROBLEM, complain
 @click.option(
     "--limit", default=10, show_default=True, metavar="N", type=click.IntRange(min=0), help="Connections shown."
 )
-@click.option("--connection", type=ConnectionNumber(), metavar="N", help="Show connection N, in full.")
+@click.option(
+    "--connection", type=ConnectionNumber(), metavar="N", help="Show connection N, in full; as JSON with its events."
+)
 @click.option("--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem.")
 def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: int | None, check: bool) -> int:
-    """Say what the windows of each connection did: capture quality first, then the worst connections.
+    """Say what each connection's windows did, what was lost, and what took time: the worst connections first.
 
     FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4); several are read in time order as one;
     - is standard input.
@@ -34,7 +36,7 @@ def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: in
         complain(f"warning: {warning}")
     check_connection(connection, len(analysis))
     if as_json:
-        analysis.write_json(sys.stdout, connection=connection)
+        analysis.write_json(sys.stdout, connection=connection, events=connection is not None)
     elif connection is not None:
         click.echo(render_connection(analysis.connections[connection]))
     else:

@@ -12,6 +12,7 @@ from tcpwin.report._resent import render_resent
 from tcpwin.report._text import head_line, problem_text
 from tcpwin.report._timing import (
     render_acks,
+    render_restart_frames,
     render_round_trips,
     render_sender_flight,
     render_start,
@@ -94,7 +95,7 @@ def _render_direction(
     lines += render_loss(direction)
     lines += render_acks(receiver, direction)
     lines += render_start(direction)
-    lines += render_timing(connection, direction)
+    lines += [*render_timing(connection, direction), *render_restart_frames(events)]
     lines += _set_apart(render_round_trips(receiver, direction, connection.round_trips(direction=name)))
     lines += table
     lines += _set_apart(_render_distributions(connection, name, receiver, direction))

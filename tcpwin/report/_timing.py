@@ -41,13 +41,13 @@ def render_timing(connection: Connection, direction: Direction, *, has_told_rest
 
 
 def render_restart_frames(events: Sequence[Event]) -> list[str]:
-    """The segments after which the sender waited, its congestion window cut."""
+    """The segments with which a cut burst went on, an ACK later."""
     frames = [event.frame for event in events if "idle_restart" in event.names]
     if not frames:
         return []
     shown = ", ".join(str(frame) for frame in frames[:FRAMES_SHOWN])
     more = f" and {len(frames) - FRAMES_SHOWN:,} more" if len(frames) > FRAMES_SHOWN else ""
-    return [f"  at frame{'s' if len(frames) > 1 else ''} {shown}{more}"]
+    return [f"idle restarts, each burst going on at frame {shown}{more}"]
 
 
 def _render_round_trip(connection: Connection, direction: Direction) -> list[str]:

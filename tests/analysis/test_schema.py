@@ -13,7 +13,7 @@ import pytest
 from analysis.bundled import READABLE, WHOLE, analyze, name_of
 
 from tcpwin import _engine
-from tcpwin.analysis import Capture, CaptureFile, CaptureWarning, Interface, ZeroWindowEpisode
+from tcpwin.analysis import Capture, CaptureFile, CaptureWarning, Event, Interface, ZeroWindowEpisode
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -33,8 +33,11 @@ def test_schema_lists_every_field_with_its_kind(group: str) -> None:
         "connection": ["a_to_b", "b_to_a"],
         "direction": ["window_scale_evidence", "zero_window_episodes"],
     }
+    # Only where one connection is asked for.
+    on_demand = {"connection": ["events", "events_omitted"], "direction": []}
     fields = _engine.fields(group)
-    assert list(told["properties"]) == told["required"] == [name for name, _, _ in fields] + nested[group]
+    assert told["required"] == [name for name, _, _ in fields] + nested[group]
+    assert list(told["properties"]) == told["required"] + on_demand[group]
     for name, kind, _ in fields:
         entry = told["properties"][name]
         if "enum" in entry:
@@ -51,11 +54,17 @@ def test_schema_lists_every_field_with_its_kind(group: str) -> None:
         ("interface", Interface),
         ("warning", CaptureWarning),
         ("zero_window_episode", ZeroWindowEpisode),
+        ("event", Event),
     ],
 )
 def test_schema_lists_every_attribute(group: str, kind: Any) -> None:
     names = [field.name for field in dataclasses.fields(kind)]
     assert list(SCHEMA["$defs"][group]["properties"]) == SCHEMA["$defs"][group]["required"] == names
+
+
+def test_schema_lists_every_event() -> None:
+    names = SCHEMA["$defs"]["event"]["properties"]["names"]
+    assert names["items"]["enum"] == _engine.EVENT_NAMES
 
 
 @pytest.mark.parametrize("path", READABLE, ids=name_of)

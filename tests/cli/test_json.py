@@ -1,12 +1,14 @@
 """`tcpwin analyze --json` keeps to the schema that comes with the package."""
 
+import dataclasses
+import io
 import json
 from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
 import pytest
-from analysis.bundled import READABLE, name_of
+from analysis.bundled import READABLE, WHOLE, analyze, name_of
 from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, tcpwin
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
@@ -23,6 +25,55 @@ def test_document_of_several_files_and_of_one_connection() -> None:
     for arguments in ([KEEP_ALIVE, SLOW_READER], ["--connection", 3, MANY_SHORT]):
         document = json.loads(tcpwin("analyze", "--json", *arguments).stdout)
         jsonschema.validate(document, SCHEMA, jsonschema.Draft202012Validator)
+
+
+LOSS = CAPTURES / "lab" / "loss-1-percent.pcap.gz"
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+def test_one_connection_comes_with_its_events(path: Path) -> None:
+    document = json.loads(tcpwin("analyze", "--json", "--connection", 0, path).stdout, parse_constant=pytest.fail)
+    jsonschema.validate(document, SCHEMA, jsonschema.Draft202012Validator)
+    [connection] = document["connections"]
+    expected = [dataclasses.asdict(event) for event in analyze(path).connections[0].events]
+    assert connection["events"] == [{**event, "names": list(event["names"])} for event in expected]
+    assert connection["events_omitted"] == 0
+    # What stands in the whole document stands here too, and nothing else is added.
+    [whole] = [other for other in json.loads(analyze(path).to_json())["connections"] if other["id"] == 0]
+    assert {**connection, **whole} == connection
+    assert set(connection) - set(whole) == {"events", "events_omitted"}
+
+
+def test_events_tell_why_a_segment_was_sent_again() -> None:
+    """Frame 127 repeats frame 60, of which SACK in frame 119 reports more than two segments above."""
+    document = json.loads(tcpwin("analyze", "--json", "--connection", 0, LOSS).stdout)
+    events = document["connections"][0]["events"]
+    resent = [event for event in events if event["cause"] is not None]
+    assert len(resent) == document["connections"][0]["b_to_a"]["retransmissions"] == 59
+    first = resent[0]
+    assert (first["frame"], first["original_frame"], first["trigger_frame"]) == (127, 60, 119)
+    assert (first["direction"], first["names"], first["cause"]) == ("b", ["fast_retransmission"], "fast")
+    assert first["confidence"] == "high"
+    assert "SACK" in first["reason"]
+
+
+def test_events_come_from_standard_input_too() -> None:
+    """It can be read but once: the events must be kept in the first pass."""
+    from_file, from_stdin = (
+        json.loads(tcpwin("analyze", "--json", "--connection", 0, name, **more).stdout)["connections"]
+        for name, more in ((LOSS, {}), ("-", {"input": LOSS.read_bytes()}))
+    )
+    assert from_file == from_stdin
+    assert from_file[0]["events"]
+
+
+def test_nothing_is_written_of_what_cannot_be_had() -> None:
+    file = io.StringIO()
+    with pytest.raises(IndexError):
+        analyze(KEEP_ALIVE).write_json(file, connection=1)
+    with pytest.raises(ValueError, match="say which"):
+        analyze(KEEP_ALIVE).write_json(file, events=True)
+    assert not file.getvalue()
 
 
 def test_document_is_the_same_each_time_and_ends_in_a_newline() -> None:

@@ -112,8 +112,26 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
             if flight := re.search(r"in flight: mean (\S+ \S+), at most (\S+ [kMG]?B)", told):
                 assert direction.flight_mean_bytes == near(flight[1], SCALES)
                 assert direction.flight_max_bytes == near(flight[2], SCALES)
+            if trip := re.search(r"round trip: least (\S+ \S+), smoothed (\S+ \S+), RTO (\S+ \S+), (.*)", told):
+                is_whole_path = trip[4].startswith("captured ")
+                assert (connection.path_rtt_ns if is_whole_path else direction.rtt_min_ns) == near(trip[1], TIMES)
+                smoothed_ns = direction.sender_rtt_smoothed_ns if is_whole_path else direction.rtt_smoothed_ns
+                assert smoothed_ns == near(trip[2], TIMES)
+                assert direction.rto_ns == near(trip[3], TIMES)
+            if pauses := re.search(r"pauses: (\d+) longer than the RTO with nothing in flight, (\S+ \S+) in all", told):
+                assert direction.idle_gaps == int(pauses[1])
+                assert direction.idle_ns == near(pauses[2], TIMES)
+            if recovery := re.search(r"loss recovery: (?:([\d,]+) times?, )?(\S+ \S+) in all", told):
+                assert direction.recoveries == int((recovery[1] or "0").replace(",", ""))
+                assert direction.recovery_ns == near(recovery[2], TIMES)
+            if delays := re.search(r"messages: ([\d,]+), median delay (\S+ \S+), p95 (\S+ \S+), p99 (\S+ \S+)", told):
+                assert direction.messages == int(delays[1].replace(",", ""))
+                assert direction.message_delay_p50_ns == near(delays[2], TIMES)
+                assert direction.message_delay_p95_ns == near(delays[3], TIMES)
+                assert direction.message_delay_p99_ns == near(delays[4], TIMES)
             compared += 1
-        for problem, line in zip(judge(connection), re.findall(r"^    ! (.*)", block, re.MULTILINE), strict=True):
+        problems = re.findall(r"^    ! (.* receive window.*)", block, re.MULTILINE)
+        for problem, line in zip(judge(connection), problems, strict=True):
             share = re.search(r"held [ab] back for (?:at least )?(\d+)% of its life", line)
             assert share
             assert problem.share == pytest.approx(int(share[1]) / 100, abs=0.0051)

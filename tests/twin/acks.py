@@ -16,8 +16,8 @@ DUPLICATE_THRESHOLD = 3
 """RFC 5681 §3.2."""
 DELAYED_MIN_NS, DELAYED_MAX_NS = 38_000_000, 520_000_000
 """Linux delays by 40 ms at least (TCP_DELACK_MIN), others up to half a second (RFC 9293 §3.8.6.3)."""
-DELAYED_JUMP_NS = 30_000_000
-"""Above what was usual, where more is in flight: queues fill more slowly."""
+SILENT_MIN_NS = 35_000_000
+"""A receiver that delays an ACK sends none meanwhile, but for what the path's jitter takes off."""
 
 
 @dataclass(slots=True)
@@ -71,15 +71,14 @@ def acknowledge(sent: Direction, acked: Direction, ack: int, segment: Segment) -
     if ack <= flight.una or beyond > FURTHEST:
         return Answer(is_old=ack != flight.una)
     answer = Answer(is_new=True)
-    acked.acked_ns = segment.time_ns
+    silence_ns, acked.acked_ns = segment.time_ns - acked.acked_ns, segment.time_ns
     if beyond > 0:
         answer.events |= acknowledge_unseen(acked, ack)
     una = flight.una
     covered, is_sent_once = cover(sent, acked, ack, segment, answer)
-    if covered and is_sent_once and ack - una <= acked.segment_size:
-        is_all = ack == flight.nxt
-        if is_held_back(acked, segment.time_ns - covered.oldest_ns, is_all=is_all):
-            answer.events.add("delayed_ack")
+    is_of_one = is_sent_once and ack - una <= acked.segment_size
+    if covered and is_of_one and is_held_back(acked, segment.time_ns - covered.oldest_ns, silence_ns):
+        answer.events.add("delayed_ack")
     if flight.advance(ack):
         answer.events.add("acked_unseen")
     acked.duplicate_acks = 0
@@ -91,15 +90,14 @@ def acknowledge(sent: Direction, acked: Direction, ack: int, segment: Segment) -
     return answer
 
 
-def is_held_back(acked: Direction, rtt_ns: int, *, is_all: bool) -> bool:
+def is_held_back(acked: Direction, rtt_ns: int, silence_ns: int) -> bool:
     """The ACK of a segment comes so much later than the fastest that its sender delayed it (rule 5.4).
 
-    Where it does not acknowledge all that is in flight, it may have waited in a queue.
+    One that waited in a queue follows others closely.
     """
-    least_ns, usual_ns = acked.ledger.least_ns, acked.ledger.estimator.smoothed_ns
-    if least_ns is None or usual_ns is None or not DELAYED_MIN_NS <= rtt_ns - least_ns <= DELAYED_MAX_NS:
-        return False
-    return is_all or rtt_ns >= usual_ns + DELAYED_JUMP_NS
+    least_ns = acked.ledger.least_ns
+    is_late = least_ns is not None and DELAYED_MIN_NS <= rtt_ns - least_ns <= DELAYED_MAX_NS
+    return is_late and silence_ns >= SILENT_MIN_NS
 
 
 def cover(sent: Direction, acked: Direction, ack: int, segment: Segment, answer: Answer) -> tuple[Covered | None, bool]:

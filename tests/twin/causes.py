@@ -57,6 +57,8 @@ class Case:
     """Since SND.UNA moved."""
     quiet_ns: int
     """Since the sender last sent or heard anything."""
+    has_answered: bool
+    """It sent something since the last ACK reached it."""
     smoothed_ns: int | None
     rto_ns: int
     """With back-off."""
@@ -69,7 +71,7 @@ class Case:
     @property
     def is_prompt(self) -> bool:
         """An ACK set it off, or the reordering timer that one started (RFC 8985 §6.2)."""
-        return self.quiet_ns <= max((self.smoothed_ns or 0) // 4, PROMPT_NS)
+        return self.quiet_ns <= PROMPT_NS or (not self.has_answered and self.quiet_ns <= (self.smoothed_ns or 0) // 4)
 
     @property
     def has_evidence(self) -> bool:
@@ -112,8 +114,8 @@ def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) ->
     """What the sender knew when it sent these bytes again."""
     flight, recovery, estimator = sent.flight, sent.recovery, sent.ledger.estimator
     near_ns = peer.far_ns or 0
-    copies = (recovery.last_resend(seq, end), sent.ledger.find(seq))
-    times = [copy.time_ns for copy in copies if copy]
+    resend = recovery.last_resend(seq, end)
+    times = [copy.time_ns for copy in (resend, sent.ledger.find(seq)) if copy]
     if hole := recovery.hole_at(seq, end):
         times.append(hole.by.time_ns)
     last_ns = times[0] if times else None
@@ -124,8 +126,9 @@ def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) ->
     if recovery.reported_ns is None or recovery.reported_ns > reach_ns:
         duplicate_acks = min(duplicate_acks, DUPLICATE_THRESHOLD - 1)
         sacked_above, sacked_ranges = min(sacked_above, mss), min(sacked_ranges, 1)
-    heard_ns = max(sent.acked_ns, sent.answered_ns)
-    base_rto_ns = estimator.timeout_ns(near_ns)
+    heard_ns = max(sent.acked_ns, sent.answered_ns) + near_ns
+    # The timer that began with a retransmission had the estimate of that time.
+    base_rto_ns = min([estimator.timeout_ns(near_ns), *([resend.timeout_ns] if resend else [])])
     smoothed_ns = 0 if estimator.smoothed_ns is None else estimator.smoothed_ns + near_ns
     return Case(
         is_head=seq <= flight.una,
@@ -145,7 +148,8 @@ def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) ->
         age_ns=max(now_ns - (sent.last_data_ns if last_ns is None else last_ns), 0),
         oldest_ns=0 if sent.ledger.oldest_ns is None else max(now_ns - sent.ledger.oldest_ns, 0),
         advance_ns=max(now_ns - (sent.acked_ns + near_ns), 0),
-        quiet_ns=max(now_ns - max(sent.last_data_ns, heard_ns + near_ns), 0),
+        quiet_ns=max(now_ns - max(sent.last_data_ns, heard_ns), 0),
+        has_answered=sent.last_data_ns >= heard_ns,
         smoothed_ns=smoothed_ns or None,
         rto_ns=min(base_rto_ns << min(recovery.timeouts, MAX_BACKOFF), RTO_MAX_NS),
         base_rto_ns=base_rto_ns,
@@ -195,7 +199,7 @@ def judge_open(case: Case) -> Cause:
         return Cause.FAST
     if case.is_head and case.is_prompt:
         # An ACK alone shows no loss, but in NewReno the next hole (RFC 6582 §3.2).
-        return Cause.RECOVERY if case.is_going_on and not case.has_sack else Cause.FAST
+        return Cause.RECOVERY if case.is_going_on and not case.has_sack else Cause.OTHER
     if case.is_head and case.quiet_ns > (case.smoothed_ns or 0):
         return Cause.RTO
     return Cause.OTHER

@@ -112,7 +112,8 @@ def take_below(sent: Direction, peer: Direction, segment: Segment, seq: int, end
     if cause.is_late:
         sent.recovery.note_late(seq, end)
         return events
-    sent.recovery.note_resent(cause, seq, end, flight.nxt, segment)
+    timeout_ns = sent.ledger.estimator.timeout_ns(peer.far_ns or 0)
+    sent.recovery.note_resent(cause, (seq, end), flight.nxt, segment, timeout_ns)
     # Linux resends what is outstanding instead of probing when the window closed upon it (tcp_retransmit_timer).
     if sent.window.is_closed and seq == flight.una and flight.is_outstanding:
         sent.zero.probe(segment.time_ns)

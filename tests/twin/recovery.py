@@ -85,6 +85,8 @@ class Resend:
     left: int
     right: int
     time_ns: int
+    timeout_ns: int
+    """The RTO without back-off of the timer that began with it."""
     tsval: int | None
     cause: Cause
     is_of_phase: bool
@@ -175,9 +177,10 @@ class Recovery:
     def note_late(self, left: int, right: int) -> None:
         self.ambiguous.add(left, right)
 
-    def note_resent(self, cause: Cause, left: int, right: int, nxt: int, segment: Segment) -> None:
-        # A second retransmission takes F-RTO its evidence. It does not judge a timeout within a fast recovery, unless it
-        # is a further one (tcp_enter_loss, net/ipv4/tcp_input.c).
+    def note_resent(self, cause: Cause, span: tuple[int, int], nxt: int, segment: Segment, timeout_ns: int) -> None:
+        left, right = span
+        # A second retransmission takes F-RTO its evidence. It does not judge a timeout within a fast recovery, unless
+        # it is a further one (tcp_enter_loss, net/ipv4/tcp_input.c).
         self.is_frto_armed = cause is Cause.RTO and (self.phase is not Phase.FAST or self.timeouts > 0)
         if cause is Cause.FAST:
             self.enter(Phase.FAST, nxt)
@@ -193,7 +196,7 @@ class Recovery:
         if self.first_tsval is None:
             self.first_tsval = segment.tsval
         is_of_phase = self.phase is not Phase.OPEN
-        self.resends.append(Resend(left, right, segment.time_ns, segment.tsval, cause, is_of_phase))
+        self.resends.append(Resend(left, right, segment.time_ns, timeout_ns, segment.tsval, cause, is_of_phase))
 
     def enter(self, phase: Phase, point: int) -> None:
         if phase is not Phase.LOSS:
@@ -244,7 +247,7 @@ class Recovery:
         return advance.plain_bytes > 0 and is_certain
 
     def note_reported(self, right: int) -> None:
-        """SACK reports bytes up to `right` that were sent once: F-RTO's proof, if before the timeout (RFC 5682 §3.1)."""
+        """SACK reports bytes sent once, up to `right`: F-RTO's proof, if before the timeout (RFC 5682 §3.1)."""
         if self.is_frto_armed and right <= self.point:
             self.is_frto_armed = False
             self.leave()

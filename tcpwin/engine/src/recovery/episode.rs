@@ -27,6 +27,8 @@ pub struct Resend {
     pub end: Seq,
     pub time_ns: i64,
     pub frame: u64,
+    /// The timeout without back-off that began with it.
+    pub rto_ns: i64,
     pub tsval: Option<u32>,
     /// Its TSval is certainly another than the original's.
     is_distinct: bool,
@@ -108,6 +110,7 @@ pub struct Again {
     pub nxt: Seq,
     pub time_ns: i64,
     pub frame: u64,
+    pub rto_ns: i64,
     pub tsval: Option<u32>,
     /// Its TSval is certainly another than the original's.
     pub is_distinct: bool,
@@ -201,6 +204,7 @@ impl Episode {
             end: again.end,
             time_ns: now_ns,
             frame: again.frame,
+            rto_ns: again.rto_ns,
             tsval: again.tsval,
             is_distinct: again.is_distinct,
             events: again.events,
@@ -404,6 +408,7 @@ mod tests {
             nxt: Seq(500),
             time_ns: 200,
             frame: 9,
+            rto_ns: 0,
             tsval,
             is_distinct: true,
             events: 0,

@@ -49,6 +49,8 @@ pub struct Case {
     pub oldest_ns: i64,
     /// Since the bytes were last sent.
     pub age_ns: i64,
+    /// The sender sent something since the last ACK reached it.
+    pub is_answered: bool,
     /// Since SND.UNA moved.
     pub advance_ns: i64,
     /// Since the sender last sent or heard anything.
@@ -68,7 +70,7 @@ impl Case {
     /// Whether an ACK set it off, or the reordering timer that one started (RFC 8985 §6.2: a quarter of a round trip).
     fn is_prompt(&self) -> bool {
         let grace_ns = self.smoothed_ns.unwrap_or(0) / 4;
-        self.quiet_ns <= grace_ns.max(PROMPT_NS)
+        self.quiet_ns <= PROMPT_NS || (!self.is_answered && self.quiet_ns <= grace_ns)
     }
 
     fn is_timed_out(&self) -> bool {
@@ -218,7 +220,7 @@ fn judge_open(case: &Case) -> Verdict {
                 "the next hole after a retransmission, right after an ACK (NewReno)",
             )
         } else {
-            Verdict::low(Cause::Fast, "right after an ACK, which shows no loss")
+            Verdict::low(Cause::Unknown, "right after an ACK, which shows no loss")
         };
     }
     let waited_ns = case.smoothed_ns.unwrap_or(0);
@@ -257,6 +259,7 @@ mod tests {
             backoff: 0,
             oldest_ns: 60 * MS,
             age_ns: 60 * MS,
+            is_answered: false,
             advance_ns: 255 * MS,
             quiet_ns: MS,
             smoothed_ns: Some(50 * MS),

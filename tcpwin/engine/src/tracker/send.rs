@@ -274,6 +274,7 @@ fn take_below(
     let mut events = found.verdict.cause.events();
     let mss = sent.segment_size();
     let flight_bytes = sent.flight_as_sent();
+    let base_rto_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0));
     let tsval = segment.options.timestamps.map(|(value, _)| value);
     let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq));
     let cold = sent.cold();
@@ -289,6 +290,7 @@ fn take_below(
             nxt,
             time_ns: now_ns,
             frame: segment.frame,
+            rto_ns: base_rto_ns,
             tsval,
             is_distinct: is_newer,
             events: events & event::MAIN_KINDS,
@@ -387,7 +389,11 @@ fn judge_below(
         .as_ref()
         .and_then(|cold| cold.episode.as_ref())
         .map_or(0, |episode| episode.backoff);
-    let base_rto_ns = sent.ledger.rto_ns(near_ns);
+    // The timer that began with a retransmission had the estimate of that time.
+    let base_rto_ns = sent
+        .ledger
+        .rto_ns(near_ns)
+        .min(resend.map_or(i64::MAX, |resend| resend.rto_ns));
     let rto_ns = base_rto_ns
         .saturating_mul(1 << backoff.min(10))
         .min(RTO_MAX_NS);
@@ -456,6 +462,7 @@ fn judge_below(
             .oldest_ns()
             .map_or(0, |ns| now_ns.saturating_sub(ns).max(0)),
         age_ns: age_ns.unwrap_or(now_ns.saturating_sub(last_data_ns).max(0)),
+        is_answered: last_data_ns >= heard_ns.saturating_sub(near_ns / 5),
         advance_ns: now_ns
             .saturating_sub(last_ack_ns.saturating_add(near_ns))
             .max(0),
@@ -464,7 +471,12 @@ fn judge_below(
         rto_ns,
         base_rto_ns,
     };
-    let verdict = if is_below {
+    let verdict = if is_below && now_ns < last_ack_ns {
+        Verdict::high(
+            Cause::CaptureReordered,
+            "by the capture's clock it came before the ACK that covers it",
+        )
+    } else if is_below {
         Verdict::high(Cause::Spurious, "acknowledged before it was captured")
     } else if is_closed && seq == una && sent.flight.is_outstanding() {
         Verdict::high(Cause::ZeroWindow, "the receive window is closed")

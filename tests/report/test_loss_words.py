@@ -1,0 +1,320 @@
+"""What the report says of loss, order, round trips and pauses: its words against fields, packets and the lab.
+
+The lab's kernel counted 59 segments sent again in loss-1-percent (RetransSegs), the relay of lossy-path dropped 12; the
+application of idle-restart wrote 20 messages, 19 of them after a pause, over 180 ms.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from analysis.bundled import READABLE, WHOLE, analyze, name_of
+
+import tcpwin
+from tcpwin.report import judge, render, render_connection
+
+CAUSE_FIELDS = (
+    "fast_retransmissions",
+    "recovery_retransmissions",
+    "rto_retransmissions",
+    "go_back_n_retransmissions",
+    "tail_loss_probes",
+    "spurious_retransmissions",
+    "syn_retransmissions",
+    "fin_retransmissions",
+    "zero_window_retransmissions",
+    "unknown_retransmissions",
+)
+
+
+def find(name: str) -> Path:
+    return next(path for path in READABLE if path.name == name)
+
+
+def lines_of(name: str) -> list[str]:
+    return [line.strip() for line in render(analyze(find(name))).splitlines()]
+
+
+def the_line(name: str, start: str) -> str:
+    [line] = [line for line in lines_of(name) if line.startswith(start)]
+    return line
+
+
+def detail_of(name: str) -> list[str]:
+    return [line.strip() for line in render_connection(analyze(find(name)).connections[0]).splitlines()]
+
+
+def told(text: str, tmp_path: Path) -> tuple[tcpwin.Connection, list[str], list[str]]:
+    """The only connection of a ladder, its report and its detail."""
+    import ladder
+
+    path = tmp_path / "told.pcap"
+    ladder.parse(text, "told").write_pcap(path)
+    analysis = tcpwin.analyze(path)
+    [connection] = analysis
+    report, detail = render(analysis), render_connection(connection)
+    return connection, [line.strip() for line in report.splitlines()], [line.strip() for line in detail.splitlines()]
+
+
+def scenario(name: str) -> str:
+    return (Path(__file__).parents[1] / "scenarios" / f"{name}.ladder").read_text(encoding="utf8")
+
+
+def test_causes_of_the_labs_loss() -> None:
+    direction = analyze(find("loss-1-percent.pcap.gz")).connections[0].b_to_a
+    fast, recovery = direction.fast_retransmissions, direction.recovery_retransmissions
+    assert fast + recovery == 59
+    assert the_line("loss-1-percent.pcap.gz", "retransmissions:") == (
+        f"retransmissions: {fast} fast, {recovery} in recovery"
+    )
+    assert not any(line.startswith(("needless:", "order:")) for line in lines_of("loss-1-percent.pcap.gz"))
+
+
+def test_costly_loss_is_a_problem_in_words_but_none_of_the_window() -> None:
+    name = "loss-1-percent.pcap.gz"
+    direction = analyze(find(name)).connections[0].b_to_a
+    assert direction.recovery_share is not None
+    assert the_line(name, "!") == (
+        f"! b spent {direction.recovery_share:.0%} of the transfer in loss recovery, "
+        f"{direction.recovery_ns / 1e9:.3g} s: 59 segments sent again"
+    )
+    assert not judge(analyze(find(name)).connections[0])
+    # Said once in the report, and in full in the detail.
+    assert not any(line.startswith("loss recovery:") for line in lines_of(name))
+    assert any(line.startswith(f"loss recovery: {direction.recoveries} times, ") for line in detail_of(name))
+
+
+def test_loss_at_both_ends() -> None:
+    """Recovery of 170 ms is too short to be a cost; near the receiver less of it is seen, and causes are inferred."""
+    sender, receiver = "lossy-path.pcapng.gz", "lossy-path-receiver.pcap.gz"
+    for name in (sender, receiver):
+        assert the_line(name, "a → b").endswith(", 12 retransmissions")
+        assert not any(line.startswith("!") for line in lines_of(name))
+    causes = the_line(receiver, "retransmissions:")
+    assert causes.endswith(", judged near the receiver")
+    assert sum(int(count) for count in re.findall(r"\d+", causes)) == 12
+    assert "judged" not in the_line(sender, "retransmissions:")
+    assert re.search(r" in all, \d+% of the transfer$", the_line(sender, "loss recovery:"))
+    assert re.search(r" in all, at least \d+% of the transfer$", the_line(receiver, "loss recovery:"))
+
+
+def test_round_trip_says_where_it_was_measured() -> None:
+    """196 ms lie between both ends, all of them between the receiver's capture and the sender."""
+    assert the_line("receive-buffer-64k.pcap.gz", "round trip:") == (
+        "round trip: least 196 ms, smoothed 196 ms, RTO 396 ms, at the sender"
+    )
+    assert the_line("receive-buffer-64k-receiver.pcap.gz", "round trip:") == (
+        "round trip: least 196 ms, smoothed 196 ms, RTO 396 ms, captured near the receiver"
+    )
+    assert the_line("aborted-by-reader.pcapng", "round trip:").endswith(", captured in between")
+
+
+def test_flight_as_the_sender_saw_it() -> None:
+    name = "receive-buffer-64k-receiver.pcap.gz"
+    at_sender = analyze(find("receive-buffer-64k.pcap.gz")).connections[0].b_to_a
+    line = the_line(name, "in flight as the sender saw it:")
+    assert at_sender.flight_max_bytes is not None
+    assert line.endswith(f", at most {at_sender.flight_max_bytes / 1e3:.3g} kB")
+    for other in ("receive-buffer-64k.pcap.gz", "slow-reader.pcap.gz"):
+        assert not any(line.startswith("in flight as the sender") for line in lines_of(other))
+
+
+def test_idle_restart() -> None:
+    name = "idle-restart.pcap.gz"
+    assert the_line(name, "!") == (
+        "! b lost 3.42 s to idle restarts: 19 times the congestion window was cut after a pause "
+        "(tcp_slow_start_after_idle), 1 round trip each"
+    )
+    assert the_line(name, "pauses:").startswith("pauses: 19 longer than the RTO with nothing in flight, 31")
+    assert the_line(name, "messages:") == "messages: 20, median delay 271 ms, p95 271 ms, p99 271 ms"
+    assert not any(line.startswith("idle restarts:") for line in lines_of(name))
+    assert "idle restarts: the congestion window was cut after 19 of them: 19 round trips, 3.42 s" in detail_of(name)
+    [frames] = [line for line in detail_of(name) if line.startswith("idle restarts, each burst going on at frame ")]
+    found = [event.frame for event in analyze(find(name)).connections[0].events if "idle_restart" in event.names]
+    assert frames.endswith(f" {', '.join(map(str, found[:10]))} and 9 more")
+
+
+def test_idle_restarts_that_cost_little_are_no_problem(tmp_path: Path) -> None:
+    connection, lines, _ = told(scenario("idle-restart"), tmp_path)
+    direction = connection.a_to_b
+    assert direction.idle_restarts == 1
+    assert direction.idle_restart_cost_ns < 200_000_000
+    assert not any(line.startswith("!") for line in lines)
+    cost_ms = direction.idle_restart_cost_ns / 1e6
+    assert f"idle restarts: the congestion window was cut after 1 of them: 1 round trip, {cost_ms:.3g} ms" in lines
+
+
+def test_no_idle_restart_where_the_window_was_kept() -> None:
+    """The reader's stall lets everything drain, then the sender goes on at once: pauses, but no restart."""
+    assert any(line.startswith("pauses: 2 longer") for line in lines_of("zero-window-stall.pcap.gz"))
+    assert not any("idle restart" in line for line in lines_of("zero-window-stall.pcap.gz"))
+
+
+def test_proofs_that_a_retransmission_was_needless() -> None:
+    """Each time the receiver answers the probe with a DSACK; tshark shows it as SACK edges below the ACK."""
+    for name in ("zero-window-loopback.pcap", "aborted-by-reader.pcapng", "lost-window-update.pcap.gz"):
+        assert the_line(name, "retransmissions:") == "retransmissions: 1 tail loss probe"
+        assert the_line(name, "needless:") == "needless: 1 that the receiver reported as duplicates"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("go-back-n-after-the-timeout", "retransmissions: 1 fast, 1 by timeout, 4 in the wake of a timeout"),
+        ("recovery-lost-retransmission-by-sack", " in recovery (1 of them not for the first time)"),
+        ("spurious-by-timestamps", "needless: 1 by the timestamps echoed"),
+        ("spurious-by-frto", "needless: 1 timeout by the ACK after it (F-RTO)"),
+        ("order-by-the-captures-clock", "order of the capture itself: 1 segment written down late"),
+        ("fin-alone-again", "1 of the FIN"),
+    ],
+)
+def test_words_of_a_scenario(name: str, words: str, tmp_path: Path) -> None:
+    _, lines, _ = told(scenario(name), tmp_path)
+    assert any(words in line for line in lines), lines
+
+
+def test_order(tmp_path: Path) -> None:
+    connection, lines, _ = told(scenario("order-extent-and-time"), tmp_path)
+    direction = connection.a_to_b
+    assert direction.out_of_order
+    [line] = [line for line in lines if line.startswith("order: ")]
+    assert line.startswith(f"order: {direction.out_of_order} segment")
+    assert f"by up to {direction.reordering_max_bytes / 1e3:.3g} kB and " in line
+
+
+def test_a_syn_that_nobody_answered(tmp_path: Path) -> None:
+    """No data, but something was sent again: the report must not hide it behind an empty direction."""
+    unanswered = """
+Nobody answers.
+    0.0000 a > b S seq 0 win 64240 <mss 1460>
+    1.0100 a > b S seq 0 win 64240 <mss 1460>
+    3.0300 a > b S seq 0 win 64240 <mss 1460>
+"""
+    connection, lines, detail = told(unanswered, tmp_path)
+    assert connection.close == "unanswered"
+    assert "a → b  no data, 2 retransmissions" in lines
+    for text in (lines, detail):
+        assert any(line.startswith("retransmissions: 2 of the SYN") for line in text)
+    rows = [line.split() for line in detail if re.match(r"\d+ .* syn ", line)]
+    assert [row[:4] for row in rows] == [["2", "1.01", "s", "syn"], ["3", "3.03", "s", "syn"]]
+
+
+def nagle_ladder(writes: int) -> str:
+    steps = ["Small writes, each of which waits for the ACK of the one before."]
+    steps += [
+        "    0.0000 a > b S   seq 0             win 64240 <mss 1460>",
+        "    0.0400 b > a SA  seq 0 ack 1       win 65160 <mss 1460>",
+        "    0.0400 a > b A   seq 1 ack 1       win 64240",
+    ]
+    at = 0.1
+    for position in range(writes):
+        steps.append(f"    {at:.4f} a > b PA  seq {1 + 50 * position} ack 1 len 50")
+        at += 0.0810
+        steps.append(f"    {at:.4f} b > a A   seq 1 ack {51 + 50 * position} win 65160")
+        at += 0.0001
+    return "\n".join(steps)
+
+
+def test_nagle_and_delayed_acks(tmp_path: Path) -> None:
+    connection, lines, detail = told(nagle_ladder(12), tmp_path)
+    direction = connection.a_to_b
+    assert direction.nagle_delays
+    assert direction.nagle_delay_ns >= 200_000_000
+    seconds = f"{direction.nagle_delay_ns / 1e6:.3g} ms"
+    segments = f"{direction.nagle_delays} small segments"
+    assert (
+        f"! a waited {seconds} for delayed ACKs of b: {segments} held back by Nagle's algorithm "
+        "(TCP_NODELAY switches it off)"
+    ) in lines
+    for text in (lines, detail):
+        assert f"Nagle: {segments} waited {seconds} in all for delayed ACKs" in text
+    assert any(line.startswith(f"ACKs of b: {direction.delayed_acks} delayed") for line in detail)
+
+
+def test_answers_and_messages(tmp_path: Path) -> None:
+    """One answer has a time, of two to four the longest is told, of more the shares."""
+    assert the_line("http-download.pcapng", "answers:") == "answers: 1, first byte after 8.11 ms"
+    line = next(line for line in lines_of("iperf3-loopback.pcap.lz4") if line.startswith("answers: 4, "))
+    assert re.fullmatch(r"answers: 4, first byte after \S+ µs \(median\), \S+ ms at most", line)
+    _, lines, _ = told(turns_ladder(6), tmp_path)
+    # 10 ms at b, and 40 ms of path of which b's answer needs none before the capture at b's end.
+    assert "answers: 6, first byte after 10 ms (median), p95 10 ms, p99 10 ms" in lines
+
+
+def turns_ladder(turns: int) -> str:
+    steps = ["Requests and answers."]
+    steps += [
+        "    0.0000 a > b S   seq 0             win 64240 <mss 1460>",
+        "    0.0000 b > a SA  seq 0 ack 1       win 65160 <mss 1460>",
+        "    0.0400 a > b A   seq 1 ack 1       win 64240",
+    ]
+    for turn in range(turns):
+        at = 0.1 + turn * 0.1
+        steps += [
+            f"    {at:.4f} a > b PA  seq {1 + 100 * turn} ack {1 + 1000 * turn} len 100",
+            f"    {at + 0.01:.4f} b > a PA  seq {1 + 1000 * turn} ack {101 + 100 * turn} len 1000 win 65160",
+        ]
+    return "\n".join(steps)
+
+
+def test_table_of_what_was_sent_again() -> None:
+    name = "loss-1-percent.pcap.gz"
+    connection = analyze(find(name)).connections[0]
+    events = [event for event in connection.events if event.cause]
+    assert len(events) == 59
+    lines = detail_of(name)
+    start = lines.index("sent again, or late:")
+    rows = [line.split() for line in lines[start + 2 : start + 22]]
+    for row, event in zip(rows, events[:20], strict=True):
+        # Frame, time and unit, cause, original, trigger.
+        assert row[0] == str(event.frame)
+        assert row[3:6] == [event.cause, str(event.original_frame), str(event.trigger_frame)]
+    assert lines[start + 22] == "39 more: --json lists them all"
+    text = " ".join(lines[start + 23 :])
+    rules = {(event.reason, event.confidence) for event in events}
+    assert len(rules) > 1
+    for reason, confidence in rules:
+        count = sum((event.reason, event.confidence) == (reason, confidence) for event in events)
+        assert f"{reason}: {count}, {confidence} confidence" in text
+    numbers = {(event.reason, event.confidence): row[-1] for row, event in zip(rows, events[:20], strict=True)}
+    assert len(set(numbers.values())) == len(numbers)
+
+
+def test_round_trips_in_the_detail() -> None:
+    name = "receive-buffer-64k.pcap.gz"
+    connection = analyze(find(name)).connections[0]
+    shares = connection.round_trips(direction="b_to_a")
+    lines = detail_of(name)
+    at = lines.index(f"from the capture point to a and back, {connection.b_to_a.rtt_samples:,} ACKs:")
+    values = re.findall(r"[\d.]+ [mµ]?s", lines[at + 2])
+    assert values[0] == values[1] == "196 ms"
+    assert shares.p99_ns is not None
+    assert values[-1] == f"{shares.p99_ns / 1e6:.3g} ms"
+    assert len(values) == 7
+
+
+def test_start_and_congestion_window_in_the_detail() -> None:
+    """Ten segments of 1448 bytes: Linux's initial window. The report leaves both to the detail."""
+    assert any(line.startswith("start: 14.5 kB before the first ACK") for line in detail_of("loss-1-percent.pcap.gz"))
+    assert any(line.startswith("congestion window: at least 116 kB") for line in detail_of("loss-1-percent.pcap.gz"))
+    assert not any(line.startswith(("start:", "congestion window:")) for line in lines_of("loss-1-percent.pcap.gz"))
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+def test_every_retransmission_has_a_cause_in_words(path: Path) -> None:
+    from tcpwin.report._loss import causes_of
+
+    for connection in analyze(path).worst(5):
+        for direction in (connection.a_to_b, connection.b_to_a):
+            assert sum(getattr(direction, field) for field in CAUSE_FIELDS) == direction.retransmissions
+            counts = [int(text.split()[0].replace(",", "")) for text in causes_of(direction)]
+            assert sum(counts) == direction.retransmissions
+            assert bool(counts) == bool(direction.retransmissions)
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+def test_table_of_what_was_sent_again_fits_a_terminal(path: Path) -> None:
+    for connection in analyze(path).worst(3):
+        lines = [*render_connection(connection).splitlines(), ""]
+        for start in [at for at, line in enumerate(lines) if line.strip() == "sent again, or late:"]:
+            assert max(map(len, lines[start : lines.index("", start)])) <= 80
