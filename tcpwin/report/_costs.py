@@ -38,7 +38,8 @@ def weigh(connection: Connection) -> list[Cost]:
             found.append(Cost(sender, "loss", direction.recovery_ns, _loss_text(sender, direction)))
         if _matters(restart_ns, restart_ns / busy_ns if busy_ns > 0 else 0.0):
             found.append(Cost(sender, "idle_restart", restart_ns, _idle_restart_text(sender, direction)))
-        if _matters(nagle_ns, nagle_ns / busy_ns if busy_ns > 0 else 0.0):
+        # Only beside the sender is it seen that a segment left with the ACK for which it had waited.
+        if direction.view == "sender" and _matters(nagle_ns, nagle_ns / busy_ns if busy_ns > 0 else 0.0):
             found.append(Cost(sender, "nagle", nagle_ns, _nagle_text(sender, receiver, direction)))
     return sorted(found, key=lambda cost: -cost.cost_ns)
 

@@ -79,7 +79,7 @@ def _first_byte_text(direction: Direction) -> str:
 def render_sender_flight(direction: Direction) -> list[str]:
     """Bytes in flight as the sender saw it, where that is another number than the capture point's."""
     most, seen = bytes_text(direction.sender_flight_max_bytes), bytes_text(direction.flight_max_bytes)
-    if direction.sender_flight_max_bytes is None or most == seen:
+    if direction.sender_flight_max_bytes is None or direction.sender_flight_mean_bytes is None or most == seen:
         return []
     return [f"in flight as the sender saw it: mean {bytes_text(direction.sender_flight_mean_bytes)}, at most {most}"]
 
@@ -126,15 +126,9 @@ def render_round_trips(receiver: str, direction: Direction, shares: RoundTrips) 
     if not direction.rtt_samples:
         return []
     heads = ("least", "5 %", "25 %", "50 %", "75 %", "95 %", "99 %")
-    values = (
-        direction.rtt_min_ns,
-        shares.p5_ns,
-        shares.p25_ns,
-        shares.p50_ns,
-        shares.p75_ns,
-        shares.p95_ns,
-        shares.p99_ns,
-    )
+    percentiles = (shares.p5_ns, shares.p25_ns, shares.p50_ns, shares.p75_ns, shares.p95_ns, shares.p99_ns)
+    # They are exact within one part in 128, the least is exact.
+    values = (direction.rtt_min_ns, *(max(ns or 0, direction.rtt_min_ns or 0) for ns in percentiles))
     count = count_text(direction.rtt_samples, "ACK")
     return [
         f"from the capture point to {receiver} and back, {count}:",

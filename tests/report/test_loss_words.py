@@ -293,6 +293,18 @@ def test_round_trips_in_the_detail() -> None:
     assert len(values) == 7
 
 
+def test_no_percentile_is_told_below_the_least() -> None:
+    """Percentiles of many round trips are rounded down, by less than a part in 128: 180 ms become 179 ms."""
+    name = "idle-restart.pcap.gz"
+    connection = analyze(find(name)).connections[0]
+    rounded_ns = connection.round_trips(direction="b_to_a").p5_ns
+    assert rounded_ns is not None
+    assert connection.b_to_a.rtt_min_ns is not None
+    assert rounded_ns < connection.b_to_a.rtt_min_ns
+    [line] = [line for line in detail_of(name) if line.startswith("round trip  ")]
+    assert set(re.findall(r"[\d.]+ ms", line)) == {"180 ms"}
+
+
 def test_start_and_congestion_window_in_the_detail() -> None:
     """Ten segments of 1448 bytes: Linux's initial window. The report leaves both to the detail."""
     assert any(line.startswith("start: 14.5 kB before the first ACK") for line in detail_of("loss-1-percent.pcap.gz"))

@@ -123,14 +123,16 @@ impl Episode {
         self.phase == Phase::Open && self.ambiguous.is_empty() && self.probe_end.is_none()
     }
 
-    /// Whether some of it was sent again already in this phase, or in a fast recovery before.
+    /// Whether some of it was sent again already in this phase.
     pub fn is_repeated(&self, seq: Seq, end: Seq) -> bool {
+        self.repeated.overlap(seq, end) > 0
+    }
+
+    /// Whether it was last sent again in a fast recovery, this one or one before.
+    pub fn was_recovered(&self, seq: Seq, end: Seq) -> bool {
         let in_recovery = event::FAST_RETRANSMISSION | event::RECOVERY_RETRANSMISSION;
-        let was_recovery = || {
-            let resend = self.last_resend(seq, end);
-            resend.is_some_and(|resend| resend.events & in_recovery != 0)
-        };
-        self.repeated.overlap(seq, end) > 0 || (self.phase == Phase::Fast && was_recovery())
+        let resend = self.last_resend(seq, end);
+        resend.is_some_and(|resend| resend.events & in_recovery != 0)
     }
 
     /// Whether any of these ranges above `seq` was sent again in this phase.
@@ -172,8 +174,8 @@ impl Episode {
                 self.recoveries = self.recoveries.saturating_add(1);
             }
             Cause::Rto => {
-                // Not after a fast recovery, unless the timeout is a further one (Linux `tcp_enter_loss`).
-                let may_judge = self.phase != Phase::Fast || self.backoff > 0;
+                // Only the first of a phase, or one that follows another with no ACK between (Linux `tcp_enter_loss`).
+                let may_judge = self.phase == Phase::Open || self.backoff > 0;
                 self.enter(Phase::Loss, nxt, now_ns);
                 self.backoff = self.backoff.saturating_add(1);
                 self.is_frto_armed = may_judge;

@@ -37,6 +37,8 @@ pub struct Case {
     pub sacked_above: u32,
     pub sacked_ranges: u32,
     pub mss: u32,
+    /// It was last sent again in a fast recovery, this one or one before.
+    pub was_recovered: bool,
     /// SACK reports data above it that this phase sent again.
     pub is_sacked_again: bool,
     /// Something was sent again within the last round trip and a half.
@@ -128,7 +130,7 @@ fn judge_in_recovery(case: &Case) -> Verdict {
     if case.is_head && case.is_timed_out() && is_timer {
         return Verdict::high(Cause::Rto, "recovery stood still for the timeout");
     }
-    if case.is_repeated {
+    if case.is_repeated || case.was_recovered {
         return if case.has_sack {
             Verdict::high(
                 Cause::LostRetransmission,
@@ -253,6 +255,7 @@ mod tests {
             sacked_above: 0,
             sacked_ranges: 0,
             mss: 1000,
+            was_recovered: false,
             is_sacked_again: false,
             is_going_on: false,
             is_overtaken: false,

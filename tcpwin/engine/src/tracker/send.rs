@@ -446,6 +446,7 @@ fn judge_below(
         sacked_above,
         sacked_ranges,
         mss,
+        was_recovered: episode.is_some_and(|episode| episode.was_recovered(seq, old_end)),
         is_sacked_again: last_answer.is_some_and(|(time_ns, _)| reached(time_ns))
             && episode
                 .zip(cold)
