@@ -33,7 +33,9 @@ class Case:
     is_head: bool
     is_tail: bool
     is_repeated: bool
-    """Sent again already (see Recovery.is_repeated)."""
+    """Sent again already since the phase began."""
+    was_recovered: bool
+    """Last sent again in a fast recovery, this one or one before."""
     is_lone: bool
     """Nothing else is in flight."""
     is_probe_out: bool
@@ -133,7 +135,8 @@ def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) ->
     return Case(
         is_head=seq <= flight.una,
         is_tail=end == flight.nxt,
-        is_repeated=recovery.is_repeated(seq, end),
+        is_repeated=recovery.repeated.overlap(seq, end) > 0,
+        was_recovered=recovery.was_recovered(seq, end),
         is_lone=flight.nxt - flight.una <= end - seq,
         is_probe_out=recovery.probe_end is not None,
         has_sack=(sent.syn.sack_permitted and peer.syn.sack_permitted) or bool(flight.sacked),
@@ -179,7 +182,7 @@ def judge_in_recovery(case: Case) -> Cause:
     is_timer = not case.is_prompt or (case.is_repeated and not case.has_sack)
     if case.is_head and case.is_timed_out and is_timer:
         return Cause.RTO
-    return Cause.LOST_RETRANSMISSION if case.is_repeated else Cause.RECOVERY
+    return Cause.LOST_RETRANSMISSION if case.is_repeated or case.was_recovered else Cause.RECOVERY
 
 
 def judge_open(case: Case) -> Cause:

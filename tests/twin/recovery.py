@@ -161,11 +161,10 @@ class Recovery:
     def last_resend(self, left: int, right: int) -> Resend | None:
         return next((one for one in reversed(self.resends) if one.overlaps(left, right)), None)
 
-    def is_repeated(self, left: int, right: int) -> bool:
-        """Sent again since the phase began, or in a fast recovery that a further one follows."""
+    def was_recovered(self, left: int, right: int) -> bool:
+        """Last sent again in a fast recovery, this one or one before."""
         last = self.last_resend(left, right)
-        was_recovery = last is not None and last.cause in (Cause.FAST, Cause.RECOVERY, Cause.LOST_RETRANSMISSION)
-        return self.repeated.overlap(left, right) > 0 or (self.phase is Phase.FAST and was_recovery)
+        return last is not None and last.cause in (Cause.FAST, Cause.RECOVERY, Cause.LOST_RETRANSMISSION)
 
     def kind_of_copy(self, segment: Segment, seq: int, within_ns: int) -> set[str]:
         """What a packet is that the capture holds twice, if it was sent again so shortly before."""
@@ -179,9 +178,9 @@ class Recovery:
 
     def note_resent(self, cause: Cause, span: tuple[int, int], nxt: int, segment: Segment, timeout_ns: int) -> None:
         left, right = span
-        # A second retransmission takes F-RTO its evidence. It does not judge a timeout within a fast recovery, unless
-        # it is a further one (tcp_enter_loss, net/ipv4/tcp_input.c).
-        self.is_frto_armed = cause is Cause.RTO and (self.phase is not Phase.FAST or self.timeouts > 0)
+        # A second retransmission takes F-RTO its evidence. It judges the first timeout of a phase, and one that follows
+        # another with no ACK between (tcp_enter_loss, net/ipv4/tcp_input.c).
+        self.is_frto_armed = cause is Cause.RTO and (self.phase is Phase.OPEN or self.timeouts > 0)
         if cause is Cause.FAST:
             self.enter(Phase.FAST, nxt)
         elif cause in (Cause.RTO, Cause.ZERO_WINDOW):
