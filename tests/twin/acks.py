@@ -76,7 +76,8 @@ def acknowledge(sent: Direction, acked: Direction, ack: int, segment: Segment) -
         answer.events |= acknowledge_unseen(acked, ack)
     una = flight.una
     covered, is_sent_once = cover(sent, acked, ack, segment, answer)
-    is_of_one = is_sent_once and ack - una <= acked.segment_size
+    # An ACK that carries data waited for the data.
+    is_of_one = is_sent_once and ack - una <= acked.segment_size and not segment.length
     if covered and is_of_one and is_held_back(acked, segment.time_ns - covered.oldest_ns, silence_ns):
         answer.events.add("delayed_ack")
     if flight.advance(ack):

@@ -144,7 +144,7 @@ def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) ->
         sacked_above=sacked_above,
         sacked_ranges=sacked_ranges,
         is_sacked_again=0 < sent.answered_ns <= reach_ns and any(recovery.repeated.overlap(*span) for span in above),
-        is_overtaken=None not in (last_ns, recovery.arrived_ns) and last_ns < recovery.arrived_ns,
+        is_overtaken=last_ns is not None and last_ns < (recovery.arrived_ns or 0),
         is_going_on=bool(recovery.resends) and now_ns - recovery.resends[-1].time_ns < smoothed_ns * 3 // 2,
         mss=mss,
         timeouts=recovery.timeouts,

@@ -14,6 +14,17 @@ impl DirectionView<'_> {
         Value::Int(self.episode().map_or(0, get))
     }
 
+    /// Time in recovery: its last ACK reaches the sender, and shows there, one shift later than it is captured.
+    fn recovery_ns(&self) -> i64 {
+        let shift_ns = self.shift_ns().unwrap_or(0);
+        self.episode().map_or(0, |episode| {
+            let stretches = i64::from(episode.stretches);
+            episode
+                .recovery_ns
+                .saturating_add(shift_ns.saturating_mul(stretches))
+        })
+    }
+
     pub(super) fn of_pace(&self, get: fn(&Pace) -> i64) -> Value {
         Value::Int(self.data().pace().map_or(0, get))
     }
@@ -38,7 +49,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     spurious_by_timestamps Int "Retransmissions whose ACK echoed the original's timestamp (Eifel, RFC 3522)." |v| v.of_episode(|e| i64::from(e.by_timestamps));
     spurious_by_frto Int "Timeouts after which the first ACK covered data that was sent only once (F-RTO, RFC 5682), where timestamps cannot tell." |v| v.of_episode(|e| i64::from(e.by_frto));
     recoveries Int "Fast recoveries." |v| v.of_episode(|e| i64::from(e.recoveries));
-    recovery_ns Int "Time in recovery, fast or after a timeout: until all was acknowledged that had been sent when it began." |v| v.of_episode(|e| e.recovery_ns);
+    recovery_ns Int "Time in recovery, fast or after a timeout: until all was acknowledged that had been sent when it began, as the sender saw it." |v| int(v.recovery_ns());
     out_of_order Int "Segments that came later than those sent after them." |v| v.sent_count(event::OUT_OF_ORDER);
     reordering_max_bytes Int "Most bytes that overtook a segment." |v| v.of_episode(|e| i64::from(e.reordering_max_bytes));
     reordering_max_ns Int "Longest time by which a segment came after the first that overtook it." |v| v.of_episode(|e| e.reordering_max_ns);
@@ -59,10 +70,9 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
 };
 
 fn recovery_share(view: &DirectionView<'_>) -> Value {
-    match (view.transfer_ns(), view.episode()) {
-        (0, _) => Value::None,
-        (_, None) => Value::Real(0.0),
-        (ns, Some(episode)) => Value::Real(episode.recovery_ns as f64 / ns as f64),
+    match view.transfer_ns() {
+        0 => Value::None,
+        ns => Value::Real((view.recovery_ns() as f64 / ns as f64).min(1.0)),
     }
 }
 

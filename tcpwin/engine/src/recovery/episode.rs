@@ -64,6 +64,8 @@ pub struct Episode {
     arrived_ns: Option<i64>,
     pub recoveries: u32,
     pub recovery_ns: i64,
+    /// Stretches of it.
+    pub stretches: u32,
     pub fin: u32,
     pub zero_window: u32,
     pub unknown: u32,
@@ -221,6 +223,7 @@ impl Episode {
             self.account(now_ns);
         } else {
             self.leave(now_ns);
+            self.stretches = self.stretches.saturating_add(1);
         }
         self.phase = phase;
         self.point = point;

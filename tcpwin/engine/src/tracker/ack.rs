@@ -169,7 +169,10 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
     } else {
         acked.ledger.cover_plain(ack, acked.offload_bytes())
     };
-    let late_by_ns = covered.and_then(|covered| acked.late_by_ns(covered, ack, now_ns));
+    // An ACK that carries data waited for the data.
+    let late_by_ns = covered
+        .filter(|_| segment.payload_len == 0)
+        .and_then(|covered| acked.late_by_ns(covered, ack, now_ns));
     acked.flight.una = ack;
     if acked.flight.control > 0 {
         note_control_acked(acked);

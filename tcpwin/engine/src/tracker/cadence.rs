@@ -370,11 +370,13 @@ impl Direction {
         let is_drained = self.flight.una == self.flight.nxt;
         let is_small = segment.payload_len < self.segment_size();
         let near_ns = peer.far_ns().unwrap_or(0);
+        // What the peer said since may be what is answered.
+        let is_answer = peer.data_segments > 0 && peer.last_data_ns >= self.last_data_ns;
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
         let is_at_once = waited_ns <= near_ns + near_ns / 8 + AT_ONCE_NS;
-        if pace.late_by_ns > 0 && is_drained && is_small && is_at_once {
+        if pace.late_by_ns > 0 && is_drained && is_small && is_at_once && !is_answer {
             pace.nagle_delays = pace.nagle_delays.saturating_add(1);
             pace.nagle_ns = pace.nagle_ns.saturating_add(pace.late_by_ns);
         }

@@ -38,7 +38,7 @@ pub fn take(
     }
     let is_telling =
         payload_len > 0 && (sent.data_segments == 2 || sent.is_resuming(acked, now_ns));
-    let is_of_one = (advance as u32).wrapping_sub(1) < segment_size;
+    let is_of_one = payload_len == 0 && (advance as u32).wrapping_sub(1) < segment_size;
     if is_telling || (is_of_one && acked.may_be_late(now_ns)) {
         return None;
     }
