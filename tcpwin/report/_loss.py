@@ -60,9 +60,9 @@ def needless_of(direction: Direction) -> int:
 
 
 def share_text(direction: Direction) -> str:
-    """Share of the transfer in recovery: near the receiver a recovery ends half a round trip and more too soon."""
-    at_least = "" if direction.view == "sender" else "at least "
-    return f"{at_least}{direction.recovery_share or 0:.0%}"
+    """Share of the transfer in recovery; away from the sender its ends are inferred from the path's round trip."""
+    about = "" if direction.view == "sender" else "about "
+    return f"{about}{direction.recovery_share or 0:.0%}"
 
 
 def _proofs_of(direction: Direction) -> list[str]:

@@ -85,17 +85,17 @@ def test_costly_loss_is_a_problem_in_words_but_none_of_the_window() -> None:
 
 
 def test_loss_at_both_ends() -> None:
-    """Recovery of 170 ms is too short to be a cost; near the receiver less of it is seen, and causes are inferred."""
+    """Recovery of 170 ms is too short to be a cost; near the receiver it is inferred, and so are the causes."""
     sender, receiver = "lossy-path.pcapng.gz", "lossy-path-receiver.pcap.gz"
     for name in (sender, receiver):
         assert the_line(name, "a → b").endswith(", 12 retransmissions")
-        assert not any(line.startswith("!") for line in lines_of(name))
+    assert not any(line.startswith("!") for line in lines_of(sender))
     causes = the_line(receiver, "retransmissions:")
     assert causes.endswith(", judged near the receiver")
     assert sum(int(count) for count in re.findall(r"\d+", causes)) == 12
     assert "judged" not in the_line(sender, "retransmissions:")
     assert re.search(r" in all, \d+% of the transfer$", the_line(sender, "loss recovery:"))
-    assert re.search(r" in all, at least \d+% of the transfer$", the_line(receiver, "loss recovery:"))
+    assert any(re.match(r"! a spent about \d+% of the transfer in loss recovery", line) for line in lines_of(receiver))
 
 
 def test_round_trip_says_where_it_was_measured() -> None:
