@@ -1,4 +1,4 @@
-"""The pages of tcpwin/docs: what the engine can say is named there, what they name exists, what they quote is printed."""
+"""The pages of tcpwin/docs: what the engine can say is named there, what they name exists, what they quote is true."""
 
 from __future__ import annotations
 
@@ -153,3 +153,81 @@ def test_the_articles_line_of_ss_says_what_the_page_makes_of_it() -> None:
     assert round(window * mss * 8 / (smoothed * 1e-3) / 1e6, 1) == rate
     assert rto == -(-(smoothed + max(200, 4 * deviation)) // 4) * 4
     assert f"{window * mss:,.0f} bytes" in page
+
+
+def rows_of(page: str, heading: str) -> list[list[str]]:
+    """Return the cells of the table that begins with this row."""
+    lines = PAGES[page].partition(heading)[2].partition("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if not line.startswith("|---")][1:]
+
+
+def test_the_connection_at_both_ends_has_the_numbers_of_the_table() -> None:
+    names = ("lossy-path.pcapng.gz", "lossy-path-receiver.pcap.gz")
+    ends = [tcpwin.analyze(ROOT / "captures" / "wild" / name).connections[0].a_to_b for name in names]
+    rows = rows_of("round-trips.md", "| field | at the sender | at the receiver |")
+    assert len(rows) >= 8
+    for field, *said in rows:
+        values = [getattr(end, field.strip("`")) for end in ends]
+        shown = ["–" if value is None else f"{value:,}" if isinstance(value, int) else value for value in values]
+        assert said == shown, field
+
+
+def test_the_worked_timeout_is_the_engines() -> None:
+    """The series `rto` of the capture, at the end of each round; ss rounds up to its tick of 10 ms."""
+    connection = tcpwin.analyze(ROOT / "captures" / "lab" / "idle-restart.pcap.gz").connections[0]
+    series = connection.series("rto", direction="b_to_a")
+    steps = dict.fromkeys(f"{rto_ns / 1e6:.1f}" for rto_ns in series.last.tolist())
+    rows = rows_of("round-trips.md", "| round ends at | RTTVAR, ms | `rto_ns`, ms | `ss` |")
+    said = [timeout for _, _, timeout, _ in rows]
+    assert list(dict.fromkeys(said[:-1])) == list(steps)[:4]
+    assert said[-1] == f"{(connection.b_to_a.rto_ns or 0) / 1e6:.1f}"
+    for _, _, timeout, line in rows[:-1]:
+        kernel = re.match(r"`rto:(\d+) ", line)
+        assert kernel is not None
+        assert 0 <= int(kernel[1]) - float(timeout) <= 10
+
+
+def test_the_restart_told_frame_by_frame_is_in_the_capture() -> None:
+    page = " ".join(PAGES["idle-restart.md"].split())
+    told = re.search(r"frames (\d+) to (\d+) are ten segments, ([\d,]+) bytes; frame (\d+) is the first ACK", page)
+    assert told is not None
+    first, last, sent, ack = (int(number.replace(",", "")) for number in told.groups())
+    connection = tcpwin.analyze(ROOT / "captures" / "lab" / "idle-restart.pcap.gz").connections[0]
+    rows = dict(connection.segments().items())
+    frames = rows["frame"].tolist()
+    burst = slice(frames.index(first), frames.index(last) + 1)
+    assert rows["direction"][burst].tolist() == ["b"] * 10
+    assert sum(rows["length"][burst].tolist()) == sent
+    assert rows["direction"][frames.index(ack)] == "a"
+    events = [event.frame for event in connection.events if "idle_restart" in event.names]
+    assert events[0] == ack + 1
+    silence_ms = round((rows["time_ns"][burst.start] - rows["time_ns"][frames.index(35)]) / 1e6)
+    assert f"The silence before was {silence_ms:,} ms" in page
+
+
+def test_bytes_sent_again_are_those_of_the_page() -> None:
+    page = " ".join(PAGES["retransmissions.md"].split())
+    told = re.search(
+        r"`(captures/[^`]+)` has (\d+) retransmissions and (\d+) resent bytes, "
+        r"the sender's capture of the same connection (\d+) and ([\d,]+)",
+        page,
+    )
+    assert told is not None
+    receiver = ROOT / told[1]
+    sender = receiver.with_name("lossy-path.pcapng.gz")
+    for capture, count, again in ((receiver, told[2], told[3]), (sender, told[4], told[5])):
+        data = tcpwin.analyze(capture).connections[0].a_to_b
+        assert (str(data.retransmissions), f"{data.resent_bytes:,}") == (count, again)
+
+
+def test_the_largest_flight_and_pipe_are_those_of_the_page() -> None:
+    """Segments of the largest flight and of the largest pipe in loss-1-percent."""
+    page = " ".join(PAGES["messages.md"].split())
+    told = re.search(r"it is (\d+) segments, where `pipe`, which leaves it out, has (\d+)", page)
+    assert told is not None
+    connection = tcpwin.analyze(ROOT / "captures" / "lab" / "loss-1-percent.pcap.gz").connections[0]
+    data = connection.b_to_a
+    pipe = max(each for each in dict(connection.segments().items())["pipe"].tolist() if each is not None)
+    assert data.mss_bytes is not None
+    assert data.cwnd_estimate_max_bytes == int(told[1]) * data.mss_bytes
+    assert pipe == int(told[2]) * data.mss_bytes

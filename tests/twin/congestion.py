@@ -31,8 +31,6 @@ class Ramp:
     """The receive window held another segment behind the last."""
     window: int = 0
     """Before the gap."""
-    flight: int = 0
-    """Most that was in flight before the gap."""
     predicted: int = 0
     """What Linux leaves of it."""
 
@@ -44,7 +42,7 @@ class Ramp:
         """The burst ended as Linux's cut window would end it, and goes on with its first ACK, maybe a delayed one."""
         is_clocked = self.round_trip_ns // 10 * 9 <= now_ns - self.start_ns <= self.longest_round_ns
         is_as_predicted = self.predicted // 2 <= self.sent <= self.predicted + 2 * self.mss
-        is_less = self.sent < self.flight and self.sent + self.mss < self.window
+        is_less = self.sent + self.mss < self.window
         return is_clocked and is_as_predicted and is_less and self.has_room
 
 
@@ -94,7 +92,6 @@ class Congestion:
         # After a loss the model is no longer to be trusted, what was in flight is.
         ramp.window = self.period_peak if self.threshold is not None else max(self.window, self.period_peak)
         ramp.predicted = restart_window(ramp.window, gap_ns, rto_ns, INITIAL_SEGMENTS * ramp.mss)
-        ramp.flight = self.period_peak
         self.window, self.period_peak = ramp.predicted, 0
         can_tell = ramp.round_trip_ns >= MIN_ROUND_TRIP_NS and ramp.mss and ramp.predicted < ramp.window
         self.ramp = ramp if can_tell else None

@@ -271,10 +271,19 @@ impl Direction {
         if let Some((value, _)) = timestamps {
             if !self.is_overtaken(timestamps) {
                 if !self.has_tsval || value != self.tsval {
-                    self.echo.sent(value, now_ns);
+                    self.note_tick(value, now_ns);
                 }
                 (self.tsval, self.has_tsval) = (value, true);
             }
+        }
+    }
+
+    /// The timestamp clock shows a new value.
+    #[inline(always)]
+    pub fn note_tick(&mut self, tsval: u32, now_ns: i64) {
+        self.echo.sent(tsval, now_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.tick_ns = now_ns;
         }
     }
 

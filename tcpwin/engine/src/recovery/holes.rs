@@ -17,7 +17,7 @@ pub struct Hole {
     pub right: Seq,
     pub time_ns: i64,
     pub frame: u64,
-    tsval: Option<u32>,
+    pub tsval: Option<u32>,
     ip_id: u32,
 }
 

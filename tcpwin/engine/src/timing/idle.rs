@@ -45,8 +45,6 @@ pub struct Gap {
     pub rto_ns: i64,
     pub round_trip_ns: i64,
     pub mss: u32,
-    /// Most in flight since the pause before.
-    pub flight_bytes: u32,
     /// The congestion window before, by the packets or by the model of it.
     pub window_bytes: u32,
     /// What Linux leaves of it.
@@ -123,7 +121,6 @@ impl Idle {
             let slack = ramp.gap.mss.saturating_mul(2);
             let is_burst = ramp.burst_bytes >= ramp.gap.predicted_bytes / 2
                 && ramp.burst_bytes <= ramp.gap.predicted_bytes.saturating_add(slack)
-                && ramp.burst_bytes < ramp.gap.flight_bytes
                 && ramp.burst_bytes.saturating_add(ramp.gap.mss) < ramp.gap.window_bytes;
             if !is_clocked || !is_burst || !had_room {
                 self.ramp = None;
@@ -224,7 +221,6 @@ mod tests {
             rto_ns: 380 * MS,
             round_trip_ns: 180 * MS,
             mss: 1448,
-            flight_bytes: 12 * 1448,
             window_bytes: 30 * 1448,
             predicted_bytes: 10 * 1448,
         };

@@ -42,6 +42,8 @@ pub struct Pace {
     round_ns: i64,
     pub rounds: u32,
     pub slow_start_ns: i64,
+    /// When the newest TSval was first sent.
+    pub tick_ns: i64,
     pub turns: Option<Box<Turns>>,
     acked_bytes: u64,
     pub nagle_ns: i64,
@@ -85,6 +87,7 @@ impl Pace {
             is_initial_missed: samples > 1,
             initial_flight: None,
             slow_start_ns: 0,
+            tick_ns: i64::MIN,
             pause_ns: PAUSE_MIN_NS,
             window_bytes: 0,
             threshold_bytes: u32::MAX,

@@ -173,6 +173,9 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
+        if let Some(view) = &mut pace.view {
+            view.arrive(now_ns);
+        }
         pace.end_round(&round);
         let has_view = pace.view.is_some();
         let is_early = pace.rounds < EARLY_ROUNDS || pace.rounds % EARLY_ROUNDS == 0;
@@ -332,7 +335,7 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        let (flight_bytes, window_bytes) = (pace.period_peak, pace.window_before_pause());
+        let window_bytes = pace.window_before_pause();
         let initial_bytes = mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
         let predicted_bytes = restart_window(window_bytes, gap_ns, rto_ns, initial_bytes);
         pace.window_bytes = predicted_bytes;
@@ -342,7 +345,6 @@ impl Direction {
             rto_ns,
             round_trip_ns,
             mss,
-            flight_bytes,
             window_bytes,
             predicted_bytes,
         };

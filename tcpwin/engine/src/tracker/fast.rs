@@ -67,14 +67,10 @@ pub fn take(
     }
     acked.note_open_limit(now_ns);
     if let Some((_, echo)) = timestamps {
-        if tsval != sent.tsval {
-            sent.echo.sent(tsval, now_ns);
-        }
         if acked.echo.echoed(echo, now_ns) {
             sent.note_shorter_way(acked);
         }
     }
-    sent.tsval = tsval;
     sent.segments += 1;
     if payload_len > 0 {
         let end = seq + payload_len;
@@ -86,6 +82,11 @@ pub fn take(
         sent.note_payload(segment);
         events |= judge_edge(sent, segment, end);
         sent.note_open_limit(now_ns);
+    }
+    // Without timestamps it is what it was.
+    if tsval != sent.tsval {
+        sent.note_tick(tsval, now_ns);
+        sent.tsval = tsval;
     }
     Some((events, rtt_ns))
 }

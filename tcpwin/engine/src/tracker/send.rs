@@ -276,7 +276,7 @@ fn take_below(
     let flight_bytes = sent.flight_as_sent();
     let base_rto_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0));
     let tsval = segment.options.timestamps.map(|(value, _)| value);
-    let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq));
+    let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end));
     let cold = sent.cold();
     let filled = cold.unseen.remove(seq, old_end);
     let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled);
@@ -327,16 +327,20 @@ fn take_below(
 
 impl Direction {
     /// Whether the timestamp clock certainly ticked since the byte at `seq` was first sent: a smaller value was sent no
-    /// sooner than that.
-    fn has_ticked(&self, tsval: u32, seq: Seq) -> bool {
+    /// sooner than that, or this one was first sent later.
+    fn has_ticked(&self, tsval: u32, seq: Seq, end: Seq) -> bool {
         let is_smaller = |known: u32| tsval.wrapping_sub(known) as i32 > 0;
-        let original_ns = self.ledger.find(seq).map(|sent| sent.time_ns);
-        let by_timer = self
-            .echo
-            .pending()
-            .zip(original_ns)
-            .is_some_and(|((known, known_ns), sent_ns)| known_ns >= sent_ns && is_smaller(known));
-        is_smaller(self.tsval) || by_timer
+        let hole = self.cold.as_ref().and_then(|cold| cold.holes.at(seq, end));
+        if is_smaller(self.tsval) || hole.and_then(|hole| hole.tsval).is_some_and(is_smaller) {
+            return true;
+        }
+        let Some(original_ns) = self.ledger.find(seq).map(|sent| sent.time_ns) else {
+            return false;
+        };
+        let was_timed =
+            |(known, known_ns): (u32, i64)| known_ns >= original_ns && is_smaller(known);
+        let tick_ns = self.pace().map_or(i64::MIN, |pace| pace.tick_ns);
+        self.echo.pending().is_some_and(was_timed) || (tsval == self.tsval && tick_ns > original_ns)
     }
 }
 
@@ -472,12 +476,7 @@ fn judge_below(
         rto_ns,
         base_rto_ns,
     };
-    let verdict = if is_below && now_ns < last_ack_ns {
-        Verdict::high(
-            Cause::CaptureReordered,
-            "by the capture's clock it came before the ACK that covers it",
-        )
-    } else if is_below {
+    let verdict = if is_below {
         Verdict::high(Cause::Spurious, "acknowledged before it was captured")
     } else if is_closed && seq == una && sent.flight.is_outstanding() {
         Verdict::high(Cause::ZeroWindow, "the receive window is closed")
