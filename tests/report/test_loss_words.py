@@ -144,10 +144,11 @@ def test_idle_restarts_that_cost_little_are_no_problem(tmp_path: Path) -> None:
     assert f"idle restarts: the congestion window was cut after 1 of them: 1 round trip, {cost_ms:.3g} ms" in lines
 
 
-def test_no_idle_restart_where_the_window_was_kept() -> None:
-    """The reader's stall lets everything drain, then the sender goes on at once: pauses, but no restart."""
+def test_an_idle_restart_after_a_closed_window() -> None:
+    """While the reader stalled all drained: `ss` has a window of 624 segments before and of 40 soon after."""
     assert any(line.startswith("pauses: 2 longer") for line in lines_of("zero-window-stall.pcap.gz"))
-    assert not any("idle restart" in line for line in lines_of("zero-window-stall.pcap.gz"))
+    assert any(line.startswith("idle restarts: ") for line in lines_of("zero-window-stall.pcap.gz"))
+    assert not any("idle restart" in line for line in lines_of("window-scaling.pcap.gz"))
 
 
 def test_proofs_that_a_retransmission_was_needless() -> None:
