@@ -12,7 +12,7 @@ from pathlib import Path
 
 from simulator.tally import GRID, LABELS, RECEIVER, SENDER, Options, Tally, simulate_many, tally
 
-RUNS = 1000
+RUNS = 2000
 HEADING = "#### "
 TITLES = {SENDER: "captured at the sender", RECEIVER: "captured at the receiver"}
 
