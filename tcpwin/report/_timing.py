@@ -96,7 +96,10 @@ def render_start(direction: Direction) -> list[str]:
         lines.append(f"start: {', '.join(start)}")
     window = []
     if direction.cwnd_estimate_max_bytes is not None:
-        window.append(f"at least {bytes_text(direction.cwnd_estimate_max_bytes)} at its largest")
+        most = bytes_text(direction.cwnd_estimate_max_bytes)
+        # In recovery what SACK reported is outstanding, though no longer in the congestion window.
+        has_lost = direction.recoveries or direction.rto_retransmissions
+        window.append(f"{most} outstanding at most, SACKed bytes included" if has_lost else f"at least {most}")
     if direction.cwnd_model_bytes is not None:
         window.append(f"{bytes_text(direction.cwnd_model_bytes)} at the end by Linux's rules")
     if window:

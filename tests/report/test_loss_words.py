@@ -309,7 +309,9 @@ def test_no_percentile_is_told_below_the_least() -> None:
 def test_start_and_congestion_window_in_the_detail() -> None:
     """Ten segments of 1448 bytes: Linux's initial window. The report leaves both to the detail."""
     assert any(line.startswith("start: 14.5 kB before the first ACK") for line in detail_of("loss-1-percent.pcap.gz"))
-    assert any(line.startswith("congestion window: at least 116 kB") for line in detail_of("loss-1-percent.pcap.gz"))
+    lossy, lossless = detail_of("loss-1-percent.pcap.gz"), detail_of("window-scaling.pcap.gz")
+    assert any(line.startswith("congestion window: 116 kB outstanding at most, SACKed bytes") for line in lossy)
+    assert any(line.startswith("congestion window: at least ") for line in lossless)
     assert not any(line.startswith(("start:", "congestion window:")) for line in lines_of("loss-1-percent.pcap.gz"))
 
 
