@@ -2,6 +2,7 @@
 
 TcpwinError
 ├── CaptureError    a file that cannot be read as a capture at all
+├── SnapshotError   a file of host snapshots that cannot be read at all
 ├── SourceError     something that is no source of packets, or cannot be read again
 └── OutputError     a result that cannot be written as asked
 
@@ -30,6 +31,21 @@ class CaptureError(TcpwinError):
     def __str__(self) -> str:
         where = f" (at byte {self.byte_offset})" if self.byte_offset else ""
         return f"{self.file}: {self.message}{where}"
+
+
+class SnapshotError(TcpwinError):
+    """A file of host snapshots of which nothing can be read: empty, binary, or of no format that is known.
+
+    A line that is not understood is no error: it is counted and kept.
+    """
+
+    def __init__(self, message: str, file: str) -> None:
+        super().__init__(message, file)
+        self.message = message
+        self.file = file
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}"
 
 
 class SourceError(TcpwinError):

@@ -1,0 +1,101 @@
+"""What a host says of itself beside its sockets: counters, memory of all sockets, settings, kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSample:
+    """Counters of the network stack at one time, by `nstat`'s names (``TcpRetransSegs``, ``TcpExtPruneCalled``).
+
+    Attributes:
+        time_ns: nanoseconds since the epoch by the host's clock; None where the file does not say.
+        line: number of its first line in its file, from 1.
+        values: counts since boot; or, where `is_increment`, since the sample before (`nstat` without -a).
+        rates: per second, where `nstat` printed them other than 0.
+        resets: names that `nstat` marked ``(overflow)``: the counter ran backwards.
+    """
+
+    time_ns: int | None
+    line: int
+    values: Mapping[str, int]
+    is_increment: bool
+    rates: Mapping[str, float]
+    resets: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySample:
+    """Sockets of all kinds and TCP's memory, of ``/proc/net/sockstat`` and ``sockstat6``, at one time.
+
+    Attributes:
+        tcp_inuse, tcp_orphan, tcp_time_wait, tcp_alloc: sockets (IPv4's inuse and the protocol's other three).
+        tcp_memory_pages: pages of memory of all TCP sockets: what `net.ipv4.tcp_mem` bounds.
+        page_size_bytes: of the host; 4096 where nothing said otherwise.
+        values: every number by section and name, as ``("UDP", "inuse")``.
+    """
+
+    time_ns: int | None
+    line: int
+    tcp_inuse: int | None
+    tcp_orphan: int | None
+    tcp_time_wait: int | None
+    tcp_alloc: int | None
+    tcp_memory_pages: int | None
+    tcp6_inuse: int | None
+    page_size_bytes: int
+    values: Mapping[tuple[str, str], int]
+
+    @property
+    def tcp_memory_bytes(self) -> int | None:
+        """Memory of all TCP sockets."""
+        return None if self.tcp_memory_pages is None else self.tcp_memory_pages * self.page_size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSample:
+    """Settings of a kernel (sysctl) by dotted name, as text with single spaces: ``"4096 131072 6291456"``."""
+
+    time_ns: int | None
+    line: int
+    values: Mapping[str, str]
+
+    def number(self, name: str) -> int | None:
+        """A setting of one number."""
+        numbers = self.numbers(name)
+        return numbers[0] if numbers is not None and len(numbers) == 1 else None
+
+    def numbers(self, name: str) -> tuple[int, ...] | None:
+        """A setting of several numbers, as ``net.ipv4.tcp_rmem``: least, default, most."""
+        try:
+            return tuple(int(part) for part in self.values[name].split())
+        except (KeyError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSample:
+    """The kernel of a host.
+
+    Attributes:
+        release: as `uname -r` prints it.
+        hostname: as `uname -n` or `uname -a` prints it.
+        page_size_bytes: as `getconf PAGESIZE` prints it.
+        ticks_per_second: CONFIG_HZ, the step of the kernel's timers, where it is known.
+    """
+
+    time_ns: int | None
+    line: int
+    release: str
+    hostname: str | None = None
+    page_size_bytes: int | None = None
+    ticks_per_second: int | None = None
+
+    @property
+    def version(self) -> tuple[int, int] | None:
+        """Major and minor number of the release."""
+        match = re.match(r"(\d+)\.(\d+)", self.release)
+        return (int(match[1]), int(match[2])) if match else None

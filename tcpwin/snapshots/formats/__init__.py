@@ -1,0 +1,1 @@
+"""The formats of snapshots, each one module with a `FORMAT`."""
