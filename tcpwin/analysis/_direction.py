@@ -177,6 +177,8 @@ class Direction:
     partial_acks: int
     delayed_acks: int
     stretch_acks: int
+    acks_missing: int | None
+    stretch_acks_after_loss: int | None
     compressed_acks: int
     capture_duplicates: int
     recovery_share: float | None

@@ -115,6 +115,7 @@ def render_acks(receiver: str, direction: Direction) -> list[str]:
     counted = [
         (direction.delayed_acks, f"{direction.delayed_acks:,} delayed"),
         (direction.stretch_acks, f"{direction.stretch_acks:,} stretched over more than two segments"),
+        (direction.acks_missing or 0, f"{direction.acks_missing or 0:,} lost on their way (by IP identification)"),
         (direction.compressed_acks, f"{direction.compressed_acks:,} compressed"),
         (direction.partial_acks, f"{direction.partial_acks:,} partial"),
         (direction.dsacks, f"{direction.dsacks:,} with DSACK ({bytes_text(direction.dsack_bytes)})"),

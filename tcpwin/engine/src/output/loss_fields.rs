@@ -1,7 +1,7 @@
 //! Fields of a direction: loss, order, acknowledgments.
 
 use crate::event;
-use crate::output::fields::{count, fields, int, DirectionField, DirectionView, Value};
+use crate::output::fields::{count, fields, int, optional, DirectionField, DirectionView, Value};
 use crate::recovery::episode::Episode;
 use crate::timing::pace::Pace;
 
@@ -23,6 +23,11 @@ impl DirectionView<'_> {
                 .recovery_ns
                 .saturating_add(shift_ns.saturating_mul(stretches))
         })
+    }
+
+    fn ack_loss(&self, get: fn((u32, u32)) -> u32) -> Value {
+        let judged = self.data().pace().and_then(|pace| pace.ack_ids.judge());
+        optional(judged.map(get))
     }
 
     pub(super) fn of_pace(&self, get: fn(&Pace) -> i64) -> Value {
@@ -63,6 +68,8 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     partial_acks Int "ACKs within a fast recovery that did not end it (RFC 6582)." |v| v.answer_count(event::PARTIAL_ACK);
     delayed_acks Int "ACKs of one segment that came 40 to 500 ms later than the fastest." |v| v.answer_count(event::DELAYED_ACK);
     stretch_acks Int "ACKs of more than two full segments (RFC 2525 section 2.13)." |v| v.of_pace(|p| i64::from(p.stretch));
+    acks_missing Int "ACKs of the receiver that never came to the capture point: gaps in the IP identification, where that counts this side's packets; none where it does not." |v| v.ack_loss(|(missing, _)| missing);
+    stretch_acks_after_loss Int "Stretch ACKs that came right after missing ones; none likewise." |v| v.ack_loss(|(_, stretched)| stretched);
     compressed_acks Int "ACKs that came within a quarter of the time between the segments that they acknowledge: queued on their way." |v| v.of_pace(|p| i64::from(p.compressed));
     capture_duplicates Int "Packets that the capture holds twice; in no other count." |v| v.sent_count(event::CAPTURE_DUPLICATE);
     recovery_share Real "Share of the time from the first to the last data in which the sender was in recovery." |v| recovery_share(v);

@@ -1,5 +1,6 @@
 //! Round-trip times.
 
+pub mod ack_ids;
 pub mod delays;
 pub mod echo;
 pub mod estimator;

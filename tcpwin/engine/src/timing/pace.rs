@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::sequence::Seq;
+use crate::timing::ack_ids::AckIds;
 use crate::timing::estimator::RttEstimator;
 use crate::timing::idle::Idle;
 use crate::timing::ledger::Sent;
@@ -57,6 +58,7 @@ pub struct Pace {
     pub window_bytes: u32,
     threshold_bytes: u32,
     pub nagle_delays: u32,
+    pub ack_ids: AckIds,
 }
 
 /// What the rounds of a direction are judged by.
@@ -99,6 +101,7 @@ impl Pace {
             last_payload: u32::MAX,
             late_by_ns: 0,
             nagle_delays: 0,
+            ack_ids: AckIds::EMPTY,
             nagle_ns: 0,
             idle: None,
             turns: None,
@@ -150,17 +153,15 @@ impl Pace {
         una.is_after(self.round_end)
     }
 
-    /// An ACK that moved SND.UNA by `advance` bytes, `ack_spacing_ns` after the one before.
+    /// An ACK that moved SND.UNA, `ack_spacing_ns` after the one before.
     #[inline(always)]
-    pub fn note_ack(&mut self, advance: u32, mss: u32, newest_sent_ns: i64, ack_spacing_ns: i64) {
+    pub fn note_ack(&mut self, newest_sent_ns: i64, ack_spacing_ns: i64) {
         let sent_spacing_ns = newest_sent_ns.wrapping_sub(self.last_acked_sent_ns);
         self.last_acked_sent_ns = newest_sent_ns;
-        let is_stretch = advance > mss.wrapping_mul(2);
         // Data sent a millisecond and more apart, acknowledged within a quarter of that: the ACKs queued on their way
         // (Zhang, Shenker, Clark 1991).
         let is_apart = (sent_spacing_ns.wrapping_sub(1_000_000) as u64) < 60_000_000_000;
         let is_compressed = is_apart & ((ack_spacing_ns as u64) < sent_spacing_ns as u64 / 4);
-        self.stretch = self.stretch.wrapping_add(u32::from(is_stretch));
         self.compressed = self.compressed.wrapping_add(u32::from(is_compressed));
     }
 

@@ -33,6 +33,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let was_started = acked.is_started;
     let had_doubts = acked.has_doubts();
     let mut answer = acknowledge(acked, ack, segment);
+    let is_bare = segment.payload_len == 0 && segment.flags & FIN == 0 && seq == sent.flight.nxt;
+    let advance = was_una.to(acked.flight.una).max(0) as u32;
+    acked.note_advance(segment, advance, is_bare && was_started);
     let new_sacked = if segment.options.sack_count > 0 {
         let reported = take_sack(acked, segment, answer.is_new);
         answer.events |= reported.events;
@@ -180,7 +183,7 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
     acked.acked_bytes += advance as u64;
     acked.duplicate_acks = 0;
     answer.is_new = true;
-    answer.rtt_ns = acked.note_covered(covered.or(by_echo), advance, now_ns);
+    answer.rtt_ns = acked.note_covered(covered.or(by_echo), now_ns);
     acked.last_ack_ns = now_ns;
     if let Some(over_ns) = late_by_ns {
         answer.events |= acked.note_late_ack(advance as u32, over_ns);

@@ -78,23 +78,33 @@ impl Direction {
                 || now_ns.wrapping_sub(self.last_data_ns) > self.pause_ns())
     }
 
-    /// Take in the round trip of an ACK that moved SND.UNA by `advance` bytes.
+    /// Take in the round trip of an ACK that moved SND.UNA.
     #[inline]
-    pub fn note_covered(
-        &mut self,
-        covered: Option<Covered>,
-        advance: i32,
-        now_ns: i64,
-    ) -> Option<u64> {
+    pub fn note_covered(&mut self, covered: Option<Covered>, now_ns: i64) -> Option<u64> {
         let covered = covered?;
         let una = self.flight.una;
         let rtt_ns = self.ledger.sample(covered, una, now_ns);
-        let mss = self.segment_size();
         let since_ns = now_ns.wrapping_sub(self.last_ack_ns);
         if let Some(pace) = self.ledger.pace_mut() {
-            pace.note_ack(advance.max(0) as u32, mss, covered.newest_ns, since_ns);
+            pace.note_ack(covered.newest_ns, since_ns);
         }
         rtt_ns
+    }
+
+    /// Take in how far an ACK moved SND.UNA, and compare its IP identification with that of the one before. `is_bare`:
+    /// it carries nothing and stands where its side's data ends.
+    #[inline(always)]
+    pub fn note_advance(&mut self, segment: &Segment, advance: u32, is_bare: bool) {
+        let mss = self.segment_size();
+        if let Some(pace) = self.ledger.pace_mut() {
+            let is_stretch = advance > mss.wrapping_mul(2);
+            pace.stretch = pace.stretch.wrapping_add(u32::from(is_stretch));
+            if is_bare {
+                pace.ack_ids.note(segment.ip_id, advance, mss);
+            } else {
+                pace.ack_ids.interrupt();
+            }
+        }
     }
 
     /// Take in an ordinary ACK, whose window was taken already. `peer` is the direction of its sender.
@@ -110,7 +120,7 @@ impl Direction {
         self.flight.una = ack;
         self.acked_bytes += advance as u64;
         self.duplicate_acks = 0;
-        let rtt_ns = self.note_covered(covered, advance, now_ns);
+        let rtt_ns = self.note_covered(covered, now_ns);
         self.last_ack_ns = now_ns;
         self.note_known(now_ns);
         self.note_round(now_ns, peer);

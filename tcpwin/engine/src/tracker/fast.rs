@@ -62,6 +62,7 @@ pub fn take(
     } else {
         acked.note_known(now_ns);
     }
+    acked.note_advance(segment, advance as u32, payload_len == 0);
     if advertised.shrink_bytes > 0 {
         events |= event::WINDOW_SHRINK;
     }
@@ -171,6 +172,7 @@ mod tests {
             let mut segment = Segment {
                 frame: segments.len() as u64 + 1,
                 time_ns: now_ns,
+                ip_id: (segments.len() / 2) as u32,
                 seq: next[side].wrapping_add_signed(-step.behind),
                 ack: next[1 - side].wrapping_add_signed(-step.ack_behind),
                 payload_len: step.payload_len,
