@@ -14,7 +14,8 @@ class WindowScale:
     Attributes:
         state: ``known`` (both SYNs, or the SYN/ACK, carry the option), ``disabled`` (a SYN came without it),
             ``syn_confirmed`` (offered in the SYN, the answer was not captured, but the windows that follow make sense
-            only when scaled), ``syn_only`` (offered in the SYN, nothing confirms it) or ``unknown``.
+            only when scaled), ``given`` (a snapshot of the socket told it), ``syn_only`` (offered in the SYN, nothing
+            confirms it) or ``unknown``.
         shift: the shift in use; None while the state is syn_only or unknown.
         shift_min, shift_max: the range that the packets allow; equal where the shift is certain.
         disabled_by: ``a``, ``b`` or ``both``: whose SYN came without the option.

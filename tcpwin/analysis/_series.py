@@ -15,8 +15,9 @@ class Series:
     """A quantity over time, as extremes per time bucket; only buckets in which something happened.
 
     Attributes:
-        name: receive_window, right_edge, flight, pipe, sequence (bytes; right edge and sequence count from the
-            connection's start), throughput (payload bytes per bucket: use `sum`); rtt (of each ACK, at the capture
+        name: receive_window, right_edge, flight, pipe, sequence, acknowledged (bytes; right edge, sequence and
+            acknowledged, which is SND.UNA, count from the connection's start, the SYN as one), window_raw (the
+            window field as on the wire), throughput (payload bytes per bucket: use `sum`); rtt (of each ACK, at the capture
             point), rtt_smoothed, rto (nanoseconds; the timeout that a Linux sender has, step by step);
             sender_flight (bytes in flight as the sender saw it, where the capture point is another) or cwnd_model
             (the congestion window by Linux's rules, bytes).

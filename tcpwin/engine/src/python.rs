@@ -5,6 +5,7 @@
 mod facts;
 mod files;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -24,9 +25,10 @@ use crate::output::fields::{
     direction_fields, ConnectionView, DirectionView, Kind, Value, CONNECTION_FIELDS,
 };
 use crate::output::json::write_connection;
-use crate::output::pass::{run, Findings, NoSink, Sink};
+use crate::output::pass::{run_with, Findings, NoSink, Sink};
 use crate::output::rank::{held_back, worst};
 use crate::output::rows::{event_names, Format, RowColumns, RowWriter, COLUMNS};
+use crate::tracker::Tracker;
 use facts::facts_to_python;
 use files::{open, raise_if_kept, Opened, PythonOut};
 
@@ -34,6 +36,7 @@ use files::{open, raise_if_kept, Opened, PythonOut};
 fn pass<S: Sink + Send>(
     py: Python<'_>,
     opened: Opened,
+    tracker: Tracker,
     sink: &mut S,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<Findings> {
@@ -42,7 +45,7 @@ fn pass<S: Sink + Send>(
     let failed = &mut failure;
     let outcome = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| {
-            run(input, sink, |bytes_read| {
+            run_with(input, tracker, sink, |bytes_read| {
                 let told = Python::attach(|py| {
                     py.check_signals()?;
                     progress.map_or(Ok(()), |call| call.call1(py, (bytes_read,)).map(drop))
@@ -118,7 +121,7 @@ struct Quality {
 #[pyclass(frozen, module = "tcpwin._engine")]
 struct Result {
     findings: Findings,
-    details: std::collections::HashMap<u32, Box<Detail>>,
+    details: HashMap<u32, Box<Detail>>,
 }
 
 impl Result {
@@ -294,6 +297,11 @@ impl Result {
         held_back(&self.findings.tracker.connections, cost_ns, share)
     }
 
+    /// Whether the sender of the connection's first segment is the initiator.
+    fn began_with_initiator(&self, id: u32) -> PyResult<bool> {
+        Ok(self.side(id, true)? == 0)
+    }
+
     fn has_detail(&self, id: u32) -> bool {
         self.details.contains_key(&id)
     }
@@ -391,20 +399,23 @@ fn event_to_python<'py>(py: Python<'py>, event: &EventRecord) -> PyResult<Bound<
     Ok(dict)
 }
 
-/// Read a capture. `follow` chooses the connections whose series and events are kept: None, "all" or numbers.
+/// Read a capture. `follow` chooses the connections whose series and events are kept: None, "all" or numbers. `shifts`
+/// are window scale shifts from elsewhere, by number of the connection: of the first segment's sender, and the other.
 #[pyfunction]
-#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, progress=None))]
+#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, shifts=None, progress=None))]
 fn analyze(
     source: &Bound<'_, PyAny>,
     name: &str,
     follow: Option<&Bound<'_, PyAny>>,
     buckets: usize,
+    shifts: Option<HashMap<u32, [u8; 2]>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Result> {
     let py = source.py();
     let input = open(source, name)?;
+    let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
     let Some(follow) = follow else {
-        let findings = pass(py, input, &mut NoSink, progress.as_ref())?;
+        let findings = pass(py, input, tracker, &mut NoSink, progress.as_ref())?;
         return Ok(Result {
             findings,
             details: Default::default(),
@@ -416,7 +427,7 @@ fn analyze(
         Chosen::These(follow.extract()?)
     };
     let mut sink = DetailSink::new(chosen, buckets);
-    let findings = pass(py, input, &mut sink, progress.as_ref())?;
+    let findings = pass(py, input, tracker, &mut sink, progress.as_ref())?;
     Ok(Result {
         findings,
         details: sink.into_details(),
@@ -453,7 +464,7 @@ fn write_rows<'py>(
     };
     let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)
         .map_err(|e| fail(&e))?;
-    let findings = pass(py, input, &mut writer, progress.as_ref())?;
+    let findings = pass(py, input, Tracker::new(), &mut writer, progress.as_ref())?;
     let flushed = py.detach(|| writer.flush());
     if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
         return Err(fail(error));
@@ -485,7 +496,7 @@ fn row_columns<'py>(
         only,
         ..RowColumns::default()
     };
-    pass(py, input, &mut rows, progress.as_ref())?;
+    pass(py, input, Tracker::new(), &mut rows, progress.as_ref())?;
     let dict = PyDict::new(py);
     macro_rules! plain {
         ($name:literal, $values:expr) => {

@@ -113,6 +113,8 @@ pub struct Cold {
     pub earlier_isn: Option<Seq>,
     /// Shift in an earlier copy of the SYN, whose last copy came without the option.
     pub earlier_shift: Option<u8>,
+    /// Shift of this side's windows by a snapshot of the socket.
+    pub given_shift: Option<u8>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
     pub scale_confirming: Option<(u64, u16)>,
 }

@@ -14,7 +14,7 @@ use crate::tracker::Verdict;
 use crate::wire::Segment;
 
 /// Names of the series of a direction, in the order of [`Track::series`].
-pub const SERIES: [&str; 11] = [
+pub const SERIES: [&str; 13] = [
     "receive_window",
     "right_edge",
     "flight",
@@ -26,6 +26,8 @@ pub const SERIES: [&str; 11] = [
     "rto",
     "sender_flight",
     "cwnd_model",
+    "acknowledged",
+    "window_raw",
 ];
 
 /// Events kept for one connection; beyond it they are counted only.
@@ -187,7 +189,7 @@ impl Track {
         }
         self.last_ns = self.last_ns.max(now_ns);
 
-        let [window, edge, flight, pipe, sequence, throughput, _, _, _, sender_flight, cwnd] =
+        let [window, edge, flight, pipe, sequence, throughput, _, _, _, sender_flight, cwnd, acknowledged, raw] =
             &mut self.series;
         if sent_bytes > 0 {
             throughput.add(now_ns, i64::from(sent_bytes));
@@ -199,6 +201,11 @@ impl Track {
         let at = self.at.replace(next).unwrap_or(direction.flight.una);
         self.extended += i64::from(at.to(next));
         sequence.add(now_ns, self.extended);
+        let span = direction.flight.una.to(next);
+        acknowledged.add(now_ns, self.extended - i64::from(span));
+        if direction.is_acked {
+            raw.add(now_ns, i64::from(direction.window.last_raw));
+        }
         let is_certain = direction.window.is_known && connection.window_is_certain(1 - side);
         self.last_window = is_certain.then_some(direction.window.bytes);
         if is_certain {
@@ -236,7 +243,7 @@ impl Track {
         let rtt_ns = i64::try_from(rtt_ns).unwrap_or(i64::MAX);
         self.rtt.add(rtt_ns);
         let near_ns = peer.far_ns().unwrap_or(0);
-        let [_, _, _, _, _, _, rtt, smoothed, rto, _, _] = &mut self.series;
+        let [_, _, _, _, _, _, rtt, smoothed, rto, ..] = &mut self.series;
         rtt.add(now_ns, rtt_ns);
         smoothed.add(now_ns, direction.ledger.estimator().smoothed_ns());
         rto.add(now_ns, direction.ledger.rto_ns(near_ns));

@@ -259,6 +259,9 @@ impl<'a> DirectionView<'a> {
                 answers.syn.window
             ));
         }
+        if answers.own_scale == ScaleState::Given {
+            evidence.push("a snapshot of the socket tells the shift".into());
+        }
         if !answers.own_scale.is_certain() {
             if let Some(inference) = self.cold().and_then(|cold| cold.inference.as_deref()) {
                 if let Some(bound) = inference.bound {
@@ -462,7 +465,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     syn_fast_open Bool "TCP Fast Open option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::FAST_OPEN));
     syn_multipath Bool "Multipath TCP option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::MULTIPATH));
     syn_seen Bool "The sender's SYN or SYN/ACK was captured." |v| Value::Bool(v.data().has_syn);
-    window_scale_state Text "How the scale of the receiver's windows is known: known, disabled, syn_confirmed, syn_only or unknown." |v| text(v.answers().own_scale.name());
+    window_scale_state Text "How the scale of the receiver's windows is known: known, disabled, syn_confirmed, given (by a snapshot of the socket), syn_only or unknown." |v| text(v.answers().own_scale.name());
     window_scale_shift Int "Shift of the receiver's windows; none while it is not certain." |v| if v.answers().own_scale.is_certain() { int(v.answers().own_shift) } else { Value::None };
     window_scale_min Int "Smallest shift that the packets allow." |v| int(v.shift_range().0);
     window_scale_max Int "Largest shift that the packets allow." |v| int(v.shift_range().1);

@@ -49,12 +49,21 @@ pub struct Findings {
 
 /// Read to the end. `report` is called now and then with the bytes read so far; false stops the pass.
 pub fn run<S: Sink>(
+    input: MergedReader,
+    sink: &mut S,
+    report: impl FnMut(u64) -> bool,
+) -> Findings {
+    run_with(input, Tracker::new(), sink, report)
+}
+
+/// The same with a tracker that knows something already.
+pub fn run_with<S: Sink>(
     mut input: MergedReader,
+    mut tracker: Tracker,
     sink: &mut S,
     mut report: impl FnMut(u64) -> bool,
 ) -> Findings {
     let mut source = Source::default();
-    let mut tracker = Tracker::new();
     // The batches before this one stay readable behind it, for the search for duplicates.
     let mut ring = vec![Segment::EMPTY; RING];
     let mut marks = [0u32; RING];

@@ -9,6 +9,8 @@ mod fast;
 mod open;
 mod send;
 
+use std::collections::HashMap;
+
 use crate::connection::arena::Arena;
 use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
@@ -17,7 +19,7 @@ use crate::recovery::cause::Evidence;
 use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
 use crate::timing::pace::Pace;
-use crate::window::scale::ScaleState;
+use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::window::zero::EndedBy;
 use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
 
@@ -59,6 +61,8 @@ pub struct Tracker {
     pub duplicates: u64,
     /// Segments of which the snapshot length cut off options.
     pub options_cut: u64,
+    /// Shifts that snapshots told, of each side of a connection: the first segment's sender and the other.
+    given_shifts: HashMap<u32, [u8; 2]>,
     /// What shows why the newest segment counts as resent or late.
     evidence: Option<Evidence>,
 }
@@ -66,6 +70,15 @@ pub struct Tracker {
 impl Tracker {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A tracker that takes these shifts where the capture's SYNs do not tell: by number of the connection, of the
+    /// first segment's sender and of the other side.
+    pub fn with_shifts(given_shifts: HashMap<u32, [u8; 2]>) -> Self {
+        Tracker {
+            given_shifts,
+            ..Self::default()
+        }
     }
 
     /// The table's tag for a segment. Asking for a batch of tags first lets their cache misses overlap.
@@ -164,11 +177,25 @@ impl Tracker {
             Some((index, side)) if segment.flags & SYN == 0 => (index, side),
             Some((index, side)) => self.locate_syn(segment, tag, index, side),
             None => {
-                let index = self.connections.push(Connection::new(segment, 0));
+                let index = self.open(segment, 0);
                 self.table.insert(tag, index);
                 (index, 0)
             }
         }
+    }
+
+    fn open(&mut self, segment: &Segment, epoch: u16) -> u32 {
+        let index = self.connections.push(Connection::new(segment, epoch));
+        if let Some(shifts) = self.given_shifts.get(&index) {
+            if let Some(connection) = self.connections.get_mut(index) {
+                for (direction, shift) in connection.directions.iter_mut().zip(shifts) {
+                    let shift = (*shift).min(MAX_SHIFT);
+                    direction.cold().given_shift = Some(shift);
+                    (direction.own_scale, direction.own_shift) = (ScaleState::Given, shift);
+                }
+            }
+        }
+        index
     }
 
     fn find(&self, segment: &Segment, tag: u32) -> Option<(u32, usize)> {
@@ -189,7 +216,7 @@ impl Tracker {
             }
             _ => return (index, side),
         };
-        let newer = self.connections.push(Connection::new(segment, epoch));
+        let newer = self.open(segment, epoch);
         self.table.replace(tag, index, newer);
         (newer, 0)
     }

@@ -258,7 +258,11 @@ fn settle(connection: &mut Connection) {
     let default_mss = DEFAULT_MSS[usize::from(connection.ip_version == 6)];
     let has_timestamps = syns.iter().all(|syn| syn.has(syn_kind::TIMESTAMPS));
     for (side, direction) in connection.directions.iter_mut().enumerate() {
-        (direction.own_scale, direction.own_shift) = scales[side];
+        let given = direction.cold.as_ref().and_then(|cold| cold.given_shift);
+        (direction.own_scale, direction.own_shift) = match (scales[side], given) {
+            ((state, _), Some(shift)) if !state.is_certain() => (ScaleState::Given, shift),
+            (negotiated, _) => negotiated,
+        };
         if syns[1 - side].offer == Offer::Unseen {
             continue;
         }

@@ -20,6 +20,8 @@ pub enum ScaleState {
     Disabled,
     /// Only the SYN was captured; it carries the option, but nothing shows that the peer agreed.
     SynOnly,
+    /// Not in the capture; a snapshot of the socket told it.
+    Given,
     /// Only the SYN was captured, and the windows after it make sense only when scaled as it offers.
     SynConfirmed,
 }
@@ -32,6 +34,7 @@ impl ScaleState {
             ScaleState::Disabled => "disabled",
             ScaleState::SynOnly => "syn_only",
             ScaleState::SynConfirmed => "syn_confirmed",
+            ScaleState::Given => "given",
         }
     }
 
@@ -40,7 +43,7 @@ impl ScaleState {
     pub fn is_certain(self) -> bool {
         matches!(
             self,
-            ScaleState::Known | ScaleState::Disabled | ScaleState::SynConfirmed
+            ScaleState::Known | ScaleState::Disabled | ScaleState::SynConfirmed | ScaleState::Given
         )
     }
 }
