@@ -214,6 +214,22 @@ class Direction:
     nagle_delays: int
     nagle_delay_ns: int
     tinygrams: int
+    budget_handshake_ns: int
+    budget_zero_window_ns: int
+    budget_small_window_ns: int
+    budget_window_full_ns: int
+    budget_slow_start_ns: int
+    budget_congestion_ns: int
+    budget_after_loss_ns: int
+    budget_fast_recovery_ns: int
+    budget_timeout_ns: int
+    budget_tail_ns: int
+    budget_idle_restart_ns: int
+    budget_application_ns: int
+    budget_send_buffer_ns: int
+    budget_path_ns: int
+    budget_closed_ns: int
+    budget_unknown_ns: int
     zero_window_episodes: tuple[ZeroWindowEpisode, ...]
 
     @classmethod

@@ -17,8 +17,8 @@ class Series:
     Attributes:
         name: receive_window, right_edge, flight, pipe, sequence, acknowledged (bytes; right edge, sequence and
             acknowledged, which is SND.UNA, count from the connection's start, the SYN as one), window_raw (the
-            window field as on the wire), throughput (payload bytes per bucket: use `sum`); rtt (of each ACK, at the capture
-            point), rtt_smoothed, rto (nanoseconds; the timeout that a Linux sender has, step by step);
+            window field as on the wire), throughput (payload bytes per bucket: use `sum`); rtt (of each ACK, at the
+            capture point), rtt_smoothed, rto (nanoseconds; the timeout that a Linux sender has, step by step);
             sender_flight (bytes in flight as the sender saw it, where the capture point is another) or cwnd_model
             (the congestion window by Linux's rules, bytes).
         time_ns: when each bucket begins, nanoseconds since the epoch. Shape (n,), like all arrays here.

@@ -28,6 +28,7 @@ use crate::output::json::write_connection;
 use crate::output::pass::{run_with, Findings, NoSink, Sink};
 use crate::output::rank::{held_back, worst};
 use crate::output::rows::{event_names, Format, RowColumns, RowWriter, COLUMNS};
+use crate::output::select::{meets, Comparison, Condition};
 use crate::tracker::Tracker;
 use facts::facts_to_python;
 use files::{open, raise_if_kept, Opened, PythonOut};
@@ -72,6 +73,25 @@ fn value_to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
         Value::Real(value) => value.into_py_any(py),
         Value::Text(value) => value.into_py_any(py),
     }
+}
+
+fn condition(
+    of_direction: bool,
+    name: &str,
+    sign: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Condition> {
+    let comparison = Comparison::parse(sign)
+        .ok_or_else(|| PyValueError::new_err(format!("no comparison {sign}")))?;
+    let wanted = if let Ok(value) = value.extract::<bool>() {
+        Value::Bool(value)
+    } else if let Ok(value) = value.extract::<f64>() {
+        Value::Real(value)
+    } else {
+        Value::Text(value.extract()?)
+    };
+    Condition::new(of_direction, name, comparison, wanted)
+        .ok_or_else(|| PyKeyError::new_err(format!("no field {name}")))
 }
 
 /// A column of values of one kind: an array (text: a list), and the places where there is no value.
@@ -295,6 +315,35 @@ impl Result {
 
     fn held_back(&self, cost_ns: i64, share: f64) -> Vec<u32> {
         held_back(&self.findings.tracker.connections, cost_ns, share)
+    }
+
+    /// Numbers of the connections, or of their directions (with whether the initiator sends), that meet all conditions:
+    /// name of a field, sign, value.
+    fn select(
+        &self,
+        py: Python<'_>,
+        of_directions: bool,
+        conditions: Vec<(String, String, Bound<'_, PyAny>)>,
+    ) -> PyResult<Vec<(u32, bool)>> {
+        let conditions = conditions
+            .iter()
+            .map(|(name, sign, value)| condition(of_directions, name, sign, value))
+            .collect::<PyResult<Vec<_>>>()?;
+        let sides: &[bool] = if of_directions {
+            &[true, false]
+        } else {
+            &[true]
+        };
+        Ok(py.detach(|| {
+            let connections = (0u32..).zip(self.findings.tracker.connections.iter());
+            let both = connections.flat_map(|(id, connection)| {
+                let meeting = sides
+                    .iter()
+                    .filter(|side| meets(&conditions, id, connection, **side));
+                meeting.map(|side| (id, *side)).collect::<Vec<_>>()
+            });
+            both.collect()
+        }))
     }
 
     /// Whether the sender of the connection's first segment is the initiator.

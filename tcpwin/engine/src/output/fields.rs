@@ -3,6 +3,7 @@
 use crate::connection::state::{syn_kind, Cold, Connection, Direction, Initiator};
 use crate::event;
 use crate::output::address::address_text;
+use crate::output::budget_fields::BUDGET_FIELDS;
 use crate::output::loss_fields::LOSS_FIELDS;
 use crate::output::time_fields::TIME_FIELDS;
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
@@ -116,6 +117,10 @@ impl<'a> DirectionView<'a> {
 
     fn zero(&self) -> Option<&ZeroWindow> {
         self.cold()?.zero.as_deref()
+    }
+
+    pub(super) fn zero_ns(&self) -> i64 {
+        self.zero().map_or(0, |zero| zero.total_ns)
     }
 
     fn zero_int(&self, get: fn(&ZeroWindow) -> i64) -> Value {
@@ -499,7 +504,11 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
 
 /// All fields of a direction.
 pub fn direction_fields() -> impl Iterator<Item = &'static DirectionField> {
-    WINDOW_FIELDS.iter().chain(LOSS_FIELDS).chain(TIME_FIELDS)
+    WINDOW_FIELDS
+        .iter()
+        .chain(LOSS_FIELDS)
+        .chain(TIME_FIELDS)
+        .chain(BUDGET_FIELDS)
 }
 
 impl Direction {

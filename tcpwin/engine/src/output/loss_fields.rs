@@ -15,7 +15,7 @@ impl DirectionView<'_> {
     }
 
     /// Time in recovery: its last ACK reaches the sender, and shows there, one shift later than it is captured.
-    fn recovery_ns(&self) -> i64 {
+    pub(super) fn recovery_ns(&self) -> i64 {
         let shift_ns = self.shift_ns().unwrap_or(0);
         self.episode().map_or(0, |episode| {
             let stretches = i64::from(episode.stretches);

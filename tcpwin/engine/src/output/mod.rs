@@ -1,6 +1,7 @@
 //! What leaves the engine: one pass over a capture, rows, connection fields, series and percentiles.
 
 pub mod address;
+mod budget_fields;
 pub mod detail;
 pub mod fields;
 pub mod histogram;
@@ -9,5 +10,6 @@ mod loss_fields;
 pub mod pass;
 pub mod rank;
 pub mod rows;
+pub mod select;
 pub mod series;
 mod time_fields;

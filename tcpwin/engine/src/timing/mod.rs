@@ -1,6 +1,7 @@
 //! Round-trip times.
 
 pub mod ack_ids;
+pub mod budget;
 pub mod delays;
 pub mod echo;
 pub mod estimator;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::sequence::Seq;
 use crate::timing::ack_ids::AckIds;
+use crate::timing::budget::{Budget, Shown};
 use crate::timing::estimator::RttEstimator;
 use crate::timing::idle::Idle;
 use crate::timing::ledger::Sent;
@@ -59,6 +60,7 @@ pub struct Pace {
     threshold_bytes: u32,
     pub nagle_delays: u32,
     pub ack_ids: AckIds,
+    pub budget: Budget,
 }
 
 /// What the rounds of a direction are judged by.
@@ -71,6 +73,8 @@ pub struct Round {
     pub acked_bytes: u64,
     pub mss: u32,
     pub is_recovering: bool,
+    /// Of the path, at least.
+    pub round_trip_ns: i64,
 }
 
 impl Pace {
@@ -102,6 +106,7 @@ impl Pace {
             late_by_ns: 0,
             nagle_delays: 0,
             ack_ids: AckIds::EMPTY,
+            budget: Budget::EMPTY,
             nagle_ns: 0,
             idle: None,
             turns: None,
@@ -115,6 +120,12 @@ impl Pace {
         let front = self.rest.front().map_or(0, |sent| sent.end.0);
         let view = self.view.as_ref().map_or(0, |view| view.bytes());
         front ^ view ^ self.samples ^ self.last_payload
+    }
+
+    /// Whether the last segment was a small one: what was written is sent (rule 8.g).
+    #[inline(always)]
+    pub fn ran_out(&self, mss: u32) -> bool {
+        self.last_payload < mss
     }
 
     pub fn is_followed(&self) -> bool {
@@ -201,6 +212,17 @@ impl Pace {
         if has_begun && elapsed_ns > 0 && grows && before > 0 && !round.is_recovering {
             self.slow_start_ns = self.slow_start_ns.saturating_add(elapsed_ns);
         }
+        let shown = Shown {
+            elapsed_ns: if has_begun { elapsed_ns } else { 0 },
+            acked_bytes: acked,
+            peak_bytes: peak,
+            before_bytes: before,
+            round_trip_ns: round.round_trip_ns,
+            grows: grows || self.rounds < 2,
+            is_recovering: round.is_recovering,
+            mss: round.mss,
+        };
+        self.budget.end_round(&shown, round.now_ns);
         let initial = round.mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
         self.window_bytes = self.window_bytes.max(initial);
         let used = u64::from(peak.max(before));

@@ -31,6 +31,8 @@ pub struct SenderView {
     /// Flight over time: bytes × nanoseconds since the start of what left the flight, less what entered it.
     integral: f64,
     pub limited_ns: i64,
+    /// When nothing was in flight any more, last.
+    pub drained_ns: i64,
 }
 
 /// What an ACK tells a sender: SND.UNA and the window's right edge.
@@ -57,6 +59,7 @@ impl SenderView {
             peak_bytes: 0,
             integral: 0.0,
             limited_ns: 0,
+            drained_ns: i64::MIN,
         }
     }
 
@@ -68,6 +71,11 @@ impl SenderView {
     /// Bytes in flight as the sender has them, after the last data seen.
     pub fn bytes(&self) -> u32 {
         self.known.una.to(self.nxt).max(0) as u32
+    }
+
+    /// Whether the window that the sender knows stopped it.
+    pub fn is_blocked(&self) -> bool {
+        self.blocked_ns.is_some()
     }
 
     /// Whether the window that the sender knows holds another segment behind `nxt`.
@@ -127,6 +135,9 @@ impl SenderView {
                 self.nxt = known.una;
             }
             self.judge_room(arrival_ns);
+            if !known.una.is_before(self.nxt) {
+                self.drained_ns = arrival_ns;
+            }
         }
     }
 

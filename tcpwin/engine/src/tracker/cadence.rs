@@ -1,8 +1,10 @@
 //! The pace of a direction: what each new segment and each ACK says of round trips, bursts, pauses and messages.
 
-use crate::connection::state::Direction;
+use crate::connection::state::{Cold, Direction};
 use crate::event::{self, Events};
+use crate::recovery::episode::Phase;
 use crate::sequence::Seq;
+use crate::timing::budget::{Item, State};
 use crate::timing::idle::{restart_window, Gap};
 use crate::timing::ledger::Covered;
 use crate::timing::pace::{Pace, Round, INITIAL_WINDOW_SEGMENTS};
@@ -25,6 +27,18 @@ const AWAY_MIN_NS: i64 = 200_000;
 const EARLY_ROUNDS: u32 = 16;
 /// [`Direction::first_answer_us`] of a side that answered nothing, or more than once.
 const NO_ANSWER: u32 = 0;
+
+/// What a sender does into an open window, with nothing lost. One that ran out of data waits for nothing but its
+/// application, whatever is in flight.
+#[inline(always)]
+fn open_state(is_blocked: bool, is_outstanding: bool, ran_out: bool) -> State {
+    match (is_blocked, is_outstanding) {
+        (true, true) => State::WindowFull,
+        (true, false) => State::SmallWindow,
+        (false, true) if !ran_out => State::Busy,
+        (false, _) => State::Idle,
+    }
+}
 
 impl Direction {
     /// Round trip between the capture point and the far end of this direction: to the receiver of its data.
@@ -156,9 +170,14 @@ impl Direction {
             .sent(self.flight.nxt, una, now_ns, segment.frame);
         let mss = self.segment_size();
         let nxt = self.flight.nxt;
+        let since_ns = now_ns.wrapping_sub(self.last_data_ns);
         if let Some(pace) = self.ledger.pace_mut() {
             if segment.payload_len > 0 {
-                pace.note_payload(segment.payload_len, una.to(was_nxt).max(0) as u32, mss);
+                let ahead_bytes = una.to(was_nxt).max(0) as u32;
+                pace.note_payload(segment.payload_len, ahead_bytes, mss);
+                if ahead_bytes > 0 {
+                    pace.budget.note_gap(since_ns);
+                }
             }
             if let Some(view) = &mut pace.view {
                 view.sent(nxt, mss, now_ns);
@@ -179,12 +198,15 @@ impl Direction {
             acked_bytes: self.acked_bytes,
             mss: self.segment_size(),
             is_recovering: self.is_recovering(),
+            round_trip_ns: peer.map_or(0, |peer| self.path_ns(peer)),
         };
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
         if let Some(view) = &mut pace.view {
             view.arrive(now_ns);
+            let drained = open_state(view.is_blocked(), false, true);
+            pace.budget.drain(drained, view.drained_ns);
         }
         pace.end_round(&round);
         let has_view = pace.view.is_some();
@@ -265,7 +287,92 @@ impl Direction {
         self.cold
             .as_ref()
             .and_then(|cold| cold.episode.as_ref())
-            .is_some_and(|episode| episode.phase != crate::recovery::episode::Phase::Open)
+            .is_some_and(|episode| episode.phase != Phase::Open)
+    }
+
+    /// What the sender is seen to do now, for its budget of time.
+    pub fn note_state(&mut self, now_ns: i64, is_certain: bool) {
+        let state = self.state();
+        let mss = self.segment_size();
+        let flight_bytes = self.flight.bytes();
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        let ran_out = pace.ran_out(mss);
+        let state = match &mut pace.view {
+            Some(view) => {
+                view.arrive(now_ns);
+                let drained = open_state(view.is_blocked(), false, true);
+                pace.budget.drain(drained, view.drained_ns);
+                match state {
+                    State::Busy | State::Idle | State::WindowFull | State::SmallWindow => {
+                        open_state(view.is_blocked(), view.bytes() > 0, ran_out)
+                    }
+                    other => other,
+                }
+            }
+            None => state,
+        };
+        let budget = &mut pace.budget;
+        if state.is_recovery() && !budget.state.is_recovery() {
+            budget.note_loss(flight_bytes);
+        }
+        budget.is_certain = is_certain;
+        budget.turn(state, now_ns);
+    }
+
+    /// The same after an ordinary segment.
+    #[inline(always)]
+    pub fn note_ordinary_state(&mut self, now_ns: i64) {
+        let mss = self.segment_size();
+        let is_outstanding = self.flight.una != self.flight.nxt;
+        let is_limited = self.is_limited;
+        if let Some(pace) = self.ledger.pace_mut() {
+            if pace.view.is_some() || pace.budget.state == State::Unseen {
+                self.note_state(now_ns, true);
+            } else {
+                let state = open_state(is_limited, is_outstanding, pace.ran_out(mss));
+                pace.budget.turn_ordinary(state, now_ns);
+            }
+        }
+    }
+
+    fn state(&self) -> State {
+        let cold = self.cold.as_deref();
+        let phase = cold
+            .and_then(|cold| cold.episode.as_ref())
+            .map_or(Phase::Open, |episode| episode.phase);
+        let is_outstanding = self.flight.is_outstanding();
+        if self.has_fin && !is_outstanding {
+            State::Closed
+        } else if cold.is_some_and(Cold::is_zero_open) {
+            State::ZeroWindow
+        } else if phase == Phase::Fast {
+            State::FastRecovery
+        } else if phase == Phase::Loss {
+            State::Timeout
+        } else if !self.is_flight_known() {
+            State::Unknown
+        } else {
+            let mss = self.segment_size();
+            let ran_out = self.pace().is_some_and(|pace| pace.ran_out(mss));
+            open_state(self.is_blocked, is_outstanding, ran_out)
+        }
+    }
+
+    /// The connection was reset.
+    pub fn note_aborted(&mut self, now_ns: i64) {
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.budget.turn(State::Closed, now_ns);
+        }
+    }
+
+    /// A timer sent something again, after a silence that began at `from_ns`.
+    #[cold]
+    pub fn note_silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.budget.silence(item, from_ns, now_ns);
+        }
     }
 
     /// Bytes in flight as the sender has them.

@@ -85,6 +85,8 @@ pub fn take(
         events |= judge_edge(sent, segment, end);
         sent.note_open_limit(now_ns);
     }
+    acked.note_ordinary_state(now_ns);
+    sent.note_ordinary_state(now_ns);
     // Without timestamps it is what it was.
     if tsval != sent.tsval {
         sent.note_tick(tsval, now_ns);

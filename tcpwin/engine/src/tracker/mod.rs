@@ -18,6 +18,7 @@ use crate::event::{self, Events};
 use crate::recovery::cause::Evidence;
 use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
+use crate::timing::budget::Item;
 use crate::timing::pace::Pace;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::window::zero::EndedBy;
@@ -284,13 +285,14 @@ impl Connection {
         segment: &Segment,
         evidence: &mut Option<Evidence>,
     ) -> (Events, Option<u64>) {
+        let before_ns = self.end_ns;
         self.end_ns = self.end_ns.max(segment.time_ns);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
             self.is_ordinary = [false; 2];
             self.take_control(side, segment, evidence)
         } else {
-            let taken = self.take_plain(side, segment, evidence);
+            let taken = self.take_plain(side, segment, evidence, before_ns);
             self.judge_ordinary();
             taken
         };
@@ -319,6 +321,7 @@ impl Connection {
         side: usize,
         segment: &Segment,
         evidence: &mut Option<Evidence>,
+        before_ns: i64,
     ) -> (Events, Option<u64>) {
         let now_ns = segment.time_ns;
         let handshake_rtt_ns = self.handshake_rtt_ns();
@@ -359,6 +362,13 @@ impl Connection {
             (sent.own_scale.is_certain(), acked.own_scale.is_certain());
         sent.note_limit(now_ns, acked_certain);
         acked.note_limit(now_ns, sent_certain);
+        if events & event::RTO_RETRANSMISSION != 0 {
+            sent.note_silence(Item::Timeout, before_ns, now_ns);
+        } else if events & event::TAIL_LOSS_PROBE != 0 {
+            sent.note_silence(Item::Tail, before_ns, now_ns);
+        }
+        sent.note_state(now_ns, acked_certain);
+        acked.note_state(now_ns, sent_certain);
         if segment.flags & FIN != 0 {
             self.closed_first.get_or_insert(side as u8);
         }
@@ -399,6 +409,7 @@ impl Connection {
         self.reset_by.get_or_insert(side as u8);
         for direction in &mut self.directions {
             direction.note_unlimited(now_ns);
+            direction.note_aborted(now_ns);
             if let Some(cold) = &mut direction.cold {
                 cold.end_zero(segment.frame, now_ns, EndedBy::Reset);
             }

@@ -1,0 +1,399 @@
+//! Where a sender's time went: every instant of a direction's life belongs to one item.
+//!
+//! The state after a segment holds until the next one: window, loss or nothing in flight are told at once; what limited
+//! a sender with data in flight and room to send is told once a round trip, by that round (rules 8.a to 8.l).
+
+/// What an instant belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Item {
+    Handshake,
+    ZeroWindow,
+    SmallWindow,
+    WindowFull,
+    SlowStart,
+    Congestion,
+    AfterLoss,
+    FastRecovery,
+    Timeout,
+    Tail,
+    IdleRestart,
+    Application,
+    SendBuffer,
+    Path,
+    Closed,
+    Unknown,
+}
+
+pub const ITEMS: usize = Item::Unknown as usize + 1;
+
+impl Item {
+    pub const ALL: [Item; ITEMS] = [
+        Item::Handshake,
+        Item::ZeroWindow,
+        Item::SmallWindow,
+        Item::WindowFull,
+        Item::SlowStart,
+        Item::Congestion,
+        Item::AfterLoss,
+        Item::FastRecovery,
+        Item::Timeout,
+        Item::Tail,
+        Item::IdleRestart,
+        Item::Application,
+        Item::SendBuffer,
+        Item::Path,
+        Item::Closed,
+        Item::Unknown,
+    ];
+}
+
+/// What a sender was seen to do after a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// Before anything was seen of it.
+    #[default]
+    Unseen,
+    /// Nothing in flight, or a small segment last: nothing more to send.
+    Idle,
+    /// Data in flight, and room for more.
+    Busy,
+    WindowFull,
+    SmallWindow,
+    ZeroWindow,
+    FastRecovery,
+    Timeout,
+    Closed,
+    Unknown,
+}
+
+impl State {
+    /// What it is, where it needs no round to tell.
+    fn item(self) -> Option<Item> {
+        Some(match self {
+            State::Unseen | State::Busy => return None,
+            State::Idle => Item::Application,
+            State::WindowFull => Item::WindowFull,
+            State::SmallWindow => Item::SmallWindow,
+            State::ZeroWindow => Item::ZeroWindow,
+            State::FastRecovery => Item::FastRecovery,
+            State::Timeout => Item::Timeout,
+            State::Closed => Item::Closed,
+            State::Unknown => Item::Unknown,
+        })
+    }
+
+    pub fn is_recovery(self) -> bool {
+        matches!(self, State::FastRecovery | State::Timeout)
+    }
+}
+
+/// A round that delivers this share of the best rate, and more, is at what the path gives.
+const PATH_RATE: f64 = 0.85;
+/// Above this share of a round trip between two segments a sender waited: it was not the path that spaced them.
+const BURST_SHARE: i64 = 4;
+/// Rounds whose flight is the same to a segment: a buffer of fixed size, perhaps.
+const FLAT_ROUNDS: u32 = 16;
+/// A flight of fewer segments than this is the same to a segment by chance.
+const FLAT_SEGMENTS: u32 = 8;
+
+/// A round of which this share passed with nothing in flight had nothing to send.
+const IDLE_SHARE: i64 = 4;
+/// A round of which this share passed with the window full had no other limit in the rest.
+const WINDOW_SHARE: i64 = 2;
+
+/// What a round shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    pub elapsed_ns: i64,
+    pub acked_bytes: u64,
+    pub peak_bytes: u32,
+    pub before_bytes: u32,
+    pub round_trip_ns: i64,
+    pub grows: bool,
+    pub is_recovering: bool,
+    pub mss: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Budget {
+    spent_ns: [i64; ITEMS],
+    /// When the first state was seen.
+    pub began_ns: i64,
+    since_ns: i64,
+    /// Of the current round, in which state Busy has no item yet.
+    busy_ns: i64,
+    idle_ns: i64,
+    /// Largest time between two segments with data while the sender was busy, this round.
+    gap_ns: i64,
+    best_rate: f64,
+    round_trip_ns: i64,
+    /// Of the current round, held back by the window.
+    window_ns: i64,
+    /// The flight at which the last loss struck, until it is regained.
+    lost_at_bytes: u32,
+    /// The round saw recovery: its flight counts bytes that were lost.
+    has_recovered: bool,
+    flat_rounds: u32,
+    flat_bytes: u32,
+    pub state: State,
+    /// The receiver's window is known in bytes.
+    pub is_certain: bool,
+}
+
+impl Budget {
+    pub const EMPTY: Budget = Budget {
+        spent_ns: [0; ITEMS],
+        began_ns: i64::MIN,
+        since_ns: i64::MIN,
+        busy_ns: 0,
+        idle_ns: 0,
+        gap_ns: 0,
+        best_rate: 0.0,
+        round_trip_ns: 0,
+        window_ns: 0,
+        lost_at_bytes: 0,
+        has_recovered: false,
+        flat_rounds: 0,
+        flat_bytes: 0,
+        state: State::Unseen,
+        is_certain: true,
+    };
+
+    pub fn has_begun(&self) -> bool {
+        self.began_ns != i64::MIN
+    }
+
+    /// Nanoseconds of each item, in the order of [`Item::ALL`].
+    pub fn spent(&self) -> &[i64; ITEMS] {
+        &self.spent_ns
+    }
+
+    /// The state after a segment.
+    #[inline(always)]
+    pub fn turn(&mut self, state: State, now_ns: i64) {
+        if state != self.state {
+            self.change(state, now_ns);
+        }
+    }
+
+    /// The same where loss is not seen: it stays what it was.
+    #[inline(always)]
+    pub fn turn_ordinary(&mut self, state: State, now_ns: i64) {
+        if state != self.state && !self.state.is_recovery() {
+            self.change(state, now_ns);
+        }
+    }
+
+    #[cold]
+    fn change(&mut self, state: State, now_ns: i64) {
+        self.charge(now_ns);
+        self.has_recovered |= state.is_recovery();
+        self.state = state;
+    }
+
+    /// Count the time up to now.
+    fn charge(&mut self, now_ns: i64) {
+        if !self.has_begun() {
+            (self.began_ns, self.since_ns) = (now_ns, now_ns);
+            return;
+        }
+        let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
+        self.since_ns = self.since_ns.max(now_ns);
+        self.add(self.state, span_ns);
+    }
+
+    fn add(&mut self, state: State, span_ns: i64) {
+        match state.item() {
+            Some(item) => {
+                self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(span_ns);
+                match state {
+                    State::Idle => self.idle_ns = self.idle_ns.saturating_add(span_ns),
+                    State::WindowFull | State::SmallWindow => {
+                        self.window_ns = self.window_ns.saturating_add(span_ns);
+                    }
+                    _ => {}
+                }
+            }
+            None => self.busy_ns = self.busy_ns.saturating_add(span_ns),
+        }
+    }
+
+    /// The sender drained at `at_ns`, before now: since then it was in that state, not busy.
+    pub fn drain(&mut self, state: State, at_ns: i64) {
+        let is_open = matches!(self.state, State::Busy | State::WindowFull);
+        if is_open && at_ns > self.since_ns && self.has_begun() {
+            self.change(state, at_ns);
+        }
+    }
+
+    /// The silence from `from_ns` on ended in a retransmission by a timer.
+    #[cold]
+    pub fn silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
+        if !self.has_begun() {
+            return;
+        }
+        // Up to the silence it was what the state says.
+        self.charge(from_ns.clamp(self.since_ns, now_ns.max(self.since_ns)));
+        let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
+        self.since_ns = self.since_ns.max(now_ns);
+        self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(span_ns);
+    }
+
+    /// Data that followed the last data by so much.
+    #[inline(always)]
+    pub fn note_gap(&mut self, gap_ns: i64) {
+        self.gap_ns = self.gap_ns.max(gap_ns);
+    }
+
+    /// A loss struck at this flight.
+    pub fn note_loss(&mut self, flight_bytes: u32) {
+        self.lost_at_bytes = self.lost_at_bytes.max(flight_bytes);
+    }
+
+    /// A round is over: the time in it that is not told yet gets its item.
+    #[cold]
+    pub fn end_round(&mut self, shown: &Shown, now_ns: i64) {
+        if self.has_begun() {
+            self.charge(now_ns);
+        }
+        let item = self.judge(shown);
+        let busy_ns = std::mem::take(&mut self.busy_ns);
+        self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(busy_ns);
+        (self.idle_ns, self.window_ns, self.gap_ns) = (0, 0, 0);
+        self.has_recovered = self.state.is_recovery();
+    }
+
+    fn judge(&mut self, shown: &Shown) -> Item {
+        let elapsed_ns = shown.elapsed_ns.max(1);
+        let rate = shown.acked_bytes as f64 / elapsed_ns as f64;
+        let is_best = rate >= self.best_rate * PATH_RATE;
+        if shown.round_trip_ns > 0 {
+            self.round_trip_ns = shown.round_trip_ns;
+        }
+        let is_whole =
+            self.round_trip_ns > 0 && elapsed_ns >= self.round_trip_ns / 2 && shown.acked_bytes > 0;
+        if is_whole {
+            self.best_rate = self.best_rate.max(rate);
+        }
+        if shown.peak_bytes.abs_diff(self.flat_bytes) > shown.mss {
+            (self.flat_bytes, self.flat_rounds) = (shown.peak_bytes, 0);
+        }
+        self.flat_rounds = self.flat_rounds.saturating_add(1);
+        let is_flat = self.flat_rounds > FLAT_ROUNDS
+            && self.flat_bytes >= shown.mss.saturating_mul(FLAT_SEGMENTS);
+        let had_nothing = self.idle_ns >= elapsed_ns / IDLE_SHARE;
+        let is_spaced = self.gap_ns < self.round_trip_ns / BURST_SHARE;
+        let was_held_back = self.window_ns >= elapsed_ns / WINDOW_SHARE;
+        let is_regained = shown.peak_bytes > self.lost_at_bytes.saturating_add(shown.mss);
+        if is_regained && !self.has_recovered && !shown.is_recovering {
+            self.lost_at_bytes = 0;
+        }
+        if !self.is_certain {
+            Item::Unknown
+        } else if had_nothing {
+            Item::Application
+        } else if self.lost_at_bytes > 0 || shown.is_recovering {
+            Item::AfterLoss
+        } else if was_held_back {
+            Item::WindowFull
+        } else if shown.grows {
+            Item::SlowStart
+        } else if is_spaced && is_best {
+            Item::Path
+        } else if is_flat {
+            Item::SendBuffer
+        } else {
+            Item::Congestion
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown() -> Shown {
+        Shown {
+            elapsed_ns: 100,
+            acked_bytes: 1000,
+            peak_bytes: 1000,
+            before_bytes: 500,
+            round_trip_ns: 100,
+            grows: false,
+            is_recovering: false,
+            mss: 100,
+        }
+    }
+
+    fn total_ns(budget: &Budget) -> i64 {
+        budget.spent_ns.iter().sum()
+    }
+
+    fn spent_ns(budget: &Budget, item: Item) -> i64 {
+        budget.spent()[item as usize]
+    }
+
+    #[test]
+    fn each_instant_belongs_to_one_item() {
+        let mut budget = Budget::EMPTY;
+        budget.turn(State::Busy, 10);
+        budget.turn(State::WindowFull, 30);
+        budget.turn(State::ZeroWindow, 70);
+        budget.turn(State::Busy, 100);
+        budget.turn(State::Idle, 110);
+        budget.end_round(&shown(), 120);
+        assert_eq!(spent_ns(&budget, Item::WindowFull), 40);
+        assert_eq!(spent_ns(&budget, Item::ZeroWindow), 30);
+        assert_eq!(spent_ns(&budget, Item::Application), 10);
+        assert_eq!(total_ns(&budget), 110);
+    }
+
+    #[test]
+    fn the_silence_before_a_timeout_is_its_own() {
+        let mut budget = Budget::EMPTY;
+        budget.turn(State::Busy, 0);
+        budget.silence(Item::Timeout, 40, 240);
+        budget.turn(State::Timeout, 240);
+        budget.turn(State::Busy, 300);
+        budget.end_round(&shown(), 300);
+        assert_eq!(spent_ns(&budget, Item::Timeout), 260);
+        assert_eq!(total_ns(&budget), 300);
+    }
+
+    #[test]
+    fn a_round_is_judged_by_what_it_shows() {
+        let mut budget = Budget::EMPTY;
+        let grows = Shown {
+            grows: true,
+            ..shown()
+        };
+        assert_eq!(budget.judge(&grows), Item::SlowStart);
+        assert_eq!(budget.judge(&shown()), Item::Path, "even, at the best rate");
+        budget.note_gap(60);
+        assert_eq!(budget.judge(&shown()), Item::Congestion, "in bursts");
+        budget.idle_ns = 50;
+        assert_eq!(budget.judge(&shown()), Item::Application);
+        budget.idle_ns = 0;
+        budget.note_loss(2000);
+        assert_eq!(budget.judge(&shown()), Item::AfterLoss);
+        let regained = Shown {
+            peak_bytes: 2101,
+            ..shown()
+        };
+        assert_ne!(budget.judge(&regained), Item::AfterLoss);
+        budget.is_certain = false;
+        assert_eq!(budget.judge(&shown()), Item::Unknown);
+    }
+
+    #[test]
+    fn what_drained_unseen_is_idle_from_then_on() {
+        let mut budget = Budget::EMPTY;
+        budget.turn(State::Busy, 0);
+        budget.drain(State::Idle, 50);
+        budget.turn(State::Busy, 500);
+        budget.end_round(&shown(), 500);
+        assert_eq!(spent_ns(&budget, Item::Application), 450 + 50);
+    }
+}
