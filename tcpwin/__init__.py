@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tcpwin.analysis import (
-        Analysis,
         Capture,
-        Connection,
         Connections,
         Direction,
         Endpoint,
@@ -26,15 +24,13 @@ if TYPE_CHECKING:
         Table,
         WindowScale,
         ZeroWindowEpisode,
-        analyze,
     )
-    from tcpwin.errors import CaptureError, OutputError, SourceError, TcpwinError
+    from tcpwin.errors import CaptureError, OutputError, SnapshotError, SourceError, TcpwinError
+    from tcpwin.snapshots import Analysis, Bundle, Connection, SnapshotFile, analyze
 
 _HOMES = {
     "tcpwin.analysis": (
-        "Analysis",
         "Capture",
-        "Connection",
         "Connections",
         "Direction",
         "Endpoint",
@@ -43,14 +39,15 @@ _HOMES = {
         "Table",
         "WindowScale",
         "ZeroWindowEpisode",
-        "analyze",
     ),
-    "tcpwin.errors": ("CaptureError", "OutputError", "SourceError", "TcpwinError"),
+    "tcpwin.errors": ("CaptureError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
+    "tcpwin.snapshots": ("Analysis", "Bundle", "Connection", "SnapshotFile", "analyze"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Analysis",
+    "Bundle",
     "Capture",
     "CaptureError",
     "Connection",
@@ -60,6 +57,8 @@ __all__ = [
     "Event",
     "OutputError",
     "Series",
+    "SnapshotError",
+    "SnapshotFile",
     "SourceError",
     "Table",
     "TcpwinError",

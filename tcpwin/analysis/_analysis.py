@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
@@ -28,10 +28,18 @@ CONNECTIONS_PER_CHUNK = 2000
 class Analysis:
     """All that was measured of one input. Iterating gives its connections."""
 
-    def __init__(self, source: Source, engine: _engine.Result, *, buckets: int = 1024) -> None:
+    def __init__(
+        self,
+        source: Source,
+        engine: _engine.Result,
+        *,
+        buckets: int = 1024,
+        shifts: dict[int, tuple[int, int]] | None = None,
+    ) -> None:
         self._source = source
         self._engine = engine
         self._buckets = buckets
+        self._shifts = shifts
         self._details: dict[int, _engine.Result] = {}
 
     @property
@@ -45,11 +53,11 @@ class Analysis:
         return Capture.from_engine(self._engine.facts(), self._engine.counters())
 
     @property
-    def connections(self) -> Connections:
+    def connections(self) -> Connections[Connection]:
         """The connections, in the order of their first segments."""
-        return Connections(self)
+        return Connections(self, Connection)
 
-    def worst(self, limit: int = 10) -> list[Connection]:
+    def worst(self, limit: int = 10) -> Sequence[Connection]:
         """Those that the receive window cost most time: closed, or too small for the next segment; worst first."""
         return [Connection(self, id) for id in self._engine.worst(limit)]
 
@@ -59,6 +67,26 @@ class Analysis:
         At least `cost_ns`, and this share of the connection's duration, or any share where the window stayed closed.
         """
         return self._engine.held_back(cost_ns, share)
+
+    def select(
+        self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool]]
+    ) -> list[tuple[int, str | None]]:
+        """Connections, or their directions, whose fields meet all conditions, without looking at each from Python.
+
+        Args:
+            scope: ``connection`` or ``direction``.
+            conditions: name of a field, one of ``>= <= > < ==``, value; a direction's condition may be on a field of
+                its connection, as ``connection.duration_ns``. A field without a value meets no condition.
+
+        Returns:
+            Each connection's number, with None or the direction's name.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        found = self._engine.select(scope == "direction", conditions)
+        names = {True: "a_to_b", False: "b_to_a"}
+        return [(id, names[side] if scope == "direction" else None) for id, side in found]
 
     def segments(self, *, connection: int | None = None) -> Table:
         """The per-segment table, of one connection or of all. Reads the source again; grows with the segments.
@@ -76,10 +104,19 @@ class Analysis:
         """Read series and events of several connections in one go, so that asking for each is free."""
         wanted = {id for id in connections if id not in self._details and not self._engine.has_detail(id)}
         if wanted:
-            detail = _engine.analyze(self._source.open(), name=self._source.name, follow=wanted, buckets=self._buckets)
-            if len(detail) != len(self._engine):
-                raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
+            detail = _engine.analyze(
+                self._source.open(),
+                name=self._source.name,
+                follow=wanted,
+                buckets=self._buckets,
+                shifts=self._shifts,
+            )
+            self._check_same(detail)
             self._details.update(dict.fromkeys(wanted, detail))
+
+    def _check_same(self, again: _engine.Result) -> None:
+        if len(again) != len(self._engine):
+            raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
 
     def _followed(self, id: int) -> _engine.Result:
         self.follow([id])
@@ -98,8 +135,8 @@ class Analysis:
         id = None if connection is None else self.connections[connection].id
         # Before a byte is written: what cannot be read must not leave half a document behind.
         listed = self._followed(id).events(id) if events and id is not None else None
-        head = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
-        file.write(json.dumps(head)[:-1])
+        more = self._more(id) if events and id is not None else {}
+        file.write(json.dumps(self._head())[:-1])
         file.write(', "connections": [')
         first, last = (0, len(self._engine)) if id is None else (id, id + 1)
         for start in range(first, last, CONNECTIONS_PER_CHUNK):
@@ -108,8 +145,15 @@ class Analysis:
             text = self._engine.json(start, min(start + CONNECTIONS_PER_CHUNK, last))
             file.write(text if listed is None else text.rstrip()[:-1])
         if listed is not None:
-            _write_events(file, *listed)
+            _write_events(file, *listed, more)
         file.write("]}\n")
+
+    def _head(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
+
+    def _more(self, id: int) -> dict[str, Any]:  # noqa: ARG002
+        """What else a connection's object has where one is asked for."""
+        return {}
 
     def to_json(self) -> str:
         """The whole analysis as one JSON document; its fields are listed by ``tcpwin fields``."""
@@ -134,13 +178,16 @@ class Analysis:
         return f"<p>{escape(repr(self)[1:-1])}</p>{self.connections._repr_html_()}"
 
 
-def _write_events(file: IO[str], records: list[dict[str, Any]], omitted: int) -> None:
-    """Add events to the object of a connection, and close it. One a line."""
+def _write_events(file: IO[str], records: list[dict[str, Any]], omitted: int, more: dict[str, Any]) -> None:
+    """Add events, one a line, and what else there is to the object of a connection, and close it."""
     file.write(', "events": [')
     for position, record in enumerate(records):
         names = str(record["names"]).split("|")
         file.write((",\n" if position else "\n") + json.dumps({**record, "names": names}))
-    file.write(f'], "events_omitted": {omitted}}}')
+    file.write(f'], "events_omitted": {omitted}')
+    for name, values in more.items():
+        file.write(f", {json.dumps(name)}: {json.dumps(values)}")
+    file.write("}")
 
 
 def analyze(

@@ -19,14 +19,14 @@ PROGRESS_FROM_BYTES = 64 << 20
 """A smaller file is read before a bar could be seen."""
 
 
-def open_captures(captures: tuple[str, ...]) -> Source:
-    """A source of the named files; ``-`` alone is standard input."""
+def open_captures(captures: tuple[str, ...], *, keep: bool = False) -> Source:
+    """A source of the named files; ``-`` alone is standard input, which with `keep` can be read again."""
     if "-" in captures:
         if len(captures) > 1:
             raise click.UsageError("standard input (-) cannot be read together with files")
         if sys.stdin.isatty():
             raise click.UsageError("standard input is a terminal: pipe a capture into it")
-        return FileSource(sys.stdin.buffer, name="standard input", keep=False)
+        return FileSource(sys.stdin.buffer, name="standard input", keep=keep)
     return PathSource(captures)
 
 
@@ -47,10 +47,10 @@ class ConnectionNumber(click.IntRange):
 
 
 @contextmanager
-def progress(source: Source) -> Iterator[Callable[[int], object] | None]:
+def progress(source: Source | None) -> Iterator[Callable[[int], object] | None]:
     """A bar on a terminal's stderr while a long file is read, else nothing."""
-    size_bytes = source.size_bytes
-    if not sys.stderr.isatty() or size_bytes is None or size_bytes < PROGRESS_FROM_BYTES:
+    size_bytes = None if source is None else source.size_bytes
+    if source is None or not sys.stderr.isatty() or size_bytes is None or size_bytes < PROGRESS_FROM_BYTES:
         yield None
         return
     with click.progressbar(length=size_bytes, label=f"reading {source.name}", file=sys.stderr) as bar:

@@ -13,8 +13,12 @@ from tcpwin.errors import TcpwinError
 
 COMMANDS = {
     "analyze": "Say what the windows of each connection did, worst first.",
+    "bdp": "Say what window a path needs, and what to set for it.",
     "fields": "List the fields of the JSON document and of the columns.",
+    "nstat": "Say how much the counters of the network stack grew, and what they count.",
     "packets": "Write one row per TCP segment.",
+    "snap": "Record this host's TCP sockets, counters and memory.",
+    "ss": "Show sockets of snapshots, or how a field is distributed over them.",
 }
 """Each command's one-line help; its code is `tcpwin.cli.NAME`, an object of the same name."""
 

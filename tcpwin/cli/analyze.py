@@ -6,12 +6,14 @@ import sys
 
 import click
 
-from tcpwin.cli._input import ConnectionNumber, check_connection, open_captures, progress
-from tcpwin.cli._main import EXIT_PROBLEM, complain
+from tcpwin.cli._input import ConnectionNumber, check_connection
+from tcpwin.cli._main import EXIT_PROBLEM
+from tcpwin.cli._snapshots import WithSnapshots, measure, snapshot_options
 
 
-@click.command()
+@click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
+@snapshot_options
 @click.option("--json", "as_json", is_flag=True, help="Write the whole analysis as JSON; see `tcpwin fields`.")
 @click.option(
     "--limit", default=10, show_default=True, metavar="N", type=click.IntRange(min=0), help="Connections shown."
@@ -20,20 +22,25 @@ from tcpwin.cli._main import EXIT_PROBLEM, complain
     "--connection", type=ConnectionNumber(), metavar="N", help="Show connection N, in full; as JSON with its events."
 )
 @click.option("--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem.")
-def analyze(captures: tuple[str, ...], as_json: bool, limit: int, connection: int | None, check: bool) -> int:
+def analyze(
+    captures: tuple[str, ...],
+    snapshots: tuple[str, ...],
+    clock_offset: int | None,
+    member: str | None,
+    as_json: bool,
+    limit: int,
+    connection: int | None,
+    check: bool,
+) -> int:
     """Say what each connection's windows did, what was lost, and what took time: the worst connections first.
 
     FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4); several are read in time order as one;
-    - is standard input.
+    - is standard input. A folder, .zip or .tar.gz is a bundle: a capture with the snapshots of its hosts.
     """
-    from tcpwin.analysis import analyze as measure
     from tcpwin.report import find_held_back, judge, render, render_connection
 
-    source = open_captures(captures)
-    with progress(source) as tell:
-        analysis = measure(source, follow=None if connection is None else [connection], progress=tell)
-    for warning in analysis.capture.warnings:
-        complain(f"warning: {warning}")
+    follow = None if connection is None else [connection]
+    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, follow=follow)
     check_connection(connection, len(analysis))
     if as_json:
         analysis.write_json(sys.stdout, connection=connection, events=connection is not None)

@@ -19,6 +19,7 @@ from tcpwin.report._timing import (
     render_timing,
 )
 from tcpwin.report._units import bytes_text, count_text, rate_text, time_text
+from tcpwin.snapshots import Connection as WithSockets
 
 EPISODES_SHOWN = 20
 
@@ -34,6 +35,10 @@ def render_connection(connection: Connection) -> str:
         lines += ["", f"  {sender} → {receiver}"]
         resent = [event for event in events if event.direction == sender]
         lines += _indent(_render_direction(connection, name, receiver, direction, resent), "    ")
+    if isinstance(connection, WithSockets) and connection.socket_samples:
+        from tcpwin.report._hosts import render_joined, render_sockets
+
+        lines += _indent(_set_apart(render_sockets(connection)) + _set_apart(render_joined(connection)))
     return "\n".join(lines)
 
 

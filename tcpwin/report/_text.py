@@ -8,6 +8,8 @@ from tcpwin.report._loss import render_loss
 from tcpwin.report._problems import Problem, find_held_back, judge
 from tcpwin.report._timing import render_sender_flight, render_timing
 from tcpwin.report._units import bytes_text, count_text, name_text, rate_text, time_text
+from tcpwin.snapshots import Analysis as WithHosts
+from tcpwin.snapshots import Connection as WithSockets
 
 DETAILED = 3
 """Connections shown in full even when nothing is wrong with them."""
@@ -16,6 +18,10 @@ DETAILED = 3
 def render(analysis: Analysis, *, limit: int = 10) -> str:
     """The report of an analysis with its `limit` worst connections."""
     lines = _render_capture(analysis)
+    if isinstance(analysis, WithHosts) and analysis.hosts:
+        from tcpwin.report._hosts import render_hosts
+
+        lines += render_hosts(analysis)
     worst = analysis.worst(limit)
     judged = [(connection, judge(connection)) for connection in worst]
     lines += ["", _headline(analysis, judged)]
@@ -95,6 +101,10 @@ def _render_connection(
             told = [f"{sender} → {receiver}  no data, {count_text(direction.retransmissions, 'retransmission')}"]
             told += [f"       {line}" for line in render_loss(direction)]
             lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
+    if isinstance(connection, WithSockets) and connection.socket_samples:
+        from tcpwin.report._hosts import render_sockets
+
+        lines += [f"    {line}" for line in render_sockets(connection)]
     return lines
 
 

@@ -15,6 +15,7 @@ class CounterSample:
         time_ns: nanoseconds since the epoch by the host's clock; None where the file does not say.
         line: number of its first line in its file, from 1.
         values: counts since boot; or, where `is_increment`, since the sample before (`nstat` without -a).
+        is_increment: None where the file does not show which of the two it is: `nstat` prints both alike.
         rates: per second, where `nstat` printed them other than 0.
         resets: names that `nstat` marked ``(overflow)``: the counter ran backwards.
     """
@@ -22,7 +23,7 @@ class CounterSample:
     time_ns: int | None
     line: int
     values: Mapping[str, int]
-    is_increment: bool
+    is_increment: bool | None
     rates: Mapping[str, float]
     resets: frozenset[str] = frozenset()
 

@@ -62,6 +62,8 @@ class Lines:
                 continue
             if stamp.is_new_block:
                 self.block += 1
+                # What is not said of a sample is not known: not that of the one before.
+                self.time_ns = None
             if stamp.time_ns is not None:
                 self.time_ns = stamp.time_ns
             if stamp.rest is not None:

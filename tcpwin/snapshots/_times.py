@@ -1,16 +1,90 @@
 """When a sample was taken, from the stamps that people put between samples or before each line.
 
-In: a line. Out: the time in it, and what is left of the line.
+In: the lines of a file, and once its first lines. Out: the time in a line, and what is left of the line. Whether lines
+have a prefix, whether a bare number is a time and on which side of its sample a stamp stands is settled per file.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
-from decimal import Decimal
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-_MARK = re.compile(r"(?:###|Time:)\s*(\d{9,11}(?:\.\d{1,9})?)\s*")
+MAX_HELD_CHARACTERS = 1 << 24
+"""A sample whose stamp follows it is held until the stamp is there; a longer one goes without a time."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTH_NS = 31 * 86_400 * 1_000_000_000
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+# Hours east of UTC. Only names that mean one offset wherever they are common; CST is the exception, with a note.
+_OFFSETS = {
+    **dict.fromkeys(("UTC", "GMT", "Z", "WET", "UCT"), 0.0),
+    **dict.fromkeys(("CET", "MET", "WEST"), 1.0),
+    **dict.fromkeys(("CEST", "MEST", "EET", "SAST"), 2.0),
+    **dict.fromkeys(("EEST", "MSK"), 3.0),
+    **dict.fromkeys(("HKT", "SGT", "AWST"), 8.0),
+    **dict.fromkeys(("JST", "KST"), 9.0),
+    "ACST": 9.5,
+    "AEST": 10.0,
+    "ACDT": 10.5,
+    "AEDT": 11.0,
+    "NZST": 12.0,
+    "NZDT": 13.0,
+    "EDT": -4.0,
+    "EST": -5.0,
+    "CDT": -5.0,
+    "CST": -6.0,
+    "MDT": -6.0,
+    "MST": -7.0,
+    "PDT": -7.0,
+    "PST": -8.0,
+    "AKDT": -8.0,
+    "AKST": -9.0,
+    "HST": -10.0,
+}
+_WITH_NOTE = {"CST": "CST is read as US Central time, 6 hours behind UTC; in China it means another"}
+
+_DAY = r"(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)(?:day|sday|nesday|rsday|urday)?"
+_MONTH = r"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+_HALF = r"(?: (?P<half>[AaPp][Mm]))?"
+_ZONE = r"(?P<zone>[A-Z]{1,5}|[+-]\d\d(?::?\d\d)?)"
+_YEAR = r"(?P<year>(?:19|20|21)\d\d)"
+_ISO = rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)[T ]{_CLOCK}"
+
+_SENTENCES = (
+    # date in the C locale, and ctime: Sat Nov 21 19:22:50 UTC 2026; en_US today: Sat Nov 21 07:22:50 PM UTC 2026.
+    rf"{_DAY} {_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK}{_HALF}(?: {_ZONE})? {_YEAR}",
+    # date in older en_US: Sat 21 Nov 2026 07:22:50 PM UTC; date -R: Sat, 21 Nov 2026 19:22:50 +0000.
+    rf"{_DAY},? {{1,2}}(?P<day>\d{{1,2}}) {_MONTH} {_YEAR},? {_CLOCK}{_HALF}(?: {_ZONE})?",
+    # PowerShell's Get-Date: Saturday, November 21, 2026 7:22:50 PM.
+    rf"{_DAY}, {_MONTH} (?P<day>\d{{1,2}}), {_YEAR} {_CLOCK}{_HALF}",
+    # date -Is, -Ins, --rfc-3339.
+    rf"{_ISO}(?: ?{_ZONE})?",
+)
+_WHOLE = tuple(re.compile(each) for each in _SENTENCES)
+_AT_THE_END = tuple(re.compile(rf".*? {each}") for each in _SENTENCES)
+_NUMBER = r"(?P<epoch>\d{9,19}(?:\.\d{1,9})?)"
+_MARK = re.compile(rf"(?:###|Time:)\s*{_NUMBER}\s*")
+_TIME_SENTENCE = re.compile(r"Time: (\S.{15,50})")
+_BARE = re.compile(r"\d{10}(?:\.\d{1,9})?\s*")
+_WATCH = re.compile(r"Every \d{1,9}[.,]\d{1,3}s: ")
+_SEPARATOR = re.compile(r"---\s*")
+
+_PREFIXES = {
+    "epoch": re.compile(r"(?P<epoch>\d{10}(?:\.\d{1,9})?)(?: (?P<rest>.*))?", re.DOTALL),
+    "syslog": re.compile(rf"{_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK}(?: (?P<rest>.*))?", re.DOTALL),
+    "iso": re.compile(rf"{_ISO}(?P<zone>Z| ?[+-]\d\d:?\d\d)?(?: (?P<rest>.*))?", re.DOTALL),
+    "bracket": re.compile(rf"\[{_ISO}(?P<zone>Z| ?[+-]\d\d:?\d\d)?\](?: (?P<rest>.*))?", re.DOTALL),
+    "ctime": re.compile(
+        rf"{_DAY} {_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK} {_YEAR}(?: (?P<rest>.*))?",
+        re.DOTALL,
+    ),
+}
+_STARTS = frozenset(("###", "---", "Eve", "Tim", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"))
+_DIGITS = frozenset("0123456789")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +102,284 @@ class Stamp:
     is_new_block: bool
 
 
-class Stamps:
-    """Finds the stamps of one file. `zone` is that of times that name none."""
+@dataclass(frozen=True, slots=True)
+class StampStyle:
+    """How a file says its times, as far as single lines cannot tell.
 
-    def __init__(self, *, zone: tzinfo = UTC) -> None:
+    Attributes:
+        prefix: of each line: epoch, syslog, iso, bracket or ctime; None where lines have none.
+        is_bare: whether a line that is but a number of seconds is a time.
+        is_trailing: whether the time of a sample follows it, before a separator, as flent's ``ss_iterate.sh`` does.
+    """
+
+    prefix: str | None = None
+    is_bare: bool = False
+    is_trailing: bool = False
+
+
+def find_style(head: Sequence[str]) -> StampStyle:
+    """How a file says its times, by its first lines as they stand in it."""
+    lines = [line.rstrip("\r\n") for line in head if line.strip()]
+    for name, pattern in _PREFIXES.items():
+        if _is_prefix(pattern, lines):
+            return StampStyle(prefix=name)
+    is_bare = len(lines) > 1 and bool(_BARE.fullmatch(lines[0])) and not _is_number(lines[1])
+    return StampStyle(is_bare=is_bare, is_trailing=_is_trailing(lines))
+
+
+def _is_prefix(pattern: re.Pattern[str], lines: Sequence[str]) -> bool:
+    """Whether all lines begin so, and there is something behind it in one of them."""
+    has_rest = False
+    for line in lines:
+        match = pattern.fullmatch(line)
+        if match is None:
+            return False
+        has_rest = has_rest or bool((match["rest"] or "").strip())
+    return has_rest
+
+
+def _is_number(line: str) -> bool:
+    return line.strip().replace(".", "", 1).isdigit()
+
+
+def _is_trailing(lines: Sequence[str]) -> bool:
+    """Whether lines come before the first stamp and each separator follows a stamp at once."""
+    look = Stamps()
+    kinds = []
+    for line in lines:
+        stamp = look.take(line)
+        kinds.append("data" if stamp is None else "separator" if stamp.time_ns is None else "time")
+    if not kinds or kinds[0] != "data" or "separator" not in kinds:
+        return False
+    return all(kinds[index - 1] == "time" for index, kind in enumerate(kinds) if kind == "separator")
+
+
+class Stamps:
+    """Finds the stamps of one file. A line must be given once, in order.
+
+    Args:
+        zone: of times that name none, or one that is not known.
+        year: of the first time that has none.
+        latest: when the file was written. Where `year` is not given, the first time without a year gets the last
+            year in which it lies before that.
+        style: as `find_style` found it.
+
+    Attributes:
+        notes: sentences on what was assumed.
+    """
+
+    def __init__(
+        self,
+        *,
+        zone: tzinfo = UTC,
+        year: int | None = None,
+        latest: datetime | None = None,
+        style: StampStyle | None = None,
+    ) -> None:
+        self.notes: set[str] = set()
         self._zone = zone
+        self._year = year
+        self._latest = latest
+        self._style = style or StampStyle()
+        self._prefix = _PREFIXES[self._style.prefix] if self._style.prefix else None
+        self._last_month = 0
+        self._last_bare: tuple[bool, int] | None = None
+        self._before = "data"
+        self._held_time_ns: int | None = None
+        self._is_held_start = False
 
     def take(self, line: str) -> Stamp | None:
         """The stamp of a line; None where it has none."""
-        mark = _MARK.fullmatch(line)
-        return Stamp(int(Decimal(mark[1]).scaleb(9)), None, is_new_block=True) if mark else None
+        if self._prefix is not None:
+            return self._take_prefix(self._prefix, line)
+        if self._style.is_trailing:
+            return self._take_trailing(line)
+        if line[:3] not in _STARTS and line[:1] not in _DIGITS:
+            if line:
+                self._before = "data"
+            return None
+        return self._take_whole(line)
+
+    def ahead(self, lines: Iterable[str]) -> Iterable[str]:
+        """The same lines, looked through before they are taken where the time of a sample follows it."""
+        return self._hold(lines) if self._style.is_trailing else lines
+
+    def _take_prefix(self, prefix: re.Pattern[str], line: str) -> Stamp | None:
+        match = prefix.fullmatch(line)
+        time_ns = None if match is None else self._moment_ns(match)
+        if match is None or time_ns is None:
+            return self._take_whole(line)
+        rest: str = match["rest"] or ""
+        inner = self._take_whole(rest)
+        if inner is None:
+            return Stamp(time_ns, rest, is_new_block=False)
+        return Stamp(time_ns if inner.time_ns is None else inner.time_ns, None, is_new_block=inner.is_new_block)
+
+    def _take_trailing(self, line: str) -> Stamp | None:
+        is_start = self._is_held_start and bool(line.strip())
+        stamp = self._take_whole(line)
+        if is_start:
+            self._is_held_start = False
+            return Stamp(self._held_time_ns, line if stamp is None else None, is_new_block=True)
+        return None if stamp is None else Stamp(None, None, is_new_block=False)
+
+    def _hold(self, lines: Iterable[str]) -> Iterator[str]:
+        held: list[str] = []
+        characters = 0
+        for line in lines:
+            held.append(line)
+            characters += len(line)
+            if line[:3] == "---" and _SEPARATOR.fullmatch(line):
+                yield from self._release(held)
+                characters = 0
+            elif characters > MAX_HELD_CHARACTERS:
+                self.notes.add("a sample is too long for its time, which follows it, to be found")
+                yield from self._release(held)
+                characters = 0
+        yield from self._release(held)
+
+    def _release(self, held: list[str]) -> Iterator[str]:
+        """Lines of one sample; the time is that of the last stamp among its last lines."""
+        self._held_time_ns = None
+        self._is_held_start = True
+        for line in reversed(held[-4:]):
+            stamp = self._take_whole(line.rstrip("\r\n"))
+            if stamp is not None and stamp.time_ns is not None:
+                self._held_time_ns = stamp.time_ns
+                break
+        yield from held
+        held.clear()
+
+    def _take_whole(self, line: str) -> Stamp | None:
+        """The stamp of a line that is nothing else."""
+        found, time_ns = self._find_whole(line)
+        if not found:
+            if line.strip():
+                self._before = "data"
+            return None
+        # A separator beside a time, with nothing between, is one border and not two.
+        kind = "separator" if time_ns is None else "time"
+        is_new_block = self._before == "data" or (kind == "time" and self._before == "time")
+        self._before = kind if is_new_block or kind == "time" else self._before
+        return Stamp(time_ns, None, is_new_block=is_new_block)
+
+    def _find_whole(self, line: str) -> tuple[bool, int | None]:
+        first = line[:1]
+        if len(line) > 512 or (line[:3] not in _STARTS and first not in _DIGITS):
+            return False, None
+        if first in "#T":
+            return self._find_mark(line)
+        if first == "-":
+            return bool(_SEPARATOR.fullmatch(line)), None
+        if first == "E":
+            return self._find_watch(line)
+        if first in _DIGITS and line[4:5] != "-":
+            return self._find_bare(line) if self._style.is_bare else (False, None)
+        time_ns = self._sentence_ns(_WHOLE, line)
+        return time_ns is not None, time_ns
+
+    def _find_bare(self, line: str) -> tuple[bool, int | None]:
+        """A number that is a time: of the form of the first, not before the last, and within a month of it."""
+        time_ns = epoch_ns(line.strip()) if _BARE.fullmatch(line) else None
+        if time_ns is None:
+            return False, None
+        form = "." in line
+        last_form, last_ns = self._last_bare or (form, time_ns)
+        if form != last_form or not 0 <= time_ns - last_ns <= _MONTH_NS:
+            return False, None
+        self._last_bare = (form, time_ns)
+        return True, time_ns
+
+    def _find_mark(self, line: str) -> tuple[bool, int | None]:
+        if line[:3] == "###" or line[:5] == "Time:":
+            mark = _MARK.fullmatch(line)
+            if mark is not None:
+                time_ns = epoch_ns(mark["epoch"])
+                return time_ns is not None, time_ns
+            sentence = _TIME_SENTENCE.fullmatch(line)  # As iperf3 -V prints when a test begins.
+            line = sentence[1] if sentence else line
+        time_ns = self._sentence_ns(_WHOLE, line)
+        return time_ns is not None, time_ns
+
+    def _find_watch(self, line: str) -> tuple[bool, int | None]:
+        if not _WATCH.match(line):
+            return False, None
+        return True, self._sentence_ns(_AT_THE_END, line[-64:])
+
+    def _sentence_ns(self, patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
+        for pattern in patterns:
+            match = pattern.fullmatch(text.rstrip())
+            if match is not None:
+                return self._moment_ns(match)
+        return None
+
+    def _moment_ns(self, match: re.Match[str]) -> int | None:
+        found = match.groupdict()
+        if "epoch" in found:
+            return epoch_ns(found["epoch"])
+        month_text = found["month"]
+        month = int(month_text) if month_text.isdigit() else _MONTHS.index(month_text.lower()) + 1
+        hour = int(found["hour"])
+        if half := found.get("half"):
+            if not 1 <= hour <= 12:
+                return None
+            hour = hour % 12 + (12 if half[0] in "Pp" else 0)
+        zone = self._find_zone(found.get("zone"))
+        clock = (hour, int(found["minute"]), min(int(found["second"]), 59))
+        leap_second = int(found["second"] == "60")
+        try:
+            if found.get("year"):
+                moment = datetime(int(found["year"]), month, int(found["day"]), *clock, tzinfo=zone)
+            else:
+                moment = self._without_year(month, int(found["day"]), clock, zone)
+        except ValueError:
+            return None
+        seconds = (moment - _EPOCH) // timedelta(seconds=1) + leap_second
+        return seconds * 1_000_000_000 + int((found["fraction"] or "0").ljust(9, "0"))
+
+    def _without_year(self, month: int, day: int, clock: tuple[int, int, int], zone: tzinfo) -> datetime:
+        if self._year is None:
+            self._year = self._find_year(month, day, clock, zone)
+        elif month < 6 < self._last_month - 3:
+            self._year += 1  # From the end of one year into the next.
+        self._last_month = month
+        return datetime(self._year, month, day, *clock, tzinfo=zone)
+
+    def _find_year(self, month: int, day: int, clock: tuple[int, int, int], zone: tzinfo) -> int:
+        """The last year in which this was before the file was written, give or take a zone."""
+        latest = (self._latest or datetime.now(UTC)) + timedelta(days=1)
+        for year in range(latest.year, latest.year - 9, -1):
+            try:
+                moment = datetime(year, month, day, *clock, tzinfo=zone)
+            except ValueError:  # The 29th of February.
+                continue
+            if moment <= latest:
+                self.notes.add(f"times have no year: {year} is assumed, from when the file was written")
+                return year
+        raise ValueError("no year has this day")
+
+    def _find_zone(self, name: str | None) -> tzinfo:
+        text = (name or "").strip()
+        if text in _OFFSETS:
+            if text in _WITH_NOTE:
+                self.notes.add(_WITH_NOTE[text])
+            return timezone(timedelta(hours=_OFFSETS[text]))
+        if text[:1] in ("+", "-") and text[1:]:
+            digits = text[1:].replace(":", "")
+            minutes = int(digits[:2]) * 60 + int(digits[2:] or "0")
+            if minutes < 24 * 60:
+                return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
+        if text:
+            self.notes.add(f"the time zone {text} is not known: times are read as {self._zone}")
+        else:
+            self.notes.add(f"times name no zone: they are read as {self._zone}")
+        return self._zone
+
+
+def epoch_ns(text: str) -> int | None:
+    """Nanoseconds of a number of seconds since the epoch, or of milli-, micro- or nanoseconds by its digits."""
+    whole, _, fraction = text.partition(".")
+    scale = {9: 9, 10: 9, 11: 9, 13: 6, 16: 3, 19: 0}.get(len(whole))
+    if scale is None or (fraction and scale != 9):
+        return None
+    return int(whole) * (1, 10**3, 10**6, 10**9)[scale // 3] + int(fraction.ljust(9, "0"))

@@ -11,11 +11,12 @@ from typing import Any
 import tcpwin
 
 CAPTURES = Path(__file__).parents[2] / "captures"
+FOLDERS = ("broken", "lab", "wild")
 
 
 def _read_truths() -> dict[Path, dict[str, Any]]:
     truths = {}
-    for path in sorted(CAPTURES.glob("*/*.toml")):
+    for path in sorted(path for folder in FOLDERS for path in (CAPTURES / folder).glob("*.toml")):
         truth = tomllib.loads(path.read_text(encoding="utf8"))
         truths[path.parent / truth["file"]] = truth
     return truths

@@ -14,6 +14,7 @@ from analysis.bundled import READABLE, WHOLE, analyze, name_of
 
 from tcpwin import _engine
 from tcpwin.analysis import Capture, CaptureFile, CaptureWarning, Event, Interface, ZeroWindowEpisode
+from tcpwin.snapshots import Disagreement, JoinedSample, Limits, Seen, SnapshotFacts, Translated, UnknownLine
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -34,7 +35,7 @@ def test_schema_lists_every_field_with_its_kind(group: str) -> None:
         "direction": ["window_scale_evidence", "zero_window_episodes"],
     }
     # Only where one connection is asked for.
-    on_demand = {"connection": ["events", "events_omitted"], "direction": []}
+    on_demand = {"connection": ["events", "events_omitted", "snapshots"], "direction": []}
     fields = _engine.fields(group)
     assert told["required"] == [name for name, _, _ in fields] + nested[group]
     assert list(told["properties"]) == told["required"] + on_demand[group]
@@ -55,6 +56,13 @@ def test_schema_lists_every_field_with_its_kind(group: str) -> None:
         ("warning", CaptureWarning),
         ("zero_window_episode", ZeroWindowEpisode),
         ("event", Event),
+        ("snapshot_file", SnapshotFacts),
+        ("unknown_line", UnknownLine),
+        ("translated", Translated),
+        ("joined", JoinedSample),
+        ("seen", Seen),
+        ("limits", Limits),
+        ("disagreement", Disagreement),
     ],
 )
 def test_schema_lists_every_attribute(group: str, kind: Any) -> None:

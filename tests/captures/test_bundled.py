@@ -24,7 +24,7 @@ import tcpwin
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 FOLDERS = ("broken", "lab", "wild")
-TRUTHS = sorted(CAPTURES.glob("*/*.toml"))
+TRUTHS = sorted(path for folder in FOLDERS for path in (CAPTURES / folder).glob("*.toml"))
 KEYS = {"title", "file", "origin", "licence", "sha256"}
 FILE_KEYS = {"format", "compression", "link_types", "packets", "warnings"}
 OPTIONAL_KEYS = {"exit_code", "claims"}

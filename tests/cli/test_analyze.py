@@ -50,7 +50,8 @@ def test_unreadable_input_exits_with_3_and_one_line(path: Path) -> None:
 def test_inputs_that_cannot_be_read(command: str, tmp_path: Path) -> None:
     absent = tmp_path / "absent.pcap"
     assert refused(command, absent).startswith(f"tcpwin: {absent}: No such file or directory")
-    assert refused(command, tmp_path) == f"tcpwin: {tmp_path}: is a folder, not a capture\n"
+    what = {"analyze": "no capture in this bundle", "packets": "is a folder, not a capture"}[command]
+    assert refused(command, tmp_path) == f"tcpwin: {tmp_path}: {what}\n"
     assert f"{TEXT}: not a pcap or pcapng file" in refused(command, KEEP_ALIVE, TEXT)
     assert refused(command, "-") == "tcpwin: standard input: empty file\n"
     assert "standard input: not a pcap or pcapng file" in refused(command, "-", input=b"no capture at all, but text")

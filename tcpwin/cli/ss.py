@@ -1,0 +1,500 @@
+"""`tcpwin ss`: sockets of snapshot files alone, as a table, JSON or columns; distributions over many of them.
+
+What it shares with `tcpwin nstat` stands first: the files to read, and where and how results are written.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
+from socket import AF_INET, AF_INET6, inet_pton
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from tcpwin.cli._main import complain
+from tcpwin.cli.snap import parse_filter
+from tcpwin.errors import OutputError, SnapshotError
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import SnapshotFile, SocketSample
+    from tcpwin.snapshots._distribution import Distribution
+    from tcpwin.snapshots.collect import Filter
+
+SCHEMA = "tcpwin/ss/1"
+FORMS = ("table", "json", "jsonl", "csv", "arrow", "parquet")
+_ENDINGS = {"json": "json", "jsonl": "jsonl", "csv": "csv", "arrow": "arrow", "feather": "arrow", "parquet": "parquet"}
+_BINARY = ("arrow", "parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where results go, None being standard output, and in which format."""
+
+    form: str
+    path: str | None
+
+    @contextmanager
+    def opened(self) -> Iterator[IO[Any]]:
+        """The file to write to: of text, or of bytes where the format is binary.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        if self.path is None:
+            text = io.TextIOWrapper(sys.stdout.buffer, "utf-8", "surrogateescape", newline="", write_through=True)
+            try:
+                yield text
+            finally:
+                text.detach()
+            return
+        try:
+            if self.form in _BINARY:
+                with Path(self.path).open("wb") as binary:
+                    yield binary
+            else:
+                with Path(self.path).open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                    yield file
+        except OSError as error:
+            if error.filename not in (None, self.path):
+                raise
+            raise OutputError(f"{self.path}: {error.strerror or error}") from None
+
+
+def choose_output(form: str | None, as_json: bool, path: str | None, inputs: tuple[str, ...]) -> Output:
+    """The output that the options name; a format that is not said is what the name of the file says."""
+    if as_json:
+        if form not in (None, "json"):
+            raise click.UsageError(f"--json and --format {form} exclude each other")
+        form = "json"
+    form = form or _ENDINGS.get((path or "").rpartition(".")[2].lower(), "table")
+    if path is None and form in _BINARY:
+        raise click.UsageError(f"{form} is binary: name a file with -o OUT")
+    if path is not None and Path(path).exists():
+        for each in inputs:
+            is_input = _is_standard_input(path) if each == "-" else Path(each).exists() and Path(path).samefile(each)
+            if is_input:
+                raise click.UsageError(f"{path} is what is to be read: name another file with -o OUT")
+    from tcpwin.snapshots._table import check_extra
+
+    check_extra(form)
+    return Output(form, path)
+
+
+def _is_standard_input(path: str) -> bool:
+    try:
+        return os.path.samestat(Path(path).stat(), os.fstat(sys.stdin.fileno()))
+    except (OSError, ValueError):
+        return False
+
+
+def open_snapshots(paths: tuple[str, ...]) -> list[SnapshotFile]:
+    """The files, recognised; ``-`` is standard input."""
+    if paths.count("-") > 1:
+        raise click.UsageError("standard input (-) can be read once")
+    if "-" in paths and sys.stdin.isatty():
+        raise click.UsageError("standard input is a terminal: pipe snapshots into it, as `ss -tmi | tcpwin ss -`")
+    from tcpwin.snapshots import SnapshotFile
+
+    return [SnapshotFile(path) for path in paths]
+
+
+def describe_file(file: SnapshotFile, samples: int) -> dict[str, Any]:
+    """A file that was read, as an object of the JSON document."""
+    return {
+        "name": file.name,
+        "format": file.format,
+        "samples": samples,
+        "unknown_lines": file.unknown.count,
+        "first_unknown": [asdict(line) for line in file.unknown.first],
+        "notes": sorted(file.notes),
+    }
+
+
+def warn_of(file: SnapshotFile) -> None:
+    """Say on stderr what was not understood in a file, and what was assumed."""
+    if file.unknown.count:
+        from tcpwin.report._units import count_text
+
+        first, count = file.unknown.first[0].number, count_text(file.unknown.count, "line")
+        complain(f"warning: {file.name}: {count} not understood, the first is line {first}")
+    for note in sorted(file.notes):
+        complain(f"note: {file.name}: {note}")
+
+
+def write_lines(lines: Iterable[str], output: Output) -> None:
+    """Write text lines."""
+    if output.path is None:
+        for line in lines:
+            click.echo(line)
+        return
+    with output.opened() as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def write_table(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, str], output: Output) -> None:
+    """Write rows in a format that has rows only."""
+    from tcpwin.snapshots._table import write_rows
+
+    rows = _begun(rows)
+    with output.opened() as file:
+        write_rows(rows, kinds, output.form, file)
+
+
+def write_document(
+    schema: str, name: str, objects: Iterable[Mapping[str, Any]], facts: Callable[[], Mapping[str, Any]], output: Output
+) -> None:
+    """Write a JSON document: its schema, a list of objects one by one, and at its end what is known after them."""
+    import json
+
+    objects = _begun(objects)
+    with output.opened() as file:
+        file.write(f'{{"schema": {json.dumps(schema)}, {json.dumps(name)}: [')
+        for number, each in enumerate(objects):
+            file.write(("," if number else "") + "\n" + json.dumps(each))
+        file.write("\n]")
+        for key, value in facts().items():
+            file.write(f",\n{json.dumps(key)}: {json.dumps(value)}")
+        file.write("}\n")
+
+
+def _begun(items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The same, with the first one made: input that cannot be read must not leave half an output behind."""
+    rest = iter(items)
+    first = list(islice(rest, 1))
+    return chain(first, rest)
+
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options `--json`, `--format` and `-o`."""
+    options: tuple[Option, ...] = (
+        click.option("--json", "as_json", is_flag=True, help="Write a JSON document: --format json."),
+        click.option(
+            "--format", "form", type=click.Choice(FORMS), help="By default a table, or what the name of OUT says."
+        ),
+        click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to OUT."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _field_names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG001
+    """Names of fields, several of them separated by commas; the usage is wrong where a socket has none such."""
+    names = tuple(dict.fromkeys(name.strip() for text in value for name in text.split(",")))
+    if not names:
+        return ()
+    from tcpwin.snapshots._distribution import AMOUNTS, FIELDS
+    from tcpwin.snapshots._table import SOCKET_KINDS
+
+    is_numeric = param.name == "measured"
+    known = FIELDS if is_numeric else tuple(SOCKET_KINDS)
+    if is_numeric and names == ("all",):
+        return AMOUNTS
+    for name in names:
+        if name not in known:
+            from difflib import get_close_matches
+
+            close = get_close_matches(name[:100], known, n=3, cutoff=0.5)
+            hint = f": did you mean {', '.join(close)}?" if close else "."
+            kind = "numeric field" if is_numeric else "field"
+            raise click.BadParameter(f"a socket has no {kind} {name[:40]!r}{hint}")
+    return names
+
+
+def _sort_field(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _field_names(ctx, param, (value,))[0]
+
+
+def _states(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Filter | None:  # noqa: ARG001
+    return parse_filter(" or ".join(f"state {state}" for state in value)) if value else None
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
+@click.option("--state", "state", multiple=True, callback=_states, metavar="STATE", help="Only these: ESTAB, LISTEN...")
+@click.option("--filter", "wanted", type=parse_filter, metavar="EXPR", help="Only these sockets: 'dport = :443'.")
+@click.option("--field", "fields", multiple=True, callback=_field_names, metavar="FIELD", help="Show these, as rtt_ns.")
+@click.option(
+    "--distribution",
+    "measured",
+    multiple=True,
+    callback=_field_names,
+    metavar="FIELD",
+    help="Show how a field is distributed over the sockets; all for every field.",
+)
+@click.option("--sort", callback=_sort_field, metavar="FIELD", help="Largest first; sockets that do not say it last.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show N sockets at most.")
+@click.option("--all", "is_all", is_flag=True, help="Every sample of a socket, not its last alone.")
+@output_options
+def ss(
+    files: tuple[str, ...],
+    state: Filter | None,
+    wanted: Filter | None,
+    fields: tuple[str, ...],
+    measured: tuple[str, ...],
+    sort: str | None,
+    limit: int | None,
+    is_all: bool,
+    as_json: bool,
+    form: str | None,
+    out: str | None,
+) -> None:
+    """Show sockets as their kernel saw them: the last sample of each.
+
+    FILE is text of `ss -tmi`, with any of its options, once or many times, or what `tcpwin snap` wrote; - is standard
+    input: ss -tmi | tcpwin ss -
+    """
+    if measured and (fields or sort or limit is not None):
+        raise click.UsageError("--distribution is of all sockets: it goes without --field, --sort and --limit")
+    output = choose_output(form, as_json, out, files)
+    reading = _Reading(open_snapshots(files), [each for each in (state, wanted) if each is not None], is_all)
+    if measured:
+        _write_distributions(reading, measured, output)
+    else:
+        _write_samples(reading, fields, sort, limit, output)
+    reading.warn()
+
+
+Labelled = tuple[str, "SocketSample"]
+"""A sample, and the name of its file where there are several."""
+
+
+class _Reading:
+    """Samples of some files, and what is to be said of them once they are read."""
+
+    def __init__(self, files: list[SnapshotFile], filters: list[Filter], is_all: bool) -> None:
+        self._files = files
+        self._filters = filters
+        self._is_all = is_all
+        self._samples = [0] * len(files)
+        self.wanted = 0
+        self.sockets: int | None = None if is_all else 0
+        self.first_ns: int | None = None
+        self.last_ns: int | None = None
+        self.left_out = 0
+        self.has_labels = len(files) > 1
+
+    def __iter__(self) -> Iterator[Labelled]:
+        from tcpwin.snapshots._distribution import LastSamples
+
+        for place, file in enumerate(self._files):
+            label = file.name if self.has_labels else ""
+            if self._is_all:
+                for sample in self._of(place):
+                    yield label, sample
+                continue
+            last = LastSamples()
+            for sample in self._of(place):
+                last.take(sample)
+            self.left_out += last.left_out
+            self.sockets = (self.sockets or 0) + len(last)
+            for sample in last:
+                yield label, sample
+        if not any(self._samples):
+            first = self._files[0]
+            what = first.format if not self.has_labels else f"and none in {len(self._files) - 1} more"
+            raise SnapshotError(f"no TCP socket in it ({what})", first.name)
+
+    def bounded(self) -> Iterator[Labelled]:
+        """The same, as many as may be held at once."""
+        from tcpwin.snapshots._distribution import KEPT_SOCKETS
+
+        for number, each in enumerate(self):
+            if number < KEPT_SOCKETS:
+                yield each
+            else:
+                self.left_out += 1
+
+    def _of(self, place: int) -> Iterator[SocketSample]:
+        from tcpwin.snapshots import SocketSample
+
+        for sample in self._files[place]:
+            if not isinstance(sample, SocketSample):
+                continue
+            self._samples[place] += 1
+            if not all(_is_wanted(each, sample) for each in self._filters):
+                continue
+            self.wanted += 1
+            time_ns = sample.time_ns
+            if time_ns is not None:
+                self.first_ns = time_ns if self.first_ns is None else min(self.first_ns, time_ns)
+                self.last_ns = time_ns if self.last_ns is None else max(self.last_ns, time_ns)
+            yield sample
+
+    def facts(self) -> dict[str, Any]:
+        """The end of the JSON document."""
+        return {
+            "files": [describe_file(file, count) for file, count in zip(self._files, self._samples, strict=True)],
+            "samples_wanted": self.wanted,
+            "sockets": self.sockets,
+            "first_time_ns": self.first_ns,
+            "last_time_ns": self.last_ns,
+            "left_out": self.left_out,
+        }
+
+    def summary(self) -> Iterator[str]:
+        """The end of the table."""
+        from tcpwin.report._sockets import span_text
+        from tcpwin.report._units import count_text, name_text
+
+        read = sum(self._samples)
+        words = [] if self.sockets is None else [count_text(self.sockets, "socket")]
+        words.append(count_text(self.wanted, "sample") + ("" if self.wanted == read else f" of {read:,}"))
+        yield f"{', '.join(words)}, {span_text(self.first_ns, self.last_ns)}"
+        if self.has_labels:
+            for number, file in enumerate(self._files, 1):
+                yield f"file {number}: {name_text(file.name)}"
+
+    def label_numbers(self) -> dict[str, str]:
+        """The number of each file by its name, for a table."""
+        return {file.name: str(number) for number, file in reversed(list(enumerate(self._files, 1)))}
+
+    def warn(self) -> None:
+        """Say on stderr what was not understood or left out."""
+        for file, count in zip(self._files, self._samples, strict=True):
+            if not count:
+                complain(f"warning: {file.name}: no TCP socket in it ({file.format})")
+            warn_of(file)
+        if self.left_out:
+            complain(f"warning: {self.left_out} samples left out: there are more sockets than can be held at once")
+
+
+def _write_samples(
+    reading: _Reading, fields: tuple[str, ...], sort: str | None, limit: int | None, output: Output
+) -> None:
+    from tcpwin.report._sockets import render_sockets
+    from tcpwin.snapshots._table import SOCKET_KINDS, socket_object, socket_values
+
+    is_held = output.form == "table" or sort is not None
+    found: Iterable[Labelled] = reading.bounded() if is_held else reading
+    if sort is not None:
+        found = sorted(found, key=_order(sort))
+    if limit is not None:
+        found = _limited(found, limit)
+    if output.form == "table":
+        held = list(found)
+        numbers = reading.label_numbers()
+        labels = [numbers[label] for label, _ in held] if reading.has_labels else []
+        lines = chain(
+            render_sockets([sample for _, sample in held], fields=fields, labels=labels), [""] if held else []
+        )
+        write_lines([*lines, *reading.summary()], output)
+        return
+    names = fields or None
+    if output.form in ("json", "jsonl"):
+        objects = ({**_file_of(label), **socket_object(sample, names)} for label, sample in found)
+        if output.form == "json":
+            write_document(SCHEMA, "samples", objects, reading.facts, output)
+        else:
+            write_table(objects, {}, output)
+        return
+    kinds = {"file": "str"} if reading.has_labels else {}
+    kinds |= {name: SOCKET_KINDS[name] for name in fields or SOCKET_KINDS}
+    rows = ({**_file_of(label), **socket_values(sample, fields or SOCKET_KINDS)} for label, sample in found)
+    write_table(rows, kinds, output)
+
+
+def _write_distributions(reading: _Reading, measured: tuple[str, ...], output: Output) -> None:
+    from tcpwin.report._sockets import render_distributions
+    from tcpwin.snapshots._distribution import AMOUNTS, distribution
+
+    samples = [sample for _, sample in reading.bounded()]
+    found = {name: distribution(samples, name, last_only=False) for name in measured}
+    if measured == AMOUNTS:
+        # Asked for all, nobody wants a line for each field that no socket says.
+        found = {name: each for name, each in found.items() if each is not None}
+    if output.form == "table":
+        lines = render_distributions(found, sockets=len(samples))
+        write_lines([*lines, "", *reading.summary()], output)
+    elif output.form == "json":
+        objects = [_distribution_object(*item) for item in found.items()]
+        write_document(SCHEMA, "distributions", objects, reading.facts, output)
+    else:
+        columns = [name for name in _distribution_object("", None) if name not in ("field", "count")]
+        kinds = {"field": "str", "count": "int", **dict.fromkeys(columns, "float")}
+        write_table((_distribution_object(*item) for item in found.items()), kinds, output)
+
+
+def _distribution_object(name: str, found: Distribution | None) -> dict[str, Any]:
+    """A distribution by its field; a count of 0 and nothing else where no socket says it."""
+    from tcpwin.snapshots._distribution import Distribution as Measured
+
+    if found is None:
+        return {"field": name, **dict.fromkeys(Measured.__slots__), "count": 0}
+    return {"field": name, **asdict(found)}
+
+
+def _file_of(label: str) -> dict[str, str]:
+    return {"file": label.encode("utf-8", "backslashreplace").decode()} if label else {}
+
+
+def _order(field: str) -> Callable[[Labelled], tuple[bool, Any]]:
+    """What to sort by: numbers from the largest, text from a to z, what was not said at the end."""
+    from tcpwin.snapshots._table import SOCKET_KINDS, socket_values
+
+    is_text = SOCKET_KINDS[field] == "str"
+
+    def key(labelled: Labelled) -> tuple[bool, Any]:
+        value = socket_values(labelled[1], (field,))[field]
+        if value is None or value == "":
+            return True, "" if is_text else 0
+        return False, value if is_text else -value
+
+    return key
+
+
+def _limited(found: Iterable[Labelled], limit: int) -> Iterator[Labelled]:
+    """The first of them; the rest is read, for the summary is of all."""
+    for number, each in enumerate(found):
+        if number < limit:
+            yield each
+
+
+_MESSAGE = struct.Struct("=BB2x2s2s16s16s")
+"""The fields of `struct inet_diag_msg` that a filter looks at (include/uapi/linux/inet_diag.h)."""
+
+
+def _is_wanted(wanted: Filter, sample: SocketSample) -> bool:
+    """Whether a filter, which judges the kernel's messages, takes a sample."""
+    is_v6 = _is_v6(sample.local_address) or _is_v6(sample.peer_address)
+    message = _MESSAGE.pack(
+        AF_INET6 if is_v6 else AF_INET,
+        _state_number(sample.state),
+        (sample.local_port or 0).to_bytes(2, "big"),
+        (sample.peer_port or 0).to_bytes(2, "big"),
+        _packed(sample.local_address, is_v6),
+        _packed(sample.peer_address, is_v6),
+    )
+    return wanted.matches(message)
+
+
+def _is_v6(address: str) -> bool:
+    return ":" in address
+
+
+@lru_cache(maxsize=64)
+def _state_number(state: str) -> int:
+    from tcpwin.snapshots.collect._message import STATES
+
+    return STATES.index(state) if state in STATES else 0
+
+
+@lru_cache(maxsize=8192)
+def _packed(address: str, is_v6: bool) -> bytes:
+    try:
+        return inet_pton(AF_INET6 if is_v6 else AF_INET, address)
+    except (OSError, ValueError):
+        # Any address, or a name that `ss -r` looked up.
+        return bytes(16)

@@ -1,0 +1,60 @@
+"""Models of the hosts' TCP: what memory allows which window, what a path needs, what defaults reach.
+
+They are written from the kernel's source and the RFCs; nothing here reads a live host.
+"""
+
+from tcpwin.kernel._audit import Advice, audit
+from tcpwin.kernel._bdp import FULL_PACKET_BYTES, bdp_bytes, segments, window_rate_bps, window_rtt_ns
+from tcpwin.kernel._defaults import SCALING_RATIO_SINCE, Defaults, Kernel, kernel_defaults, parse_kernel
+from tcpwin.kernel._idle_restart import cwnd_after_idle, round_trips_to_regain
+from tcpwin.kernel._memory import FIRST_RATIO, HALF_RATIO, AdvWinScale, MemoryModel, ScalingRatio, memory_models
+from tcpwin.kernel._receive import (
+    AllowedWindow,
+    HostMemory,
+    ReceiveMemory,
+    adv_win_scale_of,
+    host_memory,
+    kernel_of,
+    receive_memory,
+)
+from tcpwin.kernel._scale import MAX_SHIFT, MAX_WINDOW_BYTES, WINDOWS_SHIFTS, linux_shift, smallest_shift, windows_shift
+from tcpwin.kernel._tuning import Plan, Reach, plan
+
+__all__ = [
+    "FIRST_RATIO",
+    "FULL_PACKET_BYTES",
+    "HALF_RATIO",
+    "MAX_SHIFT",
+    "MAX_WINDOW_BYTES",
+    "SCALING_RATIO_SINCE",
+    "WINDOWS_SHIFTS",
+    "AdvWinScale",
+    "Advice",
+    "AllowedWindow",
+    "Defaults",
+    "HostMemory",
+    "Kernel",
+    "MemoryModel",
+    "Plan",
+    "Reach",
+    "ReceiveMemory",
+    "ScalingRatio",
+    "adv_win_scale_of",
+    "audit",
+    "bdp_bytes",
+    "cwnd_after_idle",
+    "host_memory",
+    "kernel_defaults",
+    "kernel_of",
+    "linux_shift",
+    "memory_models",
+    "parse_kernel",
+    "plan",
+    "receive_memory",
+    "round_trips_to_regain",
+    "segments",
+    "smallest_shift",
+    "window_rate_bps",
+    "window_rtt_ns",
+    "windows_shift",
+]

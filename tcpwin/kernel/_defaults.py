@@ -1,0 +1,84 @@
+"""What Linux sets by itself, by version: the buffers that bound autotuning, and tcp_adv_win_scale.
+
+Sources: `tcp_init` (net/ipv4/tcp.c) and the commits that changed it. Distributions carry changes back, and set their
+own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+Kernel = tuple[int, int]
+"""A version of Linux: major and minor number."""
+
+SCALING_RATIO_SINCE: Kernel = (6, 6)
+"""tcp_adv_win_scale has no effect from here on (commit dfa2f0483360)."""
+_MEMORY_DIVISOR = 128
+"""One socket may use 1/128 of the memory that was free at boot (`tcp_init`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """Defaults of one range of versions. Buffers are least, at start, most, in bytes.
+
+    Attributes:
+        since: first version that has them.
+        tcp_rmem_bytes, tcp_wmem_bytes: of a host with memory enough (4 GiB for 32 MiB, 768 MiB for 6 MiB).
+        adv_win_scale: `net.ipv4.tcp_adv_win_scale`; None where it has no effect.
+    """
+
+    since: Kernel
+    tcp_rmem_bytes: tuple[int, int, int]
+    tcp_wmem_bytes: tuple[int, int, int]
+    adv_win_scale: int | None
+
+
+_WMEM = (4096, 16384, 4 << 20)
+_ERAS = (
+    # 572be9bf9d0d "tcp: increase tcp_rmem[2] to 32 MB": in the pull request "Networking for v6.16".
+    Defaults((6, 16), (4096, 131072, 32 << 20), _WMEM, None),
+    Defaults(SCALING_RATIO_SINCE, (4096, 131072, 6 << 20), _WMEM, None),
+    # a337531b942b "tcp: up initial rmem to 128KB and SYN rwin to around 64KB".
+    Defaults((4, 20), (4096, 131072, 6 << 20), _WMEM, 1),
+    # b49960a05e32 "tcp: change tcp_adv_win_scale and tcp_rmem[2]".
+    Defaults((3, 4), (4096, 87380, 6 << 20), _WMEM, 1),
+    Defaults((2, 6), (4096, 87380, 4 << 20), _WMEM, 2),
+)
+UNKNOWN_KERNEL: Kernel = (4, 20)
+"""Stands for a kernel that is not known: its defaults are the most common, and so is its half of the buffer."""
+
+
+def parse_kernel(release: str) -> Kernel:
+    """The version in a release as `uname -r` prints it: ``6.1.0-13-amd64`` is (6, 1).
+
+    Raises:
+        ValueError: it does not begin with two numbers.
+    """
+    match = re.match(r"(\d{1,4})\.(\d{1,4})(?!\d)", release)
+    if match is None:
+        raise ValueError(f"not a kernel version, as 6.1 or 5.15.0-92-generic: {release[:60]}")
+    return int(match[1]), int(match[2])
+
+
+def kernel_defaults(kernel: Kernel | None = None, *, memory_bytes: int | None = None) -> Defaults:
+    """Defaults of a version; those of 4.20 to 6.5 where it is None.
+
+    Args:
+        kernel: the version; older than 2.6 counts as 2.6.
+        memory_bytes: memory free at boot. Where it is given the largest buffers are bounded by 1/128 of it, as
+            `tcp_init` does: at least the start value for tcp_rmem, at least 64 KiB for tcp_wmem.
+    """
+    wanted = UNKNOWN_KERNEL if kernel is None else kernel
+    found = next((era for era in _ERAS if wanted >= era.since), _ERAS[-1])
+    if memory_bytes is None:
+        return found
+    share = max(memory_bytes, 0) // _MEMORY_DIVISOR
+    least, start, most = found.tcp_rmem_bytes
+    send_least, send_start, send_most = found.tcp_wmem_bytes
+    return Defaults(
+        found.since,
+        (least, start, max(start, min(most, share))),
+        (send_least, send_start, max(64 << 10, min(send_most, share))),
+        found.adv_win_scale,
+    )

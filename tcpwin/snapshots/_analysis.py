@@ -1,0 +1,288 @@
+"""An analysis of a capture together with what its hosts said.
+
+In: a capture and snapshots. Out: the Analysis of the capture, whose connections have their sockets' samples beside the
+packets. Window scales that the capture lacks come from the sockets (`wscale:`), and the capture is then measured with
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from tcpwin import _engine
+from tcpwin.analysis import Analysis as CaptureAnalysis
+from tcpwin.analysis import Connection as CaptureConnection
+from tcpwin.analysis import Connections
+from tcpwin.analysis import analyze as measure
+from tcpwin.errors import SnapshotError
+from tcpwin.snapshots._open import open_capture, opened
+from tcpwin.sources import Packets, Source
+
+if TYPE_CHECKING:
+    # Without snapshots none of this is needed, and numpy's import costs more than reading a million packets.
+    from tcpwin.snapshots._bundle import Bundle
+    from tcpwin.snapshots._clock import Bounds, ClockOffset
+    from tcpwin.snapshots._join import JoinedSample
+    from tcpwin.snapshots._load import Host, Snapshots
+    from tcpwin.snapshots._scale import ScaleClaim
+    from tcpwin.snapshots._socket import SocketSample
+    from tcpwin.snapshots._socket_track import SocketTrack
+
+JOINED_BUCKETS = 1 << 16
+"""Buckets of the series that samples are compared with: below as many segments each stands alone."""
+CLOCK_CONNECTIONS = 8
+"""Connections by which a host's clock is compared: those with most samples."""
+CLOCK_SAMPLES = 2000
+
+
+class Connection(CaptureConnection):
+    """A connection, with the samples of its sockets."""
+
+    _analysis: Analysis
+
+    @cached_property
+    def snapshots(self) -> tuple[JoinedSample, ...]:
+        """The samples of this connection's sockets at both ends beside the packets, in order of time."""
+        return self._analysis.joined(self.id)
+
+    @property
+    def socket_samples(self) -> dict[str, tuple[SocketSample, ...]]:
+        """The samples of this connection's sockets as they were taken, by side; free, unlike `snapshots`."""
+        found: dict[str, tuple[SocketSample, ...]] = {}
+        for _, side, samples in self._analysis.sockets_of(self.id):
+            found[side] = (*found.get(side, ()), *samples)
+        return found
+
+    @property
+    def hosts(self) -> dict[str, Host]:
+        """The host at each side of which there are samples, by side."""
+        return {side: host for host, side, _ in self._analysis.sockets_of(self.id)}
+
+    @property
+    def scale_claims(self) -> tuple[ScaleClaim, ...]:
+        """What the samples say of the window scales."""
+        return self._analysis.scale_claims(self.id)
+
+
+class Analysis(CaptureAnalysis):
+    """All that was measured of a capture, and what its hosts said.
+
+    Attributes:
+        hosts: the hosts of the snapshots; empty without any.
+    """
+
+    hosts: tuple[Host, ...] = ()
+
+    @property
+    def connections(self) -> Connections[Connection]:
+        """The connections, in the order of their first segments."""
+        return Connections(self, Connection)
+
+    def worst(self, limit: int = 10) -> list[Connection]:
+        """Those that the receive window cost most time: closed, or too small for the next segment; worst first."""
+        return [Connection(self, id) for id in self._engine.worst(limit)]
+
+    def _head(self) -> dict[str, Any]:
+        head = super()._head()
+        if self.hosts:
+            from tcpwin.snapshots._document import describe_host
+
+            head["hosts"] = [describe_host(host) for host in self.hosts]
+        return head
+
+    def _more(self, id: int) -> dict[str, Any]:
+        if not self.hosts:
+            return {}
+        from tcpwin.snapshots._document import describe_joined
+
+        return {"snapshots": [describe_joined(each) for each in self.joined(id)]}
+
+    def joined(self, id: int) -> tuple[JoinedSample, ...]:
+        """The samples of a connection's sockets beside the packets, in order of time."""
+        from tcpwin.snapshots._clock import estimate
+        from tcpwin.snapshots._join import join
+
+        found: list[JoinedSample] = []
+        for host, side, samples in self.sockets_of(id):
+            track = self._track(id, side)
+            track.find_bases(samples, host.clock)
+            found += join(track.connection, side, samples, host.clock or estimate(()), track)
+        return tuple(sorted(found, key=lambda each: (each.time_ns is None, each.time_ns or 0)))
+
+    def scale_claims(self, id: int) -> tuple[ScaleClaim, ...]:
+        """What the samples of a connection's sockets say of its window scales."""
+        from tcpwin.snapshots._scale import find_scale
+
+        claims = []
+        for _, side, samples in self.sockets_of(id):
+            claims += find_scale(side, samples)
+        return tuple(claims)
+
+    def sockets_of(self, id: int) -> list[tuple[Host, str, list[SocketSample]]]:
+        """Each host's samples of a connection, with the side whose socket they are."""
+        return [(host, side, samples) for host in self.hosts for side, samples in self._samples_of(host, id)]
+
+    def _samples_of(self, host: Host, id: int) -> list[tuple[str, list[SocketSample]]]:
+        """A host's samples of a connection; of several with the same four-tuple, those of its time."""
+        connection = CaptureConnection(self, id)
+        offset_ns = host.clock.offset_ns if host.clock is not None else 0
+        found = []
+        for match, samples in host.found.items():
+            epochs = self._epochs.get(match.connection, (match.connection,))
+            if id not in epochs:
+                continue
+            if len(epochs) > 1:
+                following = epochs.index(id) + 1
+                end_ns = CaptureConnection(self, epochs[following]).start_ns if following < len(epochs) else None
+                first_ns = connection.start_ns if following > 1 else None
+                samples = [each for each in samples if _is_within(each, first_ns, end_ns, offset_ns)]
+            if samples:
+                found.append((match.side, samples))
+        return found
+
+    @cached_property
+    def _epochs(self) -> dict[int, tuple[int, ...]]:
+        return {}
+
+    def _track(self, id: int, side: str) -> SocketTrack:
+        from tcpwin.snapshots._socket_track import SocketTrack
+
+        if id not in self._wide:
+            self._wide = {id: self._measure_wide([id])}
+        return SocketTrack(CaptureConnection(self._wide[id], id), side)
+
+    @cached_property
+    def _wide(self) -> dict[int, CaptureAnalysis]:
+        """The connection that was compared last, with series of many buckets."""
+        return {}
+
+    def _measure_wide(self, ids: Iterable[int]) -> CaptureAnalysis:
+        engine = _engine.analyze(
+            self._source.open(), name=self._source.name, follow=set(ids), buckets=JOINED_BUCKETS, shifts=self._shifts
+        )
+        self._check_same(engine)
+        return CaptureAnalysis(self._source, engine, buckets=JOINED_BUCKETS, shifts=self._shifts)
+
+    def _take_snapshots(self, snapshots: Iterable[Snapshots], clock_offset_ns: int | None) -> dict[int, Any]:
+        """Read the snapshots, compare the clocks, and return the window shifts that only they know."""
+        from tcpwin.snapshots._clock import given
+        from tcpwin.snapshots._load import load
+        from tcpwin.snapshots._match import Matcher
+
+        matcher = Matcher(self)
+        self.hosts = tuple(load(snapshots, matcher))
+        self._epochs.update(matcher.epochs())
+        for host in self.hosts:
+            if clock_offset_ns is not None:
+                host.clock = given(clock_offset_ns)
+            elif host.found:
+                host.clock = self._compare_clock(host)
+        return self._unknown_shifts()
+
+    def _compare_clock(self, host: Host) -> ClockOffset:
+        from tcpwin.snapshots._clock import estimate
+        from tcpwin.snapshots._socket_track import SocketTrack
+
+        ranked = sorted(host.found.items(), key=lambda item: len(item[1]), reverse=True)[:CLOCK_CONNECTIONS]
+        wide = self._measure_wide({id for match, _ in ranked for id in self._epochs.get(match.connection, ())} or {0})
+        bounds: list[Bounds] = []
+        for match, samples in ranked:
+            if len(self._epochs.get(match.connection, (match.connection,))) > 1:
+                continue
+            track = SocketTrack(CaptureConnection(wide, match.connection), match.side)
+            thinned = samples[:: max(len(samples) // CLOCK_SAMPLES, 1)]
+            track.find_bases(thinned)
+            bounds += [track.bounds(sample) for sample in thinned]
+        return estimate(bounds)
+
+    def _unknown_shifts(self) -> dict[int, tuple[int, int]]:
+        """Shifts of both sides, by the sockets, of connections whose SYNs do not tell."""
+        shifts = {}
+        for id in {match.connection for host in self.hosts for match in host.found}:
+            connection = CaptureConnection(self, id)
+            # A direction's scale is that of the windows that come back.
+            scales = {"b": connection.a_to_b.window_scale, "a": connection.b_to_a.window_scale}
+            is_unsure = any(scale.shift is None for scale in scales.values())
+            claims = self.scale_claims(id)
+            claimed = {(claim.side, claim.shift) for claim in claims}
+            is_possible = all(scales[side].shift_min <= shift <= scales[side].shift_max for side, shift in claimed)
+            if is_unsure and is_possible and len(claimed) == 2 and all(claim.is_exact for claim in claims):
+                pair = (dict(claimed)["a"], dict(claimed)["b"])
+                shifts[id] = pair if self._engine.began_with_initiator(id) else (pair[1], pair[0])
+        return shifts
+
+
+def analyze(
+    source: Packets | Source | Bundle,
+    *,
+    snapshots: Iterable[Snapshots] = (),
+    capture: str | None = None,
+    clock_offset_ns: int | None = None,
+    follow: Iterable[int] | None = None,
+    buckets: int = 1024,
+    progress: Callable[[int], object] | None = None,
+) -> Analysis:
+    """Read a capture once and measure every connection in it; with snapshots, put them beside it.
+
+    Args:
+        source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader; or a
+            bundle, or the path of one (a folder, .zip or .tar.gz): its capture with its snapshots.
+        snapshots: files of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by their content; bundles; or
+            pairs of a host's name and a file.
+        capture: which capture of a bundle, where it has several.
+        clock_offset_ns: the capture's clock less the hosts', where it is known; otherwise it is estimated.
+        follow: numbers of connections whose series and events are kept in this first pass already; others are read
+            when they are asked for.
+        buckets: most buckets a series has.
+        progress: called now and then with the bytes read so far.
+
+    Raises:
+        CaptureError: nothing can be read at all.
+        SnapshotError: nothing can be read of a file of snapshots.
+        SourceError: it is no source of packets, or, with snapshots, one that cannot be read again.
+    """
+    wanted = list(snapshots)
+    with opened(source) as bundle:
+        if bundle is not None:
+            wanted.append(bundle)
+        elif capture is not None:
+            raise SnapshotError("is no bundle, so that no capture in it can be chosen", str(source))
+        packets = cast("Packets | Source", source) if bundle is None else open_capture(bundle, capture)
+        return _analyze(packets, wanted, clock_offset_ns, follow, buckets, progress)
+
+
+def _analyze(
+    source: Packets | Source,
+    snapshots: list[Snapshots],
+    clock_offset_ns: int | None,
+    follow: Iterable[int] | None,
+    buckets: int,
+    progress: Callable[[int], object] | None,
+) -> Analysis:
+    base = measure(source, follow=follow, buckets=buckets, progress=progress)
+    analysis = Analysis(base._source, base._engine, buckets=buckets)
+    if snapshots:
+        shifts = analysis._take_snapshots(snapshots, clock_offset_ns)
+        if shifts:
+            hosts, epochs = analysis.hosts, analysis._epochs
+            again = _engine.analyze(
+                base._source.open(),
+                name=base._source.name,
+                follow=None if follow is None else set(follow),
+                buckets=buckets,
+                shifts=shifts,
+                progress=progress,
+            )
+            analysis = Analysis(base._source, again, buckets=buckets, shifts=shifts)
+            analysis.hosts = hosts
+            analysis._epochs.update(epochs)
+    return analysis
+
+
+def _is_within(sample: SocketSample, first_ns: int | None, end_ns: int | None, offset_ns: int) -> bool:
+    if sample.time_ns is None:
+        return False
+    time_ns = sample.time_ns + offset_ns
+    return (first_ns is None or time_ns >= first_ns) and (end_ns is None or time_ns < end_ns)

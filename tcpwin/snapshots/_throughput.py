@@ -1,0 +1,53 @@
+"""What a throughput test measured in one interval, or over the whole of it.
+
+In: a row of iperf3's text or an object of its JSON. Out: ThroughputSample. Numbers of the text have three digits, as
+iperf3 prints them; those of the JSON are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputSample:
+    """One interval of one stream, or of all streams, or a summary.
+
+    Attributes:
+        time_ns: of the interval's end, nanoseconds since the epoch by the host's clock; None where the file does not
+            say when the test began.
+        line: number of its row in its file, from 1; in JSON, of the first line of its document or event.
+        run: which test of the file it belongs to, from 0.
+        stream: iperf3's number of the stream (its socket); None for the sum of all.
+        start_ns, end_ns: of the interval, since the test began.
+        transferred_bytes: payload; K, M, G and T are powers of 1024 here.
+        rate_bps: bits per second; K, M, G and T are powers of 1000 here. A rate in bytes (-f K) times eight.
+        retransmissions: in the interval; None at a receiver and where the system does not count them.
+        cwnd_bytes: congestion window at the interval's end; the kernel's segments times its MSS.
+        snd_wnd_bytes: the peer's window; JSON of a sender only, as the ones that follow.
+        rtt_ns, rttvar_ns: smoothed round trip and its deviation.
+        pmtu_bytes: of the path.
+        is_summary: of the whole test, printed at its end.
+        is_omitted: in the time that -O leaves out of the summary.
+        side: sender or receiver: who measured a summary; of an interval where the JSON says it.
+        role: TX-C, RX-C, TX-S or RX-S of a test both ways at once (--bidir).
+    """
+
+    time_ns: int | None
+    line: int
+    run: int
+    stream: int | None
+    start_ns: int
+    end_ns: int
+    transferred_bytes: int
+    rate_bps: float
+    retransmissions: int | None = None
+    cwnd_bytes: int | None = None
+    snd_wnd_bytes: int | None = None
+    rtt_ns: int | None = None
+    rttvar_ns: int | None = None
+    pmtu_bytes: int | None = None
+    is_summary: bool = False
+    is_omitted: bool = False
+    side: str | None = None
+    role: str | None = None

@@ -1,0 +1,101 @@
+"""What a Windows host says of its TCP: the settings of a profile, and what its autotuning level leads to.
+
+In: settings by their labels. Out: WindowsSample; Autotuning, the window scale and the windows of a level. The figures
+are those of two articles, named at each; what neither states is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+LARGEST_FIELD = 65_535
+"""The largest number that the 16 bits of the window field hold (RFC 9293 §3.1)."""
+
+_TECH_JOURNEY = "techjourney.net, TCP Window Scaling Auto Tuning May Slow Down Network Performance in Windows"
+_MICROSOFT = "learn.microsoft.com, Performance tuning network adapters, Autotuning levels"
+_RFC_7323 = "RFC 7323 §2.3: the field shifted, 65,535 at most"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsSample:
+    """TCP settings of a Windows host, of `netsh interface tcp show global` or of one profile of `Get-NetTCPSetting`.
+
+    Attributes:
+        time_ns: nanoseconds since the epoch; None where the file does not say.
+        line: number of the first setting's line in its file, from 1.
+        autotuning_level: disabled, highlyrestricted, restricted, normal or experimental, or what else is said there,
+            in lower case without blanks; None where no level is said.
+        values: every setting by its label, in the language of the host.
+        profile: of `Get-NetTCPSetting`, as Internet; None for `netsh`.
+    """
+
+    time_ns: int | None
+    line: int
+    autotuning_level: str | None
+    values: Mapping[str, str]
+    profile: str | None = None
+
+    @property
+    def autotuning(self) -> Autotuning | None:
+        """What the level leads to; None where it is not said or not known."""
+        return None if self.autotuning_level is None else autotuning(self.autotuning_level)
+
+
+@dataclass(frozen=True, slots=True)
+class Autotuning:
+    """What a level of receive window autotuning leads to.
+
+    Attributes:
+        level: its name.
+        shift: of the window scale option in the SYN; None where the SYN has no such option.
+        window_field: what the window field begins with, before it is shifted; None where it is not stated.
+        initial_window_bytes: what the window begins with; None where it is not stated.
+        largest_window_bytes: what the field and the shift allow.
+        sources: where each of the figures is from, by attribute.
+    """
+
+    level: str
+    shift: int | None
+    window_field: int | None
+    initial_window_bytes: int | None
+    largest_window_bytes: int
+    sources: Mapping[str, str]
+
+
+def autotuning(level: str) -> Autotuning | None:
+    """What a level leads to, by its name in any case; None for a name that is not known."""
+    return _LEVELS.get(normal_level(level))
+
+
+def normal_level(text: str) -> str:
+    """A level's name in lower case without blanks and hyphens: ``Highly Restricted`` is highlyrestricted."""
+    return "".join(character for character in text.lower() if character.isalnum())
+
+
+def _level(name: str, shift: int, shift_source: str, window_field: int | None = None) -> Autotuning:
+    sources = {"shift": shift_source, "largest_window_bytes": _RFC_7323}
+    if window_field is not None:
+        sources |= {"window_field": _TECH_JOURNEY, "initial_window_bytes": f"{_TECH_JOURNEY}: the field shifted"}
+    initial = None if window_field is None else window_field << shift
+    return Autotuning(name, shift, window_field, initial, LARGEST_FIELD << shift, sources)
+
+
+_LEVELS = {
+    "disabled": Autotuning(
+        "disabled",
+        shift=None,
+        window_field=None,
+        initial_window_bytes=65_536,
+        largest_window_bytes=LARGEST_FIELD,
+        sources={
+            "shift": f"{_MICROSOFT}: no scale factor available",
+            "initial_window_bytes": f"{_TECH_JOURNEY}: locked to 65536; the field can say 65,535 at most",
+            "largest_window_bytes": "RFC 9293 §3.1: 16 bits",
+        },
+    ),
+    "highlyrestricted": _level("highlyrestricted", 2, f"{_TECH_JOURNEY}; {_MICROSOFT}", window_field=16_384),
+    "restricted": _level("restricted", 4, _MICROSOFT),
+    "normal": _level("normal", 8, f"{_TECH_JOURNEY}; {_MICROSOFT}", window_field=256),
+    "experimental": _level("experimental", 14, _MICROSOFT),
+}

@@ -1,0 +1,141 @@
+"""Samples as `tcpwin/snap/1` files: JSON lines, whole lines only, rotated and bounded.
+
+In: what was found, sample by sample. Out: FILE, and FILE.1, FILE.2 … with what is older. Each file can be read
+alone: it begins with a start record and a sample that says everything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tcpwin.errors import OutputError
+from tcpwin.snapshots.collect._sockets import Sockets
+
+SCHEMA = "tcpwin/snap/1"
+SOCKETS_A_LINE = 400
+GONE_A_LINE = 20_000
+"""So that a line stays below the length that readers take as one."""
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def sample_lines(head: dict[str, Any], sockets: Sockets) -> list[bytes]:
+    """The lines of a sample: `head` and the sockets, in as many parts as needed."""
+    lists = {"sockets": sockets.whole, "changes": sockets.changes, "gone": sockets.gone}
+    sizes = {"sockets": SOCKETS_A_LINE, "changes": SOCKETS_A_LINE, "gone": GONE_A_LINE}
+    parts = max(1, *(-(-len(items) // sizes[name]) for name, items in lists.items()))  # type: ignore[arg-type]
+    lines = []
+    for part in range(parts):
+        record = dict(head) if part == 0 else {"type": "more", "time_ns": head["time_ns"]}
+        if part == 0:
+            record["parts"] = parts
+        for name, items in lists.items():
+            piece = items[part * sizes[name] : (part + 1) * sizes[name]]  # type: ignore[index]
+            if piece:
+                record[name] = piece
+        lines.append(_line(record))
+    return lines
+
+
+class Writer:
+    """Writes records to a file that must not be there yet.
+
+    Attributes:
+        files: how many were begun.
+        written_bytes: in all of them.
+
+    Raises:
+        OutputError: the file is there, or cannot be written.
+    """
+
+    def __init__(self, path: Path, *, max_bytes: int, keep: int) -> None:
+        self.path = path
+        self.files = 0
+        self.written_bytes = 0
+        self._max_bytes = max_bytes
+        self._keep = keep
+        self._size_bytes = 0
+        self._file = -1
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self, start: dict[str, Any]) -> None:
+        """Begin the first file, or the next one, with its start record."""
+        if self._file >= 0:
+            self.close()
+            self._move_on()
+        else:
+            self._refuse_to_overwrite()
+        try:
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            raise OutputError(f"{self.path} is there already: name another file") from None
+        except OSError as error:
+            raise OutputError(f"{self.path}: {error.strerror}") from None
+        self.files += 1
+        self._size_bytes = 0
+        self.write([_line(start)])
+
+    def is_full(self, lines: list[bytes]) -> bool:
+        """Whether these lines need a new file."""
+        return self._size_bytes + sum(map(len, lines)) > self._max_bytes
+
+    def write(self, lines: list[bytes]) -> None:
+        """Append whole lines; what is written survives the end of the process.
+
+        A disk that is full leaves a cut line at most.
+        """
+        data = b"".join(lines)
+        try:
+            at = 0
+            while at < len(data):
+                at += os.write(self._file, data[at:] if at else data)
+        except OSError as error:
+            raise OutputError(f"{self.path}: {error.strerror}") from None
+        self._size_bytes += len(data)
+        self.written_bytes += len(data)
+
+    def end(self, record: dict[str, Any]) -> None:
+        """Write the last record."""
+        self.write([_line(record)])
+
+    def discard(self) -> None:
+        """Take the file away again."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _names(self) -> list[Path]:
+        return [self.path, *(Path(f"{self.path}.{number}") for number in range(1, self._keep))]
+
+    def _refuse_to_overwrite(self) -> None:
+        for path in self._names():
+            if path.exists():
+                raise OutputError(f"{path} is there already: name another file")
+
+    def _move_on(self) -> None:
+        names = self._names()
+        try:
+            if self._keep == 1:
+                self.path.unlink()
+            for older, newer in zip(reversed(names), reversed(names[:-1]), strict=False):
+                if newer.exists():
+                    newer.replace(older)
+        except OSError as error:
+            raise OutputError(f"{self.path}: {error.strerror}") from None
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return _encode(record).encode() + b"\n"

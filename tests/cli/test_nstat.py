@@ -1,0 +1,358 @@
+"""`tcpwin nstat`: increases with rates, resets and meanings, step by step, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars
+import pyarrow
+import pytest
+from cli.command import TEXT, refused, tcpwin
+
+from tcpwin.snapshots._counters import MEANINGS
+
+DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "snapshots"
+
+# TcpRetransSegs runs backwards once: 2 and then 4 more are sure. TcpCurrEstab is no counter.
+RUNS = """### 1700000000
+TcpExt: PruneCalled TCPTimeouts TCPOrigDataSent Nonsense
+TcpExt: 5 7 1000 3
+Tcp: InSegs CurrEstab RetransSegs
+Tcp: 2000 4 12
+### 1700000002
+TcpExt: PruneCalled TCPTimeouts TCPOrigDataSent Nonsense
+TcpExt: 15 7 3000 3
+Tcp: InSegs CurrEstab RetransSegs
+Tcp: 4000 9 2
+what
+### 1700000004
+TcpExt: PruneCalled TCPTimeouts TCPOrigDataSent Nonsense
+TcpExt: 25 8 3000 8
+Tcp: InSegs CurrEstab RetransSegs
+Tcp: 4500 1 6
+"""
+TABLE = """3 samples, 2023-11-14 22:13:20.000 to 22:13:24.000 UTC (4 s)
+
+counter                increase  per second  what it counts
+TcpRetransSegs              ≥ 6         1.5  Segments retransmitted for any reason, SYN and SYN/ACK too.
+TcpExtPruneCalled            20           5  Times that a segment did not fit into a socket's receive memory, so its
+                                             queues were collapsed and pruned.
+TcpExtTCPTimeouts             1        0.25  Retransmission timeouts of data, SYN, SYN/ACK and FIN; kernels without
+                                             commit e1561fe2dd69 leave out repeated ones and those in recovery or
+                                             disorder.
+TcpInSegs                 2,500         625  Segments received, bad ones too; what GRO merged counts once.
+TcpExtTCPOrigDataSent     2,000         500  Segments with data sent for the first time: what retransmissions are a
+                                             share of.
+
+1 more counter counted something: --all shows them.
+≥: 1 counter ran backwards: the host or its network namespace started again, or a counter wrapped. All increases are the
+least that they can be.
+"""
+RESET = TABLE.splitlines()[-2:]
+# Name, increase, rate, ran backwards, number in the last sample.
+TOTAL = [
+    ("TcpRetransSegs", 6, 1.5, True, 6),
+    ("TcpExtPruneCalled", 20, 5.0, False, 25),
+    ("TcpExtTCPTimeouts", 1, 0.25, False, 8),
+    ("TcpInSegs", 2500, 625.0, False, 4500),
+    ("TcpExtTCPOrigDataSent", 2000, 500.0, False, 3000),
+]
+STEPS = [
+    [
+        ("TcpRetransSegs", 2, 1.0, True),
+        ("TcpExtPruneCalled", 10, 5.0, False),
+        ("TcpInSegs", 2000, 1000.0, False),
+        ("TcpExtTCPOrigDataSent", 2000, 1000.0, False),
+    ],
+    [
+        ("TcpRetransSegs", 4, 2.0, False),
+        ("TcpExtPruneCalled", 10, 5.0, False),
+        ("TcpExtTCPTimeouts", 1, 0.5, False),
+        ("TcpInSegs", 500, 250.0, False),
+    ],
+]
+START_NS, MIDDLE_NS, END_NS = (s * 10**9 for s in (1_700_000_000, 1_700_000_002, 1_700_000_004))
+ASSUMED = [
+    "The samples do not show whether they count since boot or since the sample before; it was assumed from whether a "
+    "count",
+    "fell.",
+]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    path = tmp_path / "counters.txt"
+    path.write_text(RUNS)
+    return path
+
+
+def lines_of(*arguments: object, **more: Any) -> list[str]:
+    done = tcpwin("nstat", *arguments, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode().splitlines()
+
+
+def document_of(*arguments: object, **more: Any) -> Any:
+    done = tcpwin("nstat", "--json", *arguments, **more)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout, parse_constant=pytest.fail)
+
+
+def facts_of(name: object, **more: Any) -> dict[str, Any]:
+    return {
+        "schema": "tcpwin/nstat/1",
+        "samples": 3,
+        "is_increment": False,
+        "is_assumed": False,
+        "start_ns": START_NS,
+        "end_ns": END_NS,
+        "seconds": 4.0,
+        "resets": ["TcpRetransSegs"],
+        "files": [
+            {
+                "name": str(name),
+                "format": "proc_net",
+                "samples": 3,
+                "unknown_lines": 1,
+                "first_unknown": [{"number": 11, "text": "what"}],
+                "notes": [],
+            }
+        ],
+        **more,
+    }
+
+
+def counter_of(name: str, increase: int, rate: float, is_reset: bool, printed: int) -> dict[str, Any]:
+    meaning = MEANINGS[name]
+    return {
+        "name": name,
+        "increase": increase,
+        "per_second": rate,
+        "is_reset": is_reset,
+        "printed": printed,
+        "meaning": meaning.counts,
+        "source": meaning.source,
+        "since": meaning.since,
+    }
+
+
+def test_the_table(runs: Path) -> None:
+    done = tcpwin("nstat", runs)
+    assert (done.returncode, done.stdout.decode()) == (0, TABLE)
+    assert done.stderr.decode() == f"tcpwin: warning: {runs}: 1 line not understood, the first is line 11\n"
+    assert max(map(len, TABLE.splitlines())) <= 120
+
+
+def test_the_page_shows_this_table() -> None:
+    page = (DOCS / "commands.md").read_text(encoding="utf8")
+    assert "".join(f"    {line}\n" if line else "\n" for line in TABLE.splitlines()) in page
+
+
+def test_counters_without_a_meaning(runs: Path) -> None:
+    lines = lines_of(runs, "--all")
+    assert lines[-4:] == ["TcpExtNonsense                5        1.25", "", *RESET]
+    assert lines[:-4] == TABLE.splitlines()[:-4]
+
+
+def test_each_step(runs: Path) -> None:
+    assert lines_of(runs, "--each", "--all") == [
+        "22:13:20.000 to 22:13:22.000 (2 s)",
+        "  TcpRetransSegs                  ≥ 2           1",
+        "  TcpExtPruneCalled                10           5",
+        "  TcpInSegs                     2,000       1,000",
+        "  TcpExtTCPOrigDataSent         2,000       1,000",
+        "22:13:22.000 to 22:13:24.000 (2 s)",
+        "  TcpRetransSegs                4           2",
+        "  TcpExtPruneCalled            10           5",
+        "  TcpExtTCPTimeouts             1         0.5",
+        "  TcpInSegs                   500         250",
+        "  TcpExtNonsense                5         2.5",
+        "",
+        "2 steps, 2023-11-14 22:13:20.000 to 22:13:24.000 UTC (4 s)",
+        *RESET,
+    ]
+
+
+def test_the_document(runs: Path) -> None:
+    assert document_of(runs) == facts_of(runs, counters=[counter_of(*each) for each in TOTAL])
+
+
+def test_the_document_of_steps(runs: Path) -> None:
+    names = ("name", "increase", "per_second", "is_reset")
+    steps = [
+        {
+            "start_ns": start,
+            "end_ns": end,
+            "is_assumed": False,
+            "counters": [dict(zip(names, each, strict=True)) for each in step],
+        }
+        for start, end, step in zip((START_NS, MIDDLE_NS), (MIDDLE_NS, END_NS), STEPS, strict=True)
+    ]
+    assert document_of(runs, "--each") == facts_of(runs, steps=steps)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "arrow", "parquet"])
+def test_formats_hold_the_same(runs: Path, tmp_path: Path, form: str) -> None:
+    out = tmp_path / f"out.{form}"
+    assert tcpwin("nstat", runs, "-o", out).returncode == 0
+    expected = [
+        {
+            "start_ns": START_NS,
+            "end_ns": END_NS,
+            "name": name,
+            "increase": increase,
+            "per_second": rate,
+            "is_reset": is_reset,
+            "printed": printed,
+            "meaning": MEANINGS[name].counts,
+        }
+        for name, increase, rate, is_reset, printed in TOTAL
+    ]
+    rows: list[dict[str, Any]]
+    if form == "csv":
+        lines = out.read_text().splitlines()
+        assert lines[0] == "start_ns,end_ns,name,increase,per_second,is_reset,printed,meaning"
+        assert lines[4] == f'{START_NS},{END_NS},TcpInSegs,2500,625.0,false,4500,"{MEANINGS["TcpInSegs"].counts}"'
+        assert len(lines) == 6
+        return
+    if form == "jsonl":
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    elif form == "arrow":
+        rows = pyarrow.ipc.open_file(out).read_all().to_pylist()
+    else:
+        rows = polars.read_parquet(out).rows(named=True)
+    assert rows == expected
+
+
+def test_rows_of_each_step(runs: Path) -> None:
+    rows = [json.loads(line) for line in lines_of(runs, "--each", "--format", "jsonl")]
+    assert [(row["start_ns"], row["name"], row["increase"], row["printed"]) for row in rows] == [
+        (start, name, increase, None)
+        for start, step in zip((START_NS, MIDDLE_NS), STEPS, strict=True)
+        for name, increase, _, _ in step
+    ]
+
+
+def test_files_before_and_after(tmp_path: Path) -> None:
+    """The two files show their kind together: ten counts stayed or grew."""
+    names = [f"TcpExtCount{letter}" for letter in "ABCDEFGHI"]
+    for file, retransmitted in (("before", 12), ("after", 17)):
+        rows = [*((name, 5) for name in names), ("TcpRetransSegs", retransmitted)]
+        text = "#kernel\n" + "".join(f"{name:<32}{count:<16}0.0\n" for name, count in rows)
+        (tmp_path / file).write_text(text)
+    assert lines_of(tmp_path / "before", tmp_path / "after") == [
+        "2 samples, at unknown times",
+        "",
+        "counter         increase  what it counts",
+        "TcpRetransSegs         5  Segments retransmitted for any reason, SYN and SYN/ACK too.",
+    ]
+    document = document_of(tmp_path / "before", tmp_path / "after")
+    assert (document["is_increment"], document["is_assumed"], document["seconds"]) == (False, False, None)
+
+
+def test_what_was_assumed_is_said() -> None:
+    assert lines_of("-", input=b"TcpRetransSegs 5 0.0\nTcpRetransSegs 9 0.0\n") == [
+        "2 samples, at unknown times",
+        "",
+        "counter         increase  what it counts",
+        "TcpRetransSegs         4  Segments retransmitted for any reason, SYN and SYN/ACK too.",
+        "",
+        *ASSUMED,
+    ]
+
+
+def test_increments_add_up_without_the_first() -> None:
+    """What the first sample counted came before it."""
+    text = "".join(
+        f"### {1_700_000_000 + 2 * n}\n#kernel\nTcpRetransSegs {count} 0.0\n" for n, count in enumerate([90, 5, 3, 9])
+    )
+    assert lines_of("-", input=text.encode()) == [
+        "4 samples, 2023-11-14 22:13:20.000 to 22:13:26.000 UTC (6 s)",
+        "",
+        "counter         increase  per second  what it counts",
+        "TcpRetransSegs        17        2.83  Segments retransmitted for any reason, SYN and SYN/ACK too.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Tcp: RetransSegs\nTcp: 12\n", "1 sample, at an unknown time: counts since boot"),
+        (
+            "### 1700000000\nTcp: RetransSegs\nTcp: 12\n",
+            "1 sample, at 2023-11-14 22:13:20.000 UTC: counts since boot",
+        ),
+        (
+            "TcpRetransSegs 12 0.0\n",
+            "1 sample, at an unknown time: not shown by the samples whether they count since boot or since the sample "
+            "before",
+        ),
+    ],
+)
+def test_one_sample(text: str, first: str) -> None:
+    assert lines_of("-", input=text.encode()) == [
+        first,
+        "",
+        "counter         printed  what it counts",
+        "TcpRetransSegs       12  Segments retransmitted for any reason, SYN and SYN/ACK too.",
+    ]
+    [counter] = document_of("-", input=text.encode())["counters"]
+    assert (counter["increase"], counter["printed"], counter["per_second"]) == (None, 12, None)
+
+
+def test_nothing_counted() -> None:
+    text = b"Tcp: RetransSegs CurrEstab\nTcp: 12 3\nTcp: RetransSegs CurrEstab\nTcp: 12 9\n"
+    assert lines_of("-", input=text) == [
+        "2 samples, at unknown times",
+        "",
+        "No counter that is explained here counted anything.",
+    ]
+    assert lines_of("-", "--all", input=text)[-1] == "Nothing was counted."
+
+
+def test_samples_out_of_order_have_no_rates() -> None:
+    text = "".join(
+        f"### {time}\nTcp: InSegs\nTcp: {count}\n" for time, count in [(1_700_000_005, 3), (1_700_000_000, 7)]
+    )
+    assert lines_of("-", input=text.encode())[-3:] == [
+        "TcpInSegs         4  Segments received, bad ones too; what GRO merged counts once.",
+        "",
+        "No rates: the samples have the same time, or are not in order of time.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "says"),
+    [
+        (b"", [], "standard input: empty"),
+        (b"\0", [], "standard input: binary"),
+        (b"ESTAB 0 0 10.0.0.1:80 10.0.0.2:9000\n", [], "standard input: no counters of the network stack in it (ss)"),
+        (b"Tcp: InSegs\nTcp: 3\n", ["--each"], "no step from sample to sample: it has one sample"),
+        (
+            b"### 1700000000\nTcp: InSegs\nTcp: 3\n### 1700000001\nTcp: OutSegs\nTcp: 3\n",
+            [],
+            "its samples have no counter in common",
+        ),
+        (
+            b"### 1700000000\nTcp: InSegs\nTcp: 3\n### 1700000001\nTcp: OutSegs\nTcp: 3\n",
+            ["--each"],
+            "no step from sample to sample: its samples have no counter in common",
+        ),
+    ],
+)
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_input_without_an_answer(text: bytes, arguments: list[str], says: str, form: str) -> None:
+    done = tcpwin("nstat", "-", "--format", form, *arguments, input=text)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert says in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_what_is_refused(runs: Path, tmp_path: Path) -> None:
+    assert refused("nstat", tmp_path / "absent") == f"tcpwin: {tmp_path / 'absent'}: No such file or directory\n"
+    assert "none of the snapshot formats known" in refused("nstat", TEXT)
+    assert "parquet is binary" in refused("nstat", runs, "--format", "parquet", status=2)
+    assert "is what is to be read" in refused("nstat", runs, "-o", runs, status=2)
+    assert refused("nstat", runs, "-o", "/dev/full") == "tcpwin: /dev/full: No space left on device\n"

@@ -1,0 +1,215 @@
+"""`tcpwin snap` as a user runs it, and the shell lines for hosts where it is not installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.command import TCPWIN, refused, tcpwin
+
+import tcpwin as library
+from tcpwin.snapshots import SnapshotFile, SocketSample
+
+PAGE = Path(library.__file__).parent / "docs" / "snapshots" / "collecting.md"
+SUMMARY = re.compile(r"(\d+) samples of (\d+) sockets at most in [\d.]+ s, \d+ skipped, [\d.]+ % of a core")
+
+
+@contextmanager
+def recording(path: Path, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a recording, and wait until it has written a sample; it is killed at the end if it still runs."""
+    command = [str(each) for each in (TCPWIN, "snap", "-o", path, *arguments)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            if path.exists() and path.read_bytes().count(b"\n") >= 3:
+                break
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Return the records of a file, of which each line must be whole."""
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_it_records_for_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "snap.jsonl"
+    done = tcpwin("snap", "--for", "300ms", "--every", "100ms", "-o", path)
+    assert done.returncode == 0
+    assert done.stdout == b""
+    first, second = done.stderr.decode().splitlines()
+    assert SUMMARY.fullmatch(first)
+    assert second == f"{path}: {path.stat().st_size / 1e6:.1f} MB in 1 file"
+    records = lines_of(path)
+    assert (records[0]["schema"], records[0]["every_ns"]) == ("tcpwin/snap/1", 100_000_000)
+    assert (records[-1]["type"], records[-1]["reason"]) == ("end", "time")
+    assert records[-1]["samples"] + records[-1]["skipped"] == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_well(number: signal.Signals, tmp_path: Path) -> None:
+    path = tmp_path / "snap.jsonl"
+    with recording(path, "--every", "50ms") as process:
+        process.send_signal(number)
+        _, said = process.communicate(timeout=20)
+        assert process.returncode == 0
+    assert SUMMARY.match(said.decode())
+    assert lines_of(path)[-1]["reason"] == "asked"
+
+
+def test_a_kill_leaves_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "snap.jsonl"
+    with recording(path, "--every", "10ms") as process:
+        process.kill()
+        process.wait(timeout=20)
+    assert path.read_bytes().endswith(b"\n")
+    assert {record["type"] for record in lines_of(path)} == {"start", "sample"}
+    file = SnapshotFile(path)
+    assert list(file)
+    assert file.unknown.count == 0
+
+
+def test_a_transfer_is_recorded_with_its_packets(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """One command makes a folder; the capture's connection and the samples are of the same bytes."""
+    tool("tcpdump")
+    folder = tmp_path / "trouble"
+    payload = b"p" * 200_000
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        wanted = f"(sport = :{port} or dport = :{port}) and state connected"
+        arguments = ("--capture", "lo", "--filter", wanted, "--every", "50ms")
+        folder.mkdir()
+        command = [str(each) for each in (TCPWIN, "snap", "-o", f"{folder}/", *arguments)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        try:
+            for _ in range(200):
+                if (folder / "snap.jsonl").exists() and (folder / "snap.jsonl").read_bytes().count(b"\n") >= 2:
+                    break
+                time.sleep(0.05)
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as client, listener.accept()[0] as server:
+                server.settimeout(10)
+                client.sendall(payload)
+                received = b""
+                while len(received) < len(payload):
+                    received += server.recv(len(payload))
+                client_port = client.getsockname()[1]
+                time.sleep(0.4)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=20)
+        finally:
+            process.kill()
+            process.wait()
+    assert process.returncode == 0, said
+    assert sorted(each.name for each in folder.iterdir()) == ["packets.pcap", "snap.jsonl"]
+    assert re.fullmatch(rf"{folder}/packets\.pcap: \d+ packets", said.decode().splitlines()[2])
+    (connection,) = library.analyze(folder / "packets.pcap").connections
+    assert {connection.a.port, connection.b.port} == {port, client_port}
+    samples = [each for each in SnapshotFile(folder / "snap.jsonl") if isinstance(each, SocketSample)]
+    assert {(each.local_port, each.peer_port) for each in samples} == {(port, client_port), (client_port, port)}
+    sent = [each for each in samples if each.local_port == client_port and each.state == "ESTAB"]
+    assert sent[-1].bytes_sent == len(payload)
+    assert max(connection.a_to_b.unique_bytes, connection.b_to_a.unique_bytes) == len(payload)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-o", "x", "--every", "1ms"), "Invalid value for '--every': '1ms' is not between 10 ms and 1 hour."),
+        (
+            ("-o", "x", "--every", "fast"),
+            "Invalid value for '--every': 'fast' is not understood: write it as 200ms or 1s.",
+        ),
+        (
+            ("-o", "x", "--every", "200"),
+            "Invalid value for '--every': '200' is not understood: write it as 200ms or 1s.",
+        ),
+        (
+            ("-o", "x", "--for", "-1s"),
+            "Invalid value for '--for': '-1s' is not understood: write it as 60s, 10min or 2h.",
+        ),
+        (("-o", "x", "--max-size", "1k"), "Invalid value for '--max-size': '1k' is not between 64 KiB and 1 TiB."),
+        (("-o", "x", "--keep", "0"), "Invalid value for '--keep': 0 is not in the range 1<=x<=1000."),
+        (
+            ("-o", "x", "--filter", "dport = :443 and dst"),
+            "Invalid value for '--filter': expected an address, a network or a :port, at character 21.",
+        ),
+        (("-o", "-"), "samples are written to files: name one with -o FILE"),
+        (("-o", "x.pcap"), "x.pcap is where the packets would go: name the samples, as x.jsonl"),
+        ((), "Missing option '-o' / '--output'."),
+    ],
+)
+def test_wrong_usage_is_told(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    assert refused("snap", *arguments, status=2, cwd=tmp_path).splitlines()[-1] == f"Error: {said}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_done_is_one_line(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    path = tmp_path / "snap.jsonl"
+    path.write_text("mine")
+    assert refused("snap", "-o", path) == f"tcpwin: {path} is there already: name another file\n"
+    assert path.read_text() == "mine"
+    absent = tmp_path / "absent" / "snap.jsonl"
+    assert refused("snap", "-o", absent) == f"tcpwin: {absent}: No such file or directory\n"
+    other = tmp_path / "other.jsonl"
+    tool("tcpdump")
+    said = refused("snap", "-o", other, "--capture", "no-such-0")
+    assert said.startswith("tcpwin: there is no interface no-such-0: ")
+    without = {**os.environ, "PATH": str(tmp_path)}
+    if not any(Path(folder, "tcpdump").exists() for folder in ("/usr/sbin", "/sbin", "/usr/local/sbin")):
+        said = refused("snap", "-o", other, "--capture", "lo", env=without)
+        assert said == "tcpwin: packets are captured by tcpdump, which is not installed\n"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["snap.jsonl"]
+
+
+def test_a_full_disk_is_one_line() -> None:
+    assert refused("snap", "-o", "/dev/full") == "tcpwin: /dev/full is there already: name another file\n"
+
+
+def shell_lines() -> str:
+    """Return the script of the page."""
+    found = re.search(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf8"), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_shell_lines_of_the_page_run_and_are_read(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("ss")
+    script = shell_lines()
+    assert script.count("+ 60)") == 1
+    subprocess.run(
+        ["sh", "-eu", "-c", script.replace("+ 60)", "+ 2)")],
+        cwd=tmp_path,
+        check=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    folder = tmp_path / "tcpwin-snapshots"
+    files = {path.name: SnapshotFile(path) for path in sorted(folder.iterdir())}
+    assert {name: file.format for name, file in files.items()} == {
+        "counters.txt": "proc_net",
+        "sockstat.txt": "sockstat",
+        "ss.txt": "ss",
+        "sysctl.txt": "sysctl",
+        "uname.txt": "uname",
+    }
+    samples = {name: list(file) for name, file in files.items()}
+    assert {name: file.unknown.first for name, file in files.items()} == {name: [] for name in files}
+    stamps = (folder / "counters.txt").read_text().count("### ")
+    assert stamps >= 2
+    assert len(samples["counters.txt"]) == len(samples["sockstat.txt"]) == stamps
+    assert all(sample.time_ns is not None for sample in samples["counters.txt"])
+    assert all("fastopen_key" not in name for sample in samples["sysctl.txt"] for name in sample.values)
+    assert samples["sysctl.txt"][0].values["net.ipv4.tcp_rmem"]
