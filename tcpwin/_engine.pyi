@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 ROW_COLUMNS: list[str]
 EVENT_NAMES: list[str]
 SERIES_NAMES: list[str]
+STALL_CAUSES: list[str]
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
@@ -42,6 +43,7 @@ class Result:
         self, id: int, from_initiator: bool, name: str, shares: Sequence[float]
     ) -> tuple[list[int | None], int]: ...
     def round_trips(self, id: int, from_initiator: bool, shares: Sequence[float]) -> list[int | None]: ...
+    def stalls(self, id: int) -> list[dict[str, Any]]: ...
     def events(self, id: int) -> tuple[list[dict[str, Any]], int]: ...
 
 def analyze(
@@ -63,6 +65,11 @@ def write_rows(
     progress: _Progress = None,
 ) -> tuple[int, int, list[dict[str, Any]]]: ...
 def row_columns(
-    source: _Source, *, name: str = "stream", only: int | None = None, progress: _Progress = None
+    source: _Source,
+    *,
+    name: str = "stream",
+    only: int | None = None,
+    shifts: dict[int, tuple[int, int]] | None = None,
+    progress: _Progress = None,
 ) -> dict[str, Any]: ...
 def fields(group: str) -> list[tuple[str, str, str]]: ...

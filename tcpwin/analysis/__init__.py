@@ -10,7 +10,7 @@ from tcpwin.analysis._connection import Connection
 from tcpwin.analysis._connections import Connections
 from tcpwin.analysis._direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis._endpoint import Endpoint
-from tcpwin.analysis._series import Event, Series
+from tcpwin.analysis._series import Event, Series, Stall
 
 if TYPE_CHECKING:
     from tcpwin.analysis._table import Table
@@ -29,6 +29,7 @@ __all__ = [
     "Percentiles",
     "RoundTrips",
     "Series",
+    "Stall",
     "Table",
     "WindowScale",
     "ZeroWindowEpisode",

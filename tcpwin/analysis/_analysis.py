@@ -98,7 +98,7 @@ class Analysis:
         from tcpwin.analysis._segments import read_segments
 
         id = None if connection is None else self.connections[connection].id
-        return read_segments(self._source, id)
+        return read_segments(self._source, id, shifts=self._shifts)
 
     def follow(self, connections: Iterable[int]) -> None:
         """Read series and events of several connections in one go, so that asking for each is free."""

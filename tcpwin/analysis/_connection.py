@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis._direction import Direction, Percentiles, RoundTrips
 from tcpwin.analysis._endpoint import Endpoint
-from tcpwin.analysis._series import Event, Series
+from tcpwin.analysis._series import Event, Series, Stall
 
 if TYPE_CHECKING:
     from tcpwin.analysis._analysis import Analysis
@@ -102,6 +102,31 @@ class Connection:
         return value
 
     @property
+    def stall_count(self) -> int:
+        """Silences, beyond 200 ms, two round trips or the timeout, in which somebody waited; see `stalls`."""
+        return int(self._fields["stall_count"])
+
+    @property
+    def stall_ns(self) -> int:
+        """Time in them."""
+        return int(self._fields["stall_ns"])
+
+    @property
+    def stall_longest_ns(self) -> int:
+        """The longest of them."""
+        return int(self._fields["stall_longest_ns"])
+
+    @property
+    def pause_count(self) -> int:
+        """Silences as long in which nobody had anything to send."""
+        return int(self._fields["pause_count"])
+
+    @property
+    def pause_ns(self) -> int:
+        """Time in them."""
+        return int(self._fields["pause_ns"])
+
+    @property
     def close(self) -> str:
         """closed, half_closed, reset, reset_after_close, refused, unanswered or open."""
         return str(self._fields["close"])
@@ -169,6 +194,11 @@ class Connection:
         """Every segment at which something happened, in order."""
         records, _ = self._analysis._followed(self.id).events(self.id)
         return [Event(**{**record, "names": tuple(str(record["names"]).split("|"))}) for record in records]
+
+    @property
+    def stalls(self) -> list[Stall]:
+        """Long silences and what each waited for, in order; pauses in which nobody had anything to send among them."""
+        return [Stall(**record) for record in self._analysis._followed(self.id).stalls(self.id)]
 
     def segments(self) -> Table:
         """The per-segment table of this connection."""

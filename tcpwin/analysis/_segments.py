@@ -9,9 +9,11 @@ from tcpwin.analysis._table import Table, masked, texts
 from tcpwin.sources import Source
 
 
-def read_segments(source: Source, connection: int | None = None) -> Table:
+def read_segments(
+    source: Source, connection: int | None = None, *, shifts: dict[int, tuple[int, int]] | None = None
+) -> Table:
     """Read the table of one connection or of all, in the columns' fixed order."""
-    columns = _engine.row_columns(source.open(), name=source.name, only=connection)
+    columns = _engine.row_columns(source.open(), name=source.name, only=connection, shifts=shifts)
     addresses = texts(columns.pop("address_names"))
     names = list(_engine.EVENT_NAMES)
     table = {}

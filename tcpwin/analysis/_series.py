@@ -43,6 +43,36 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class Stall:
+    """A silence of a connection, longer than 200 ms, two round trips or the timeout (rule of TAPO, Zhou et al. 2015).
+
+    Attributes:
+        start_ns, end_ns: times of the segments before and after it; `before_frame` and `after_frame` are theirs.
+        cause: handshake_loss, handshake_delay, timeout, double_loss (sent again and lost again), tail_loss,
+            tail_loss_probe, spurious_timeout, zero_window, window_update_lost, window_full, delayed_ack, path_delay (an
+            ACK that came late); response (the peer's answer was not there yet), application (the sender had nothing to
+            send), idle (neither had); or unknown.
+        sender: whose data waited, or who had nothing to send: ``a`` or ``b``.
+        flight_bytes: in flight from that side before the silence.
+        window_bytes: the window that it had; None where it is not known in bytes.
+    """
+
+    start_ns: int
+    end_ns: int
+    before_frame: int
+    after_frame: int
+    cause: str
+    sender: str
+    flight_bytes: int
+    window_bytes: int | None
+
+    @property
+    def duration_ns(self) -> int:
+        """How long it was."""
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """What happened at one segment.
 

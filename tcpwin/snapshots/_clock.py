@@ -18,6 +18,8 @@ READ_NS = 1_000_000
 """By how much later than its stamp a socket is usually read: offsets this near to zero are none."""
 READ_WITHIN_NS = (200_000, 1_000_000, 5_000_000, 20_000_000, 100_000_000)
 """A sample's time is taken before the sockets are read, by up to this much: tried one after the other."""
+WHOLE_STAMP_NS = 1_000_000_000
+"""Stamps that are all whole seconds, as of `date`, are earlier than their samples by up to that."""
 AGREEING_SHARE = 0.9
 """Bounds that may be wrong (a segment that the capture lost, a counter that was read late) are the rest."""
 DRIFT_SHARE = 0.02
@@ -45,7 +47,7 @@ class ClockOffset:
     Attributes:
         offset_ns: add it to a sample's time to have the capture's.
         least_ns, most_ns: between which it lies, from the first sample to the last, also where the two clocks drift
-            by up to 200 millionths; None where the samples set no bound.
+            by up to 200 millionths, and where stamps are whole seconds; None where the samples set no bound.
         method: ``given``; ``estimated``; ``same_clock``, where the bounds allow zero, as for a capture made on the host
             itself; or ``assumed`` zero, where the samples tell nothing, set bounds on one side only, or contradict each
             other.
@@ -95,10 +97,12 @@ def estimate(bounds: Iterable[Bounds]) -> ClockOffset:
     middle_ns = (min(each.time_ns for each in known) + max(each.time_ns for each in known)) // 2
     times = np.array([_whole(each.time_ns - middle_ns, 0) for each in known], dtype=np.int64)
     enough = AGREEING_SHARE * len(known)
+    coarse_ns = 0 if any(each.time_ns % WHOLE_STAMP_NS for each in known) else WHOLE_STAMP_NS
     found: dict[int, _Stretch] = {}
     late_ns = 0
     for late_ns in READ_WITHIN_NS:
-        found = {ppm: _overlap(*_turned(least - late_ns, most, times, ppm)) for ppm in DRIFTS_PPM}
+        early = least - (late_ns + coarse_ns)
+        found = {ppm: _overlap(*_turned(early, most, times, ppm)).later(coarse_ns) for ppm in DRIFTS_PPM}
         if max(each.agreeing for each in found.values()) >= enough:
             break
     agreeing = max(each.agreeing for each in found.values())
@@ -139,6 +143,10 @@ class _Stretch:
     @property
     def allows_zero(self) -> bool:
         return (self.least_ns is None or self.least_ns <= READ_NS) and (self.most_ns is None or self.most_ns >= 0)
+
+    def later(self, by_ns: int) -> _Stretch:
+        """With an end that is so much later."""
+        return _Stretch(self.agreeing, self.least_ns, None if self.most_ns is None else self.most_ns + by_ns)
 
     def widened(self, by_ns: int) -> _Stretch:
         return _Stretch(

@@ -17,6 +17,7 @@ from tcpwin.snapshots._file import SnapshotFile
 from tcpwin.snapshots._host import CounterSample, KernelSample, MemorySample, SettingsSample
 from tcpwin.snapshots._lines import UnknownLine
 from tcpwin.snapshots._match import Match, Matcher, Translated
+from tcpwin.snapshots._open import is_bundle
 from tcpwin.snapshots._socket import SocketSample
 
 Snapshots: TypeAlias = "str | Path | SnapshotFile | Bundle | tuple[str, str | Path | SnapshotFile]"
@@ -146,26 +147,21 @@ def load(snapshots: Iterable[Snapshots], matcher: Matcher) -> list[Host]:
         if isinstance(each, tuple):
             label, each = each
         if isinstance(each, Bundle):
-            _load_bundle(each, hosts, matcher)
+            _load_bundle(each, label, hosts, matcher)
         elif isinstance(each, SnapshotFile):
             _load_file(each, label if label is not None else label_of(each.name), hosts, matcher)
-        elif Path(each).is_dir() or (label is None and _is_archive(Path(each))):
+        elif is_bundle(each):
             with Bundle.open(each) as bundle:
-                _load_bundle(bundle, hosts, matcher)
+                _load_bundle(bundle, label, hosts, matcher)
         else:
             file = SnapshotFile(each)
             _load_file(file, label if label is not None else label_of(file.name), hosts, matcher)
     return [hosts[label] for label in sorted(hosts)]
 
 
-def _is_archive(path: Path) -> bool:
-    name = path.name.lower()
-    return name.endswith((".zip", ".tar", ".tar.gz", ".tgz"))
-
-
-def _load_bundle(bundle: Bundle, hosts: dict[str, Host], matcher: Matcher) -> None:
+def _load_bundle(bundle: Bundle, label: str | None, hosts: dict[str, Host], matcher: Matcher) -> None:
     for member in bundle.snapshots:
-        _load_file(bundle.snapshot(member), member.label, hosts, matcher)
+        _load_file(bundle.snapshot(member), member.label if label is None else label, hosts, matcher)
 
 
 def _load_file(file: SnapshotFile, label: str, hosts: dict[str, Host], matcher: Matcher) -> None:

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use pyo3::IntoPyObjectExt;
 
+use crate::connection::stalls::{Stall, CAUSES};
 use crate::connection::state::Connection;
 use crate::event::NAMES;
 use crate::output::address::address_text;
@@ -423,6 +424,15 @@ impl Result {
             .collect();
         Ok((events?, detail.events_omitted))
     }
+
+    /// Stalls of a followed connection as dictionaries.
+    fn stalls<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let connection = self.get(id)?;
+        let stalls = self.detail(id)?.stalls.iter();
+        stalls
+            .map(|(before_frame, stall)| stall_to_python(py, connection, *before_frame, stall))
+            .collect()
+    }
 }
 
 fn event_to_python<'py>(py: Python<'py>, event: &EventRecord) -> PyResult<Bound<'py, PyDict>> {
@@ -445,6 +455,25 @@ fn event_to_python<'py>(py: Python<'py>, event: &EventRecord) -> PyResult<Bound<
     dict.set_item("trigger_frame", evidence.and_then(|e| e.trigger_frame))?;
     dict.set_item("age_ns", evidence.and_then(|e| e.age_ns))?;
     dict.set_item("rto_ns", evidence.and_then(|e| e.rto_ns))?;
+    Ok(dict)
+}
+
+fn stall_to_python<'py>(
+    py: Python<'py>,
+    connection: &Connection,
+    before_frame: u64,
+    stall: &Stall,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let is_initiator = usize::from(stall.waiting) == connection.initiator_side();
+    dict.set_item("start_ns", stall.start_ns)?;
+    dict.set_item("end_ns", stall.end_ns)?;
+    dict.set_item("before_frame", before_frame)?;
+    dict.set_item("after_frame", stall.after_frame)?;
+    dict.set_item("cause", stall.cause.name())?;
+    dict.set_item("sender", if is_initiator { "a" } else { "b" })?;
+    dict.set_item("flight_bytes", stall.flight_bytes)?;
+    dict.set_item("window_bytes", stall.window_bytes)?;
     Ok(dict)
 }
 
@@ -532,11 +561,12 @@ fn write_rows<'py>(
 
 /// The per-segment table as columns: name → (values, mask or None). Addresses are codes into `address_names`.
 #[pyfunction]
-#[pyo3(signature = (source, *, name="stream", only=None, progress=None))]
+#[pyo3(signature = (source, *, name="stream", only=None, shifts=None, progress=None))]
 fn row_columns<'py>(
     source: &Bound<'py, PyAny>,
     name: &str,
     only: Option<u32>,
+    shifts: Option<HashMap<u32, [u8; 2]>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = source.py();
@@ -545,7 +575,8 @@ fn row_columns<'py>(
         only,
         ..RowColumns::default()
     };
-    pass(py, input, Tracker::new(), &mut rows, progress.as_ref())?;
+    let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
+    pass(py, input, tracker, &mut rows, progress.as_ref())?;
     let dict = PyDict::new(py);
     macro_rules! plain {
         ($name:literal, $values:expr) => {
@@ -629,5 +660,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ROW_COLUMNS", COLUMNS)?;
     module.add("EVENT_NAMES", NAMES)?;
     module.add("SERIES_NAMES", SERIES)?;
+    module.add("STALL_CAUSES", CAUSES)?;
     Ok(())
 }

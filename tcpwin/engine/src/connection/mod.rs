@@ -1,5 +1,6 @@
 //! Connections: four-tuple and epoch, who began it, its handshake and how it closed.
 
 pub mod arena;
+pub mod stalls;
 pub mod state;
 pub mod table;

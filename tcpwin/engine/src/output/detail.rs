@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::connection::stalls::Stall;
 use crate::connection::state::Connection;
 use crate::event::Events;
 use crate::output::histogram::Histogram;
@@ -32,6 +33,9 @@ pub const SERIES: [&str; 13] = [
 
 /// Events kept for one connection; beyond it they are counted only.
 const MAX_EVENTS: usize = 1 << 20;
+
+/// Stalls kept for one connection.
+const MAX_STALLS: usize = 1 << 16;
 
 /// Which connections to follow.
 pub enum Chosen {
@@ -75,6 +79,9 @@ pub struct Detail {
     pub tracks: [Track; 2],
     pub events: Vec<EventRecord>,
     pub events_omitted: u64,
+    /// With the frame before each.
+    pub stalls: Vec<(u64, Stall)>,
+    last_frame: u64,
 }
 
 pub struct DetailSink {
@@ -114,6 +121,8 @@ impl Sink for DetailSink {
                 ],
                 events: Vec::new(),
                 events_omitted: 0,
+                stalls: Vec::new(),
+                last_frame: segment.frame,
             })
         });
         detail.take(segment, verdict, connection);
@@ -142,6 +151,12 @@ impl Detail {
         }
         if verdict.events & crate::event::CAPTURE_DUPLICATE != 0 {
             return;
+        }
+        let before_frame = std::mem::replace(&mut self.last_frame, segment.frame);
+        if let Some(stall) = verdict.stall {
+            if self.stalls.len() < MAX_STALLS {
+                self.stalls.push((before_frame, stall));
+            }
         }
         for (side, track) in self.tracks.iter_mut().enumerate() {
             let sent = if side == usize::from(verdict.side) {

@@ -1,5 +1,6 @@
 //! The fields of connections and directions: one list from which columns, JSON and the Python objects are made.
 
+use crate::connection::stalls::Stalls;
 use crate::connection::state::{syn_kind, Cold, Connection, Direction, Initiator};
 use crate::event;
 use crate::output::address::address_text;
@@ -424,6 +425,13 @@ pub fn close_state(connection: &Connection) -> &'static str {
     }
 }
 
+impl ConnectionView<'_> {
+    fn stalled(&self, get: fn(&Stalls) -> i64) -> Value {
+        let cold = self.connection.directions[0].cold.as_deref();
+        Value::Int(cold.and_then(|cold| cold.stalls.as_deref()).map_or(0, get))
+    }
+}
+
 pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     id Int "Number of the connection, from 0 in the order of first segments." |v| int(v.id);
     a_address Text "Address of the initiator." |v| Value::Text(address_text(&v.connection.endpoints[side(v, true)].address));
@@ -446,6 +454,11 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     vantage Text "Where the capture was made: a or b (within a tenth of the path's round trip of that side), between, or unknown." |v| text(vantage(v));
     path_rtt_ns Int "Least known round trip of the whole path: the handshake's, or both sides of the capture point added, each the least time from data to its ACK or from a timestamp to its echo." |v| optional(path_rtt_ns(v.connection));
     close Text "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
+    stall_count Int "Silences beyond 200 ms, two round trips or the timeout in which somebody waited for the other, the path or a timer." |v| v.stalled(|s| i64::from(s.count));
+    stall_ns Int "Time in them." |v| v.stalled(|s| s.total_ns);
+    stall_longest_ns Int "The longest of them." |v| v.stalled(|s| s.longest_ns);
+    pause_count Int "Silences as long in which nobody had anything to send." |v| v.stalled(|s| i64::from(s.idle));
+    pause_ns Int "Time in them." |v| v.stalled(|s| s.idle_ns);
     closed_first Text "The side, a or b, whose FIN or RST came first." |v| v.connection.closed_first.map_or(Value::None, |side| side_name(v, side));
     reset_by Text "The side, a or b, that sent the first RST." |v| v.connection.reset_by.map_or(Value::None, |side| side_name(v, side));
 };

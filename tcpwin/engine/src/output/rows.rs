@@ -269,6 +269,7 @@ mod tests {
             pipe_bytes: Some(0),
             rtt_ns: Some(9),
             evidence: None,
+            stall: None,
         };
         let write = |format| {
             let mut out = Vec::new();

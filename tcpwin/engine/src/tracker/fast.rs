@@ -210,10 +210,10 @@ mod tests {
             let mut short = Connection::new(&segments[0].1, 0);
             let mut full = short.clone();
             for (side, segment) in &segments {
-                let expected = full.take(*side, segment, &mut None);
+                let expected = full.take(*side, segment, &mut None, &mut None);
                 let taken = match short.take_ordinary(*side, segment) {
                     Some(taken) => taken,
-                    None => short.take(*side, segment, &mut None),
+                    None => short.take(*side, segment, &mut None, &mut None),
                 };
                 prop_assert_eq!(taken, expected);
                 for side in 0..2 {
@@ -254,7 +254,7 @@ mod tests {
             if connection.take_ordinary(*side, segment).is_some() {
                 short += 1;
             } else {
-                connection.take(*side, segment, &mut None);
+                connection.take(*side, segment, &mut None, &mut None);
             }
         }
         // All but the handshake, what makes each direction known, and where a side begins to send.

@@ -8,10 +8,12 @@ mod cadence;
 mod fast;
 mod open;
 mod send;
+pub mod stall;
 
 use std::collections::HashMap;
 
 use crate::connection::arena::Arena;
+use crate::connection::stalls::Stall;
 use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
 use crate::event::{self, Events};
@@ -20,6 +22,7 @@ use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
 use crate::timing::budget::Item;
 use crate::timing::pace::Pace;
+use crate::tracker::stall::Before;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::window::zero::EndedBy;
 use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
@@ -52,6 +55,8 @@ pub struct Verdict {
     pub pipe_bytes: Option<u32>,
     pub rtt_ns: Option<u64>,
     pub evidence: Option<Evidence>,
+    /// The silence that this segment ended.
+    pub stall: Option<Stall>,
 }
 
 #[derive(Default)]
@@ -66,6 +71,8 @@ pub struct Tracker {
     given_shifts: HashMap<u32, [u8; 2]>,
     /// What shows why the newest segment counts as resent or late.
     evidence: Option<Evidence>,
+    /// The silence that the newest segment ended.
+    stall: Option<Stall>,
 }
 
 impl Tracker {
@@ -152,7 +159,8 @@ impl Tracker {
         }
         self.options_cut += u64::from(segment.capture_flags & capture_flag::OPTIONS_CUT != 0);
         self.evidence = None;
-        taken(connection.take(side, segment, &mut self.evidence))
+        self.stall = None;
+        taken(connection.take(side, segment, &mut self.evidence, &mut self.stall))
     }
 
     /// The row of a segment that was just taken.
@@ -162,6 +170,10 @@ impl Tracker {
         if taken.events & event::WITH_EVIDENCE != 0 {
             verdict.evidence = self.evidence;
         }
+        // An ordinary segment ends none, and leaves the last one's standing.
+        verdict.stall = self
+            .stall
+            .filter(|stall| stall.after_frame == segment.frame);
         Some((verdict, connection))
     }
 
@@ -260,7 +272,8 @@ impl Connection {
     /// Take the segment if it is an ordinary one; return its events and the round trip that it completed.
     #[inline(always)]
     fn take_ordinary(&mut self, side: usize, segment: &Segment) -> Option<(Events, Option<u64>)> {
-        if !self.is_ordinary[side & 1] {
+        let silence_ns = segment.time_ns.wrapping_sub(self.end_ns);
+        if !self.is_ordinary[side & 1] | (silence_ns > stall::MIN_NS) {
             return None;
         }
         let [first, second] = &mut self.directions;
@@ -284,8 +297,12 @@ impl Connection {
         side: usize,
         segment: &Segment,
         evidence: &mut Option<Evidence>,
+        stall: &mut Option<Stall>,
     ) -> (Events, Option<u64>) {
-        let before_ns = self.end_ns;
+        let (now_ns, before_ns) = (segment.time_ns, self.end_ns);
+        let before = (now_ns.saturating_sub(before_ns) > stall::MIN_NS)
+            .then(|| Before::new(self, side, before_ns, now_ns))
+            .flatten();
         self.end_ns = self.end_ns.max(segment.time_ns);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
@@ -298,6 +315,12 @@ impl Connection {
         };
         if events != 0 {
             self.directions[side].count(events);
+        }
+        if let Some(before) = before {
+            let ended = before.judge(self, side, segment, events);
+            let stalls = &mut self.directions[0].cold().stalls;
+            stalls.get_or_insert_with(Box::default).add(&ended);
+            *stall = Some(ended);
         }
         (events, rtt_ns)
     }
@@ -450,6 +473,7 @@ impl Connection {
             pipe_bytes: flight_bytes.map(|bytes| bytes.saturating_sub(sent.sacked_bytes())),
             rtt_ns: taken.rtt_ns,
             evidence: None,
+            stall: None,
         }
     }
 

@@ -1,0 +1,195 @@
+//! Silences of a connection, and what each waited for: the tree of TAPO (Zhou et al. 2015), and causes of our own.
+//!
+//! In: the state before a segment that ends a long silence, and what the segment turned out to be. Out: one cause.
+
+use crate::connection::stalls::{Cause, Stall};
+use crate::connection::state::{Cold, Connection, Direction};
+use crate::event::{self, Events};
+use crate::recovery::episode::Phase;
+use crate::sequence::Seq;
+use crate::window::zero::EndedBy;
+use crate::wire::{Segment, SYN};
+
+/// No silence is a stall below this: Linux's shortest retransmission timeout.
+pub const MIN_NS: i64 = 200_000_000;
+
+/// One side before the segment: its data, and the window that its peer gave it.
+#[derive(Clone, Copy, Debug)]
+struct Side {
+    is_closed: bool,
+    is_blocked: bool,
+    is_outstanding: bool,
+    has_timed_out: bool,
+    last_data_ns: i64,
+    nxt: Seq,
+    flight_bytes: u32,
+    window_bytes: Option<u32>,
+}
+
+impl Side {
+    fn of(direction: &Direction, is_certain: bool) -> Self {
+        let cold = direction.cold.as_deref();
+        let episode = cold.and_then(|cold| cold.episode.as_deref());
+        Side {
+            is_closed: cold.is_some_and(Cold::is_zero_open),
+            is_blocked: direction.is_blocked,
+            is_outstanding: direction.is_flight_known() && direction.flight.is_outstanding(),
+            has_timed_out: episode.is_some_and(|episode| episode.phase == Phase::Loss),
+            last_data_ns: direction.last_data_ns,
+            nxt: direction.flight.nxt,
+            flight_bytes: direction.flight.bytes(),
+            window_bytes: (is_certain && direction.window.is_known)
+                .then_some(direction.window.bytes),
+        }
+    }
+}
+
+/// A connection before a segment that comes after a long silence.
+#[derive(Clone, Copy, Debug)]
+pub struct Before {
+    start_ns: i64,
+    is_handshake: bool,
+    /// The segment's sender, and its peer.
+    sent: Side,
+    acked: Side,
+}
+
+impl Before {
+    /// The state, if the silence is long enough to be a stall.
+    #[cold]
+    pub fn new(connection: &Connection, side: usize, before_ns: i64, now_ns: i64) -> Option<Self> {
+        let silence_ns = now_ns.saturating_sub(before_ns);
+        (silence_ns > threshold_ns(connection)).then(|| Before {
+            start_ns: before_ns,
+            is_handshake: connection.established_ns().is_none() && connection.syn_ns().is_some(),
+            sent: Side::of(
+                &connection.directions[side],
+                connection.window_is_certain(1 - side),
+            ),
+            acked: Side::of(
+                &connection.directions[1 - side],
+                connection.window_is_certain(side),
+            ),
+        })
+    }
+
+    /// The stall that the segment ended. `after` is the connection with the segment taken in.
+    pub fn judge(
+        &self,
+        after: &Connection,
+        side: usize,
+        segment: &Segment,
+        events: Events,
+    ) -> Stall {
+        let (cause, is_senders) = self.cause(after, side, segment, events);
+        let waiting = if is_senders { &self.sent } else { &self.acked };
+        Stall {
+            start_ns: self.start_ns,
+            end_ns: segment.time_ns,
+            after_frame: segment.frame,
+            cause,
+            waiting: if is_senders { side } else { 1 - side } as u8,
+            flight_bytes: waiting.flight_bytes,
+            window_bytes: waiting.window_bytes,
+        }
+    }
+
+    /// The cause, and whether it was the segment's sender that waited.
+    fn cause(
+        &self,
+        after: &Connection,
+        side: usize,
+        segment: &Segment,
+        events: Events,
+    ) -> (Cause, bool) {
+        let (sent, acked) = (&self.sent, &self.acked);
+        let has = |wanted: Events| events & wanted != 0;
+        if self.is_handshake && sent.flight_bytes == 0 {
+            let is_again = segment.flags & SYN != 0 && has(event::SYN_RETRANSMISSION);
+            let cause = if is_again {
+                Cause::HandshakeLoss
+            } else {
+                Cause::HandshakeDelay
+            };
+            return (cause, is_again);
+        }
+        if sent.is_closed {
+            return (Cause::ZeroWindow, true);
+        }
+        if has(event::LOST_RETRANSMISSION) || (has(event::RTO_RETRANSMISSION) && sent.has_timed_out)
+        {
+            return (Cause::DoubleLoss, true);
+        }
+        if has(event::RTO_RETRANSMISSION) {
+            let end = Seq(segment.seq) + segment.payload_len;
+            let is_last = !end.is_before(sent.nxt);
+            let cause = if is_last {
+                Cause::TailLoss
+            } else {
+                Cause::Timeout
+            };
+            return (cause, true);
+        }
+        if has(event::TAIL_LOSS_PROBE) {
+            return (Cause::TailLossProbe, true);
+        }
+        if has(event::SPURIOUS_RETRANSMISSION) {
+            return (Cause::SpuriousTimeout, true);
+        }
+        if has(event::RESENT) {
+            return (Cause::Timeout, true);
+        }
+        if acked.is_closed {
+            let zero = after.directions[1 - side].cold.as_deref();
+            let last = zero
+                .and_then(|cold| cold.zero.as_deref())
+                .and_then(|zero| zero.episodes.last());
+            let was_lost = last.is_some_and(|last| last.ended_by == EndedBy::ProbeAnswer);
+            let cause = if was_lost {
+                Cause::WindowUpdateLost
+            } else {
+                Cause::ZeroWindow
+            };
+            return (cause, false);
+        }
+        if acked.is_blocked {
+            return (Cause::WindowFull, false);
+        }
+        if acked.is_outstanding {
+            let cause = if has(event::DELAYED_ACK) {
+                Cause::DelayedAck
+            } else {
+                Cause::PathDelay
+            };
+            return (cause, false);
+        }
+        if sent.is_blocked {
+            return (Cause::WindowFull, true);
+        }
+        if segment.payload_len == 0 {
+            return (Cause::Idle, true);
+        }
+        let is_answer = acked.last_data_ns > sent.last_data_ns;
+        let cause = if is_answer {
+            Cause::Response
+        } else {
+            Cause::Application
+        };
+        (cause, true)
+    }
+}
+
+/// TAPO's bound: 200 ms at least, else two round trips or the retransmission timeout, whichever is less.
+fn threshold_ns(connection: &Connection) -> i64 {
+    let [first, second] = &connection.directions;
+    let path_ns = first
+        .far_ns()
+        .unwrap_or(0)
+        .saturating_add(second.far_ns().unwrap_or(0));
+    let bound = |direction: &Direction, peer: &Direction| {
+        let smoothed_ns = direction.ledger.estimator().smoothed_ns().max(path_ns);
+        let rto_ns = direction.ledger.rto_ns(peer.far_ns().unwrap_or(0));
+        smoothed_ns.saturating_mul(2).min(rto_ns)
+    };
+    bound(first, second).max(bound(second, first)).max(MIN_NS)
+}

@@ -1,0 +1,309 @@
+"""What comes with a capture, by host: labels, bundles, kinds of samples, and the bound of what is kept."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from lab.runs import Run
+from snapshots.joined import SECOND_NS, Transfer, copied_run, socket_text, ss_text, write_pcap, write_stamp
+
+import tcpwin
+from tcpwin.snapshots import Analysis, Bundle, Host, SnapshotFacts, SnapshotFile, SocketSample, analyze
+from tcpwin.snapshots import _load as load_module
+from tcpwin.snapshots._load import load
+from tcpwin.snapshots._match import Match, Matcher
+from tcpwin.sources import FileSource
+
+NSTAT = "#kernel\nTcpActiveOpens    5    0.0\nTcpRetransSegs    7    0.0\n"
+SOCKSTAT = "sockets: used 100\nTCP: inuse 5 orphan 0 tw 2 alloc 7 mem 3\nUDP: inuse 1 mem 2\n"
+SYSCTL = "net.ipv4.tcp_rmem = 4096 131072 6291456\nnet.ipv4.tcp_window_scaling = 1\n"
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    return write_pcap(tmp_path / "c.pcap", Transfer())
+
+
+def matched(analysis: Analysis) -> dict[str, tuple[int, set[str]]]:
+    return {host.label: (host.matched, host.sides) for host in analysis.hosts}
+
+
+def test_without_snapshots_there_is_no_host(capture: Path) -> None:
+    analysis = analyze(capture)
+    assert analysis.hosts == ()
+    assert analysis.connections[0].snapshots == ()
+    assert analysis.connections[0].scale_claims == ()
+    assert "hosts" not in analysis.to_json()
+
+
+def test_files_of_one_host_are_one_host(tmp_path: Path, capture: Path) -> None:
+    transfer = Transfer()
+    texts = {
+        "ss_web1.txt": transfer.server_ss(),
+        "nstat_web1.txt": NSTAT,
+        "sockstat_web1.txt": SOCKSTAT,
+        "sysctl_web1.txt": SYSCTL,
+        "ss_client.txt": transfer.client_ss(),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    analysis = analyze(capture, snapshots=[tmp_path / name for name in texts])
+    assert matched(analysis) == {"client": (20, {"a"}), "web1": (20, {"b"})}
+    host = analysis.hosts[1]
+    assert [(Path(file.name).name, file.format, file.samples, file.unknown_lines) for file in host.files] == [
+        ("ss_web1.txt", "ss", 20, 0),
+        ("nstat_web1.txt", "nstat", 1, 0),
+        ("sockstat_web1.txt", "sockstat", 1, 0),
+        ("sysctl_web1.txt", "sysctl", 1, 0),
+    ]
+    assert [sample.values for sample in host.counters] == [{"TcpActiveOpens": 5, "TcpRetransSegs": 7}]
+    assert [sample.tcp_memory_bytes for sample in host.memory] == [3 * 4096]
+    assert host.settings is not None
+    assert host.settings.numbers("net.ipv4.tcp_rmem") == (4096, 131_072, 6_291_456)
+    assert (host.kernel, host.others) == (None, [])
+
+
+def test_later_settings_of_a_host_add_to_earlier_ones(capture: Path) -> None:
+    later = "net.ipv4.tcp_rmem = 4096 131072 33554432\nnet.ipv4.tcp_sack = 1\n"
+    files = [("h", SnapshotFile(text.encode())) for text in (SYSCTL, later)]
+    [host] = analyze(capture, snapshots=files).hosts
+    assert host.settings is not None
+    assert host.settings.values == {
+        "net.ipv4.tcp_rmem": "4096 131072 33554432",
+        "net.ipv4.tcp_window_scaling": "1",
+        "net.ipv4.tcp_sack": "1",
+    }
+    assert (host.clock, host.sockets, host.sides) == (None, 0, set())
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("ss.txt", ""),
+        ("ss_snd.txt", "snd"),
+        ("ss-web1.example.org.txt", "web1.example.org"),
+        ("ss_10.9.1.1.txt.gz", "10.9.1.1"),
+        ("ss_2026-11-21.txt", ""),
+        ("web1_ss.log", "web1"),
+    ],
+)
+def test_a_files_name_tells_its_host(tmp_path: Path, capture: Path, name: str, label: str) -> None:
+    data = Transfer().server_ss().encode()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    [host] = analyze(capture, snapshots=[path]).hosts
+    assert (host.label, host.matched) == (label, 20)
+    [named] = analyze(capture, snapshots=[("mine", path)]).hosts
+    assert (named.label, named.matched) == ("mine", 20)
+    [unnamed] = analyze(capture, snapshots=[("", path)]).hosts
+    assert unnamed.label == ""
+
+
+def test_two_hosts_have_clocks_of_their_own(capture: Path) -> None:
+    transfer = Transfer()
+    ahead_ns = 90 * SECOND_NS
+    files = [
+        ("client", SnapshotFile(transfer.client_ss(offset_ns=ahead_ns).encode())),
+        ("server", SnapshotFile(transfer.server_ss().encode())),
+    ]
+    analysis = analyze(capture, snapshots=files)
+    client, server = (host.clock for host in analysis.hosts)
+    assert client is not None
+    assert server is not None
+    assert (client.method, server.method) == ("estimated", "same_clock")
+    assert client.uncertainty_ns is not None
+    assert abs(client.offset_ns + ahead_ns) <= client.uncertainty_ns <= 16_000_000
+    times = [each.time_ns for each in analysis.connections[0].snapshots]
+    assert times == sorted(times, key=lambda time_ns: time_ns or 0)
+    assert len(times) == 40
+
+
+# Bundles.
+
+
+def bundle_members() -> dict[str, bytes]:
+    run = copied_run("slow-reader")
+    receiver = copied_run("slow-reader-receiver")
+    return {
+        "bundle/snd/capture.pcap.gz": run.capture.read_bytes(),
+        "bundle/snd/ss.txt": ss_text(run, "snd").encode(),
+        "bundle/snd/nstat.csv": (run.truth / "nstat_snd.csv").read_bytes(),
+        "bundle/rcv/capture.pcap.gz": receiver.capture.read_bytes(),
+        "bundle/rcv/ss.txt": ss_text(run, "rcv").encode(),
+        "bundle/notes.txt": b"taken on a Monday\n",
+    }
+
+
+def write_bundle(path: Path, kind: str) -> Path:
+    members = bundle_members()
+    if kind == "folder":
+        for name, data in members.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(data)
+        return path / "bundle"
+    target = path / f"b.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(target, "w") as archive:
+            for name, data in members.items():
+                archive.writestr(name, data)
+        return target
+    with tarfile.open(target, "w:gz" if kind == "tar.gz" else "w") as tar:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return target
+
+
+@pytest.mark.parametrize("kind", ["folder", "zip", "tar", "tar.gz"])
+def test_a_bundle_beside_a_capture_is_read_by_host(tmp_path: Path, kind: str) -> None:
+    run = copied_run("slow-reader")
+    path = write_bundle(tmp_path, kind)
+    analysis = analyze(run.capture, snapshots=[path])
+    receiver = "b" if run.sender == "a" else "a"
+    assert matched(analysis) == {
+        "rcv": (len(run.samples("rcv")) + syn_sent(run), {receiver}),
+        "snd": (len(run.samples("snd")), {run.sender}),
+    }
+    assert [sorted(file.format for file in host.files) for host in analysis.hosts] == [["ss"], ["counter_csv", "ss"]]
+    found = analysis.connections[0].snapshots
+    assert [each.disagreements for each in found] == [()] * len(found)
+    with Bundle.open(path) as bundle:
+        again = analyze(run.capture, snapshots=[bundle])
+        assert matched(again) == matched(analysis)
+
+
+@pytest.mark.parametrize("kind", ["folder", "zip", "tar.gz"])
+def test_a_bundle_is_a_capture_with_its_snapshots(tmp_path: Path, kind: str) -> None:
+    """What is asked for later is still there, though the bundle was unpacked for a moment only."""
+    run = copied_run("slow-reader")
+    path = write_bundle(tmp_path, kind)
+    with pytest.raises(tcpwin.SnapshotError, match="2 captures"):
+        analyze(path)
+    analysis = analyze(path, capture="bundle/snd/capture.pcap.gz" if kind != "folder" else "snd/capture.pcap.gz")
+    beside = analyze(run.capture, snapshots=[path])
+    assert matched(analysis) == matched(beside)
+    assert analysis.connections[0].snapshots == beside.connections[0].snapshots
+    assert len(analysis.segments()) == len(beside.segments())
+
+
+def syn_sent(run: Run) -> int:
+    text = ss_text(run, "rcv")
+    return sum(line.startswith("SYN-SENT") for line in text.splitlines())
+
+
+def test_files_that_cannot_be_read_are_errors(tmp_path: Path, capture: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    with pytest.raises(tcpwin.SnapshotError, match="empty"):
+        analyze(capture, snapshots=[empty])
+    with pytest.raises(tcpwin.SnapshotError, match="binary"):
+        analyze(capture, snapshots=[capture])
+    with pytest.raises(FileNotFoundError):
+        analyze(capture, snapshots=[tmp_path / "absent.txt"])
+    with pytest.raises(tcpwin.SnapshotError, match="none of the snapshot formats known"):
+        analyze(capture, snapshots=[SnapshotFile(b"hello there\n", format=None)])
+
+
+def test_a_pipe_is_kept_to_be_read_again(capture: Path) -> None:
+    pipe = Pipe(capture.read_bytes())
+    analysis = analyze(pipe, snapshots=[("h", SnapshotFile(Transfer().server_ss().encode()))])
+    assert matched(analysis) == {"h": (20, {"b"})}
+    assert all(each.acked_bytes is not None for each in analysis.connections[0].snapshots)
+    once = FileSource(Pipe(capture.read_bytes()), name="once", keep=False)
+    with pytest.raises(tcpwin.SourceError, match="once can be read once only"):
+        analyze(once, snapshots=[("h", SnapshotFile(Transfer().server_ss().encode()))])
+
+
+class Pipe(io.BytesIO):
+    """What can be read but once."""
+
+    def seekable(self) -> bool:
+        return False
+
+
+def test_lines_that_no_reader_knows_are_counted_beside_the_samples(capture: Path) -> None:
+    text = Transfer().server_ss() + "### 1700000009\nwhat is this?\n"
+    [host] = analyze(capture, snapshots=[("h", SnapshotFile(text.encode(), name="x"))]).hosts
+    [facts] = host.files
+    assert isinstance(facts, SnapshotFacts)
+    assert (facts.name, facts.format, facts.samples, facts.unknown_lines) == ("x", "ss", 20, 1)
+    assert [(line.number, line.text) for line in facts.first_unknown] == [(62, "what is this?")]
+
+
+# Bounds.
+
+
+class Everything(Matcher):
+    """Each socket is a connection by its peer's port."""
+
+    def __init__(self) -> None:
+        pass
+
+    def find(self, sample: SocketSample) -> list[Match]:
+        return [Match(sample.peer_port or 0, "a")]
+
+
+def sockets(ports: list[int]) -> list[SocketSample]:
+    return [SocketSample(time_ns=place, peer_port=port) for place, port in enumerate(ports)]
+
+
+def take(host: Host, ports: list[int]) -> None:
+    for sample in sockets(ports):
+        host.take(sample, Everything())
+
+
+def test_what_is_kept_is_bounded_and_even_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_module, "KEPT_SAMPLES", 100)
+    host = Host("h", _limit=100)
+    take(host, [7] * 101 * 8)
+    [kept] = host.found.values()
+    times = [sample.time_ns or 0 for sample in kept]
+    # At the 101st of every eighth, every second of these was let go.
+    assert times == list(range(0, 808, 16))
+    assert (host.thinned, host.sockets, host.matched) == (True, 808, 808)
+
+
+def test_many_sockets_with_one_sample_each_are_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their number is bounded by the capture's connections. What is thinned is not thinned again at each of them."""
+    monkeypatch.setattr(load_module, "KEPT_SAMPLES", 1000)
+    host = Host("h", _limit=1000)
+    take(host, list(range(20_000)))
+    assert len(host.found) == 20_000
+    assert all(len(samples) == 1 for samples in host.found.values())
+
+
+def test_the_bound_is_that_of_the_documentation(capture: Path) -> None:
+    assert load_module.KEPT_SAMPLES == 200_000
+    host = Host("h")
+    matcher = Matcher(analyze(capture))
+    sample = SocketSample(local_address="10.0.0.2", local_port=5201, peer_address="10.0.0.1", peer_port=40000)
+    for _ in range(200_001):
+        host.take(sample, matcher)
+    [kept] = host.found.values()
+    assert (host.thinned, host.matched, len(kept)) == (True, 200_001, 100_001)
+
+
+def test_stamps_that_no_clock_shows_are_none(capture: Path) -> None:
+    transfer = Transfer()
+    text = "".join(
+        f"### {stamp}\n" + socket_text(transfer.server, transfer.client, "mss:1000 cwnd:10 bytes_acked:5000")
+        for stamp in ("9999999999999999999", "9999999999999.5", "1700000000.143")
+    )
+    [host] = load([("h", SnapshotFile(text.encode()))], Matcher(analyze(capture)))
+    [samples] = host.found.values()
+    assert all(sample.time_ns is None or sample.time_ns < 1 << 62 for sample in samples)
+    assert samples[-1].time_ns == 1_700_000_000_143_000_000
+
+
+def test_counters_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch, capture: Path) -> None:
+    monkeypatch.setattr(load_module, "KEPT_OF_HOST", 3)
+    text = "".join(write_stamp(place * SECOND_NS + 1_700_000_000 * SECOND_NS) + NSTAT for place in range(5))
+    [host] = analyze(capture, snapshots=[("h", SnapshotFile(text.encode()))]).hosts
+    assert len(host.counters) == 3
+    assert [facts.samples for facts in host.files] == [5]
