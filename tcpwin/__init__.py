@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         Endpoint,
         Event,
         Series,
+        Stall,
         Table,
         WindowScale,
         ZeroWindowEpisode,
     )
     from tcpwin.errors import CaptureError, OutputError, SnapshotError, SourceError, TcpwinError
-    from tcpwin.snapshots import Analysis, Bundle, Connection, SnapshotFile, analyze
+    from tcpwin.findings import Analysis, Connection, Finding, analyze
+    from tcpwin.snapshots import Bundle, SnapshotFile
 
 _HOMES = {
     "tcpwin.analysis": (
@@ -36,12 +38,14 @@ _HOMES = {
         "Endpoint",
         "Event",
         "Series",
+        "Stall",
         "Table",
         "WindowScale",
         "ZeroWindowEpisode",
     ),
     "tcpwin.errors": ("CaptureError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
-    "tcpwin.snapshots": ("Analysis", "Bundle", "Connection", "SnapshotFile", "analyze"),
+    "tcpwin.findings": ("Analysis", "Connection", "Finding", "analyze"),
+    "tcpwin.snapshots": ("Bundle", "SnapshotFile"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -55,11 +59,13 @@ __all__ = [
     "Direction",
     "Endpoint",
     "Event",
+    "Finding",
     "OutputError",
     "Series",
     "SnapshotError",
     "SnapshotFile",
     "SourceError",
+    "Stall",
     "Table",
     "TcpwinError",
     "WindowScale",

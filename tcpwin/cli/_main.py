@@ -14,9 +14,13 @@ from tcpwin.errors import TcpwinError
 COMMANDS = {
     "analyze": "Say what the windows of each connection did, worst first.",
     "bdp": "Say what window a path needs, and what to set for it.",
+    "check": "Name what limited each connection: evidence, cost, remedy.",
+    "compare": "Say whether the same workload went better or worse than before.",
+    "explain": "Explain a rule of `check`.",
     "fields": "List the fields of the JSON document and of the columns.",
     "nstat": "Say how much the counters of the network stack grew, and what they count.",
     "packets": "Write one row per TCP segment.",
+    "rules": "List the rules of `check`.",
     "snap": "Record this host's TCP sockets, counters and memory.",
     "ss": "Show sockets of snapshots, or how a field is distributed over them.",
 }

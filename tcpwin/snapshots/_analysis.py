@@ -7,9 +7,9 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tcpwin import _engine
 from tcpwin.analysis import Analysis as CaptureAnalysis
@@ -80,7 +80,7 @@ class Analysis(CaptureAnalysis):
         """The connections, in the order of their first segments."""
         return Connections(self, Connection)
 
-    def worst(self, limit: int = 10) -> list[Connection]:
+    def worst(self, limit: int = 10) -> Sequence[Connection]:
         """Those that the receive window cost most time: closed, or too small for the next segment; worst first."""
         return [Connection(self, id) for id in self._engine.worst(limit)]
 
@@ -214,6 +214,9 @@ class Analysis(CaptureAnalysis):
         return shifts
 
 
+AnalysisT = TypeVar("AnalysisT", bound=Analysis)
+
+
 def analyze(
     source: Packets | Source | Bundle,
     *,
@@ -223,7 +226,8 @@ def analyze(
     follow: Iterable[int] | None = None,
     buckets: int = 1024,
     progress: Callable[[int], object] | None = None,
-) -> Analysis:
+    kind: type[AnalysisT] = Analysis,  # type: ignore[assignment]
+) -> AnalysisT:
     """Read a capture once and measure every connection in it; with snapshots, put them beside it.
 
     Args:
@@ -237,6 +241,7 @@ def analyze(
             when they are asked for.
         buckets: most buckets a series has.
         progress: called now and then with the bytes read so far.
+        kind: the class of what is returned: a later stage's own.
 
     Raises:
         CaptureError: nothing can be read at all.
@@ -250,7 +255,7 @@ def analyze(
         elif capture is not None:
             raise SnapshotError("is no bundle, so that no capture in it can be chosen", str(source))
         packets = cast("Packets | Source", source) if bundle is None else open_capture(bundle, capture)
-        return _analyze(packets, wanted, clock_offset_ns, follow, buckets, progress)
+        return _analyze(packets, wanted, clock_offset_ns, follow, buckets, progress, kind)
 
 
 def _analyze(
@@ -260,9 +265,10 @@ def _analyze(
     follow: Iterable[int] | None,
     buckets: int,
     progress: Callable[[int], object] | None,
-) -> Analysis:
+    kind: type[AnalysisT],
+) -> AnalysisT:
     base = measure(source, follow=follow, buckets=buckets, progress=progress)
-    analysis = Analysis(base._source, base._engine, buckets=buckets)
+    analysis = kind(base._source, base._engine, buckets=buckets)
     if snapshots:
         shifts = analysis._take_snapshots(snapshots, clock_offset_ns)
         if shifts:
@@ -275,7 +281,7 @@ def _analyze(
                 shifts=shifts,
                 progress=progress,
             )
-            analysis = Analysis(base._source, again, buckets=buckets, shifts=shifts)
+            analysis = kind(base._source, again, buckets=buckets, shifts=shifts)
             analysis.hosts = hosts
             analysis._epochs.update(epochs)
     return analysis

@@ -84,6 +84,15 @@ impl State {
         })
     }
 
+    /// Nothing lost, and the window not closed.
+    #[inline(always)]
+    pub fn is_open(self) -> bool {
+        matches!(
+            self,
+            State::Idle | State::Busy | State::WindowFull | State::SmallWindow
+        )
+    }
+
     pub fn is_recovery(self) -> bool {
         matches!(self, State::FastRecovery | State::Timeout)
     }

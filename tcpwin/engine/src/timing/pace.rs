@@ -10,6 +10,7 @@ use crate::timing::idle::Idle;
 use crate::timing::ledger::Sent;
 use crate::timing::sender_view::SenderView;
 use crate::timing::turns::{Turns, PAUSE_MIN_NS};
+use crate::wire::Segment;
 
 /// Segments in flight that are kept apart; beyond it neighbours are joined, and times become those of the older one.
 const MAX_SENT: usize = 4096;
@@ -32,7 +33,7 @@ pub struct Pace {
     pub samples: u32,
     /// What was sent when the round trip began: its acknowledgment ends it.
     round_end: Seq,
-    last_payload: u32,
+    pub last_payload: u32,
     pub tinygrams: u32,
     pub stretch: u32,
     pub compressed: u32,
@@ -122,8 +123,19 @@ impl Pace {
         front ^ view ^ self.samples ^ self.last_payload
     }
 
-    /// Whether the last segment was a small one: what was written is sent (rule 8.g).
+    /// How far an ACK moved SND.UNA, and whether ACKs before it are missing.
     #[inline(always)]
+    pub fn note_advance(&mut self, segment: &Segment, advance: u32, mss: u32, is_bare: bool) {
+        let is_stretch = advance > mss.wrapping_mul(2);
+        self.stretch = self.stretch.wrapping_add(u32::from(is_stretch));
+        if is_bare {
+            self.ack_ids.note(segment.ip_id, advance, mss);
+        } else {
+            self.ack_ids.interrupt();
+        }
+    }
+
+    /// Whether the last segment was a small one: what was written is sent (rule 8.g).
     pub fn ran_out(&self, mss: u32) -> bool {
         self.last_payload < mss
     }

@@ -111,13 +111,7 @@ impl Direction {
     pub fn note_advance(&mut self, segment: &Segment, advance: u32, is_bare: bool) {
         let mss = self.segment_size();
         if let Some(pace) = self.ledger.pace_mut() {
-            let is_stretch = advance > mss.wrapping_mul(2);
-            pace.stretch = pace.stretch.wrapping_add(u32::from(is_stretch));
-            if is_bare {
-                pace.ack_ids.note(segment.ip_id, advance, mss);
-            } else {
-                pace.ack_ids.interrupt();
-            }
+            pace.note_advance(segment, advance, mss, is_bare);
         }
     }
 
@@ -291,49 +285,101 @@ impl Direction {
     }
 
     /// What the sender is seen to do now, for its budget of time.
-    pub fn note_state(&mut self, now_ns: i64, is_certain: bool) {
+    ///
+    /// `is_data`: the segment was this side's own. What an ACK means to a sender away from the capture point shows with
+    /// its next data.
+    pub fn note_state(&mut self, now_ns: i64, is_certain: bool, is_data: bool) {
         let state = self.state();
         let mss = self.segment_size();
         let flight_bytes = self.flight.bytes();
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        let ran_out = pace.ran_out(mss);
+        let budget = &mut pace.budget;
+        budget.is_certain = is_certain;
         let state = match &mut pace.view {
+            Some(_) if !is_data && state.is_open() && budget.state.is_open() => return,
             Some(view) => {
                 view.arrive(now_ns);
                 let drained = open_state(view.is_blocked(), false, true);
-                pace.budget.drain(drained, view.drained_ns);
-                match state {
-                    State::Busy | State::Idle | State::WindowFull | State::SmallWindow => {
-                        open_state(view.is_blocked(), view.bytes() > 0, ran_out)
-                    }
-                    other => other,
+                budget.drain(drained, view.drained_ns);
+                if state.is_open() {
+                    open_state(view.is_blocked(), view.bytes() > 0, pace.last_payload < mss)
+                } else {
+                    state
                 }
             }
             None => state,
         };
-        let budget = &mut pace.budget;
         if state.is_recovery() && !budget.state.is_recovery() {
             budget.note_loss(flight_bytes);
         }
-        budget.is_certain = is_certain;
         budget.turn(state, now_ns);
     }
 
-    /// The same after an ordinary segment.
+    /// The same after an ordinary segment of this side.
     #[inline(always)]
-    pub fn note_ordinary_state(&mut self, now_ns: i64) {
+    pub fn note_ordinary_data(&mut self, now_ns: i64) {
+        let mss = self.segment_size();
+        let is_limited = self.is_limited;
+        if let Some(pace) = self.ledger.pace_mut() {
+            let state = open_state(is_limited, true, pace.last_payload < mss);
+            let is_same = (state == pace.budget.state) & pace.view.is_none();
+            if !is_same {
+                self.change_ordinary_state(state, now_ns, true);
+            }
+        }
+    }
+
+    /// The same after an ordinary ACK of this side's data; with what [`Direction::note_advance`] does.
+    #[inline(always)]
+    pub fn note_ordinary_answer(&mut self, segment: &Segment, advance: u32) {
         let mss = self.segment_size();
         let is_outstanding = self.flight.una != self.flight.nxt;
         let is_limited = self.is_limited;
         if let Some(pace) = self.ledger.pace_mut() {
-            if pace.view.is_some() || pace.budget.state == State::Unseen {
-                self.note_state(now_ns, true);
-            } else {
-                let state = open_state(is_limited, is_outstanding, pace.ran_out(mss));
-                pace.budget.turn_ordinary(state, now_ns);
+            pace.note_advance(segment, advance, mss, segment.payload_len == 0);
+            let state = open_state(is_limited, is_outstanding, pace.last_payload < mss);
+            let is_same =
+                (state == pace.budget.state) | (pace.view.is_some() & pace.budget.state.is_open());
+            if !is_same {
+                self.change_ordinary_state(state, segment.time_ns, false);
             }
+        }
+    }
+
+    #[inline(never)]
+    fn change_ordinary_state(&mut self, state: State, now_ns: i64, is_data: bool) {
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        if pace.view.is_some() {
+            self.note_viewed_state(now_ns, is_data);
+        } else if pace.budget.state == State::Unseen {
+            self.note_state(now_ns, true, is_data);
+        } else {
+            pace.budget.turn_ordinary(state, now_ns);
+        }
+    }
+
+    fn note_viewed_state(&mut self, now_ns: i64, is_data: bool) {
+        let mss = self.segment_size();
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        let budget = &mut pace.budget;
+        match &mut pace.view {
+            Some(view) if budget.state.is_open() => {
+                view.arrive(now_ns);
+                let drained = open_state(view.is_blocked(), false, true);
+                budget.drain(drained, view.drained_ns);
+                let ran_out = pace.last_payload < mss;
+                budget.turn(
+                    open_state(view.is_blocked(), view.bytes() > 0, ran_out),
+                    now_ns,
+                );
+            }
+            _ => self.note_state(now_ns, true, is_data),
         }
     }
 

@@ -63,11 +63,11 @@ pub fn take(
     } else {
         acked.note_known(now_ns);
     }
-    acked.note_advance(segment, advance as u32, payload_len == 0);
     if advertised.shrink_bytes > 0 {
         events |= event::WINDOW_SHRINK;
     }
     acked.note_open_limit(now_ns);
+    acked.note_ordinary_answer(segment, advance as u32);
     if let Some((_, echo)) = timestamps {
         if acked.echo.echoed(echo, now_ns) {
             sent.note_shorter_way(acked);
@@ -84,9 +84,8 @@ pub fn take(
         sent.note_payload(segment);
         events |= judge_edge(sent, segment, end);
         sent.note_open_limit(now_ns);
+        sent.note_ordinary_data(now_ns);
     }
-    acked.note_ordinary_state(now_ns);
-    sent.note_ordinary_state(now_ns);
     // Without timestamps it is what it was.
     if tsval != sent.tsval {
         sent.note_tick(tsval, now_ns);

@@ -390,8 +390,10 @@ impl Connection {
         } else if events & event::TAIL_LOSS_PROBE != 0 {
             sent.note_silence(Item::Tail, before_ns, now_ns);
         }
-        sent.note_state(now_ns, acked_certain);
-        acked.note_state(now_ns, sent_certain);
+        if segment.payload_len > 0 || segment.flags & FIN != 0 {
+            sent.note_state(now_ns, acked_certain, true);
+        }
+        acked.note_state(now_ns, sent_certain, false);
         if segment.flags & FIN != 0 {
             self.closed_first.get_or_insert(side as u8);
         }

@@ -1,0 +1,119 @@
+"""`tcpwin check`: what limited each connection, as findings; an exit status for CI."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcpwin.cli._main import EXIT_PROBLEM, complain
+from tcpwin.cli._rules import chosen_rules, parse_thresholds
+from tcpwin.cli._snapshots import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
+
+if TYPE_CHECKING:
+    from tcpwin.findings import Analysis, Findings, Rule
+
+FORMS = ("text", "json", "sarif", "github", "junit")
+SHOWN = 20
+"""Findings of a text where --limit is not given; the other formats are for programs, which take all."""
+_ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
+
+
+@click.command(cls=WithSnapshots)
+@click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
+@snapshot_options
+@click.option("--select", multiple=True, metavar="RULES", help="Ask these only: TW201, TW2 or a name; commas between.")
+@click.option("--ignore", multiple=True, metavar="RULES", help="Do not ask these.")
+@click.option("--threshold", "thresholds", multiple=True, metavar="NAME=VALUE", help="As TW201.stall_ns=500ms.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(("info", "warning", "error", "never")),
+    default="warning",
+    show_default=True,
+    help="Exit with 1 for a finding of at least this severity.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=0), metavar="N", help=f"Write N findings at most; as text {SHOWN} by default."
+)
+@click.option("--format", "form", type=click.Choice(FORMS), help="By default text, or what the name of OUT says.")
+@click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to OUT.")
+def check(
+    captures: tuple[str, ...],
+    snapshots: tuple[str, ...],
+    clock_offset: int | None,
+    member: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    thresholds: tuple[str, ...],
+    fail_on: str,
+    limit: int | None,
+    form: str | None,
+    out: str | None,
+) -> int:
+    """Name what limited each connection: evidence, cost, who can change it and what to set; the costliest first.
+
+    FILE is a capture, several of them, a bundle, or - for standard input, as for `tcpwin analyze`. `tcpwin rules` lists
+    the rules, `tcpwin explain CODE` explains one.
+    """
+    from tcpwin.findings import Severity
+    from tcpwin.findings import check as judge
+
+    rules = chosen_rules(select, ignore)
+    settings = parse_thresholds(thresholds)
+    form = form or _ENDINGS.get((out or "").rpartition(".")[2].lower(), "text")
+    output = choose_output(form, False, out, (*captures, *snapshots))
+    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    found = judge(analysis, chosen=rules, thresholds=settings)
+    least = None if fail_on == "never" else Severity[fail_on.upper()]
+    _write(analysis, found, rules, limit, least, output)
+    return EXIT_PROBLEM if least is not None and (found.worst or 0) >= least else 0
+
+
+def _write(
+    analysis: Analysis,
+    found: Findings,
+    rules: list[Rule],
+    limit: int | None,
+    fail_on: Any,
+    output: Output,
+) -> None:
+    shown = list(islice(found, limit))
+    left_out = sum(found.counts.values()) - len(shown)
+    if output.form == "text":
+        from tcpwin.report._findings import render_findings
+
+        most = SHOWN if limit is None else limit
+        write_lines(render_findings(analysis, found, asked=len(rules), limit=most), output)
+        return
+    if output.form == "json":
+        from tcpwin.findings._document import SCHEMA, describe_finding, describe_rule
+
+        facts = {
+            "name": analysis.name,
+            "connections": len(analysis),
+            "rules": [describe_rule(rule) for rule in rules],
+            "counts": dict(found.counts),
+            "left_out": left_out,
+        }
+        write_document(SCHEMA, "findings", (describe_finding(each, analysis) for each in shown), lambda: facts, output)
+        return
+    if output.form == "sarif":
+        import json
+
+        from tcpwin import __version__
+        from tcpwin.report._sarif import sarif_document
+
+        write_lines([json.dumps(sarif_document(analysis, shown, rules=rules, version=__version__), indent=1)], output)
+    elif output.form == "junit":
+        from tcpwin.report._junit import junit_document
+
+        write_lines([junit_document(analysis, found, shown, rules=rules, fail_on=fail_on).rstrip("\n")], output)
+    else:
+        from tcpwin.report._findings import summary
+        from tcpwin.report._github import render_github
+
+        write_lines([*render_github(analysis, shown), summary(analysis, found, asked=len(rules))], output)
+    if left_out:
+        complain(f"warning: {left_out} findings left out")

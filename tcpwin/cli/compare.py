@@ -1,0 +1,90 @@
+"""`tcpwin compare`: the same workload before and after a change, with an exit status for CI."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from tcpwin.cli._main import EXIT_PROBLEM
+from tcpwin.cli._rules import chosen_rules
+from tcpwin.cli._snapshots import WithSnapshots, measure
+
+SCHEMA = "tcpwin/comparison/1"
+_FAILING = ("worse", "unmatched")
+
+
+def _tolerance(ctx: click.Context, param: click.Parameter, value: str) -> float:  # noqa: ARG001
+    found = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)(%?)", value)
+    share = None if found is None else float(found[1]) / (100 if found[2] else 1)
+    if share is None or share > 1:
+        raise click.BadParameter(f"{value[:40]!r} is no share such as 10% or 0.1.")
+    return share
+
+
+@click.command(cls=WithSnapshots)
+@click.argument("old", type=click.Path(allow_dash=True), metavar="OLD")
+@click.argument("new", type=click.Path(allow_dash=True), metavar="NEW")
+@click.option("--with-old", multiple=True, metavar="SNAPSHOT...", help="What the hosts said when OLD was captured.")
+@click.option("--with-new", multiple=True, metavar="SNAPSHOT...", help="What the hosts said when NEW was captured.")
+@click.option("--capture", "member", metavar="NAME", help="Which capture to read where OLD or NEW is a bundle.")
+@click.option(
+    "--tolerance",
+    default="10%",
+    show_default=True,
+    callback=_tolerance,
+    metavar="SHARE",
+    help="What differs by no more is the same.",
+)
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(min=0), metavar="N", help="Pairs shown.")
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option(
+    "--fail-on",
+    type=click.Choice(("worse", "never")),
+    default="never",
+    show_default=True,
+    help="Exit with 1 when it is worse, or when nothing can be compared.",
+)
+def compare(
+    old: str,
+    new: str,
+    with_old: tuple[str, ...],
+    with_new: tuple[str, ...],
+    member: str | None,
+    tolerance: float,
+    limit: int,
+    form: str,
+    fail_on: str,
+) -> int:
+    """Compare the same workload before (OLD) and after (NEW) a change: better, worse or the same, and why.
+
+    OLD and NEW are captures or bundles. Connections are paired by server, order, size and duration.
+    """
+    if old == new == "-":
+        raise click.UsageError("standard input (-) can be read once")
+    from tcpwin.findings import check
+    from tcpwin.findings import compare as judge
+    from tcpwin.snapshots._open import is_bundle
+
+    rules = chosen_rules((), ())
+    if member is not None and not (is_bundle(old) or is_bundle(new)):
+        raise click.UsageError("--capture names a capture in a bundle: give a folder, .zip or .tar.gz")
+    before, after = (
+        measure((path,), snapshots, member=member if is_bundle(path) else None, keep=True)
+        for path, snapshots in ((old, with_old), (new, with_new))
+    )
+    found = [check(analysis, chosen=rules) for analysis in (before, after)]
+    comparison = judge(before, after, old_findings=found[0], new_findings=found[1], tolerance=tolerance)
+    if form == "json":
+        import json
+
+        from tcpwin.findings._document import plain
+
+        document = {"schema": SCHEMA, "old": before.name, "new": after.name, **plain(comparison)}
+        click.echo(json.dumps(document, indent=1))
+    else:
+        from tcpwin.report._comparison import render_comparison
+
+        for line in render_comparison(before, after, comparison, limit=limit):
+            click.echo(line)
+    return EXIT_PROBLEM if fail_on == "worse" and comparison.verdict in _FAILING else 0

@@ -1,0 +1,66 @@
+"""What limited each connection: where its time went, findings by rules, with their evidence, cost and remedy.
+
+Names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tcpwin.findings._analysis import Analysis, Connection, analyze
+    from tcpwin.findings._budget import GROUPS, ITEMS, Budget, KernelLimits
+    from tcpwin.findings._case import Case
+    from tcpwin.findings._check import Findings, check, choose
+    from tcpwin.findings._compare import Change, Comparison, FindingChange, Pair, compare
+    from tcpwin.findings._finding import BLAMES, CONFIDENCES, Evidence, Finding, Remedy, Severity
+    from tcpwin.findings._rule import Rule, Threshold, all_rules
+
+_HOMES = {
+    "_analysis": ("Analysis", "Connection", "analyze"),
+    "_budget": ("Budget", "GROUPS", "ITEMS", "KernelLimits"),
+    "_case": ("Case",),
+    "_check": ("Findings", "check", "choose"),
+    "_compare": ("Change", "Comparison", "FindingChange", "Pair", "compare"),
+    "_finding": ("BLAMES", "CONFIDENCES", "Evidence", "Finding", "Remedy", "Severity"),
+    "_rule": ("Rule", "Threshold", "all_rules"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "BLAMES",
+    "CONFIDENCES",
+    "GROUPS",
+    "ITEMS",
+    "Analysis",
+    "Budget",
+    "Case",
+    "Change",
+    "Comparison",
+    "Connection",
+    "Evidence",
+    "Finding",
+    "FindingChange",
+    "Findings",
+    "KernelLimits",
+    "Pair",
+    "Remedy",
+    "Rule",
+    "Severity",
+    "Threshold",
+    "all_rules",
+    "analyze",
+    "check",
+    "choose",
+    "compare",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tcpwin.findings' has no attribute {name!r}")
+    value = getattr(import_module(f"tcpwin.findings.{home}"), name)
+    globals()[name] = value
+    return value

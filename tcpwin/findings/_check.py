@@ -1,0 +1,124 @@
+"""Rules over an analysis: which to ask, which connections to ask about, and what they found, the costliest first."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tcpwin.errors import RuleError, TcpwinError
+from tcpwin.findings._analysis import Analysis, Connection
+from tcpwin.findings._case import Case
+from tcpwin.findings._finding import Finding, Severity
+from tcpwin.findings._rule import Rule, all_rules
+
+KEPT_PER_RULE = 1000
+"""Findings of one rule that are kept, the costliest; more are counted."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the rules found.
+
+    Attributes:
+        found: the costliest first; of each rule at most `KEPT_PER_RULE`.
+        counts: how many each rule found, by code; of the rules that found any.
+        worst: the highest severity of all; None without findings.
+    """
+
+    found: tuple[Finding, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    worst: Severity | None = None
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def of(self, connection: int) -> tuple[Finding, ...]:
+        """Those of one connection."""
+        return self._by_connection.get(connection, ())
+
+    @cached_property
+    def _by_connection(self) -> dict[int | None, tuple[Finding, ...]]:
+        sorted_out: dict[int | None, list[Finding]] = defaultdict(list)
+        for each in self.found:
+            sorted_out[each.connection].append(each)
+        return {connection: tuple(found) for connection, found in sorted_out.items()}
+
+
+def choose(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> list[Rule]:
+    """The rules whose code begins with, or whose name is, one of `select` (all without), and none of `ignore`.
+
+    Raises:
+        ValueError: a word of either chooses no rule.
+    """
+    known = all_rules()
+    chosen = {code for word in select for code in _matching(word)} or set(known)
+    refused = {code for word in ignore for code in _matching(word)}
+    return [rule for code, rule in known.items() if code in chosen - refused]
+
+
+def _matching(word: str) -> list[str]:
+    found = [code for code, rule in all_rules().items() if code.startswith(word.upper()) or rule.name == word.lower()]
+    if not found:
+        raise ValueError(f"no rule begins with {word}: `tcpwin rules` lists them")
+    return found
+
+
+def check(
+    analysis: Analysis,
+    *,
+    chosen: Iterable[Rule] | None = None,
+    thresholds: Mapping[str, float] | None = None,
+) -> Findings:
+    """Judge an analysis.
+
+    Args:
+        analysis: with snapshots or without.
+        chosen: the rules to ask; all without.
+        thresholds: values other than the defaults, as ``{"TW201.stall_ns": 1e9}``.
+
+    Raises:
+        ValueError: a threshold that no rule has.
+    """
+    asked = list(all_rules().values()) if chosen is None else list(chosen)
+    wanted = dict(thresholds or {})
+    known = {f"{rule.code}.{name}" for rule in all_rules().values() for name in rule.thresholds}
+    if unknown := sorted(set(wanted) - known):
+        raise ValueError(f"no rule has a threshold {unknown[0]}: `tcpwin explain CODE` lists a rule's")
+    found: list[Finding] = []
+    counts: dict[str, int] = {}
+    worst = 0
+    for rule in asked:
+        settings = {
+            name: wanted.get(f"{rule.code}.{name}", threshold.default) for name, threshold in rule.thresholds.items()
+        }
+        try:
+            judged = [each for case in _cases(analysis, rule, settings) for each in rule.judge(case)]
+        except (TcpwinError, OSError):
+            raise
+        except Exception as error:
+            raise RuleError(f"rule {rule.code} ({rule.name}) failed: {type(error).__name__}: {error}") from error
+        if judged:
+            counts[rule.code] = len(judged)
+            worst = max(worst, *(each.severity for each in judged))
+            found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
+    return Findings(tuple(sorted(found, key=rank, reverse=True)), counts, Severity(worst) if worst else None)
+
+
+def rank(finding: Finding) -> tuple[int, int, float, int]:
+    """What findings are put in order by: time lost, then severity, then rate lost, then the earlier connection."""
+    number = finding.connection if finding.connection is not None else -1
+    return (finding.cost_ns, finding.severity, finding.lost_bps or 0.0, -number)
+
+
+def _cases(analysis: Analysis, rule: Rule, settings: Mapping[str, float]) -> Iterator[Case]:
+    if rule.scope == "capture":
+        yield Case(analysis, rule, settings)
+        return
+    for id, direction in analysis.select(rule.scope, rule.conditions(settings)):
+        yield Case(analysis, rule, settings, Connection(analysis, id), direction)

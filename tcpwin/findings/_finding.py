@@ -1,0 +1,94 @@
+"""What a rule found: which limit, where, when, what it cost, how sure that is, and what to change.
+
+A finding is data. It knows nothing of rules, files or text formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+class Severity(IntEnum):
+    """How much a finding matters: `INFO` explains, `WARNING` costs something, `ERROR` breaks or stalls."""
+
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+CONFIDENCES = ("low", "medium", "high")
+"""`high`: the packets or the kernel prove it. `medium`: they fit it, and the likely alternatives are ruled out. `low`:
+they fit it."""
+
+BLAMES = ("sender", "receiver", "network", "application", "capture", "nobody")
+"""Who can change it. The application is that of the sender or of the receiver, as the finding's text says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What proves a finding.
+
+    Attributes:
+        frames: numbers of frames to open in Wireshark, the telling ones first, at most a dozen.
+        start_ns, end_ns: between which it happened, nanoseconds since the epoch; None for all of the connection.
+        values: the numbers compared, by names with units: ``{"window_bytes": 65535, "bdp_bytes": 1250000}``.
+        ruled_out: the likeliest other explanation, and why it is none; a sentence.
+    """
+
+    frames: tuple[int, ...] = ()
+    start_ns: int | None = None
+    end_ns: int | None = None
+    values: Mapping[str, float | int | str] = field(default_factory=dict)
+    ruled_out: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to change.
+
+    Attributes:
+        text: a sentence: what, on which host.
+        settings: ready lines for that host, as ``sysctl -w net.ipv4.tcp_slow_start_after_idle=0``.
+        side_effects: what else the change does; a sentence.
+    """
+
+    text: str
+    settings: tuple[str, ...] = ()
+    side_effects: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding.
+
+    Attributes:
+        code, name: of its rule: ``TW201``, ``zero-window-stall``.
+        severity: of this finding; by default its rule's.
+        text: what happened, in one or two sentences with numbers; sides are ``a`` and ``b``.
+        connection: the connection's number; None for a finding of the capture or of a host.
+        direction: ``a_to_b`` or ``b_to_a``: whose data suffered; None where it is both or neither.
+        blame: one of `BLAMES`.
+        side: the side, ``a`` or ``b``, at which to change something; None where it is no side.
+        cost_ns: time lost, nanoseconds; 0 where it is a rate that is lost, or nothing.
+        lost_bps: rate lost against what the path gave, bits per second; None where it is not known.
+        confidence: one of `CONFIDENCES`.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    text: str
+    connection: int | None
+    direction: str | None
+    blame: str
+    side: str | None
+    cost_ns: int
+    lost_bps: float | None
+    confidence: str
+    evidence: Evidence
+    remedy: Remedy | None = None

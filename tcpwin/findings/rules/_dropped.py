@@ -1,0 +1,46 @@
+"""Counters of a host that tell of receive buffers run over, and whose connection that was.
+
+In: a Host, or a case of the capture. Out: increases by nstat's names; the connection, where only one can be meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tcpwin.findings._case import Case
+from tcpwin.snapshots import Host, deltas
+
+COLLAPSED = ("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed")
+DROPPED = ("TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop", "TcpExtRcvPruned", "TcpExtOfoPruned")
+"""Packets dropped for want of receive memory: in order, out of order, and what was queued already (`tcp_data_queue`,
+`tcp_data_queue_ofo` and `tcp_prune_queue`, net/ipv4/tcp_input.c). OfoPruned counts events."""
+BULK_BYTES = 100_000
+"""What fits any receive buffer by default fills none."""
+PUBLISHED = "a minute of Cloudflare's oscillating reader at 300 ms with tcp_rmem of 170 MiB and tcp_adv_win_scale 2"
+"""Optimizing TCP for high WAN throughput while preserving low latency, 2022: the run that the numbers beside are of."""
+
+
+def increases(host: Host | None, names: tuple[str, ...]) -> dict[str, int]:
+    """By how much these counters grew while the host was watched; those that did not are left out."""
+    found: dict[str, int] = {}
+    for delta in deltas(() if host is None else host.counters):
+        for name in names:
+            if (grown := delta.values.get(name, 0)) > 0:
+                found[name] = found.get(name, 0) + grown
+    return found
+
+
+def only_receiver(case: Case, host: Host) -> Case:
+    """The case of the one connection that brought the host much data; the capture's where there are more, or none.
+
+    Counters are a host's: with one such connection in the capture they are likely, but not surely, its own.
+    """
+    found = []
+    for match in host.found:
+        connection = case.analysis.connections[match.connection]
+        way = "a_to_b" if match.side == "b" else "b_to_a"
+        if (connection.a_to_b if way == "a_to_b" else connection.b_to_a).acked_bytes >= BULK_BYTES:
+            found.append((connection, way))
+    if len(found) != 1:
+        return case
+    return replace(case, subject=found[0][0], direction=found[0][1])

@@ -1,0 +1,121 @@
+"""## What it finds
+
+The SYN offered window scaling and the SYN/ACK did not take it up, though the same responder does elsewhere in the
+capture: something on the way may have removed the option.
+
+## Why it matters
+
+Without the option in both SYNs windows are 65,535 bytes at most (RFC 7323 §2.2). Worse, where a box removes it from
+one packet only, one side scales and the other does not, and windows are read wrong by a factor of up to 16,384.
+
+## How it is judged
+
+The SYN carried the option, the SYN/ACK did not. At least `elsewhere` connections to the same address and port have it
+in both. Or the responder's own `ss` shows `wscale:` for the connection: its kernel believes that scaling was agreed
+on, which proves that the option was removed.
+
+## When it is wrong
+
+A server with scaling off looks the same, and one address may stand for several servers (load balancer). Linux answers
+with a SYN cookie when its queue of SYNs is full: then the option is absent where the client has no timestamps.
+Without `ss` the confidence is low, or medium where the SYN/ACK has other options and cannot be such a cookie.
+
+## What to do
+
+Capture on both sides of firewalls, load balancers and accelerators, and compare the options of the SYN and SYN/ACK.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tcpwin.findings._case import Case
+from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
+from tcpwin.findings._rule import Rule, Threshold
+
+if TYPE_CHECKING:
+    from tcpwin.findings._analysis import Connection
+
+MOST = 10_000
+"""Connections without the option that are looked at."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    analysis = case.analysis
+    chosen = analysis.select("direction", [("window_scale_disabled_by", "==", "b"), ("acked_bytes", ">", 0.0)])
+    ids = sorted({id for id, _ in chosen})[:MOST]
+    if not ids:
+        return
+    by_responder: dict[tuple[str, int], list[Connection]] = {}
+    for id in ids:
+        connection = analysis.connections[id]
+        by_responder.setdefault((str(connection.b.address), connection.b.port), []).append(connection)
+    taking = _taking_it_up(case, set(by_responder))
+    for responder, stripped in by_responder.items():
+        sure = next((each for each in stripped if _kernel_scales(each)), None)
+        if sure is None and taking[responder] < case.settings["elsewhere"]:
+            continue
+        yield _finding(case, sure or stripped[0], len(stripped), taking[responder], is_sure=sure is not None)
+
+
+def _finding(case: Case, shown: Connection, count: int, elsewhere: int, *, is_sure: bool) -> Finding:
+    judged = replace(case, subject=shown)
+    answer = shown.b_to_a
+    # A SYN cookie without timestamps keeps the MSS only.
+    is_no_cookie = answer.syn_timestamps or answer.syn_sack_permitted
+    proof = (
+        "its kernel believes that scaling was agreed on: something on the way removed the option"
+        if is_sure
+        else f"{elsewhere} others to the same address and port have it in both: a box on the way may have removed it"
+    )
+    return judged.finding(
+        f"the SYN/ACK of {shown.b} lacks the window scale that the SYN offered, in {count} connections; {proof}",
+        blame="network",
+        confidence="high" if is_sure else "medium" if is_no_cookie else "low",
+        evidence=Evidence(
+            frames=(shown.first_frame,),
+            start_ns=shown.start_ns,
+            end_ns=shown.start_ns + (shown.handshake_rtt_ns or 0),
+            values={"without_in_answer": count, "with_in_both": elsewhere},
+            ruled_out="A server with scaling off: it takes it up elsewhere, unless several servers share the address.",
+        ),
+        remedy=Remedy(
+            "Capture on both sides of firewalls, load balancers and accelerators, and compare the SYNs' options."
+        ),
+    )
+
+
+def _taking_it_up(case: Case, responders: set[tuple[str, int]]) -> Counter[tuple[str, int]]:
+    import numpy as np
+
+    connections = case.analysis.connections
+    names = ("a_to_b.window_scale_state", "b_address", "b_port")
+    states, addresses, ports = (connections.column(name) for name in names)
+    # All of a large capture are compared as columns; few are left.
+    chosen = (states == "known") & np.isin(ports, [port for _, port in responders])
+    found: Counter[tuple[str, int]] = Counter()
+    for responder in zip(map(str, addresses[chosen]), map(int, ports[chosen]), strict=True):
+        if responder in responders:
+            found[responder] += 1
+    return found
+
+
+def _kernel_scales(connection: Connection) -> bool:
+    return any(claim.by == "b" and claim.side == "b" and claim.shift > 0 for claim in connection.scale_claims)
+
+
+RULE = Rule(
+    code="TW102",
+    name="window-scale-stripped",
+    title="the window scale option was lost between SYN and SYN/ACK",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "elsewhere": Threshold(3, "count", "One or two may have reached another server behind the same address.")
+    },
+)

@@ -1,0 +1,281 @@
+"""`tcpwin check`: exit status, forms of output, choice of rules, thresholds, snapshots, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from analysis.bundled import UNREADABLE, name_of
+from cli.command import CAPTURES, CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
+
+from tcpwin.findings import all_rules
+
+SCHEMA = json.loads(files("tcpwin.findings").joinpath("schema.json").read_text(encoding="utf8"))
+ONLY_A_HEADER = CAPTURES / "broken" / "only-a-header.pcap"
+BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
+# The receiver's kernel counted 66 zero windows; 6,095,703,000 ns lie between closing and opening ACKs.
+TW201 = ("--select", "TW201", SLOW_READER)
+HEAD = (
+    f"{SLOW_READER}:#0 b→a TW201 zero-window-stall (warning, cost 6.1 s, high): "
+    "a closed its receive window 66 times, for 6.1 s in all (20% of the connection): its application reads too slowly"
+)
+SUMMARY = "1 finding (1 warning) in 1 connection: 1 rule asked of 1 connection."
+
+
+def lines(*arguments: object, **more: Any) -> list[str]:
+    return tcpwin("check", *arguments, **more).stdout.decode().splitlines()
+
+
+def document(*arguments: object, **more: Any) -> dict[str, Any]:
+    done = tcpwin("check", "--format", "json", *arguments, **more)
+    read: dict[str, Any] = json.loads(done.stdout, parse_constant=pytest.fail)
+    jsonschema.validate(read, SCHEMA, jsonschema.Draft202012Validator)
+    return read
+
+
+def test_text() -> None:
+    told = lines(*TW201)
+    assert told[0] == HEAD
+    assert told[1:4] == [
+        "    ends       a is 10.9.2.2:36984, b is 10.9.1.1:5201",
+        "    blame      application, to be changed at a",
+        "    evidence   frames 1627, 1628, 1577, 1578, 1474, 1475",
+    ]
+    assert told[-2:] == ["", SUMMARY]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (TW201, 1),
+        ((*TW201, "--fail-on", "info"), 1),
+        ((*TW201, "--fail-on", "warning"), 1),
+        ((*TW201, "--fail-on", "error"), 0),
+        ((*TW201, "--fail-on", "never"), 0),
+        (("--select", "TW201", "--fail-on", "info", KEEP_ALIVE), 0),
+        ((*TW201, "--limit", "0"), 1),
+        ((*TW201, "--format", "json"), 1),
+        ((*TW201, "--format", "github"), 1),
+        ((*TW201, "--threshold", "TW201.stall_ns=6095703us"), 1),
+        ((*TW201, "--threshold", "TW201.stall_ns=6095704us"), 0),
+    ],
+)
+def test_exit_status(arguments: tuple[object, ...], status: int) -> None:
+    done = tcpwin("check", *arguments)
+    assert (done.returncode, done.stderr) == (status, b"")
+
+
+@pytest.mark.parametrize("path", UNREADABLE[::3], ids=name_of)
+def test_unreadable_input_exits_with_3_and_one_line(path: Path) -> None:
+    assert refused("check", path).startswith(f"tcpwin: {path}: ")
+
+
+@pytest.mark.parametrize("path", [KEEP_ALIVE, SLOW_READER, MANY_SHORT, ONLY_A_HEADER], ids=name_of)
+def test_capture_gives_a_document_by_the_schema(path: Path) -> None:
+    read = document(path)
+    assert read["name"] == str(path)
+    assert [rule["code"] for rule in read["rules"]] == list(all_rules())
+    assert sum(read["counts"].values()) == len(read["findings"]) + read["left_out"]
+    costs = [finding["cost_ns"] for finding in read["findings"]]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_json() -> None:
+    read = document(*TW201)
+    [finding] = read.pop("findings")
+    assert (finding["code"], finding["cost_ns"], finding["a"]) == ("TW201", 6_095_703_000, "10.9.2.2:36984")
+    [rule] = read.pop("rules")
+    assert rule["thresholds"]["stall_ns"]["default"] == 200_000_000
+    assert read == {
+        "schema": "tcpwin/findings/1",
+        "name": str(SLOW_READER),
+        "connections": 1,
+        "counts": {"TW201": 1},
+        "left_out": 0,
+    }
+
+
+def test_limit_is_for_every_form() -> None:
+    assert lines(*TW201, "--limit", 0) == [
+        SUMMARY,
+        "1 finding not shown: --limit N shows more, --select CODE those of one rule.",
+    ]
+    read = document(*TW201, "--limit", 0)
+    assert (read["findings"], read["counts"], read["left_out"]) == ([], {"TW201": 1}, 1)
+    done = tcpwin("check", *TW201, "--limit", 0, "--format", "github")
+    assert (done.stdout.decode(), done.stderr.decode()) == (f"{SUMMARY}\n", "tcpwin: warning: 1 findings left out\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("out.txt", str(SLOW_READER)),
+        ("out.json", '{"schema": "tcpwin/findings/1", "findings": [\n'),
+        ("out.sarif", '{\n "$schema": "https://docs.oasis-open.org/sarif/'),
+        ("out.xml", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites '),
+    ],
+)
+def test_output_goes_to_a_file_in_the_form_of_its_name(tmp_path: Path, name: str, begins: str) -> None:
+    done = tcpwin("check", *TW201, "-o", tmp_path / name)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+    text = (tmp_path / name).read_text(encoding="utf8")
+    assert text.startswith(begins)
+    assert text.endswith("\n")
+    assert tcpwin("check", *TW201, "-o", tmp_path / "again", "--format", "text").stdout == b""
+    assert (tmp_path / "again").read_text(encoding="utf8").splitlines()[0] == HEAD
+
+
+def test_sarif_and_junit_and_github_are_whole() -> None:
+    sarif = json.loads(tcpwin("check", *TW201, "--format", "sarif").stdout)
+    assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["TW201"]
+    assert [each["id"] for each in sarif["runs"][0]["tool"]["driver"]["rules"]] == ["TW201"]
+    suites = ElementTree.fromstring(tcpwin("check", *TW201, "--format", "junit").stdout)
+    assert [each.get("name") for each in suites.iter("testcase")] == ["TW201 zero-window-stall"]
+    assert len(list(suites.iter("failure"))) == 1
+    command, summary = lines(*TW201, "--format", "github")
+    assert command.startswith(
+        f"::warning file={SLOW_READER},title=TW201 zero-window-stall::{SLOW_READER}:#0 b→a TW201 "
+    )
+    assert summary == SUMMARY
+
+
+def test_input_is_never_written_over(tmp_path: Path) -> None:
+    capture = tmp_path / "capture.pcap"
+    capture.write_bytes(KEEP_ALIVE.read_bytes())
+    assert "is what is to be read" in refused("check", capture, "-o", capture, status=2)
+    assert capture.read_bytes() == KEEP_ALIVE.read_bytes()
+    assert refused("check", capture, "-o", tmp_path / "no" / "out") == (
+        f"tcpwin: {tmp_path}/no/out: No such file or directory\n"
+    )
+
+
+def test_choice_of_rules() -> None:
+    every = list(all_rules())
+
+    def asked(*arguments: object) -> list[str]:
+        return [rule["code"] for rule in document(KEEP_ALIVE, *arguments)["rules"]]
+
+    assert asked() == every
+    assert asked("--select", "tw2") == [code for code in every if code.startswith("TW2")]
+    assert asked("--ignore", "TW2") == [code for code in every if not code.startswith("TW2")]
+    both = [code for code in every if code == "TW201" or code.startswith("TW3")]
+    assert asked("--select", "TW3", "--select", "zero-window-stall") == both
+    assert asked("--select", " TW3 , zero-window-stall,") == both
+    assert asked("--select", "TW2,TW3", "--ignore", "TW2") == [code for code in every if code.startswith("TW3")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "Missing argument 'FILE...'"),
+        (["--select", "TW999", KEEP_ALIVE], "no rule begins with TW999: `tcpwin rules` lists them"),
+        (["--select", "", KEEP_ALIVE], "a rule's code, the beginning of one, or a name is missing"),
+        (["--ignore", " , ", KEEP_ALIVE], "a rule's code, the beginning of one, or a name is missing"),
+        (["--select", "TW201", "--ignore", "TW2", KEEP_ALIVE], "--ignore leaves no rule of --select"),
+        (["--threshold", "TW201.stall_ns", KEEP_ALIVE], "write it as TW201.stall_ns=500ms"),
+        (["--threshold", "stall_ns=5", KEEP_ALIVE], "write it as TW201.stall_ns=500ms"),
+        (["--threshold", "TW201.stall=5", KEEP_ALIVE], "TW201 has no threshold 'stall': it has stall_ns, share."),
+        (["--threshold", "zero-window-stal.stall_ns=5", KEEP_ALIVE], "did you mean TW201 (zero-window-stall)?"),
+        (["--threshold", "TW201.stall_ns=", KEEP_ALIVE], "'' is not understood: write it as 500ms."),
+        (["--threshold", "TW201.stall_ns=5 apples", KEEP_ALIVE], "'5 apples' is not understood"),
+        (["--threshold", "TW201.stall_ns=-5ms", KEEP_ALIVE], "'-5ms' is not understood"),
+        (["--threshold", "TW201.stall_ns=nan", KEEP_ALIVE], "'nan' is not understood"),
+        (["--threshold", f"TW201.stall_ns={'9' * 5000}", KEEP_ALIVE], "is not understood: write it as 500ms."),
+        (["--threshold", "TW201.share=20", KEEP_ALIVE], "'20' is above 1, which is all"),
+        (["--threshold", "TW201.share=20ms", KEEP_ALIVE], "'20ms' is not understood: write it as 0.1 or 10%."),
+        (["--fail-on", "bad", KEEP_ALIVE], "'bad' is not one of 'info', 'warning', 'error', 'never'"),
+        (["--format", "html", KEEP_ALIVE], "'html' is not one of 'text', 'json', 'sarif', 'github', 'junit'"),
+        (["--limit", "-1", KEEP_ALIVE], "-1 is not in the range x>=0"),
+        (["-", KEEP_ALIVE], "standard input (-) cannot be read together with files"),
+        (["--capture", "x", KEEP_ALIVE], "--capture names a capture in a bundle"),
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments: list[object], words: str) -> None:
+    assert words in " ".join(refused("check", *arguments, status=2).split())
+
+
+@pytest.mark.parametrize(
+    ("value", "is_found"),
+    [
+        ("6095703000", True),
+        ("6095703000ns", True),
+        ("6095703001", False),
+        ("6.095703s", True),
+        ("6.0957031 s", False),
+        ("6095.703ms", True),
+        ("0.1min", True),
+        ("1h", False),
+        ("6e9", True),
+        ("0", True),
+    ],
+)
+def test_times_of_thresholds(value: str, is_found: bool) -> None:
+    done = tcpwin("check", *TW201, "--threshold", f"zero-window-stall.stall_ns={value}")
+    assert (done.returncode, done.stderr) == (int(is_found), b"")
+
+
+def test_shares_of_thresholds() -> None:
+    """6.096 s of 30.088 s are 20.26 %."""
+    for value, status in (("0.2", 1), ("20%", 1), ("20.3%", 0), (".203", 0)):
+        assert tcpwin("check", *TW201, "--threshold", f"TW201.share={value}").returncode == status
+
+
+def test_standard_input_and_several_files() -> None:
+    told = lines("--select", "TW201", "-", input=SLOW_READER.read_bytes())
+    assert told[0] == HEAD.replace(str(SLOW_READER), "standard input")
+    told = lines("--select", "TW201", KEEP_ALIVE, SLOW_READER)
+    assert told[0].startswith("2 files:#")
+    assert told[-1] == "1 finding (1 warning) in 1 connection: 1 rule asked of 2 connections."
+
+
+def test_all_rules_read_standard_input() -> None:
+    """Rules look at events, for which the capture is read again."""
+    from_file, from_stdin = (
+        document(name, **more)["findings"]
+        for name, more in ((SLOW_READER, {}), ("-", {"input": SLOW_READER.read_bytes()}))
+    )
+    assert from_file == from_stdin != []
+
+
+def test_bundle_and_snapshots(tmp_path: Path) -> None:
+    read = document("--select", "TW201", BUNDLE)
+    assert (read["name"], read["counts"]) == (f"{BUNDLE}: slow-reader/sender.pcap.gz", {"TW201": 1})
+    snapshot = tmp_path / "sysctl.txt"
+    snapshot.write_text("net.ipv4.tcp_rmem = 4096 131072 6291456\nwhat is this\n", encoding="utf8")
+    done = tcpwin("check", *TW201, "--with", snapshot, "--format", "json")
+    assert done.returncode == 1
+    assert done.stderr.decode() == f"tcpwin: warning: {snapshot}: 1 lines not understood, the first is line 2\n"
+    assert refused("check", *TW201, "--with", tmp_path / "absent").startswith(f"tcpwin: {tmp_path}/absent: ")
+
+
+def test_damage_is_a_warning() -> None:
+    done = tcpwin("check", CUT_BLOCK, "--select", "TW201")
+    assert done.returncode == 0
+    assert done.stderr.decode().startswith(f"tcpwin: warning: {CUT_BLOCK}: ")
+
+
+def test_nothing_is_written_of_what_cannot_be_read(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    assert refused("check", TEXT, "-o", out).startswith(f"tcpwin: {TEXT}: ")
+    assert not out.exists()
+
+
+def test_reader_that_leaves_is_no_finding() -> None:
+    """`tcpwin check … | head -1` must not say that a problem was found, nor complain."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as pipe:
+        import subprocess
+
+        from cli.command import TCPWIN
+
+        done = subprocess.run(
+            [TCPWIN, "check", KEEP_ALIVE], stdout=pipe, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, b"")

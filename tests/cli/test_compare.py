@@ -1,0 +1,190 @@
+"""`tcpwin compare`: text, JSON, exit status, snapshots of either side, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
+
+from tcpwin.report._comparison import render_comparison
+
+# The same transfer of 10 MB over 85 ms, without window scaling and with it.
+SLOW = CAPTURES / "lab" / "no-window-scaling.pcap.gz"
+FAST = CAPTURES / "lab" / "window-scaling.pcap.gz"
+BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
+
+
+def lines(*arguments: object, **more: Any) -> list[str]:
+    return tcpwin("compare", *arguments, **more).stdout.decode().splitlines()
+
+
+def test_text() -> None:
+    """65,535 bytes each 85 ms are 6.17 Mbit/s; the rates are those of the report of each capture."""
+    told = lines(SLOW, FAST)
+    assert told[:7] == [
+        f"old  {SLOW}: 1 connection",
+        f"new  {FAST}: 1 connection",
+        "",
+        "better: 1 pair, 1 better; goodput × 14.1 in the median.",
+        "",
+        "#0 → #0  10.9.1.1:5201 b→a  better",
+        "    goodput              6.03 Mbit/s → 84.9 Mbit/s (× 14.1)  better",
+    ]
+    assert "    payload              10 MB → 10 MB" in told
+    assert "    round trip           85 ms → 85 ms" in told
+    assert "    largest window       65.5 kB → 3.14 MB (× 48)" in told
+    assert not [line for line in told if "retransmissions" in line or "window closed" in line]
+    assert [line for line in told if line.startswith("    gone  TW101 window-scaling-not-negotiated b→a, cost ")]
+    back = lines(FAST, SLOW)
+    assert back[3] == "worse: 1 pair, 1 worse; goodput × 0.071 in the median."
+    assert back[6] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93%)  worse"
+    assert lines(FAST, SLOW, "--tolerance", "93%")[6] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93%)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ((SLOW, FAST, "--fail-on", "worse"), 0),
+        ((FAST, SLOW, "--fail-on", "worse"), 1),
+        ((FAST, SLOW, "--fail-on", "never"), 0),
+        ((FAST, SLOW), 0),
+        ((FAST, FAST, "--fail-on", "worse"), 0),
+        ((FAST, SLOW, "--fail-on", "worse", "--tolerance", "0.9"), 1),
+        # A gate must not open because nothing could be compared.
+        ((SLOW, KEEP_ALIVE, "--fail-on", "worse"), 1),
+        ((SLOW, KEEP_ALIVE), 0),
+        ((FAST, SLOW, "--fail-on", "worse", "--format", "json"), 1),
+    ],
+)
+def test_exit_status(arguments: tuple[object, ...], status: int) -> None:
+    done = tcpwin("compare", *arguments)
+    assert (done.returncode, done.stderr) == (status, b"")
+
+
+def test_json() -> None:
+    read = json.loads(tcpwin("compare", SLOW, FAST, "--format", "json").stdout, parse_constant=pytest.fail)
+    assert list(read) == [
+        "schema",
+        "old",
+        "new",
+        "verdict",
+        "pairs",
+        "counts",
+        "unmatched_old",
+        "unmatched_new",
+        "unmatched_old_count",
+        "unmatched_new_count",
+        "goodput_ratio",
+        "path_changes",
+        "findings",
+    ]
+    assert (read["schema"], read["old"], read["new"]) == ("tcpwin/comparison/1", str(SLOW), str(FAST))
+    [each] = read["pairs"]
+    assert each["match"] == {"old": 0, "new": 0, "is_similar": True}
+    assert (each["direction"], each["verdict"], read["verdict"]) == ("b_to_a", "better", "better")
+    goodput = each["changes"][0]
+    assert (goodput["name"], goodput["verdict"]) == ("goodput_bps", "better")
+    assert read["goodput_ratio"] == goodput["new"] / goodput["old"]
+
+
+def test_without_partners() -> None:
+    told = lines(SLOW_READER, MANY_SHORT)
+    assert told[3] == "unmatched: no connection of one capture has a partner in the other."
+    place = told.index("Without a partner")
+    assert told[place + 1] == "    old #0  10.9.2.2:36984 → 10.9.1.1:5201   0 B a→b, 6 MB b→a"
+    assert [line[:10] for line in told[place + 2 : place + 7]] == [f"    new #{number}" for number in range(5)]
+    assert told[place + 7].startswith("    new: ")
+    assert told[place + 7].endswith(" more")
+    assert len(told) == place + 8
+
+
+def test_limit() -> None:
+    told = lines(MANY_SHORT, MANY_SHORT, "--limit", 2)
+    assert sum(line.startswith("#") for line in told) == 2
+    assert [line for line in told if line.endswith(" more pairs not shown: --limit N shows more.")]
+    assert not [line for line in lines(SLOW, FAST, "--limit", 0) if line.startswith("#")]
+
+
+def test_bundles_and_snapshots_of_either_side(tmp_path: Path) -> None:
+    assert lines(BUNDLE, BUNDLE)[3] == "same: 1 pair, 1 same; goodput × 1 in the median."
+    assert lines(BUNDLE, SLOW_READER, "--capture", "sender.pcap.gz")[0] == (
+        f"old  {BUNDLE}: slow-reader/sender.pcap.gz: 1 connection"
+    )
+    assert refused("compare", BUNDLE, SLOW_READER, "--capture", "absent").startswith(f"tcpwin: {BUNDLE}: no captures ")
+    snapshots = []
+    for name in ("old", "new"):
+        snapshots.append(tmp_path / f"{name}.txt")
+        snapshots[-1].write_text("net.ipv4.tcp_rmem = 4096 131072 6291456\nwhat is this\n", encoding="utf8")
+    done = tcpwin("compare", "--with-old", snapshots[0], "--with-new", snapshots[1], "--", SLOW, FAST)
+    assert done.returncode == 0
+    assert done.stderr.decode() == "".join(
+        f"tcpwin: warning: {path}: 1 lines not understood, the first is line 2\n" for path in snapshots
+    )
+    one = tcpwin("compare", SLOW, FAST, "--with-new", snapshots[0], snapshots[1])
+    assert one.stderr.count(b"\n") == 2
+
+
+def test_standard_input_is_one_of_them() -> None:
+    told = lines("-", FAST, input=SLOW.read_bytes())
+    assert told[0] == "old  standard input: 1 connection"
+    assert told[3] == "better: 1 pair, 1 better; goodput × 14.1 in the median."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([SLOW], "Missing argument 'NEW'"),
+        (["-", "-"], "standard input (-) can be read once"),
+        ([SLOW, FAST, "--capture", "x"], "--capture names a capture in a bundle"),
+        ([SLOW, FAST, "--tolerance", "much"], "'much' is no share such as 10% or 0.1."),
+        ([SLOW, FAST, "--tolerance", "1.5"], "'1.5' is no share such as 10% or 0.1."),
+        ([SLOW, FAST, "--tolerance", "-5%"], "'-5%' is no share such as 10% or 0.1."),
+        ([SLOW, FAST, "--fail-on", "better"], "'better' is not one of 'worse', 'never'"),
+        ([SLOW, FAST, "--format", "sarif"], "'sarif' is not one of 'text', 'json'"),
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments: list[object], words: str) -> None:
+    assert words in " ".join(refused("compare", *arguments, status=2).split())
+
+
+def test_unreadable_input_exits_with_3() -> None:
+    assert refused("compare", SLOW, TEXT).startswith(f"tcpwin: {TEXT}: ")
+    assert refused("compare", TEXT, SLOW).startswith(f"tcpwin: {TEXT}: ")
+
+
+def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
+    """Lines by hand for a pair by order, a changed path, and findings of all kinds."""
+    from findings.story import Story
+    from report.made_findings import NOTE, STALL, found
+
+    import tcpwin as package
+    from tcpwin.findings import compare
+
+    def capture(name: str, rounds: int, rtt: float) -> package.Analysis:
+        story = Story().handshake(rtt)
+        for _ in range(rounds):
+            story.burst("a", 10).wait(rtt).ack("b")
+        return package.analyze(story.write(tmp_path, name))
+
+    old, new = capture("old", 8, 0.04), capture("new", 40, 0.08)
+    comparison = compare(old, new, old_findings=found(STALL), new_findings=found(NOTE), tolerance=0.1)
+    told = list(render_comparison(old, new, comparison))
+    assert told[:6] == [
+        f"old  {tmp_path}/old.pcap: 1 connection",
+        f"new  {tmp_path}/new.pcap: 1 connection",
+        "",
+        "worse: 1 pair, 1 worse; goodput × 0.506 in the median.",
+        "The path's round trip differs in 1 pair: part of the difference may be the path's.",
+        "",
+    ]
+    assert told[6] == "#0 → #0  10.0.0.2:9000 a→b  worse   (paired by order: neither size nor duration is similar)"
+    assert told[7] == "    goodput              2.85 Mbit/s → 1.44 Mbit/s (-49%)  worse"
+    assert told[-4:] == [
+        "",
+        "Findings of all connections",
+        "    gone  TW901 made-stall, cost 6.1 s → 0  better",
+        "    new   TW902 made-note, lost 0 bit/s → 93.5 Mbit/s",
+    ]

@@ -1,0 +1,80 @@
+"""Reading events for rules: many connections at a time, and no more than so often."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ladder
+import pytest
+from findings.story import Story, judged
+
+import tcpwin
+from tcpwin.findings.rules import _events
+
+OPTIONS = ("<mss 1460>", "<mss 1460>")
+
+
+def timeouts(connections: int, folder: Path) -> Path:
+    """So many connections, one after the other, each with a segment that times out."""
+    story = Story()
+    for number in range(connections):
+        story.setting(f"port a {40_000 + number}")
+        story.next, story.acked = {"a": 0, "b": 0}, {"a": 0, "b": 0}
+        story.window = {"a": 64_240, "b": 65_160}
+        story.handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001).data("a", 1000)
+        story.wait(0.3).step("a", "A", "len 1000", seq=1)
+        story.wait(0.04).ack("b")
+        story.wait(1.0)
+    path = folder / "timeouts.pcap"
+    ladder.parse(story.text, "timeouts").write_pcap(path)
+    return path
+
+
+def test_one_reading_serves_many_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = tcpwin.analyze(timeouts(12, tmp_path))
+    readings = count_readings(monkeypatch)
+    found = judged(analysis, "TW301")
+    assert [finding.evidence.frames for finding in found] == [(4 + 6 * number, 5 + 6 * number) for number in range(12)]
+    assert readings == [12]
+
+
+def test_readings_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_events, "BATCH", 2)
+    monkeypatch.setattr(_events, "READS", 3)
+    analysis = tcpwin.analyze(timeouts(12, tmp_path))
+    readings = count_readings(monkeypatch)
+    assert len(judged(analysis, "TW301")) == 6
+    assert readings == [2, 2, 2]
+
+
+def test_a_large_capture_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_events, "BATCH", 2)
+    monkeypatch.setattr(_events, "LARGE_PACKETS", 71)
+    analysis = tcpwin.analyze(timeouts(12, tmp_path))
+    readings = count_readings(monkeypatch)
+    assert len(judged(analysis, "TW301")) == 2
+    assert readings == [2]
+
+
+def test_nothing_is_said_of_a_source_that_is_gone(tmp_path: Path) -> None:
+    path = timeouts(1, tmp_path)
+    analysis = tcpwin.analyze(path)
+    assert analysis.connections[0].a_to_b.rto_retransmissions == 1
+    path.unlink()
+    assert not judged(analysis, "TW301")
+
+
+def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many connections each reading follows, from here on."""
+    readings: list[int] = []
+    follow = tcpwin.Analysis.follow
+
+    def counted(self: tcpwin.Analysis, connections: list[int]) -> None:
+        wanted = list(connections)
+        before = set(self._details)
+        follow(self, wanted)
+        if set(self._details) != before:
+            readings.append(len(wanted))
+
+    monkeypatch.setattr(tcpwin.Analysis, "follow", counted)
+    return readings

@@ -1,0 +1,113 @@
+"""Findings and rules made by hand for the forms of output: plain ones, and one with all characters that need care."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from analysis.bundled import READABLE
+
+import tcpwin
+from tcpwin.findings import Case, Evidence, Finding, Findings, Remedy, Rule, Severity, Threshold
+
+PAGE = """## What it finds
+
+A made pattern.
+
+## Why it matters
+
+It does not.
+
+## How it is judged
+
+By `limit_ns`.
+
+## When it is wrong
+
+Never.
+
+## What to do
+
+Nothing.
+"""
+
+
+def nothing(case: Case) -> Iterator[Finding]:  # noqa: ARG001
+    """Find nothing."""
+    yield from ()
+
+
+def rule(code: str, name: str, severity: Severity = Severity.WARNING) -> Rule:
+    """Return a rule of the capture with one threshold."""
+    return Rule(
+        code=code,
+        name=name,
+        title=f"title of {code}",
+        severity=severity,
+        scope="capture",
+        judge=nothing,
+        page=PAGE,
+        thresholds={"limit_ns": Threshold(200_000_000, "ns", "A made reason.")},
+    )
+
+
+RULES = [rule("TW901", "made-stall"), rule("TW902", "made-note", Severity.INFO), rule("TW903", "made-quiet")]
+
+STALL = Finding(
+    code="TW901",
+    name="made-stall",
+    severity=Severity.WARNING,
+    text="a waited 100% of the time, 3 times",
+    connection=0,
+    direction="b_to_a",
+    blame="receiver",
+    side="a",
+    cost_ns=6_100_000_000,
+    lost_bps=None,
+    confidence="high",
+    evidence=Evidence(
+        frames=(4, 9),
+        values={"window_bytes": 65_535, "rtt_ns": 85_000_000, "rate_bps": 6_170_000.0, "share": 0.2, "times": 3},
+        ruled_out="Loss: nothing was sent again.",
+    ),
+    remedy=Remedy(
+        "Set a larger buffer on a.",
+        settings=("sysctl -w net.ipv4.tcp_rmem='4096 131072 8388608'", "sysctl -w net.ipv4.tcp_window_scaling=1"),
+        side_effects="More memory.",
+    ),
+)
+NOTE = Finding(
+    code="TW902",
+    name="made-note",
+    severity=Severity.INFO,
+    text="the capture is small",
+    connection=None,
+    direction=None,
+    blame="nobody",
+    side=None,
+    cost_ns=0,
+    lost_bps=93_500_000.0,
+    confidence="low",
+    evidence=Evidence(),
+)
+# A name from a snapshot may hold anything: ends of commands, of XML and of lines, colours of terminals, half a pair.
+NASTY_TEXT = 'a,b:c %41\r\n::error::x <tag attr="\'">&amp; ]]> \x1b[31m\x00\x08\ufffe\ud800 ü'
+NASTY_SHOWN = 'a,b:c %41\\r\\n::error::x <tag attr="\'">&amp; ]]> \\x1b[31m\\x00\\x08\\ufffe\\ud800 ü'
+NASTY = replace(
+    STALL,
+    severity=Severity.ERROR,
+    text=NASTY_TEXT,
+    evidence=Evidence(frames=(1,), values={"who": NASTY_TEXT}, ruled_out=NASTY_TEXT),
+    remedy=Remedy(NASTY_TEXT, settings=(NASTY_TEXT,), side_effects=NASTY_TEXT),
+)
+
+
+def bundled(name: str) -> tcpwin.Analysis:
+    """Return the analysis of a capture of the project."""
+    return tcpwin.analyze(next(path for path in READABLE if path.name == name))
+
+
+def found(*findings: Finding) -> Findings:
+    """Return findings as `check` does, in this order."""
+    return Findings(findings, dict(Counter(each.code for each in findings)))
