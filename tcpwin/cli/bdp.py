@@ -186,7 +186,7 @@ def bdp(
 
         click.echo(json.dumps(_document(needed, asked, dump, advice), indent=1))
         return
-    click.echo("\n".join(_table(needed, asked)))
+    click.echo("\n".join(_table(needed, asked, is_audit=dump is not None)))
     if dump is not None and advice is not None:
         click.echo("\n".join(_audit_lines(dump, advice)))
 
@@ -208,7 +208,7 @@ def _settings(path: str) -> tuple[SettingsSample, int | None]:
     return SettingsSample(None, 1, values), page_size_bytes
 
 
-def _table(needed: Plan, asked: str) -> list[str]:
+def _table(needed: Plan, asked: str, *, is_audit: bool) -> list[str]:
     from tcpwin.report._units import bytes_text, rate_text, time_text
 
     window, rate = bytes_text(needed.window_bytes), rate_text(float(needed.rate_bps))
@@ -239,6 +239,17 @@ def _table(needed: Plan, asked: str) -> list[str]:
         for name, reach in (("tcp_rmem", needed.default_receive), ("tcp_wmem", needed.default_send))
     ]
     set_lines = [f"  {line}" for line in needed.lines] or ["  nothing: the defaults suffice"]
+    # An audit says what that host needs, which may have more already.
+    to_set = (
+        []
+        if is_audit
+        else [
+            f"To set: tcp_rmem where data is received, tcp_wmem where it is sent (a Linux receiver then offers shift "
+            f"{needed.offered_shift})",
+            *set_lines,
+            "",
+        ]
+    )
     return [
         first,
         "",
@@ -247,10 +258,7 @@ def _table(needed: Plan, asked: str) -> list[str]:
         f"What the defaults reach ({version})",
         *(f"  {name:15} {text}" for name, text in defaults),
         "",
-        f"To set: tcp_rmem where data is received, tcp_wmem where it is sent (a Linux receiver then offers shift "
-        f"{needed.offered_shift})",
-        *set_lines,
-        "",
+        *to_set,
         *(f"- {note}" for note in needed.notes),
     ]
 

@@ -82,10 +82,13 @@ def _write(
     shown = list(islice(found, limit))
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "text":
+        from tcpwin.findings import summarize
         from tcpwin.report._findings import render_findings
+        from tcpwin.report._summary import render_summary
 
         most = SHOWN if limit is None else limit
-        write_lines(render_findings(analysis, found, asked=len(rules), limit=most), output)
+        told = render_findings(analysis, found, asked=len(rules), limit=most)
+        write_lines([*render_summary(summarize(analysis, found)), "", *told], output)
         return
     if output.form == "json":
         from tcpwin.findings._document import SCHEMA, describe_finding, describe_rule

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tcpwin.findings._compare import Change, Comparison, FindingChange, Pair, compare
     from tcpwin.findings._finding import BLAMES, CONFIDENCES, Evidence, Finding, Remedy, Severity
     from tcpwin.findings._rule import Rule, Threshold, all_rules
+    from tcpwin.findings._summary import Summary, summarize
+    from tcpwin.findings._verdict import Verdict, judge_connection
 
 _HOMES = {
     "_analysis": ("Analysis", "Connection", "analyze"),
@@ -25,6 +27,8 @@ _HOMES = {
     "_compare": ("Change", "Comparison", "FindingChange", "Pair", "compare"),
     "_finding": ("BLAMES", "CONFIDENCES", "Evidence", "Finding", "Remedy", "Severity"),
     "_rule": ("Rule", "Threshold", "all_rules"),
+    "_summary": ("Summary", "summarize"),
+    "_verdict": ("Verdict", "judge_connection"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -48,12 +52,16 @@ __all__ = [
     "Remedy",
     "Rule",
     "Severity",
+    "Summary",
     "Threshold",
+    "Verdict",
     "all_rules",
     "analyze",
     "check",
     "choose",
     "compare",
+    "judge_connection",
+    "summarize",
 ]
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tcpwin.findings._budget import Budget
     from tcpwin.findings._check import Findings
     from tcpwin.findings._finding import Finding
+    from tcpwin.findings._summary import Summary
+    from tcpwin.findings._verdict import Verdict
     from tcpwin.snapshots import Bundle
     from tcpwin.snapshots._load import Snapshots
 
@@ -41,6 +43,13 @@ class Connection(JoinedConnection):
         """What the rules found of this connection, the costliest first."""
         return self._analysis.findings.of(self.id)
 
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What limited it, and who can change that; asks the rules, as `Analysis.findings` does."""
+        from tcpwin.findings._verdict import judge_connection
+
+        return judge_connection(self, self.findings)
+
 
 class Analysis(JoinedAnalysis):
     """All that was measured of a capture, what its hosts said, and what the rules found."""
@@ -60,6 +69,13 @@ class Analysis(JoinedAnalysis):
         from tcpwin.findings._check import check
 
         return check(self)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The capture in words, with the three findings that cost most."""
+        from tcpwin.findings._summary import summarize
+
+        return summarize(self, self.findings)
 
 
 def analyze(

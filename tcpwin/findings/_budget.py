@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Direction
-from tcpwin.snapshots import SocketSample
+
+if TYPE_CHECKING:
+    # Without snapshots nothing of them is needed.
+    from tcpwin.snapshots import SocketSample
 
 GROUPS = {
     "handshake": ("handshake",),
@@ -28,6 +32,8 @@ GROUPS = {
 """Items by who or what they belong to."""
 ITEMS = tuple(item for items in GROUPS.values() for item in items)
 WINDOW_ITEMS = GROUPS["receiver"]
+CHRONOGRAPHS = ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")
+"""What `KernelLimits` takes from a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class KernelLimits:
     """What the sender's kernel counted, by the last sample of its socket.
 
     Attributes:
-        busy_ns: with data to send or in flight.
+        busy_ns: with data to send or in flight, since the capture began.
         rwnd_limited_ns, sndbuf_limited_ns: of that, waiting for the window or the send buffer.
     """
 
@@ -102,15 +108,21 @@ def draw_up(direction: Direction, samples: Sequence[SocketSample] = ()) -> Budge
 
 
 def _kernel(direction: Direction, samples: Sequence[SocketSample]) -> KernelLimits | None:
-    """The last chronographs, if the samples reach to the end of the data."""
+    """What was counted since the capture began, if the samples reach to the end of the data."""
     counted = [each for each in samples if each.busy_ns]
     if not counted:
         return None
     last = max(counted, key=lambda each: each.busy_ns or 0)
-    acked = last.count("bytes_acked") or 0
-    if direction.syn_seen and acked < 0.9 * direction.acked_bytes:
-        return None
-    return KernelLimits(last.busy_ns or 0, last.count("rwnd_limited_ns") or 0, last.count("sndbuf_limited_ns") or 0)
+    if direction.syn_seen:
+        if (last.count("bytes_acked") or 0) < 0.9 * direction.acked_bytes:
+            return None
+        return KernelLimits(*(last.count(name) or 0 for name in CHRONOGRAPHS))
+    # The kernel counts since the socket was opened: only what was added during the capture belongs to it.
+    began_ns = direction.first_data_ns or 0
+    early = [each for each in counted if each.time_ns is not None and each.time_ns <= began_ns]
+    base = max(early, key=lambda each: each.busy_ns or 0) if early else min(counted, key=lambda each: each.busy_ns or 0)
+    limits = KernelLimits(*(max(0, (last.count(name) or 0) - (base.count(name) or 0)) for name in CHRONOGRAPHS))
+    return limits if limits.busy_ns else None
 
 
 def _move(items: dict[str, int], group: Sequence[str], wanted_ns: int, rest: str) -> None:

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from tcpwin.analysis import Direction, Event
+from tcpwin.analysis import Direction, Event, Stall
 from tcpwin.findings._analysis import Analysis, Connection
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
+from tcpwin.findings._reading import first_events, reading_of
 from tcpwin.findings._rule import Rule
 from tcpwin.snapshots import Host, SocketSample
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Table
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,36 @@ class Case:
         return self.connection.b_to_a if self.direction == "a_to_b" else self.connection.a_to_b
 
     def events(self, *names: str) -> list[Event]:
-        """The connection's events that have any of the names (all without); of both directions. Reads the source."""
+        """The connection's events that have any of the names (all without); of both directions.
+
+        Of a capture that may not be read again, those that the first reading kept: the first of each kind.
+        """
         wanted = set(names)
         return [event for event in self._events if not wanted or wanted & set(event.names)]
 
     @cached_property
     def _events(self) -> list[Event]:
-        return self.connection.events
+        if self.may_follow:
+            return self.connection.events
+        return first_events(self.analysis, self.connection.id)
+
+    @property
+    def stalls(self) -> list[Stall]:
+        """The connection's long silences; none where the capture may not be read again."""
+        return self.connection.stalls if self.may_follow else []
+
+    @cached_property
+    def may_follow(self) -> bool:
+        """Whether events, stalls and series of the connection are at hand, or may be read."""
+        return reading_of(self.analysis).may_follow(self.analysis, self.connection.id, self._candidates)
+
+    def _candidates(self) -> list[int]:
+        return [id for id, _ in self.analysis.select(self.rule.scope, self.rule.conditions(self.settings))]
+
+    def table(self, id: int | None = None) -> Table | None:
+        """The segments of a connection, by default the case's; None where they may not be read."""
+        number = self.connection.id if id is None else id
+        return reading_of(self.analysis).table(self.analysis, number)
 
     def host(self, side: str) -> Host | None:
         """The host at a side, where its snapshots came along."""

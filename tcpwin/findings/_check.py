@@ -12,8 +12,11 @@ from tcpwin.errors import RuleError, TcpwinError
 from tcpwin.findings._analysis import Analysis, Connection
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Finding, Severity
+from tcpwin.findings._overlap import Claims, narrow_first
 from tcpwin.findings._rule import Rule, all_rules
 
+SHARED_CONNECTIONS = 5000
+"""Connections whose fields are at hand for all rules."""
 KEPT_PER_RULE = 1000
 """Findings of one rule that are kept, the costliest; more are counted."""
 
@@ -83,7 +86,7 @@ def check(
         thresholds: values other than the defaults, as ``{"TW201.stall_ns": 1e9}``.
 
     Raises:
-        ValueError: a threshold that no rule has.
+        ValueError: a threshold that no rule has; rules that yield to each other in a circle.
     """
     asked = list(all_rules().values()) if chosen is None else list(chosen)
     wanted = dict(thresholds or {})
@@ -93,12 +96,16 @@ def check(
     found: list[Finding] = []
     counts: dict[str, int] = {}
     worst = 0
-    for rule in asked:
+    claims = Claims.among(asked)
+    shared: dict[int, Connection] = {}
+    for rule in narrow_first(asked):
         settings = {
             name: wanted.get(f"{rule.code}.{name}", threshold.default) for name, threshold in rule.thresholds.items()
         }
         try:
-            judged = [each for case in _cases(analysis, rule, settings) for each in rule.judge(case)]
+            judged = claims.settle(
+                rule, (each for case in _cases(analysis, rule, settings, shared) for each in rule.judge(case))
+            )
         except (TcpwinError, OSError):
             raise
         except Exception as error:
@@ -107,7 +114,10 @@ def check(
             counts[rule.code] = len(judged)
             worst = max(worst, *(each.severity for each in judged))
             found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
-    return Findings(tuple(sorted(found, key=rank, reverse=True)), counts, Severity(worst) if worst else None)
+    # Of the same rank the lower code comes first, in whichever order the rules were asked.
+    found.sort(key=lambda finding: finding.code)
+    found.sort(key=rank, reverse=True)
+    return Findings(tuple(found), {code: counts[code] for code in sorted(counts)}, Severity(worst) if worst else None)
 
 
 def rank(finding: Finding) -> tuple[int, int, float, int]:
@@ -116,9 +126,15 @@ def rank(finding: Finding) -> tuple[int, int, float, int]:
     return (finding.cost_ns, finding.severity, finding.lost_bps or 0.0, -number)
 
 
-def _cases(analysis: Analysis, rule: Rule, settings: Mapping[str, float]) -> Iterator[Case]:
+def _cases(
+    analysis: Analysis, rule: Rule, settings: Mapping[str, float], shared: dict[int, Connection]
+) -> Iterator[Case]:
     if rule.scope == "capture":
         yield Case(analysis, rule, settings)
         return
     for id, direction in analysis.select(rule.scope, rule.conditions(settings)):
-        yield Case(analysis, rule, settings, Connection(analysis, id), direction)
+        if id not in shared:
+            if len(shared) >= SHARED_CONNECTIONS:
+                shared.clear()
+            shared[id] = Connection(analysis, id)
+        yield Case(analysis, rule, settings, shared[id], direction)

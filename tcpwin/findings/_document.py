@@ -40,10 +40,11 @@ def describe_rule(rule: Rule) -> dict[str, Any]:
 
 
 def describe_page(rule: Rule) -> dict[str, Any]:
-    """A rule with its page, which conditions select what it judges, and the page's text by heading."""
+    """A rule with its page, which conditions select what it judges, whom it leaves time to, and the page by heading."""
     return {
         **describe_rule(rule),
         "when": [[name, operator, plain(value)] for name, operator, value in rule.when],
+        "yields_to": list(rule.yields_to),
         "page": rule.page,
         "sections": sections(rule.page),
     }

@@ -58,6 +58,7 @@ class Rule:
         thresholds: by name.
         judge: from a case to findings.
         page: the module's docstring, in Markdown.
+        yields_to: codes of rules that say more exactly where the same time went: this rule's cost is what they leave.
     """
 
     code: str
@@ -69,6 +70,7 @@ class Rule:
     page: str
     when: tuple[Condition, ...] = ()
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
+    yields_to: tuple[str, ...] = ()
 
     def conditions(self, settings: Mapping[str, float]) -> list[Condition]:
         """`when` with the thresholds in force."""

@@ -9,6 +9,7 @@ from tcpwin.report._costs import weigh
 from tcpwin.report._loss import render_loss
 from tcpwin.report._problems import judge
 from tcpwin.report._resent import render_resent
+from tcpwin.report._summary import render_budgets, render_stalls, render_verdict
 from tcpwin.report._text import head_line, problem_text
 from tcpwin.report._timing import (
     render_acks,
@@ -26,10 +27,12 @@ EPISODES_SHOWN = 20
 
 def render_connection(connection: Connection) -> str:
     """Everything about a connection. Reads the source again for percentiles and events."""
-    lines = [head_line(connection), *(f"  ! {problem_text(connection, problem)}" for problem in judge(connection))]
+    lines = [head_line(connection), *_indent(render_verdict(connection))]
+    lines += [f"  ! {problem_text(connection, problem)}" for problem in judge(connection)]
     lines += [f"  ! {cost.text}" for cost in weigh(connection)]
     events = connection.events
     lines += ["", *_indent(_render_handshake(connection)), "", *_indent(_render_options(connection))]
+    lines += _indent([*render_budgets(connection), *render_stalls(connection)])
     for name, sender, receiver in (("a_to_b", "a", "b"), ("b_to_a", "b", "a")):
         direction = connection.a_to_b if sender == "a" else connection.b_to_a
         lines += ["", f"  {sender} → {receiver}"]

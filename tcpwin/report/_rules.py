@@ -27,7 +27,7 @@ def render_rules(rules: Iterable[Rule]) -> Iterator[str]:
 
 
 def render_page(rule: Rule) -> Iterator[str]:
-    """A rule's page: title, what is asked, each heading's text, thresholds with their reasons."""
+    """A rule's page: title, what is asked, each heading's text, to whom it leaves time, thresholds with reasons."""
     yield name_text(f"{rule.code} {rule.name}: {rule.title}")
     asked = _ASKED[rule.scope]
     if rule.when:
@@ -37,6 +37,9 @@ def render_page(rule: Rule) -> Iterator[str]:
     for heading, text in sections(rule.page).items():
         yield from ("", name_text(heading))
         yield from (f"  {name_text(line)}".rstrip() for line in text.splitlines())
+    if rule.yields_to:
+        yield from ("", "Counted once")
+        yield f"  Time that is found by one of these as well is counted there: {', '.join(rule.yields_to)}."
     if rule.thresholds:
         yield from ("", "Thresholds")
         yield f"  Set with `tcpwin check --threshold {rule.code}.NAME=VALUE`."

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from tcpwin.analysis import Analysis, Capture, Connection, Direction
+from tcpwin.findings import Analysis as Judged
+from tcpwin.findings import summarize
 from tcpwin.report._costs import Cost, weigh
 from tcpwin.report._loss import render_loss
 from tcpwin.report._problems import Problem, find_held_back, judge
+from tcpwin.report._summary import render_summary, render_verdict
 from tcpwin.report._timing import render_sender_flight, render_timing
 from tcpwin.report._units import bytes_text, count_text, name_text, rate_text, time_text
 from tcpwin.snapshots import Analysis as WithHosts
@@ -22,6 +25,8 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
         from tcpwin.report._hosts import render_hosts
 
         lines += render_hosts(analysis)
+    if isinstance(analysis, Judged) and len(analysis):
+        lines += ["", *render_summary(summarize(analysis))]
     worst = analysis.worst(limit)
     judged = [(connection, judge(connection)) for connection in worst]
     lines += ["", _headline(analysis, judged)]
@@ -90,7 +95,8 @@ def _quality(capture: Capture) -> list[str]:
 def _render_connection(
     connection: Connection, problems: list[Problem], costs: list[Cost], *, is_brief: bool
 ) -> list[str]:
-    lines = [head_line(connection), *(f"    ! {problem_text(connection, problem)}" for problem in problems)]
+    lines = [head_line(connection), *(f"    {line}" for line in render_verdict(connection))]
+    lines += [f"    ! {problem_text(connection, problem)}" for problem in problems]
     lines += [f"    ! {cost.text}" for cost in costs]
     for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:

@@ -25,6 +25,14 @@ HEAD = (
     f"{SLOW_READER}:#0 b→a TW201 zero-window-stall (warning, cost 6.1 s, high): "
     "a closed its receive window 66 times, for 6.1 s in all (20% of the connection): its application reads too slowly"
 )
+PARAGRAPH = [
+    "1 connection carried 6 MB of data in 30.1 s. It was limited by a's receive window: 89% of its time (sure). "
+    "That is to be",
+    "changed by the application on a. What cost most is TW201 zero-window-stall of connection 0 (6.1 s). "
+    "To change first:",
+    "Make the application on a read faster, or give the sender less.",
+    "",
+]
 SUMMARY = "1 finding (1 warning) in 1 connection: 1 rule asked of 1 connection."
 
 
@@ -41,8 +49,9 @@ def document(*arguments: object, **more: Any) -> dict[str, Any]:
 
 def test_text() -> None:
     told = lines(*TW201)
-    assert told[0] == HEAD
-    assert told[1:4] == [
+    assert told[:4] == PARAGRAPH
+    assert told[4] == HEAD
+    assert told[5:8] == [
         "    ends       a is 10.9.2.2:36984, b is 10.9.1.1:5201",
         "    blame      application, to be changed at a",
         "    evidence   frames 1627, 1628, 1577, 1578, 1474, 1475",
@@ -103,6 +112,7 @@ def test_json() -> None:
 
 def test_limit_is_for_every_form() -> None:
     assert lines(*TW201, "--limit", 0) == [
+        *PARAGRAPH,
         SUMMARY,
         "1 finding not shown: --limit N shows more, --select CODE those of one rule.",
     ]
@@ -115,7 +125,7 @@ def test_limit_is_for_every_form() -> None:
 @pytest.mark.parametrize(
     ("name", "begins"),
     [
-        ("out.txt", str(SLOW_READER)),
+        ("out.txt", PARAGRAPH[0]),
         ("out.json", '{"schema": "tcpwin/findings/1", "findings": [\n'),
         ("out.sarif", '{\n "$schema": "https://docs.oasis-open.org/sarif/'),
         ("out.xml", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites '),
@@ -128,7 +138,7 @@ def test_output_goes_to_a_file_in_the_form_of_its_name(tmp_path: Path, name: str
     assert text.startswith(begins)
     assert text.endswith("\n")
     assert tcpwin("check", *TW201, "-o", tmp_path / "again", "--format", "text").stdout == b""
-    assert (tmp_path / "again").read_text(encoding="utf8").splitlines()[0] == HEAD
+    assert (tmp_path / "again").read_text(encoding="utf8").splitlines()[4] == HEAD
 
 
 def test_sarif_and_junit_and_github_are_whole() -> None:
@@ -228,9 +238,9 @@ def test_shares_of_thresholds() -> None:
 
 def test_standard_input_and_several_files() -> None:
     told = lines("--select", "TW201", "-", input=SLOW_READER.read_bytes())
-    assert told[0] == HEAD.replace(str(SLOW_READER), "standard input")
+    assert told[4] == HEAD.replace(str(SLOW_READER), "standard input")
     told = lines("--select", "TW201", KEEP_ALIVE, SLOW_READER)
-    assert told[0].startswith("2 files:#")
+    assert told[told.index("") + 1].startswith("2 files:#")
     assert told[-1] == "1 finding (1 warning) in 1 connection: 1 rule asked of 2 connections."
 
 

@@ -41,11 +41,13 @@ def test_json() -> None:
         "scope",
         "thresholds",
         "when",
+        "yields_to",
         "page",
         "sections",
     ]
     assert (read["schema"], read["code"], read["page"]) == ("tcpwin/rule/1", "TW201", rule.page)
     assert read["when"] == [["zero_window_ns", ">=", "{stall_ns}"]]
+    assert read["yields_to"] == ["TW204"]
     assert tuple(read["sections"]) == HEADINGS
 
 

@@ -82,6 +82,58 @@ def test_does_not_fire_where_the_share_is_small(tmp_path: Path) -> None:
     assert judged(analysis, "TW301", {"TW301.share": 0.01})
 
 
+def test_does_not_count_what_no_timer_sent_so_late(tmp_path: Path) -> None:
+    """The timeout is 240 ms: 3 s are more than twelve of it, 1.5 s six."""
+    assert judged(timed_out(1.5).analyze(tmp_path), "TW301")
+    analysis = timed_out(3.0).analyze(tmp_path)
+    assert not judged(analysis, "TW301")
+    assert judged(analysis, "TW301", {"TW301.overdue": 20})
+
+
+def test_does_not_fire_on_data_that_a_syn_ack_left_out(tmp_path: Path) -> None:
+    """TCP Fast Open refused (RFC 7413 §4.2): the SYN's data are sent again after the handshake; nothing was lost."""
+    story = Story()
+    story.step("a", "S", "<mss 1460> len 500", seq=0)
+    story.wait(1.0).step("a", "S", "<mss 1460>", seq=0)
+    story.next["a"], story.acked["b"] = 1, 1
+    story.wait(0.04).step("b", "SA", "<mss 1460>", seq=0, ack=1)
+    story.next["b"], story.acked["a"] = 1, 1
+    story.wait(0.0001).data("a", 500)
+    story.wait(0.04).ack("b")
+    analysis = story.wait(0.1).close().analyze(tmp_path)
+    assert analysis.connections[0].a_to_b.rto_retransmissions == 1
+    assert not judged(analysis, "TW301")
+
+
+def left_alone(*, is_closed: bool) -> Story:
+    """b acknowledges, closes or not, and never speaks again; a's last segment goes out three times."""
+    story = Story().handshake(options=PLAIN, scaled=(64_240, 65_160))
+    story.wait(0.001).burst("a", 4, spacing=0)
+    story.wait(0.04).ack("b")
+    if is_closed:
+        story.step("b", "FA")
+        story.next["b"] += 1
+        story.ack("a")
+    story.wait(0.1)
+    first = story.next["a"]
+    story.data("a")
+    for after in (0.3, 0.6):
+        story.wait(after).step("a", "A", "len 1460", seq=first)
+    return story
+
+
+def test_is_not_sure_where_the_receiver_never_answers_again(tmp_path: Path) -> None:
+    [finding] = judged(left_alone(is_closed=False).analyze(tmp_path), "TW301")
+    assert (finding.blame, finding.side, finding.confidence) == ("network", "a", "low")
+    assert "or b is gone: it never answered again" in finding.text
+
+
+def test_does_not_fire_where_it_had_closed_before(tmp_path: Path) -> None:
+    analysis = left_alone(is_closed=True).analyze(tmp_path)
+    assert analysis.connections[0].a_to_b.rto_retransmissions == 2
+    assert not judged(analysis, "TW301", {"TW301.cost_ns": 0, "TW301.share": 0})
+
+
 def test_two_timeouts_of_a_lab_run(reference_captures: Path) -> None:
     """The sender's kernel counted 2 TCPTimeouts, here of 27.6 s: too small a share to be told."""
     analysis = tcpwin.analyze(reference_captures / "lab" / "loss1_reno_sack0" / "snd.pcap.gz")

@@ -45,3 +45,20 @@ def test_does_not_fire_on_a_needless_probe(tmp_path: Path) -> None:
 
 def test_threshold_can_be_set(tmp_path: Path) -> None:
     assert not judged(probed(is_lost=True).analyze(tmp_path), "TW302", {"TW302.cost_ns": 201e6})
+
+
+def test_does_not_fire_on_data_that_a_syn_ack_left_out(tmp_path: Path) -> None:
+    """TCP Fast Open refused (RFC 7413 §4.2): the SYN's data are sent again after the handshake; nothing was lost."""
+    story = Story()
+    story.step("a", "S", "<mss 1460,sackOK> len 500", seq=0)
+    story.next["a"], story.acked["b"] = 1, 1
+    story.wait(0.01).step("b", "SA", "<mss 1460,sackOK>", seq=0, ack=1)
+    for _ in range(2):
+        story.wait(0.5).step("a", "S", "<mss 1460,sackOK>", seq=0)
+    story.wait(0.01).step("b", "SA", "<mss 1460,sackOK>", seq=0, ack=1)
+    story.next["b"], story.acked["a"] = 1, 1
+    story.wait(0.01).data("a", 500)
+    story.wait(0.04).ack("b")
+    analysis = story.wait(0.1).close().analyze(tmp_path)
+    assert analysis.connections[0].a_to_b.tail_loss_probes == 1
+    assert not judged(analysis, "TW302")

@@ -82,6 +82,32 @@ def test_does_not_fire_on_a_slow_path(tmp_path: Path) -> None:
     assert not judged(analysis, "TW305")
 
 
+def both_again(rtt: float) -> Story:
+    """Captured beside b: each SYN/ACK goes out at once, and again; the ACK comes 0.1 s after the last of them."""
+    story = Story()
+    story.step("a", "S", OPTIONS, seq=0)
+    story.acked["b"] = 1
+    story.wait(0.0001).step("b", "SA", OPTIONS, seq=0, ack=1)
+    story.wait(1.0).step("b", "SA", OPTIONS, seq=0, ack=1)
+    story.wait(1.0).step("a", "S", OPTIONS, seq=0)
+    story.wait(0.0001).step("b", "SA", OPTIONS, seq=0, ack=1)
+    story.next.update(a=1, b=1)
+    story.acked["a"] = 1
+    story.wait(0.1).step("a", "A")
+    story.data("a", 1000)
+    story.wait(0.0001).ack("b")
+    story.data("b", 1000)
+    story.wait(rtt).ack("a")
+    return story
+
+
+def test_does_not_fire_where_the_ack_answers_an_earlier_syn_ack(tmp_path: Path) -> None:
+    """0.1 s are less than half of a round trip of 2.1 s, so that nothing was lost; of 0.1 s they are all."""
+    assert not judged(both_again(2.1).analyze(tmp_path), "TW305")
+    [finding] = judged(both_again(0.1).analyze(tmp_path), "TW305")
+    assert (finding.direction, finding.evidence.frames) == ("a_to_b", (1, 4))
+
+
 def test_fires_on_a_lost_syn_ack(tmp_path: Path) -> None:
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)

@@ -55,6 +55,32 @@ def test_does_not_fire_where_it_costs_little(tmp_path: Path) -> None:
     assert judged(analysis, "TW309", {"TW309.cost_ns": 140e6})
 
 
+def test_segments_that_wait_at_the_same_time_cost_it_once(tmp_path: Path) -> None:
+    """Two neighbours are lost twice: 100.6 ms between second and third copy, those of one 0.1 ms later."""
+    story = Story().handshake(0.1, options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
+    first = story.next["a"]
+    story.burst("a", 6).wait(0.1)
+    for held in (3, 4, 5, 6):
+        story.ack("b", first, rest=f"<sack {first + 2 * LENGTH}:{first + held * LENGTH}>")
+        story.wait(0.0001)
+    for lost in (0, 1):
+        story.step("a", "A", f"len {LENGTH}", seq=first + lost * LENGTH)
+        story.wait(0.0001)
+    story.burst("a", 2).wait(0.1)
+    for held in (7, 8):
+        story.ack("b", first, rest=f"<sack {first + 2 * LENGTH}:{first + held * LENGTH}>")
+        story.wait(0.0001)
+    for lost in (0, 1):
+        story.step("a", "A", f"len {LENGTH}", seq=first + lost * LENGTH)
+        story.wait(0.0001)
+    story.wait(0.1).ack("b")
+    analysis = story.close(0.1).analyze(tmp_path)
+    assert not judged(analysis, "TW309")
+    [finding] = judged(analysis, "TW309", {"TW309.cost_ns": 100e6})
+    assert finding.evidence.values["lost_again"] == 2
+    assert finding.cost_ns == 100_700_000
+
+
 def test_does_not_fire_on_single_losses() -> None:
     for name in ("lab/loss-1-percent.pcap.gz", "wild/lossy-path.pcapng.gz", "wild/iperf3-loopback.pcap.lz4"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW309")

@@ -1,4 +1,4 @@
-"""TW402 application-limited: by pauses, by the kernel's flag; not where a window made the pause."""
+"""TW402 application-limited: by long and short pauses, by the kernel's flag; not where a window made the pause."""
 
 from __future__ import annotations
 
@@ -45,9 +45,33 @@ def test_fires_on_pauses(tmp_path: Path) -> None:
     }
 
 
-def test_does_not_fire_on_short_pauses(tmp_path: Path) -> None:
-    """The timeout is 240 ms: 0.1 s is no pause."""
-    assert not judged(paused(0.1).analyze(tmp_path), "TW402")
+def test_fires_on_pauses_shorter_than_the_timeout(tmp_path: Path) -> None:
+    """The timeout is 240 ms: 0.1 s leaves no idle gap, but in each round trip a ran out of data."""
+    [finding] = judged(paused(0.1).analyze(tmp_path), "TW402")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+        "a_to_b",
+        "a",
+        "application",
+        "medium",
+    )
+    # Frames 1 to 3 are the handshake; a burst has seven segments and an ACK.
+    assert finding.evidence.frames == (10, 12, 18, 20, 26, 28)
+    # Of the 1,481 ms 40 are the handshake's and 40 the first flight's, which might have been slow start; taken off are
+    # the 41 before the first data and the 40 after the last.
+    assert finding.evidence.values == {
+        "idle_ns": 0,
+        "window_closed_or_full_ns": 0,
+        "duration_ns": 1_481_000_000,
+        "idle_gaps": 0,
+        "ran_out_ns": 1_401_000_000 - 41_000_000 - 40_000_000,
+    }
+
+
+def test_does_not_fire_on_pauses_of_less_than_a_quarter_of_the_time(tmp_path: Path) -> None:
+    """13 ms of 53 ms are less than a quarter; 14 ms of 54 ms are more."""
+    anyhow = {"TW402.duration_ns": 0.0}
+    assert not judged(paused(0.013).analyze(tmp_path), "TW402", anyhow)
+    assert judged(paused(0.014).analyze(tmp_path), "TW402", anyhow)
 
 
 def test_does_not_fire_where_the_window_was_closed(tmp_path: Path) -> None:
@@ -68,13 +92,16 @@ def test_does_not_fire_in_the_direction_of_requests(tmp_path: Path) -> None:
 
 def test_share_can_be_set(tmp_path: Path) -> None:
     """3 s of 3.48 s are 86 %."""
-    assert not judged(paused(0.3).analyze(tmp_path), "TW402", {"TW402.share": 0.87})
+    analysis = paused(0.3).analyze(tmp_path)
+    assert judged(analysis, "TW402", {"TW402.share": 0.86})
+    assert not judged(analysis, "TW402", {"TW402.share": 0.87})
 
 
 def test_by_the_kernels_flag(reference_captures: Path) -> None:
     """64 KB each 100 ms over 80 ms: no pause is longer than the timeout, but the kernel had nothing left to send."""
     folder = reference_captures / "lab" / "app_limited"
-    assert not judged(tcpwin.analyze(folder / "snd.pcap.gz"), "TW402")
+    [alone] = judged(tcpwin.analyze(folder / "snd.pcap.gz"), "TW402")
+    assert alone.confidence == "medium"
     [finding] = judged(tcpwin.analyze(folder / "snd.pcap.gz", snapshots=[folder / "ss_snd.txt"]), "TW402")
     assert (finding.direction, finding.side, finding.confidence) == ("b_to_a", "b", "high")
     assert finding.evidence.values["app_limited_samples"] == 73
@@ -84,3 +111,11 @@ def test_by_the_kernels_flag(reference_captures: Path) -> None:
 @pytest.mark.parametrize("name", ["slow-reader", "zero-window-stall", "no-window-scaling", "loss-1-percent"])
 def test_does_not_fire_where_tcp_sets_the_pace(name: str) -> None:
     assert not judged(tcpwin.analyze(ROOT / "captures" / "lab" / f"{name}.pcap.gz"), "TW402")
+
+
+def test_the_kernel_refutes_short_pauses(reference_captures: Path, tmp_path: Path) -> None:
+    """The same samples without the flag."""
+    folder = reference_captures / "lab" / "app_limited"
+    denied = tmp_path / "ss_snd.txt"
+    denied.write_text((folder / "ss_snd.txt").read_text(encoding="utf8").replace(" app_limited", ""), encoding="utf8")
+    assert not judged(tcpwin.analyze(folder / "snd.pcap.gz", snapshots=[denied]), "TW402")

@@ -62,3 +62,14 @@ def test_does_not_fire_on_segments_that_are_a_little_longer(tmp_path: Path) -> N
 
 def test_threshold_can_be_set(tmp_path: Path) -> None:
     assert not judged(long_segments(1).analyze(tmp_path), "TW603", {"TW603.share": 0.011})
+
+
+def test_says_what_an_absent_mss_allows(tmp_path: Path) -> None:
+    """Neither SYN has the option: 536 bytes (RFC 9293 §3.7.1), and no SYN says otherwise."""
+    story = Story().handshake(options=("", ""), scaled=(64_240, 65_160))
+    story.burst("a", 4, length=1200).wait(0.04)
+    story.ack("b")
+    [finding] = judged(story.analyze(tmp_path), "TW603")
+    assert finding.evidence.ruled_out == (
+        "Jumbo frames: without the MSS option 536 bytes are the most that may be sent (RFC 9293 §3.7.1)."
+    )

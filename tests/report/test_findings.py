@@ -147,6 +147,18 @@ def test_page() -> None:
     ]
 
 
+def test_page_tells_whom_a_rule_leaves_time_to() -> None:
+    lines = list(render_page(replace(RULES[0], yields_to=("TW902", "TW903"))))
+    assert lines[-6:] == [
+        "Counted once",
+        "  Time that is found by one of these as well is counted there: TW902, TW903.",
+        "",
+        "Thresholds",
+        "  Set with `tcpwin check --threshold TW901.NAME=VALUE`.",
+        "  limit_ns  200ms: A made reason.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("default", "unit", "text"),
     [

@@ -123,6 +123,7 @@ def test_page_as_an_object() -> None:
         "scope": "capture",
         "thresholds": {"limit_ns": {"default": 200_000_000, "unit": "ns", "reason": "A made reason."}},
         "when": [],
+        "yields_to": [],
         "page": PAGE,
         "sections": {
             "What it finds": "A made pattern.",

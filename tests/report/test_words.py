@@ -36,15 +36,19 @@ def kinds(name: str) -> list[str]:
 
 def test_head_of_a_report() -> None:
     lines = lines_of("slow-reader.pcap.gz")
-    assert lines[:6] == [
+    assert lines[:9] == [
         f"capture  {find('slow-reader.pcap.gz')} (gzip pcap)",
         "         4,586 packets, 4,586 TCP segments, 1 connection, 30.1 s",
         SOUND,
         "",
+        "1 connection carried 6 MB of data in 30.1 s. It was limited by a's receive window: 89% of its time (sure). "
+        "That is to be",
+        "changed by the application on a.",
+        "",
         "Held back by a receive window: 1 of 1 connection.",
         "",
     ]
-    assert lines[6] == "#0  10.9.2.2:36984 → 10.9.1.1:5201   30.1 s, reset by a"
+    assert lines[9] == "#0  10.9.2.2:36984 → 10.9.1.1:5201   30.1 s, reset by a"
 
 
 def test_zero_window() -> None:

@@ -425,6 +425,25 @@ impl Result {
         Ok((events?, detail.events_omitted))
     }
 
+    /// The first telling events of any connection as dictionaries, and how many more telling ones it had.
+    fn first_events<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, u32)> {
+        let connection = self.get(id)?;
+        let cold = connection.directions[0].cold.as_deref();
+        let Some(journal) = cold.and_then(|cold| cold.journal.as_deref()) else {
+            return Ok((vec![], 0));
+        };
+        let side = connection.initiator_side();
+        let entries = journal.entries.iter();
+        let events: PyResult<Vec<_>> = entries
+            .map(|entry| event_to_python(py, &EventRecord::of(entry, side)))
+            .collect();
+        Ok((events?, journal.omitted))
+    }
+
     /// Stalls of a followed connection as dictionaries.
     fn stalls<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let connection = self.get(id)?;

@@ -1,18 +1,16 @@
 """What rules on the capture and on closes share: shares, and rows or events read again for a frame to show.
 
-In: a case. Out: numbers and frames. It judges nothing. Reading again is bounded: a large capture is never read for
-frames, and of a small one the rows of a few connections only.
+In: a case. Out: numbers and frames. It judges nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from tcpwin.errors import TcpwinError
 from tcpwin.findings._case import Case
-from tcpwin.snapshots import Analysis, Connection
+from tcpwin.findings._reading import first_events
+from tcpwin.snapshots import Connection
 
 FRAMES = 6
 READ_PACKETS = 1_000_000
@@ -27,8 +25,6 @@ GOODBYE_BYTES = 100
 
 RST, FIN = 0x04, 0x01
 
-_READ: WeakKeyDictionary[Analysis, dict[str, int]] = WeakKeyDictionary()
-
 
 def share_of(part: int, whole: int) -> float:
     """A part of a whole; 0 where there is no whole."""
@@ -42,44 +38,22 @@ def payload_bytes(case: Case) -> int:
 
 
 def rows_of(case: Case, connection: Connection | None = None) -> list[dict[str, Any]]:
-    """The segments of a connection, by default the case's.
-
-    Empty where the capture is large, cannot be read again, or was read for `READ_CONNECTIONS` of this rule already.
-    """
-    if not is_small(case):
-        return []
-    read = _READ.setdefault(case.analysis, {})
-    read[case.rule.code] = read.get(case.rule.code, 0) + 1
-    if read[case.rule.code] > READ_CONNECTIONS:
-        return []
-    try:
-        return [dict(row) for row in (connection or case.connection).segments().rows()]
-    except TcpwinError:
-        return []
-
-
-def is_small(case: Case) -> bool:
-    """Whether the capture may be read again for a frame to show."""
-    return case.analysis.capture.packets <= READ_PACKETS
+    """The segments of a connection, by default the case's; none where they may not be read."""
+    table = case.table(None if connection is None else connection.id)
+    return [] if table is None else [dict(row) for row in table.rows()]
 
 
 def event_frames(case: Case, field: str, name: str) -> tuple[int | None, tuple[int, ...]]:
     """The connection of which a direction's count is largest, and the frames of its first events of that name.
 
-    No frames where the capture is large or cannot be read again.
+    Frames that the first reading kept.
     """
     connections = case.analysis.connections
     if not len(connections):
         return None, ()
     columns = [connections.column(f"{way}.{field}") for way in ("a_to_b", "b_to_a")]
     id = max((column.max(), int(column.argmax())) for column in columns)[1]
-    if not is_small(case):
-        return id, ()
-    try:
-        events = connections[id].events
-    except TcpwinError:
-        return id, ()
-    return id, tuple(event.frame for event in events if name in event.names)[:FRAMES]
+    return id, tuple(event.frame for event in first_events(case.analysis, id) if name in event.names)[:FRAMES]
 
 
 def first_frames(case: Case, ids: Iterable[int]) -> tuple[int, ...]:

@@ -105,10 +105,14 @@ def stood_still(data: Direction) -> bool:
 def drained_share(case: Case) -> float:
     """Share of the time in which the window was below half of what it had been: unread data filled the buffer.
 
-    Reads the source. A window that autotuning opens never falls so far.
+    Reads the source, where that may be. A window that autotuning opens never falls so far.
     """
     import numpy as np
 
+    if not case.may_follow:
+        data = case.data
+        # By the fields alone: a window whose mean is below half of its largest was there for most of the time.
+        return float(2 * (data.receive_window_mean_bytes or 0) < (data.receive_window_max_bytes or 0))
     series = case.connection.series("receive_window", direction=case.direction or "a_to_b")
     if len(series) == 0:
         return 0.0
@@ -129,8 +133,6 @@ def full_frames(case: Case, limit: int = FRAMES) -> tuple[int, ...]:
         found = [event.frame for event in case.events("window_full") if event.direction == case.sender]
         if found:
             return spread(found, limit)
-    if data.segments + case.back.segments > MOST_ROWS:
-        return ()
     return spread(_near_the_edge(case), limit)
 
 
@@ -138,7 +140,9 @@ def _near_the_edge(case: Case) -> list[int]:
     import numpy as np
 
     mss_bytes, later_ns = case.data.mss_bytes, case.data.sender_shift_ns or 0
-    table = case.connection.segments()
+    table = case.table()
+    if table is None:
+        return []
     columns = [np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in _ROW]
     edges: deque[tuple[int, int]] = deque()
     known: int | None = None
@@ -160,7 +164,7 @@ def _near_the_edge(case: Case) -> list[int]:
 
 def is_shown(case: Case, frames: tuple[int, ...]) -> bool:
     """Whether packets show that the window was reached: without them nothing is claimed. Not all can be looked at."""
-    return bool(frames) or case.data.segments + case.back.segments > MOST_ROWS
+    return bool(frames) or case.table() is None
 
 
 def spread(frames: list[int], limit: int = FRAMES) -> tuple[int, ...]:

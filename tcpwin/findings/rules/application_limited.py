@@ -11,13 +11,17 @@ connections are like, and often what a "slow network" is.
 
 Of the direction with more data, of at least `bytes` over at least `duration_ns`. By packets: `idle_ns`, silence
 longer than the retransmission timeout with nothing in flight, less the time in which the receive window was closed or
-full, is at least `share` of the connection. By the kernel: `app_limited` in at least `flagged` of five or more
-samples of `ss` (commit d7722e8570fc: at the last ACK there was less than a segment left to send).
+full, is at least `share` of the connection. Or, for shorter pauses: round trips in which the sender ran out of data
+(nothing in flight for a quarter of it, or a last segment that was not full) make up at least `share`. That is
+`budget_application_ns`, less the time before the first data and after the last; confidence is medium. By the kernel:
+`app_limited` in at least `flagged` of five or more samples of `ss` (commit d7722e8570fc: at the last ACK there was less
+than a segment left to send); five samples that do not say so refute the shorter pauses.
 
 ## When it is wrong
 
-An application that writes a little more often than the timeout leaves no silence: without `ss` it is not found. A
-sender that waits for a lock, a disk or the answer of a third host is limited by that, not by TCP.
+An application that always writes whole segments, and writes again before they are acknowledged, leaves no trace in the
+packets: without `ss` it is not found. A sender that waits for a lock, a disk or the answer of a third host is limited
+by that, not by TCP.
 
 ## What to do
 
@@ -28,17 +32,21 @@ disk, a database, a limit of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
+from tcpwin.findings.rules._capture import rows_of
 from tcpwin.findings.rules._events import stalls_of
 from tcpwin.findings.rules._words import time_words
 
 FEWEST_SAMPLES = 5
-PAUSES = ("application", "idle")
+PAUSES = ("application", "idle", "response")
 """Causes of stalls in which the sender had nothing to send."""
 SHOWN = 3
+MOST_ROWS = 200_000
+"""Connections with more segments are not read row by row for a frame to show."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -48,8 +56,12 @@ def judge(case: Case) -> Iterator[Finding]:
     silent_ns = data.idle_ns - data.zero_window_ns - data.window_limited_ns
     share = silent_ns / connection.duration_ns
     flagged, samples = _flags(case)
-    is_flagged = samples >= FEWEST_SAMPLES and flagged >= case.settings["flagged"] * samples
-    if share < case.settings["share"] and not is_flagged:
+    is_silent = share >= case.settings["share"]
+    is_told = samples >= FEWEST_SAMPLES
+    is_flagged = is_told and flagged >= case.settings["flagged"] * samples
+    paced_ns = _paced_ns(case)
+    is_paced = not is_told and paced_ns >= case.settings["share"] * connection.duration_ns
+    if not (is_silent or is_flagged or is_paced):
         return
     values: dict[str, float | int | str] = {
         "idle_ns": data.idle_ns,
@@ -59,11 +71,19 @@ def judge(case: Case) -> Iterator[Finding]:
     }
     if samples:
         values |= {"app_limited_samples": flagged, "samples": samples}
-    what = (
-        f"{case.sender} had nothing to send for {time_words(silent_ns)} of {time_words(connection.duration_ns)}"
-        if share >= case.settings["share"]
-        else f"{case.sender} had no full segment left to send in {flagged} of {samples} samples of its kernel"
-    )
+    if is_silent:
+        what = f"{case.sender} had nothing to send for {time_words(silent_ns)} of {time_words(connection.duration_ns)}"
+        ruled_out = "nothing was in flight that could have been waited for, and the receive window had room."
+    elif is_flagged:
+        what = f"{case.sender} had no full segment left to send in {flagged} of {samples} samples of its kernel"
+        ruled_out = "the sender's kernel had sent all that the application gave it."
+    else:
+        values["ran_out_ns"] = paced_ns
+        what = (
+            f"{case.sender} ran out of data in round trips that make up {time_words(paced_ns)} of "
+            f"{time_words(connection.duration_ns)}"
+        )
+        ruled_out = "nothing was in flight, or the last segment was not full, and the receive window had room."
     pauses = sorted(
         (each for each in stalls_of(case) if each.sender == case.sender and each.cause in PAUSES),
         key=lambda pause: -pause.duration_ns,
@@ -73,19 +93,44 @@ def judge(case: Case) -> Iterator[Finding]:
         f"The applications set the pace, not TCP: {what}{waits}",
         blame="application",
         side=None if waits else case.sender,
-        confidence="high",
+        confidence="high" if is_silent or is_flagged else "medium",
         evidence=Evidence(
-            frames=tuple(frame for pause in pauses for frame in (pause.before_frame, pause.after_frame)),
+            frames=tuple(frame for pause in pauses for frame in (pause.before_frame, pause.after_frame))
+            or _short_pauses(case),
             start_ns=pauses[0].start_ns if pauses else None,
             end_ns=pauses[0].end_ns if pauses else None,
             values=values,
-            ruled_out="The network and the receiver: nothing was in flight that could have been waited for, and the "
-            "receive window had room."
-            if share >= case.settings["share"]
-            else "The network and the receiver: the sender's kernel had sent all that the application gave it.",
+            ruled_out=f"The network and the receiver: {ruled_out}",
         ),
         remedy=Remedy("Nothing to change in TCP. If it is too slow, look at what the applications wait for."),
     )
+
+
+def _paced_ns(case: Case) -> int:
+    """Time of round trips in which the sender ran out of data, between its first data and its last."""
+    data, connection = case.data, case.connection
+    if data.first_data_ns is None or data.last_data_ns is None:
+        return 0
+    around_ns = data.first_data_ns - connection.start_ns + connection.end_ns - data.last_data_ns
+    return max(data.budget_application_ns - around_ns, 0)
+
+
+def _short_pauses(case: Case) -> tuple[int, ...]:
+    """Frames of the sender's data around its longest pauses: of more than a round trip, or after a segment not full.
+
+    Reads the source.
+    """
+    if case.data.segments + case.back.segments > MOST_ROWS:
+        return ()
+    sent = [row for row in rows_of(case) if row["direction"] == case.sender and row["length"]]
+    mss_bytes, rtt_ns = case.data.mss_bytes or 1, case.connection.path_rtt_ns or 0
+    pauses = [
+        (first, then)
+        for first, then in pairwise(sent)
+        if first["length"] % mss_bytes or then["time_ns"] - first["time_ns"] > rtt_ns
+    ]
+    pauses.sort(key=lambda pair: pair[0]["time_ns"] - pair[1]["time_ns"])
+    return tuple(row["frame"] for pair in pauses[:SHOWN] for row in pair)
 
 
 def _flags(case: Case) -> tuple[int, int]:

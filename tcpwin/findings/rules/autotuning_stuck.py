@@ -131,4 +131,5 @@ RULE = Rule(
     page=__doc__,
     when=(("window_scale_shift", ">=", 0.0), ("window_cost_ns", ">=", "{limited_ns}")),
     thresholds=HELD_BACK,
+    yields_to=("TW105", "TW106", "TW206"),
 )

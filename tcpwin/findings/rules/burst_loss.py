@@ -127,4 +127,5 @@ RULE = Rule(
         ),
         "grown": Threshold(1.5, "times", "A queue of half the round trip is more than jitter on most paths."),
     },
+    yields_to=("TW308",),
 )

@@ -11,8 +11,8 @@ Linux TCP_TIMEOUT_INIT). A user sees a page that hangs for 1 s, 3 s or 7 s and t
 
 The connection was established, and a SYN (or only the SYN/ACK) was sent again before. The cost is the time from the
 first to the last of them, at least `cost_ns`. If the answer comes sooner after the last of them than half of the
-least round trip of data, it answers an earlier one: the path is slow, and nothing was lost. A SYN/ACK that is
-repeated after the handshake is none of this.
+least round trip of data, it answers an earlier one: the path is slow, and nothing was lost. The same holds for the
+ACK that follows a repeated SYN/ACK. A SYN/ACK that is repeated after the handshake is none of this.
 
 ## When it is wrong
 
@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tcpwin.analysis import Direction
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
@@ -47,7 +48,9 @@ def judge(case: Case) -> Iterator[Finding]:
     if established_ns is None or syn_ack_ns is None:
         return
     is_syn = case.sender == "a"
-    if is_syn and (syn_ns is None or _answers_an_earlier_one(case, syn_ack_ns - syn_ns)):
+    if is_syn and (syn_ns is None or _answers_an_earlier_one(case.data, syn_ack_ns - syn_ns)):
+        return
+    if case.back.syn_retransmissions and is_syn and _answers_an_earlier_one(case.back, established_ns - syn_ack_ns):
         return
     if not is_syn and case.back.syn_retransmissions:
         return
@@ -56,7 +59,7 @@ def judge(case: Case) -> Iterator[Finding]:
     cost_ns = sum(event.age_ns or 0 for event in events)
     if not events or cost_ns < case.settings["cost_ns"]:
         return
-    if not is_syn and _answers_an_earlier_one(case, established_ns - events[-1].time_ns):
+    if not is_syn and _answers_an_earlier_one(case.data, established_ns - events[-1].time_ns):
         return
     name = "SYN" if is_syn else "SYN/ACK"
     blame, where, confidence, ruled_out = _blame(case, is_syn=is_syn)
@@ -82,9 +85,9 @@ def judge(case: Case) -> Iterator[Finding]:
     )
 
 
-def _answers_an_earlier_one(case: Case, answer_ns: int) -> bool:
+def _answers_an_earlier_one(data: Direction, answer_ns: int) -> bool:
     # Between the capture point and who answers, by data: of SYN and SYN/ACK it is not known once one was resent.
-    least_ns = case.data.rtt_min_ns
+    least_ns = data.rtt_min_ns
     return least_ns is not None and answer_ns < least_ns / 2
 
 

@@ -112,4 +112,5 @@ RULE = Rule(
         "share": Threshold(0.05, "share", "A transfer that fills its bottleneck alone recovers in less of its time."),
         "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
     },
+    yields_to=("TW211", "TW304", "TW308", "TW309"),
 )

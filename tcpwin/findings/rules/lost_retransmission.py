@@ -11,7 +11,8 @@ without it.
 ## How it is judged
 
 `lost_retransmissions`: bytes that the same fast recovery had sent again already. The cost is the time since they were
-sent last; the sum is at least `cost_ns`, and they are at least `segments`. Beside the receiver they are often not seen.
+sent last, once where several waited at the same time; it is at least `cost_ns`, and they are at least `segments`.
+Beside the receiver they are often not seen.
 
 ## When it is wrong
 
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
@@ -36,7 +38,7 @@ from tcpwin.findings.rules._words import count_words, time_words
 
 def judge(case: Case) -> Iterator[Finding]:
     events = resent(case, "lost_retransmission")
-    cost_ns = sum(event.age_ns or 0 for event in events)
+    cost_ns = _waited_ns(events)
     if len(events) < case.settings["segments"] or cost_ns < case.settings["cost_ns"]:
         return
     guilty = culprit(case, events)
@@ -68,6 +70,17 @@ def judge(case: Case) -> Iterator[Finding]:
     )
 
 
+def _waited_ns(events: list[Event]) -> int:
+    """Time in which any of them waited, in order of their ends."""
+    total_ns, upto_ns = 0, 0
+    for event in reversed(events):
+        begin_ns = event.time_ns - (event.age_ns or 0)
+        end_ns = min(event.time_ns, upto_ns) if upto_ns else event.time_ns
+        total_ns += max(end_ns - begin_ns, 0)
+        upto_ns = min(begin_ns, end_ns)
+    return total_ns
+
+
 RULE = Rule(
     code="TW309",
     name="lost-retransmission",
@@ -81,4 +94,5 @@ RULE = Rule(
         "segments": Threshold(2, "count", "At 1 % random loss one retransmission in a hundred is lost by chance."),
         "cost_ns": Threshold(150_000_000, "ns", "Less is hardly noticed in a transfer that loses."),
     },
+    yields_to=("TW211", "TW308"),
 )

@@ -28,11 +28,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tcpwin.errors import TcpwinError
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
-from tcpwin.findings.rules._capture import FRAMES, is_small, share_of
+from tcpwin.findings.rules._capture import FRAMES, share_of
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -58,7 +57,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "mss_bytes": mss,
                 "weakens": "TW3, TW4",
             },
-            ruled_out="Jumbo frames: the MSS in the SYNs is what both sides may send, and these are longer.",
+            ruled_out=_jumbo_frames(case, id),
         ),
         remedy=Remedy(
             "To see the packets as they are on the wire, switch offload off on the host that captures.",
@@ -80,12 +79,16 @@ def _largest(case: Case) -> tuple[int, str, int, int]:
     return id, way, largest_bytes, mss_bytes
 
 
+def _jumbo_frames(case: Case, id: int) -> str:
+    connection = case.analysis.connections[id]
+    if connection.a_to_b.syn_mss is None and connection.b_to_a.syn_mss is None:
+        return "Jumbo frames: without the MSS option 536 bytes are the most that may be sent (RFC 9293 §3.7.1)."
+    return "Jumbo frames: the MSS in the SYNs is what both sides may send, and these are longer."
+
+
 def _frames(case: Case, id: int, way: str, mss: int) -> tuple[int, ...]:
-    if not is_small(case):
-        return ()
-    try:
-        table = case.analysis.connections[id].segments()
-    except TcpwinError:
+    table = case.table(id)
+    if table is None:
         return ()
     chosen = (table["length"] > mss) & (table["direction"] == way[0])
     return tuple(int(frame) for frame in table["frame"][chosen][:FRAMES])

@@ -84,4 +84,5 @@ RULE = Rule(
         "full": Threshold(0.2, "share", "A buffer that is full for a fifth of the time is the transfer's pace."),
         "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
     },
+    yields_to=("TW101", "TW105", "TW106", "TW201", "TW203", "TW204", "TW206", "TW207"),
 )

@@ -119,4 +119,5 @@ RULE = Rule(
             0.7, "share", "Linux offers whole segments below what it allows, and rcv_ssthresh may stay a quarter lower."
         ),
     },
+    yields_to=("TW101", "TW105", "TW106", "TW202", "TW206", "TW207", "TW208"),
 )

@@ -152,4 +152,5 @@ RULE = Rule(
             0.3, "share", "A buffer that fills now and then while data bursts in is emptied again within round trips."
         )
     },
+    yields_to=("TW101", "TW105", "TW106", "TW206", "TW207", "TW208"),
 )

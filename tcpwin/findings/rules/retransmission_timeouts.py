@@ -13,7 +13,9 @@ one round trip.
 `rto_retransmissions` counts what was sent again though nothing had been acknowledged for the timeout; at least
 `timeouts` of them. For each, the cost is the time since the same bytes were last sent, less one smoothed round trip.
 Their sum is at least `cost_ns`, and at least `share` of the connection without its pauses. Timeouts proved needless
-(F-RTO, timestamps) are no loss: where they may be all of them, the finding is TW303's.
+(F-RTO, timestamps) are no loss: where they may be all of them, the finding is TW303's. Bytes sent again more than
+`overdue` timeouts later were not sent by that timer and do not count. If the receiver never answered again, it may be
+gone: the confidence is low, and nothing is said where it had closed before (FIN).
 
 ## When it is wrong
 
@@ -30,12 +32,14 @@ and `net.ipv4.tcp_early_retrans`, which repair most losses without the timer. In
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
-from tcpwin.findings.rules._loss import culprit, has_sack, pairs, resent, share_of, wait_ns, weaker
+from tcpwin.findings.rules._capture import rows_of
+from tcpwin.findings.rules._loss import Culprit, culprit, has_sack, pairs, resent, share_of, wait_ns, weaker
 from tcpwin.findings.rules._words import count_words, time_words
 
 DEFAULTS = {"net.ipv4.tcp_sack": 1, "net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
@@ -46,13 +50,16 @@ def judge(case: Case) -> Iterator[Finding]:
     data = case.data
     if data.spurious_by_frto + data.spurious_by_timestamps >= data.rto_retransmissions:
         return
-    events = resent(case, "rto")
+    events = [event for event in resent(case, "rto") if _is_by_timer(case, event)]
     cost_ns = sum(wait_ns(case, event) for event in events)
     share = share_of(case, cost_ns)
     if not events or cost_ns < case.settings["cost_ns"] or share < case.settings["share"]:
         return
     by_cost = sorted(events, key=lambda event: -wait_ns(case, event))
-    guilty = culprit(case, events)
+    is_answered = _is_answered(case, events)
+    if not is_answered and case.back.fin:
+        return
+    guilty = culprit(case, events) if is_answered else _gone(case)
     sure = "low" if any(event.confidence == "low" for event in events) else "high"
     times = count_words(len(events), "time")
     yield case.finding(
@@ -77,6 +84,30 @@ def judge(case: Case) -> Iterator[Finding]:
             + guilty.ruled_out,
         ),
         remedy=_remedy(case),
+    )
+
+
+def _is_by_timer(case: Case, event: Event) -> bool:
+    if event.age_ns is None:
+        # Beside the sender, what was never seen sent before is data of a SYN that the peer left out (RFC 7413 §4.2).
+        return event.confidence != "low" and case.data.view != "sender"
+    return not event.rto_ns or event.age_ns <= case.settings["overdue"] * event.rto_ns
+
+
+def _is_answered(case: Case, events: Sequence[Event]) -> bool:
+    """Whether the receiver sent anything after the first timeout; True where the segments cannot be read again."""
+    if case.connection.end_ns > events[-1].time_ns:
+        return True
+    rows, first_ns = rows_of(case), events[0].time_ns
+    return not rows or any(row["direction"] == case.receiver and row["time_ns"] > first_ns for row in rows)
+
+
+def _gone(case: Case) -> Culprit:
+    return Culprit(
+        "network",
+        f"on the path, or {case.receiver} is gone: it never answered again",
+        "low",
+        f"Not ruled out: {case.receiver} was switched off, or lost its connection.",
     )
 
 
@@ -128,5 +159,8 @@ RULE = Rule(
             150_000_000, "ns", "Linux waits 200 ms at least (TCP_RTO_MIN), less a round trip's share."
         ),
         "share": Threshold(0.02, "share", "Less than 2 % of a connection is hardly noticed."),
+        "overdue": Threshold(
+            8, "times", "Systems with a least timeout of 1 s (RFC 6298 §2.4) take five of Linux's 200 ms; not more."
+        ),
     },
 )

@@ -104,4 +104,5 @@ RULE = Rule(
         "share": Threshold(0.05, "share", "One part in twenty of the time: less is lost among other limits."),
         "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
     },
+    yields_to=("TW403",),
 )

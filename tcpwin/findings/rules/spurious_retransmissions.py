@@ -17,8 +17,8 @@ largest of the four counts is taken. It is at least `segments`, and at least `sh
 ## When it is wrong
 
 A copy that the network made looks like one sent again. Where the capture's clock runs backwards, its ACKs prove
-nothing here, since it may hold packets twice. Beside the receiver, an ACK that was captured may still be lost
-on its way to the sender: then the sending again was right.
+nothing here, since it may hold packets twice; nor where it lacks more of the data than it holds. Beside the receiver,
+an ACK that was captured may still be lost on its way to the sender: then the sending again was right.
 
 ## What to do
 
@@ -31,20 +31,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
+from tcpwin.findings.rules._events import events_of
 from tcpwin.findings.rules._loss import pairs, resent
 from tcpwin.findings.rules._words import bytes_words, count_words
 
+FRAMES = 12
 CAUSES = ("rto", "go_back_n", "fast", "recovery", "lost_retransmission", "tail_loss_probe", "spurious", "unknown")
 
 
 def judge(case: Case) -> Iterator[Finding]:
     data = case.data
     proofs = {
-        # A capture joined from two of the same packets holds each twice, and its clock runs back where they meet.
-        "spurious_retransmissions": 0 if case.analysis.capture.time_backwards else data.spurious_retransmissions,
+        "spurious_retransmissions": 0 if _is_doubtful(case) else data.spurious_retransmissions,
         "spurious_by_dsack": data.spurious_by_dsack,
         "spurious_by_timestamps": data.spurious_by_timestamps,
         "spurious_by_frto": data.spurious_by_frto,
@@ -52,7 +54,9 @@ def judge(case: Case) -> Iterator[Finding]:
     needless = max(proofs.values())
     if needless < case.settings["segments"] or needless < case.settings["share"] * data.data_segments:
         return
-    events = resent(case, *CAUSES)
+    events = _proved(case, are_all=needless >= data.retransmissions)
+    are_proofs = bool(events)
+    events = events or resent(case, *CAUSES)
     by_timer = data.rto_retransmissions + data.tail_loss_probes
     by_ack = data.fast_retransmissions + data.recovery_retransmissions
     reason, advice = _explain(case, by_timer=by_timer, by_ack=by_ack)
@@ -63,7 +67,7 @@ def judge(case: Case) -> Iterator[Finding]:
         side=case.sender,
         confidence="high" if data.view == "sender" or proofs["spurious_retransmissions"] < needless else "medium",
         evidence=Evidence(
-            frames=pairs(events),
+            frames=tuple(event.frame for event in events[:FRAMES]) if are_proofs else pairs(events),
             start_ns=events[0].time_ns if events else None,
             end_ns=events[-1].time_ns if events else None,
             values={
@@ -79,6 +83,24 @@ def judge(case: Case) -> Iterator[Finding]:
             side_effects="A sender that waits longer before it sends again repairs real losses later.",
         ),
     )
+
+
+def _is_doubtful(case: Case) -> bool:
+    """Whether an ACK before a segment proves nothing."""
+    # A capture joined from two of the same packets holds each twice, and its clock runs back where they meet. Where it
+    # lacks more of the data than it holds, what it holds may be what was sent first.
+    return case.analysis.capture.time_backwards > 0 or case.data.missed_bytes > case.data.unique_bytes
+
+
+def _proved(case: Case, *, are_all: bool) -> list[Event]:
+    """The receiver's DSACKs (RFC 2883), and the segments sent again that an ACK had covered before.
+
+    Which segment a DSACK is of, the events do not say: the others come along where all were needless.
+    """
+    causes = CAUSES if are_all else ("spurious",)
+    own, proofs = (resent(case, *causes), [e for e in events_of(case, "dsack") if e.direction == case.receiver])
+    is_proved = proofs or any(event.cause == "spurious" for event in own)
+    return sorted(own + proofs, key=lambda event: event.frame) if is_proved else []
 
 
 def _explain(case: Case, *, by_timer: int, by_ack: int) -> tuple[str, str]:

@@ -18,7 +18,8 @@ without its pauses.
 ## When it is wrong
 
 A receiver that reports no duplicates (DSACK, RFC 2883) cannot show that a probe was needless: a delayed ACK that came
-late looks the same. So the confidence is medium at most.
+late looks the same. So the confidence is medium at most. A short timer looks like a probe: the tail was lost all the
+same.
 
 ## What to do
 
@@ -30,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
@@ -43,15 +45,16 @@ def judge(case: Case) -> Iterator[Finding]:
     lost = data.tail_loss_probes - needless(case) - data.spurious_retransmissions
     if lost <= 0:
         return
-    events = sorted(resent(case, "tail_loss_probe"), key=lambda event: wait_ns(case, event))[:lost]
+    probes = [event for event in resent(case, "tail_loss_probe") if _was_lost(case, event)]
+    events = sorted(probes, key=lambda event: wait_ns(case, event))[:lost]
     cost_ns = sum(wait_ns(case, event) for event in events)
     share = share_of(case, cost_ns)
     if not events or cost_ns < case.settings["cost_ns"] or share < case.settings["share"]:
         return
     guilty = culprit(case, events)
     yield case.finding(
-        f"{case.sender} waited {time_words(cost_ns)} in all ({share:.0%} of the connection) for tail loss "
-        f"probes: {count_words(lost, 'time')} the last segments in flight were lost {guilty.where}",
+        f"{case.sender} waited {time_words(cost_ns)} in all ({share:.0%} of the connection) until a probe or its timer "
+        f"sent the last segment again: {count_words(len(events), 'time')} it was lost {guilty.where}",
         blame=guilty.blame,
         side=case.receiver if guilty.blame == "receiver" else case.sender,
         confidence=weaker(guilty.confidence, "medium"),
@@ -74,6 +77,11 @@ def judge(case: Case) -> Iterator[Finding]:
             side_effects="None for TCP; the application's protocol must allow it.",
         ),
     )
+
+
+def _was_lost(case: Case, event: Event) -> bool:
+    # Beside the sender, what was never seen sent before is data of a SYN that the peer left out (RFC 7413 §4.2).
+    return event.age_ns is not None or (event.confidence != "low" and case.data.view != "sender")
 
 
 RULE = Rule(

@@ -136,9 +136,9 @@ def _beyond_the_edge(case: Case) -> list[int]:
     """Frames whose data end beyond every right edge that had been advertised."""
     import numpy as np
 
-    if case.data.segments + case.back.segments > MOST_ROWS:
+    table = case.table()
+    if table is None:
         return [case.connection.first_frame]
-    table = case.connection.segments()
     columns = [
         np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in ("frame", "seq", "length", "ack", "window")
     ]
@@ -163,7 +163,9 @@ def _stops_at_raw_window(case: Case) -> tuple[list[int], int]:
     """Frames after which the sender stopped with exactly the raw window in flight, and how often it stopped at all."""
     import numpy as np
 
-    table = case.connection.segments()
+    table = case.table()
+    if table is None:
+        return [], 0
     columns = [np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in _ROW]
     frames, stops, raw, last = [], 0, -1, (0, -1)
     for from_sender, frame, length, flight, window in zip(

@@ -101,4 +101,5 @@ RULE = Rule(
     page=__doc__,
     when=(("window_scale_shift", "<", MAX_SHIFT), ("window_cost_ns", ">=", "{limited_ns}")),
     thresholds=HELD_BACK,
+    yields_to=("TW106",),
 )

@@ -85,4 +85,5 @@ RULE = Rule(
         "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
         "share": Threshold(0.02, "share", "A window that closes now and then for 2 % of the time works as designed."),
     },
+    yields_to=("TW204",),
 )

@@ -1,6 +1,7 @@
 //! Connections: four-tuple and epoch, who began it, its handshake and how it closed.
 
 pub mod arena;
+pub mod journal;
 pub mod stalls;
 pub mod state;
 pub mod table;

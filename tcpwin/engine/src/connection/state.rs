@@ -2,6 +2,7 @@
 //!
 //! Hot fields stand in the record; what most connections never need lies behind one pointer a direction.
 
+use crate::connection::journal::Journal;
 use crate::connection::stalls::Stalls;
 use crate::event::{self, Counts, Events};
 use crate::recovery::episode::Episode;
@@ -114,6 +115,8 @@ pub struct Cold {
     pub earlier_isn: Option<Seq>,
     /// Shift in an earlier copy of the SYN, whose last copy came without the option.
     pub earlier_shift: Option<u8>,
+    /// Events of the connection; kept with side 0.
+    pub journal: Option<Box<Journal>>,
     /// Silences of the connection; kept with side 0.
     pub stalls: Option<Box<Stalls>>,
     /// Shift of this side's windows by a snapshot of the socket.

@@ -1,6 +1,6 @@
 //! Fields of a direction: where the sender's time went. They add up to the connection's duration.
 
-use crate::output::fields::{fields, DirectionField, DirectionView, Value};
+use crate::output::fields::{fields, path_rtt_ns, DirectionField, DirectionView, Value};
 use crate::timing::budget::{Item, ITEMS};
 
 impl DirectionView<'_> {
@@ -21,30 +21,57 @@ impl DirectionView<'_> {
         };
         take(Item::Handshake, self.handshake_ns(total_ns));
         let data = self.data();
+        let is_known = data.data_segments == 0 || data.is_flight_known();
+        let rest = if is_known {
+            Item::Application
+        } else {
+            Item::Unknown
+        };
         match data.pace().map(|pace| &pace.budget) {
             Some(budget) if budget.has_begun() => {
-                // Before a second segment was in flight: nothing to send yet, then the first.
-                let first_ns = data.first_data_ns.saturating_sub(connection.start_ns);
-                let began_ns = budget.began_ns.saturating_sub(connection.start_ns);
-                let after_ns = self.handshake_ns(total_ns);
-                take(Item::Application, first_ns.min(began_ns) - after_ns);
-                take(Item::SlowStart, began_ns - first_ns.max(after_ns));
                 let mut items = *budget.spent();
+                let held_ns = items[Item::WindowFull as usize] + items[Item::SmallWindow as usize];
+                let closed_ns = items[Item::ZeroWindow as usize];
+                // Before two segments were in flight: what its own counts say, the rest its application's.
+                let mut early_ns = budget.began_ns.saturating_sub(connection.start_ns)
+                    - self.handshake_ns(total_ns);
+                for (item, ns) in [
+                    (Item::ZeroWindow, self.closed_ns() - closed_ns),
+                    (Item::WindowFull, data.limited_ns() - held_ns),
+                ] {
+                    let ns = ns.clamp(0, early_ns.max(0));
+                    take(item, ns);
+                    early_ns -= ns;
+                }
+                let first_ns = budget.began_ns.saturating_sub(data.first_data_ns);
+                let is_first_round = first_ns <= path_rtt_ns(connection).unwrap_or(0);
+                take(
+                    Item::SlowStart,
+                    if is_first_round {
+                        first_ns.min(early_ns)
+                    } else {
+                        0
+                    },
+                );
+                early_ns -= if is_first_round { first_ns.max(0) } else { 0 };
+                take(rest, early_ns);
+                // A closed window costs nothing while there is nothing to send.
+                let idle_ns = (closed_ns - self.closed_ns()).max(0);
+                items[Item::ZeroWindow as usize] -= idle_ns;
+                items[Item::Application as usize] += idle_ns;
                 self.restart(&mut items);
                 for (item, ns) in Item::ALL.into_iter().zip(items) {
                     take(item, ns);
                 }
             }
             _ => {
-                take(Item::ZeroWindow, self.zero_ns());
+                take(Item::ZeroWindow, self.closed_ns());
                 take(Item::WindowFull, data.limited_ns());
                 take(Item::FastRecovery, self.recovery_ns());
-                let is_known = data.data_segments == 0 || data.is_flight_known();
-                let rest = if is_known {
-                    Item::Application
-                } else {
-                    Item::Unknown
-                };
+                if data.has_fin && !data.flight.is_outstanding() {
+                    let closed_ns = data.last_ack_ns.max(data.last_data_ns);
+                    take(Item::Closed, connection.end_ns.saturating_sub(closed_ns));
+                }
                 take(rest, i64::MAX);
             }
         }
@@ -72,16 +99,20 @@ impl DirectionView<'_> {
     /// From the first SYN to the ACK that completed the handshake; all of it where none did.
     fn handshake_ns(&self, total_ns: i64) -> i64 {
         let connection = self.connection;
-        match (
-            connection.established_ns(),
-            connection.syn_ns().or(connection.syn_ack_ns()),
-        ) {
-            (Some(established_ns), _) => established_ns.saturating_sub(connection.start_ns),
-            (None, Some(_)) if self.data().data_segments + self.answers().data_segments == 0 => {
-                total_ns
-            }
-            _ => 0,
+        let since_start = |ns: i64| ns.saturating_sub(connection.start_ns).max(0);
+        if let Some(established_ns) = connection.established_ns() {
+            return since_start(established_ns);
         }
+        if connection.syn_ns().or(connection.syn_ack_ns()).is_none() {
+            return 0;
+        }
+        // Of a handshake that was captured in part the first data says that it was over.
+        let data = connection.directions.iter();
+        let first = data
+            .filter(|direction| direction.data_segments > 0)
+            .map(|direction| since_start(direction.first_data_ns))
+            .min();
+        first.unwrap_or(total_ns)
     }
 }
 

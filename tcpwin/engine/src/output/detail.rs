@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::connection::journal::Entry;
 use crate::connection::stalls::Stall;
 use crate::connection::state::Connection;
 use crate::event::Events;
@@ -55,6 +56,23 @@ pub struct EventRecord {
     pub window_raw: u16,
     /// Why the segment counts as sent again or late.
     pub evidence: Option<Evidence>,
+}
+
+impl EventRecord {
+    /// An entry of a connection's journal.
+    pub fn of(entry: &Entry, initiator_side: usize) -> Self {
+        EventRecord {
+            frame: entry.frame,
+            time_ns: entry.time_ns,
+            is_from_initiator: usize::from(entry.side) == initiator_side,
+            events: entry.events,
+            seq: entry.seq,
+            ack: entry.ack,
+            length: entry.length,
+            window_raw: entry.window_raw,
+            evidence: entry.evidence,
+        }
+    }
 }
 
 /// One direction over time.

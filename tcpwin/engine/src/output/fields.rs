@@ -120,8 +120,9 @@ impl<'a> DirectionView<'a> {
         self.cold()?.zero.as_deref()
     }
 
-    pub(super) fn zero_ns(&self) -> i64 {
-        self.zero().map_or(0, |zero| zero.total_ns)
+    /// Time in which the window was closed and the sender had something to send.
+    pub(super) fn closed_ns(&self) -> i64 {
+        self.zero().map_or(0, |zero| zero.waiting_ns)
     }
 
     fn zero_int(&self, get: fn(&ZeroWindow) -> i64) -> Value {

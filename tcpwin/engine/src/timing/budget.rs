@@ -170,6 +170,15 @@ impl Budget {
         is_certain: true,
     };
 
+    /// Since the first state was seen; 0 before.
+    pub fn age_ns(&self, now_ns: i64) -> i64 {
+        if self.has_begun() {
+            now_ns.saturating_sub(self.began_ns)
+        } else {
+            0
+        }
+    }
+
     pub fn has_begun(&self) -> bool {
         self.began_ns != i64::MIN
     }
@@ -241,7 +250,8 @@ impl Budget {
     #[cold]
     pub fn silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
         if !self.has_begun() {
-            return;
+            (self.began_ns, self.since_ns) = (from_ns, from_ns);
+            self.state = State::Busy;
         }
         // Up to the silence it was what the state says.
         self.charge(from_ns.clamp(self.since_ns, now_ns.max(self.since_ns)));

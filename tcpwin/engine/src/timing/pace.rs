@@ -76,6 +76,8 @@ pub struct Round {
     pub is_recovering: bool,
     /// Of the path, at least.
     pub round_trip_ns: i64,
+    /// When data was sent last.
+    pub last_data_ns: i64,
 }
 
 impl Pace {
@@ -225,7 +227,11 @@ impl Pace {
             self.slow_start_ns = self.slow_start_ns.saturating_add(elapsed_ns);
         }
         let shown = Shown {
-            elapsed_ns: if has_begun { elapsed_ns } else { 0 },
+            elapsed_ns: if has_begun {
+                elapsed_ns
+            } else {
+                self.budget.age_ns(round.now_ns)
+            },
             acked_bytes: acked,
             peak_bytes: peak,
             before_bytes: before,
@@ -234,6 +240,10 @@ impl Pace {
             is_recovering: round.is_recovering,
             mss: round.mss,
         };
+        if round.last_data_ns > i64::MIN {
+            self.budget
+                .note_gap(round.now_ns.saturating_sub(round.last_data_ns));
+        }
         self.budget.end_round(&shown, round.now_ns);
         let initial = round.mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
         self.window_bytes = self.window_bytes.max(initial);

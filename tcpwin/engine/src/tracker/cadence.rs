@@ -193,6 +193,7 @@ impl Direction {
             mss: self.segment_size(),
             is_recovering: self.is_recovering(),
             round_trip_ns: peer.map_or(0, |peer| self.path_ns(peer)),
+            last_data_ns: self.last_data_ns,
         };
         let Some(pace) = self.ledger.pace_mut() else {
             return;
@@ -301,10 +302,14 @@ impl Direction {
             Some(_) if !is_data && state.is_open() && budget.state.is_open() => return,
             Some(view) => {
                 view.arrive(now_ns);
-                let drained = open_state(view.is_blocked(), false, true);
+                let drained = open_state(view.is_blocked() && is_certain, false, true);
                 budget.drain(drained, view.drained_ns);
                 if state.is_open() {
-                    open_state(view.is_blocked(), view.bytes() > 0, pace.last_payload < mss)
+                    open_state(
+                        view.is_blocked() && is_certain,
+                        view.bytes() > 0,
+                        pace.last_payload < mss,
+                    )
                 } else {
                     state
                 }
@@ -416,9 +421,9 @@ impl Direction {
     /// A timer sent something again, after a silence that began at `from_ns`.
     #[cold]
     pub fn note_silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
-        if let Some(pace) = self.ledger.pace_mut() {
-            pace.budget.silence(item, from_ns, now_ns);
-        }
+        let una = self.flight.una;
+        let pace = self.ledger.pace_from(una);
+        pace.budget.silence(item, from_ns, now_ns);
     }
 
     /// Bytes in flight as the sender has them.

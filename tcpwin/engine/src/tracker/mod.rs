@@ -59,6 +59,9 @@ pub struct Verdict {
     pub stall: Option<Stall>,
 }
 
+/// Entries of all journals: beyond it none is kept, and memory stays bounded.
+const MOST_JOURNALED: usize = 1 << 18;
+
 #[derive(Default)]
 pub struct Tracker {
     table: FlowTable,
@@ -69,6 +72,8 @@ pub struct Tracker {
     pub options_cut: u64,
     /// Shifts that snapshots told, of each side of a connection: the first segment's sender and the other.
     given_shifts: HashMap<u32, [u8; 2]>,
+    /// Events kept in the connections' journals.
+    journaled: usize,
     /// What shows why the newest segment counts as resent or late.
     evidence: Option<Evidence>,
     /// The silence that the newest segment ended.
@@ -118,6 +123,9 @@ impl Tracker {
         let (events, rtt_ns) = connection
             .take_ordinary(side, segment)
             .ok_or(Some((index, side)))?;
+        if events != 0 && self.journaled < MOST_JOURNALED {
+            self.journaled += keep(connection, side, segment, events, None);
+        }
         Ok(Taken {
             connection: index,
             side,
@@ -155,12 +163,23 @@ impl Tracker {
                 let episode = cold.episode.as_ref()?;
                 episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
             });
-            return taken((event::CAPTURE_DUPLICATE | kind.unwrap_or(0), None));
+            let events = event::CAPTURE_DUPLICATE | kind.unwrap_or(0);
+            if self.journaled < MOST_JOURNALED {
+                self.journaled += keep(connection, side, segment, event::CAPTURE_DUPLICATE, None);
+            }
+            return taken((events, None));
         }
         self.options_cut += u64::from(segment.capture_flags & capture_flag::OPTIONS_CUT != 0);
         self.evidence = None;
         self.stall = None;
-        taken(connection.take(side, segment, &mut self.evidence, &mut self.stall))
+        let found = connection.take(side, segment, &mut self.evidence, &mut self.stall);
+        if found.0 != 0 && self.journaled < MOST_JOURNALED {
+            let evidence = self
+                .evidence
+                .filter(|_| found.0 & event::WITH_EVIDENCE != 0);
+            self.journaled += keep(connection, side, segment, found.0, evidence);
+        }
+        taken(found)
     }
 
     /// The row of a segment that was just taken.
@@ -233,6 +252,20 @@ impl Tracker {
         self.table.replace(tag, index, newer);
         (newer, 0)
     }
+}
+
+/// Write events into a connection's journal; the number of entries that this adds.
+#[cold]
+fn keep(
+    connection: &mut Connection,
+    side: usize,
+    segment: &Segment,
+    events: Events,
+    evidence: Option<Evidence>,
+) -> usize {
+    let journal = &mut connection.directions[0].cold().journal;
+    let journal = journal.get_or_insert_with(Box::default);
+    usize::from(journal.note(side, segment, events, evidence))
 }
 
 /// Sequence space that a segment takes: payload, SYN and FIN (RFC 9293 §3.3.1).
@@ -385,7 +418,8 @@ impl Connection {
             (sent.own_scale.is_certain(), acked.own_scale.is_certain());
         sent.note_limit(now_ns, acked_certain);
         acked.note_limit(now_ns, sent_certain);
-        if events & event::RTO_RETRANSMISSION != 0 {
+        let is_timed_fin = segment.flags & FIN != 0 && events & event::RETRANSMISSION != 0;
+        if events & event::RTO_RETRANSMISSION != 0 || is_timed_fin {
             sent.note_silence(Item::Timeout, before_ns, now_ns);
         } else if events & event::TAIL_LOSS_PROBE != 0 {
             sent.note_silence(Item::Tail, before_ns, now_ns);

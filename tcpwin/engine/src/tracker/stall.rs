@@ -116,6 +116,10 @@ impl Before {
         if sent.is_closed {
             return (Cause::ZeroWindow, true);
         }
+        if has(event::ZERO_WINDOW_PROBE) {
+            // It crossed the update, or that was lost: the window is open where this was captured.
+            return (Cause::WindowUpdateLost, true);
+        }
         if has(event::LOST_RETRANSMISSION) || (has(event::RTO_RETRANSMISSION) && sent.has_timed_out)
         {
             return (Cause::DoubleLoss, true);
@@ -166,6 +170,10 @@ impl Before {
         if sent.is_blocked {
             return (Cause::WindowFull, true);
         }
+        if sent.is_outstanding {
+            // What was sent before is not acknowledged yet.
+            return (Cause::PathDelay, true);
+        }
         if segment.payload_len == 0 {
             return (Cause::Idle, true);
         }
@@ -191,5 +199,13 @@ fn threshold_ns(connection: &Connection) -> i64 {
         let rto_ns = direction.ledger.rto_ns(peer.far_ns().unwrap_or(0));
         smoothed_ns.saturating_mul(2).min(rto_ns)
     };
-    bound(first, second).max(bound(second, first)).max(MIN_NS)
+    // The one sample of a SYN says little of a side that only acknowledges.
+    let bounds = [(first, second), (second, first)].map(|(direction, peer)| {
+        if direction.data_segments > 0 {
+            bound(direction, peer)
+        } else {
+            0
+        }
+    });
+    bounds.into_iter().fold(MIN_NS, i64::max)
 }
