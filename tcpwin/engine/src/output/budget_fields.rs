@@ -27,7 +27,7 @@ impl DirectionView<'_> {
         } else {
             Item::Unknown
         };
-        match data.pace().map(|pace| &pace.budget) {
+        match data.pace().map(|pace| &pace.late.budget) {
             Some(budget) if budget.has_begun() => {
                 let mut items = *budget.spent();
                 let held_ns = items[Item::WindowFull as usize] + items[Item::SmallWindow as usize];

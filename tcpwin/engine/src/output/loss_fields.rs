@@ -26,7 +26,10 @@ impl DirectionView<'_> {
     }
 
     fn ack_loss(&self, get: fn((u32, u32)) -> u32) -> Value {
-        let judged = self.data().pace().and_then(|pace| pace.ack_ids.judge());
+        let judged = self
+            .data()
+            .pace()
+            .and_then(|pace| pace.late.ack_ids.judge());
         optional(judged.map(get))
     }
 

@@ -125,30 +125,32 @@ pub struct Shown {
     pub mss: u32,
 }
 
+/// What every segment touches stands first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Budget {
-    spent_ns: [i64; ITEMS],
-    /// When the first state was seen.
-    pub began_ns: i64,
+    pub state: State,
+    /// The receiver's window is known in bytes.
+    pub is_certain: bool,
+    /// The round saw recovery: its flight counts bytes that were lost.
+    has_recovered: bool,
+    /// Largest time between two segments with data while the sender was busy, this round.
+    gap_ns: i64,
     since_ns: i64,
     /// Of the current round, in which state Busy has no item yet.
     busy_ns: i64,
+    /// When the first state was seen.
+    pub began_ns: i64,
     idle_ns: i64,
-    /// Largest time between two segments with data while the sender was busy, this round.
-    gap_ns: i64,
     best_rate: f64,
     round_trip_ns: i64,
     /// Of the current round, held back by the window.
     window_ns: i64,
     /// The flight at which the last loss struck, until it is regained.
     lost_at_bytes: u32,
-    /// The round saw recovery: its flight counts bytes that were lost.
-    has_recovered: bool,
     flat_rounds: u32,
     flat_bytes: u32,
-    pub state: State,
-    /// The receiver's window is known in bytes.
-    pub is_certain: bool,
+    spent_ns: [i64; ITEMS],
 }
 
 impl Budget {

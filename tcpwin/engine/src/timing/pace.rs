@@ -60,6 +60,13 @@ pub struct Pace {
     pub window_bytes: u32,
     threshold_bytes: u32,
     pub nagle_delays: u32,
+    pub late: Late,
+}
+
+/// What came later, and every segment touches: it shares one cache line.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Late {
     pub ack_ids: AckIds,
     pub budget: Budget,
 }
@@ -108,8 +115,10 @@ impl Pace {
             last_payload: u32::MAX,
             late_by_ns: 0,
             nagle_delays: 0,
-            ack_ids: AckIds::EMPTY,
-            budget: Budget::EMPTY,
+            late: Late {
+                ack_ids: AckIds::EMPTY,
+                budget: Budget::EMPTY,
+            },
             nagle_ns: 0,
             idle: None,
             turns: None,
@@ -122,7 +131,7 @@ impl Pace {
     pub fn touch(&self) -> u32 {
         let front = self.rest.front().map_or(0, |sent| sent.end.0);
         let view = self.view.as_ref().map_or(0, |view| view.bytes());
-        front ^ view ^ self.samples ^ self.last_payload
+        front ^ view ^ self.samples ^ self.last_payload ^ self.late.budget.state as u32
     }
 
     /// How far an ACK moved SND.UNA, and whether ACKs before it are missing.
@@ -131,9 +140,9 @@ impl Pace {
         let is_stretch = advance > mss.wrapping_mul(2);
         self.stretch = self.stretch.wrapping_add(u32::from(is_stretch));
         if is_bare {
-            self.ack_ids.note(segment.ip_id, advance, mss);
+            self.late.ack_ids.note(segment.ip_id, advance, mss);
         } else {
-            self.ack_ids.interrupt();
+            self.late.ack_ids.interrupt();
         }
     }
 
@@ -230,7 +239,7 @@ impl Pace {
             elapsed_ns: if has_begun {
                 elapsed_ns
             } else {
-                self.budget.age_ns(round.now_ns)
+                self.late.budget.age_ns(round.now_ns)
             },
             acked_bytes: acked,
             peak_bytes: peak,
@@ -241,10 +250,11 @@ impl Pace {
             mss: round.mss,
         };
         if round.last_data_ns > i64::MIN {
-            self.budget
+            self.late
+                .budget
                 .note_gap(round.now_ns.saturating_sub(round.last_data_ns));
         }
-        self.budget.end_round(&shown, round.now_ns);
+        self.late.budget.end_round(&shown, round.now_ns);
         let initial = round.mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
         self.window_bytes = self.window_bytes.max(initial);
         let used = u64::from(peak.max(before));

@@ -170,7 +170,7 @@ impl Direction {
                 let ahead_bytes = una.to(was_nxt).max(0) as u32;
                 pace.note_payload(segment.payload_len, ahead_bytes, mss);
                 if ahead_bytes > 0 {
-                    pace.budget.note_gap(since_ns);
+                    pace.late.budget.note_gap(since_ns);
                 }
             }
             if let Some(view) = &mut pace.view {
@@ -201,7 +201,7 @@ impl Direction {
         if let Some(view) = &mut pace.view {
             view.arrive(now_ns);
             let drained = open_state(view.is_blocked(), false, true);
-            pace.budget.drain(drained, view.drained_ns);
+            pace.late.budget.drain(drained, view.drained_ns);
         }
         pace.end_round(&round);
         let has_view = pace.view.is_some();
@@ -296,7 +296,7 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        let budget = &mut pace.budget;
+        let budget = &mut pace.late.budget;
         budget.is_certain = is_certain;
         let state = match &mut pace.view {
             Some(_) if !is_data && state.is_open() && budget.state.is_open() => return,
@@ -329,7 +329,7 @@ impl Direction {
         let is_limited = self.is_limited;
         if let Some(pace) = self.ledger.pace_mut() {
             let state = open_state(is_limited, true, pace.last_payload < mss);
-            let is_same = (state == pace.budget.state) & pace.view.is_none();
+            let is_same = (state == pace.late.budget.state) & pace.view.is_none();
             if !is_same {
                 self.change_ordinary_state(state, now_ns, true);
             }
@@ -345,8 +345,8 @@ impl Direction {
         if let Some(pace) = self.ledger.pace_mut() {
             pace.note_advance(segment, advance, mss, segment.payload_len == 0);
             let state = open_state(is_limited, is_outstanding, pace.last_payload < mss);
-            let is_same =
-                (state == pace.budget.state) | (pace.view.is_some() & pace.budget.state.is_open());
+            let is_same = (state == pace.late.budget.state)
+                | (pace.view.is_some() & pace.late.budget.state.is_open());
             if !is_same {
                 self.change_ordinary_state(state, segment.time_ns, false);
             }
@@ -360,10 +360,10 @@ impl Direction {
         };
         if pace.view.is_some() {
             self.note_viewed_state(now_ns, is_data);
-        } else if pace.budget.state == State::Unseen {
+        } else if pace.late.budget.state == State::Unseen {
             self.note_state(now_ns, true, is_data);
         } else {
-            pace.budget.turn_ordinary(state, now_ns);
+            pace.late.budget.turn_ordinary(state, now_ns);
         }
     }
 
@@ -372,7 +372,7 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        let budget = &mut pace.budget;
+        let budget = &mut pace.late.budget;
         match &mut pace.view {
             Some(view) if budget.state.is_open() => {
                 view.arrive(now_ns);
@@ -414,7 +414,7 @@ impl Direction {
     /// The connection was reset.
     pub fn note_aborted(&mut self, now_ns: i64) {
         if let Some(pace) = self.ledger.pace_mut() {
-            pace.budget.turn(State::Closed, now_ns);
+            pace.late.budget.turn(State::Closed, now_ns);
         }
     }
 
@@ -423,7 +423,7 @@ impl Direction {
     pub fn note_silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
         let una = self.flight.una;
         let pace = self.ledger.pace_from(una);
-        pace.budget.silence(item, from_ns, now_ns);
+        pace.late.budget.silence(item, from_ns, now_ns);
     }
 
     /// Bytes in flight as the sender has them.
