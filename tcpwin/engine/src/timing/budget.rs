@@ -172,6 +172,12 @@ impl Budget {
         is_certain: true,
     };
 
+    /// Up to when time is told.
+    #[inline(always)]
+    pub fn since_ns(&self) -> i64 {
+        self.since_ns
+    }
+
     /// Since the first state was seen; 0 before.
     pub fn age_ns(&self, now_ns: i64) -> i64 {
         if self.has_begun() {

@@ -322,14 +322,25 @@ impl Direction {
         budget.turn(state, now_ns);
     }
 
-    /// The same after an ordinary segment of this side.
+    /// The same after an ordinary segment of this side. Its view of the ACKs under way is up to date.
     #[inline(always)]
     pub fn note_ordinary_data(&mut self, now_ns: i64) {
         let mss = self.segment_size();
         let is_limited = self.is_limited;
         if let Some(pace) = self.ledger.pace_mut() {
-            let state = open_state(is_limited, true, pace.last_payload < mss);
-            let is_same = (state == pace.late.budget.state) & pace.view.is_none();
+            let ran_out = pace.last_payload < mss;
+            let budget = &pace.late.budget;
+            let (state, is_same) = match &pace.view {
+                None => {
+                    let state = open_state(is_limited, true, ran_out);
+                    (state, state == budget.state)
+                }
+                Some(view) => {
+                    let state = open_state(view.is_blocked(), view.bytes() > 0, ran_out);
+                    let has_drained = view.drained_ns > budget.since_ns();
+                    (state, (state == budget.state) & !has_drained)
+                }
+            };
             if !is_same {
                 self.change_ordinary_state(state, now_ns, true);
             }
