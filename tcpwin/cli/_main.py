@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -28,6 +29,8 @@ COMMANDS = {
 
 EXIT_PROBLEM = 1
 EXIT_UNREADABLE = 3
+EXIT_TERMINATED = 128 + signal.SIGTERM
+"""As a shell says it of a process that a signal ended."""
 
 
 class _LazyGroup(click.Group):
@@ -83,8 +86,15 @@ def complain(text: str) -> None:
     click.echo(f"tcpwin: {name_text(text)}", err=True)
 
 
+def _leave(*_: object) -> None:
+    sys.exit(EXIT_TERMINATED)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit status."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        # What was unpacked must go: the default ends the process on the spot.
+        signal.signal(signal.SIGTERM, _leave)
     try:
         status: Any = cli.main(arguments, prog_name="tcpwin", standalone_mode=False)
     except click.ClickException as error:

@@ -116,6 +116,8 @@ def measure(
         )
     for warning in analysis.capture.warnings:
         complain(f"warning: {warning}")
+    for note in analysis.notes:
+        complain(f"warning: {note}")
     for file in (file for host in analysis.hosts for file in host.files):
         if file.unknown_lines:
             first = file.first_unknown[0]

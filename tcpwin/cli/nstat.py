@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,7 +42,8 @@ def nstat(
     """Show how much counters grew between the first sample and the last, per second, and what they count.
 
     FILE is output of nstat, text or JSON, /proc/net/netstat and snmp, a table of counters (CSV), or what `tcpwin snap`
-    wrote; several files are of one host, in order of time: before.txt after.txt. - is standard input.
+    wrote; several files are of one host, put in order by their times, or by names with before and after, else read
+    as they are given. - is standard input.
     """
     from tcpwin.snapshots._table import CounterSteps
 
@@ -58,21 +60,35 @@ def nstat(
 
 
 class _Reading:
-    """The counter samples of some files, one file after the other."""
+    """The counter samples of some files, in order of time where all of them have one, else one file after the other.
+
+    A sample whose time is before that of another ahead of it loses it: no time and no rate can be told from it.
+    """
 
     def __init__(self, files: list[SnapshotFile]) -> None:
-        self._files = files
-        self._samples = [0] * len(files)
         self.name = files[0].name
+        self._files = _in_order(files)
+        self._samples = [0] * len(files)
+        self._is_backwards = False
 
     def __iter__(self) -> Iterator[CounterSample]:
         from tcpwin.snapshots import CounterSample
 
+        latest_ns: int | None = None
+        before: tuple[SnapshotFile, CounterSample] | None = None
         for place, file in enumerate(self._files):
             for sample in file:
-                if isinstance(sample, CounterSample):
-                    self._samples[place] += 1
-                    yield sample
+                if not isinstance(sample, CounterSample):
+                    continue
+                if before is not None and before[0] is not file:
+                    _check_following(*before, file, sample, latest_ns)
+                before = file, sample
+                self._samples[place] += 1
+                if sample.time_ns is not None and latest_ns is not None and sample.time_ns < latest_ns:
+                    self._is_backwards = True
+                    sample = replace(sample, time_ns=None)
+                latest_ns = latest_ns if sample.time_ns is None else sample.time_ns
+                yield sample
         if not any(self._samples):
             more = f"and none in {len(self._files) - 1} more" if len(self._files) > 1 else self._files[0].format
             raise SnapshotError(f"no counters of the network stack in it ({more})", self.name)
@@ -89,6 +105,51 @@ class _Reading:
 
                 complain(f"warning: {file.name}: no counters of the network stack in it ({file.format})")
             warn_of(file)
+        if self._is_backwards:
+            from tcpwin.cli._main import complain
+
+            complain("note: the samples are not in order of time: those before an earlier one count as without a time")
+
+
+def _in_order(files: list[SnapshotFile]) -> list[SnapshotFile]:
+    """Files by their first times, or by names that say before and after; as they were given where neither is told."""
+    if len(files) < 2 or not all(Path(file.name).is_file() for file in files):
+        # What comes through a pipe can be read once: nobody looks into it ahead.
+        return files
+    from tcpwin.snapshots._counter_sources import names_in_order
+
+    firsts = [_first_of(file) for file in files]
+    counting = [place for place, first in enumerate(firsts) if first is not None]
+    times = {place: first.time_ns for place, first in enumerate(firsts) if first is not None}
+    if all(time_ns is not None for time_ns in times.values()):
+        ordered = sorted(counting, key=lambda place: times[place] or 0)
+    else:
+        named = names_in_order([files[place].name for place in counting])
+        ordered = counting if named is None else [counting[each] for each in named]
+    return [files[place] for place in (*ordered, *(place for place in range(len(files)) if place not in times))]
+
+
+def _first_of(file: SnapshotFile) -> CounterSample | None:
+    from tcpwin.snapshots import CounterSample
+
+    return next((sample for sample in file if isinstance(sample, CounterSample)), None)
+
+
+def _check_following(
+    before: SnapshotFile, last: CounterSample, file: SnapshotFile, first: CounterSample, latest_ns: int | None
+) -> None:
+    """Refuse to subtract what two files counted at the same time, or in an order that nobody knows."""
+    from tcpwin.snapshots._counters import falls
+
+    if (last.time_ns is None) is not (first.time_ns is None):
+        raise SnapshotError(f"its samples and those of {before.name} have no order: only one has times", file.name)
+    if first.time_ns is not None and latest_ns is not None and first.time_ns < latest_ns:
+        raise SnapshotError(f"its samples are of the same time as those of {before.name}: show each alone", file.name)
+    if first.time_ns is None and first.is_increment is False and falls(last, first):
+        raise SnapshotError(
+            f"counts fall from {before.name} to it, and no time says which was first: give the earlier one first",
+            file.name,
+        )
 
 
 def _write_total(reading: _Reading, steps: CounterSteps, is_all: bool, output: Output) -> None:

@@ -125,7 +125,9 @@ def snap(
             wait=wait,
         )
     share = 100 * done.cpu_ns / done.elapsed_ns if done.elapsed_ns else 0.0
-    size = f"{done.written_bytes / 1e6:,.1f} MB in {done.files} file{'s' if done.files > 1 else ''}"
+    size = _size(done.written_bytes, done.files)
+    if done.kept_files != done.files:
+        size += f" written; kept {_size(done.kept_bytes, done.kept_files)}"
     click.echo(
         f"{done.samples:,} samples of {done.most_sockets:,} sockets at most in {done.elapsed_ns / 1e9:,.1f} s, "
         f"{done.skipped:,} skipped, {share:.1f} % of a core",
@@ -136,6 +138,10 @@ def snap(
         click.echo(f"{packets}: {done.packets}", err=True)
     if done.capture_ended:
         complain("warning: tcpdump ended before the samples did")
+
+
+def _size(count_bytes: int, files: int) -> str:
+    return f"{count_bytes / 1e6:,.1f} MB in {files:,} file{'' if files == 1 else 's'}"
 
 
 def _paths(out: str) -> tuple[Path, Path]:

@@ -17,6 +17,8 @@ from tcpwin.snapshots import (
 )
 
 ROWS_SHOWN = 24
+COMPARED_PACKETS = 200_000
+"""Samples are put beside the packets of larger captures where one connection is asked for: that reads them again."""
 
 
 def render_hosts(analysis: Analysis) -> list[str]:
@@ -38,7 +40,7 @@ def render_hosts(analysis: Analysis) -> list[str]:
                 f"{first.differs.replace('_', ' ')} only: address translation? Not joined"
             )
         if host.thinned:
-            lines.append("         more samples of sockets than are kept: only every second one, or fewer, were taken")
+            lines.append("         more samples than are kept: only every second one, or fewer, were taken")
         lines += [f"         {name_text(file.name)}: {note}" for file in host.files for note in file.notes]
     return lines
 
@@ -73,6 +75,22 @@ def render_sockets(connection: Connection) -> list[str]:
             continue
         lines.append(f"socket of {side}: {count_text(len(samples), 'sample')}, {_sending(told)}")
         lines += [f"       {line}" for line in (_waiting(told[-1]), _receiving(told, connection, side)) if line]
+    return lines + _contradictions(connection)
+
+
+def _contradictions(connection: Connection) -> list[str]:
+    """Where kernel and packets do not agree: window scales always, samples where the capture is small."""
+    lines = []
+    for claim in connection.scale_claims:
+        scale = (connection.a_to_b if claim.side == "b" else connection.b_to_a).window_scale
+        if scale.shift is not None and claim.shift != scale.shift:
+            lines.append(
+                f"! the socket of {claim.by} says shift {claim.shift} for {claim.side}'s windows, the packets {scale}"
+            )
+    if connection.analysis.capture.packets <= COMPARED_PACKETS:
+        sides = {each.side for each in connection.snapshots}
+        told = [_agreement([each for each in connection.snapshots if each.side == side]) for side in sorted(sides)]
+        lines += [line for each in told for line in each if line.startswith("!")]
     return lines
 
 
@@ -100,7 +118,7 @@ def _waiting(last: SocketSample) -> str | None:
     ]
     told = [f"for {what} {time_text(ns)} ({ns / busy_ns:.0%})" for ns, what in limits if ns]
     waited = f"waited {', '.join(told)}" if told else "waited neither for the receive window nor for its send buffer"
-    return f"busy {time_text(busy_ns)}, {waited}, says its kernel"
+    return f"busy {time_text(busy_ns)} of its life, {waited}, says its kernel"
 
 
 def _receiving(samples: Sequence[SocketSample], connection: Connection, side: str) -> str | None:

@@ -7,6 +7,8 @@ them.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from tcpwin.snapshots._clock import Bounds, ClockOffset
     from tcpwin.snapshots._join import JoinedSample
     from tcpwin.snapshots._load import Host, Snapshots
+    from tcpwin.snapshots._match import Match
     from tcpwin.snapshots._scale import ScaleClaim
     from tcpwin.snapshots._socket import SocketSample
     from tcpwin.snapshots._socket_track import SocketTrack
@@ -46,6 +49,11 @@ class Connection(CaptureConnection):
     def snapshots(self) -> tuple[JoinedSample, ...]:
         """The samples of this connection's sockets at both ends beside the packets, in order of time."""
         return self._analysis.joined(self.id)
+
+    @property
+    def analysis(self) -> Analysis:
+        """The analysis that it is part of."""
+        return self._analysis
 
     @property
     def socket_samples(self) -> dict[str, tuple[SocketSample, ...]]:
@@ -71,9 +79,11 @@ class Analysis(CaptureAnalysis):
 
     Attributes:
         hosts: the hosts of the snapshots; empty without any.
+        notes: sentences on what was not read of bundles, and on samples that could not be put in order.
     """
 
     hosts: tuple[Host, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def connections(self) -> Connections[Connection]:
@@ -126,21 +136,32 @@ class Analysis(CaptureAnalysis):
 
     def _samples_of(self, host: Host, id: int) -> list[tuple[str, list[SocketSample]]]:
         """A host's samples of a connection; of several with the same four-tuple, those of its time."""
-        connection = CaptureConnection(self, id)
+        head, place = self._places.get(id, (id, 0))
+        epochs = self._epochs.get(head, (head,))
         offset_ns = host.clock.offset_ns if host.clock is not None else 0
         found = []
-        for match, samples in host.found.items():
-            epochs = self._epochs.get(match.connection, (match.connection,))
-            if id not in epochs:
-                continue
+        for match, samples in self._sockets.get((host.label, head), ()):
             if len(epochs) > 1:
-                following = epochs.index(id) + 1
-                end_ns = CaptureConnection(self, epochs[following]).start_ns if following < len(epochs) else None
-                first_ns = connection.start_ns if following > 1 else None
-                samples = [each for each in samples if _is_within(each, first_ns, end_ns, offset_ns)]
+                end_ns = CaptureConnection(self, epochs[place + 1]).start_ns if place + 1 < len(epochs) else None
+                first_ns = CaptureConnection(self, id).start_ns if place else None
+                samples = _within(samples, first_ns, end_ns, offset_ns)
             if samples:
                 found.append((match.side, samples))
         return found
+
+    @cached_property
+    def _sockets(self) -> dict[tuple[str, int], list[tuple[Match, list[SocketSample]]]]:
+        """What each host has of a connection's sockets, by its label and the connection's number."""
+        found: dict[tuple[str, int], list[tuple[Match, list[SocketSample]]]] = {}
+        for host in self.hosts:
+            for match, samples in host.found.items():
+                found.setdefault((host.label, match.connection), []).append((match, samples))
+        return found
+
+    @cached_property
+    def _places(self) -> dict[int, tuple[int, int]]:
+        """Of connections that share their four-tuple with others: the first of these, and which of them it is."""
+        return {id: (head, place) for head, ids in self._epochs.items() for place, id in enumerate(ids)}
 
     @cached_property
     def _epochs(self) -> dict[int, tuple[int, ...]]:
@@ -172,7 +193,9 @@ class Analysis(CaptureAnalysis):
         from tcpwin.snapshots._match import Matcher
 
         matcher = Matcher(self)
-        self.hosts = tuple(load(snapshots, matcher))
+        notes: list[str] = []
+        self.hosts = tuple(load(snapshots, matcher, notes=notes))
+        self.notes = tuple(notes)
         self._epochs.update(matcher.epochs())
         for host in self.hosts:
             if clock_offset_ns is not None:
@@ -185,12 +208,12 @@ class Analysis(CaptureAnalysis):
         from tcpwin.snapshots._clock import estimate
         from tcpwin.snapshots._socket_track import SocketTrack
 
-        ranked = sorted(host.found.items(), key=lambda item: len(item[1]), reverse=True)[:CLOCK_CONNECTIONS]
-        wide = self._measure_wide({id for match, _ in ranked for id in self._epochs.get(match.connection, ())} or {0})
+        # Which of several connections with one four-tuple a sample is of, the clock has to tell first.
+        alone = [item for item in host.found.items() if item[0].connection not in self._epochs]
+        ranked = sorted(alone, key=lambda item: len(item[1]), reverse=True)[:CLOCK_CONNECTIONS]
+        wide = self._measure_wide({match.connection for match, _ in ranked} or {0})
         bounds: list[Bounds] = []
         for match, samples in ranked:
-            if len(self._epochs.get(match.connection, (match.connection,))) > 1:
-                continue
             track = SocketTrack(CaptureConnection(wide, match.connection), match.side)
             thinned = samples[:: max(len(samples) // CLOCK_SAMPLES, 1)]
             track.find_bases(thinned)
@@ -200,7 +223,12 @@ class Analysis(CaptureAnalysis):
     def _unknown_shifts(self) -> dict[int, tuple[int, int]]:
         """Shifts of both sides, by the sockets, of connections whose SYNs do not tell."""
         shifts = {}
-        for id in {match.connection for host in self.hosts for match in host.found}:
+        unsure = {
+            id
+            for state in ("unknown", "syn_only")
+            for id, _ in self.select("direction", [("window_scale_state", "==", state)])
+        }
+        for id in unsure & {match.connection for host in self.hosts for match in host.found}:
             connection = CaptureConnection(self, id)
             # A direction's scale is that of the windows that come back.
             scales = {"b": connection.a_to_b.window_scale, "a": connection.b_to_a.window_scale}
@@ -272,7 +300,7 @@ def _analyze(
     if snapshots:
         shifts = analysis._take_snapshots(snapshots, clock_offset_ns)
         if shifts:
-            hosts, epochs = analysis.hosts, analysis._epochs
+            hosts, notes, epochs = analysis.hosts, analysis.notes, analysis._epochs
             again = _engine.analyze(
                 base._source.open(),
                 name=base._source.name,
@@ -282,13 +310,18 @@ def _analyze(
                 progress=progress,
             )
             analysis = kind(base._source, again, buckets=buckets, shifts=shifts)
-            analysis.hosts = hosts
+            analysis.hosts, analysis.notes = hosts, notes
             analysis._epochs.update(epochs)
     return analysis
 
 
-def _is_within(sample: SocketSample, first_ns: int | None, end_ns: int | None, offset_ns: int) -> bool:
-    if sample.time_ns is None:
-        return False
-    time_ns = sample.time_ns + offset_ns
-    return (first_ns is None or time_ns >= first_ns) and (end_ns is None or time_ns < end_ns)
+def _within(
+    samples: list[SocketSample], first_ns: int | None, end_ns: int | None, offset_ns: int
+) -> list[SocketSample]:
+    """Samples from a time on and before another, by the capture's clock. They are in order, those without one last."""
+
+    def place(bound_ns: int | float) -> int:
+        return bisect_left(samples, bound_ns, key=lambda each: math.inf if each.time_ns is None else each.time_ns)
+
+    first = 0 if first_ns is None else place(first_ns - offset_ns)
+    return samples[first : place(math.inf if end_ns is None else end_ns - offset_ns)]

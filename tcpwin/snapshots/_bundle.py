@@ -184,8 +184,11 @@ class Bundle:
         return self._paths[member.number]
 
     def snapshot(self, member: Member, **options: Any) -> SnapshotFile:
-        """A member's samples; options as of SnapshotFile."""
-        return SnapshotFile(self.path(member), **{"name": member.name, "format": member.format, **options})
+        """A member's samples; options as of SnapshotFile. What a compressed one inflates to is limited too."""
+        harmless = _HARMLESS_BYTES // max(1, len(self.snapshots))
+        limit = min(self._max_bytes, max(harmless, MAX_RATIO * member.size_bytes))
+        own = {"name": member.name, "format": member.format, "max_inflated_bytes": limit}
+        return SnapshotFile(self.path(member), **{**own, **options})
 
     def close(self) -> None:
         """Remove what was unpacked."""

@@ -83,6 +83,11 @@ def deltas(samples: Iterable[CounterSample]) -> Iterator[CounterDelta]:
         before = sample
 
 
+def falls(before: CounterSample, after: CounterSample) -> bool:
+    """Whether a counter has less in the second sample: something started again, or the first was taken later."""
+    return bool(_increases(before, after)[1])
+
+
 def are_increments(samples: Sequence[CounterSample]) -> bool | None:
     """Judge whether samples that follow each other are increments (True) or counts since boot (False).
 

@@ -46,6 +46,7 @@ class SnapshotFile:
         format: which it is, by name; recognised from its first lines where it is not given.
         page_size_bytes: of the host that it was taken on.
         zone: of times in it that name none.
+        max_inflated_bytes: that may come out of a file that is compressed; no limit where it is not given.
 
     Attributes:
         name: of the file, or what was given instead of one.
@@ -54,7 +55,8 @@ class SnapshotFile:
         notes: sentences on what was assumed or is missing, of the last time that it was read.
 
     Raises:
-        SnapshotError: a folder, empty, binary, compressed by other than gzip, or of no format that is known.
+        SnapshotError: a folder, empty, binary, compressed by other than gzip, or of no format that is known; and, also
+            while it is read, beyond `max_inflated_bytes`: the samples before that were given.
         OSError: a path that cannot be read.
     """
 
@@ -66,6 +68,7 @@ class SnapshotFile:
         format: str | None = None,
         page_size_bytes: int = 4096,
         zone: tzinfo = UTC,
+        max_inflated_bytes: int | None = None,
     ) -> None:
         if source == STDIN:
             source = sys.stdin.buffer
@@ -79,11 +82,12 @@ class SnapshotFile:
             self._source = source if isinstance(source, str | Path | bytes) else _Once(source, self.name)
         self._page_size_bytes = page_size_bytes
         self._zone = zone
+        self._max_inflated_bytes = max_inflated_bytes
         self._latest = self._find_latest()
         head, is_cut = self._read_head()
         self._encoding = _find_encoding(head)
         raw_lines = self._raw_head(head, is_cut)
-        self._style = find_style(raw_lines)
+        self._style = find_style(raw_lines, is_cut=is_cut)
         self._format = self._find_format(format, raw_lines)
         self.format = self._format.name
         self.notes = set()
@@ -160,8 +164,10 @@ class SnapshotFile:
         else:
             raw = Path(self._source).open("rb")  # noqa: SIM115
         start = raw.read(2)
-        whole = _Joined(start, raw)
-        return io.BufferedReader(_Gunzip(whole, self.notes) if start == _GZIP else whole, 1 << 16)
+        whole: io.RawIOBase = _Joined(start, raw)
+        if start == _GZIP:
+            whole = _Gunzip(whole, self.notes, self._max_inflated_bytes, self.name)
+        return io.BufferedReader(whole, 1 << 16)
 
     def __repr__(self) -> str:
         return f"<SnapshotFile {self.name}: {getattr(self, 'format', 'not recognised')}>"
@@ -196,12 +202,14 @@ class _Joined(io.RawIOBase):
 
 
 class _Gunzip(io.RawIOBase):
-    """What can be decompressed: damage is the end of the file, and a note."""
+    """What can be decompressed: damage is the end of the file, and a note; more than `max_bytes` is an error."""
 
-    def __init__(self, file: _Joined, notes: set[str]) -> None:
+    def __init__(self, file: io.RawIOBase, notes: set[str], max_bytes: int | None, name: str) -> None:
         self._file = file
         self._gzip = gzip.GzipFile(fileobj=io.BufferedReader(file, 1 << 16), mode="rb")
         self._notes = notes
+        self._left_bytes = max_bytes
+        self._too_long = SnapshotError(f"compressed, and inflates to more than {max_bytes or 0:,} bytes", name)
         self._is_over = False
 
     def readable(self) -> bool:
@@ -211,11 +219,17 @@ class _Gunzip(io.RawIOBase):
         if self._is_over:
             return 0
         try:
-            data = self._gzip.read1(len(buffer))
+            # One byte beyond the limit tells a file of just that length from a longer one.
+            size = len(buffer) if self._left_bytes is None else min(len(buffer), self._left_bytes or 1)
+            data = self._gzip.read1(size)
         except (EOFError, zlib.error, gzip.BadGzipFile):
             self._is_over = True
             self._notes.add("the compressed data is cut or damaged: what comes before the damage was read")
             return 0
+        if self._left_bytes is not None and data:
+            if self._left_bytes == 0:
+                raise self._too_long
+            self._left_bytes -= len(data)
         buffer[: len(data)] = data
         return len(data)
 

@@ -13,8 +13,10 @@ from typing import Any, TypeAlias
 
 from tcpwin.snapshots._bundle import Bundle, label_of
 from tcpwin.snapshots._clock import ClockOffset
+from tcpwin.snapshots._counter_sources import CounterSource, counter_sources
 from tcpwin.snapshots._file import SnapshotFile
 from tcpwin.snapshots._host import CounterSample, KernelSample, MemorySample, SettingsSample
+from tcpwin.snapshots._kept import Kept
 from tcpwin.snapshots._lines import UnknownLine
 from tcpwin.snapshots._match import Match, Matcher, Translated
 from tcpwin.snapshots._open import is_bundle
@@ -25,8 +27,10 @@ Snapshots: TypeAlias = "str | Path | SnapshotFile | Bundle | tuple[str, str | Pa
 KEPT_SAMPLES = 200_000
 """Samples of sockets that are kept for a host; beyond it, every second one of each socket is let go."""
 KEPT_OF_HOST = 50_000
-"""Samples of counters, memory and the like that are kept for a host."""
+"""Samples of counters, of memory and of each other kind that are kept for a host; beyond it, every second one goes."""
 KEPT_TRANSLATED = 20
+NAMED_UNREAD = 10
+"""Members of a bundle that were not read, and are named."""
 MAX_TIME_NS = 1 << 62
 """In the year 2116: a later stamp is none."""
 
@@ -60,8 +64,12 @@ class Host:
         sides: of connections whose sockets it has: ``a``, ``b`` or both.
         sockets: samples of sockets; `matched` of them belong to connections of the capture.
         translated: sockets that resemble a connection but for one address: the first of them.
-        thinned: samples of sockets were let go to bound memory.
-        kernel, settings: the last said; counters, memory, others: in order of time.
+        thinned: samples of sockets, counters or another kind were let go to bound memory.
+        kernel, settings: the last said, by time where it is known.
+        counters: of the one source that covers most time (see `counter_sources`), in order of time.
+        counter_sources: all of them, that one first. Two may have counted the same: never add one to another.
+        memory, others: in order of time; those without one are last.
+        notes: sentences on what could not be put in order.
     """
 
     label: str
@@ -78,27 +86,71 @@ class Host:
     memory: list[MemorySample] = field(default_factory=list)
     others: list[Any] = field(default_factory=list)
     found: dict[Match, list[SocketSample]] = field(default_factory=dict)
+    counter_sources: list[CounterSource] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _counted: list[tuple[str, str, Kept]] = field(default_factory=list)
+    _counters_kept: int = 0
+    _counters_limit: int = 2 * KEPT_OF_HOST
+    _memory: Kept = field(default_factory=Kept)
+    _others: dict[type, Kept] = field(default_factory=dict)
+    _said_ns: dict[str, int | None] = field(default_factory=dict)
     _kept: int = 0
     _limit: int = KEPT_SAMPLES
     _stride: int = 1
     _numbers: dict[Match, int] = field(default_factory=dict)
 
+    def begin(self, name: str, format: str) -> None:
+        """A file of the host is read from now on."""
+        if self._counted:
+            before = self._counted[-1][2]
+            self._counters_kept += len(before)
+            if not len(before):
+                self._counted.pop()
+        if self._counters_kept > self._counters_limit:
+            for _, _, kept in self._counted:
+                kept.thin()
+            self._counters_kept = sum(len(kept) for _, _, kept in self._counted)
+            # Each file keeps two: many files with few samples each leave more.
+            self._counters_limit = max(2 * KEPT_OF_HOST, self._counters_kept * 3 // 2)
+        self._counted.append((name, format, Kept()))
+
     def take(self, sample: Any, matcher: Matcher) -> None:
-        """Take in one sample of any kind."""
+        """Take in one sample of any kind, of the file that began last."""
         match sample:
             case SocketSample():
                 self._take_socket(sample, matcher)
             case CounterSample():
-                _append(self.counters, sample)
+                self._counted[-1][2].append(sample, KEPT_OF_HOST)
             case MemorySample():
-                _append(self.memory, sample)
+                self._memory.append(sample, KEPT_OF_HOST)
             case SettingsSample():
-                before = self.settings.values if self.settings is not None else {}
-                self.settings = replace(sample, values={**before, **sample.values})
+                self._take_settings(sample)
             case KernelSample():
-                self.kernel = sample
+                if self.kernel is None or _is_later(sample.time_ns, self.kernel.time_ns):
+                    self.kernel = sample
             case _:
-                _append(self.others, sample)
+                self._others.setdefault(type(sample), Kept()).append(sample, KEPT_OF_HOST)
+
+    def settle(self) -> None:
+        """Put everything in order of time, once all files of the host were read."""
+        for samples in self.found.values():
+            samples.sort(key=_order)
+        self.memory = sorted(self._memory.samples, key=_order)
+        self.others = sorted((each for kept in self._others.values() for each in kept.samples), key=_order)
+        self.counter_sources = counter_sources([(name, form, kept.samples) for name, form, kept in self._counted])
+        self.counters = self.counter_sources[0].samples if self.counter_sources else []
+        self.notes = [note for source in self.counter_sources for note in source.notes]
+        others = (self._memory, *self._others.values(), *(kept for _, _, kept in self._counted))
+        self.thinned = self.thinned or any(kept.thinned for kept in others)
+
+    def _take_settings(self, sample: SettingsSample) -> None:
+        values = dict(self.settings.values) if self.settings is not None else {}
+        for name, value in sample.values.items():
+            if name not in values or _is_later(sample.time_ns, self._said_ns[name]):
+                values[name] = value
+                self._said_ns[name] = sample.time_ns
+        is_last = self.settings is None or _is_later(sample.time_ns, self.settings.time_ns)
+        self.settings = replace(sample if is_last or self.settings is None else self.settings, values=values)
 
     def _take_socket(self, sample: SocketSample, matcher: Matcher) -> None:
         self.sockets += 1
@@ -129,43 +181,74 @@ class Host:
             self._limit = max(KEPT_SAMPLES, self._kept * 3 // 2)
 
 
-def _append(samples: list[Any], sample: Any) -> None:
-    if len(samples) < KEPT_OF_HOST:
-        samples.append(sample)
+def _is_later(time_ns: int | None, before_ns: int | None) -> bool:
+    """Whether what was read later was said later too: what has a time goes before what has none."""
+    if time_ns is None or before_ns is None:
+        return before_ns is None
+    return time_ns >= before_ns
 
 
-def load(snapshots: Iterable[Snapshots], matcher: Matcher) -> list[Host]:
+def _order(sample: Any) -> tuple[bool, int]:
+    return sample.time_ns is None, sample.time_ns or 0
+
+
+def load(snapshots: Iterable[Snapshots], matcher: Matcher, *, notes: list[str] | None = None) -> list[Host]:
     """Read all snapshots, by host.
+
+    Args:
+        notes: gets sentences on what was not read of bundles, and on samples that could not be put in order.
 
     Raises:
         SnapshotError: a file of which nothing can be read.
         OSError: a path that cannot be read.
     """
     hosts: dict[str, Host] = {}
+    told: list[str] = []
     for each in snapshots:
         label = None
         if isinstance(each, tuple):
             label, each = each
         if isinstance(each, Bundle):
-            _load_bundle(each, label, hosts, matcher)
+            told += _load_bundle(each, label, hosts, matcher)
         elif isinstance(each, SnapshotFile):
             _load_file(each, label if label is not None else label_of(each.name), hosts, matcher)
         elif is_bundle(each):
             with Bundle.open(each) as bundle:
-                _load_bundle(bundle, label, hosts, matcher)
+                told += _load_bundle(bundle, label, hosts, matcher)
         else:
             file = SnapshotFile(each)
             _load_file(file, label if label is not None else label_of(file.name), hosts, matcher)
-    return [hosts[label] for label in sorted(hosts)]
+    found = [hosts[label] for label in sorted(hosts)]
+    for host in found:
+        host.settle()
+        told += host.notes
+    if notes is not None:
+        notes += told
+    return found
 
 
-def _load_bundle(bundle: Bundle, label: str | None, hosts: dict[str, Host], matcher: Matcher) -> None:
+def _load_bundle(bundle: Bundle, label: str | None, hosts: dict[str, Host], matcher: Matcher) -> list[str]:
     for member in bundle.snapshots:
         _load_file(bundle.snapshot(member), member.label if label is None else label, hosts, matcher)
+    return [*sorted(f"{bundle.name}: {note}" for note in bundle.notes), *_unread(bundle)]
+
+
+def _unread(bundle: Bundle) -> list[str]:
+    """One sentence on the members that are neither captures nor snapshots; none where there is no such member."""
+    unread = [member for member in bundle.members if member.kind == "unknown"]
+    if not unread:
+        return []
+    # What is in brackets in a reason lists the formats there are.
+    reasons = [(member.reason or "unknown").partition(" (")[0] for member in unread[:NAMED_UNREAD]]
+    named = ", ".join(f"{member.name} ({reason})" for member, reason in zip(unread, reasons, strict=False))
+    more = ", …" if len(unread) > NAMED_UNREAD else ""
+    what = "1 file of the bundle was" if len(unread) == 1 else f"{len(unread):,} files of the bundle were"
+    return [f"{bundle.name}: {what} not read: {named}{more}"]
 
 
 def _load_file(file: SnapshotFile, label: str, hosts: dict[str, Host], matcher: Matcher) -> None:
     host = hosts.setdefault(label, Host(label))
+    host.begin(file.name, file.format)
     count = 0
     for sample in file:
         count += 1

@@ -285,10 +285,10 @@ def write_rows(rows: Iterable[Mapping[str, Any]], kinds: Kinds, form: str, file:
         for row in rows:
             writer.writerow([_csv_cell(row[name]) for name in kinds])
     elif form == "arrow":
-        table = table_of(rows, kinds).to_arrow()
         import pyarrow
 
         # A column of text in which nothing was said has no type yet.
+        table = table_of(rows, kinds).to_arrow()
         types = [pyarrow.string() if pyarrow.types.is_null(each.type) else each.type for each in table.schema]
         table = table.cast(pyarrow.schema(zip(table.schema.names, types, strict=True)))
         with pyarrow.ipc.new_file(file, table.schema) as writer:

@@ -16,6 +16,9 @@ MAX_HELD_CHARACTERS = 1 << 24
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTH_NS = 31 * 86_400 * 1_000_000_000
+# 1971 to 2200: a number or a year outside of it is no time of a snapshot, and 2262 is the last that 64 bits hold.
+_FIRST_NS = 31_536_000 * 1_000_000_000
+_END_NS = 7_289_654_400 * 1_000_000_000
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 # Hours east of UTC. Only names that mean one offset wherever they are common; CST is the exception, with a note.
@@ -44,6 +47,11 @@ _OFFSETS = {
     "AKST": -9.0,
     "HST": -10.0,
 }
+_BEHIND = "a time stands behind each sample, with no border between samples: it is read as that of the lines before it"
+_UNSURE = (
+    "no time stands before the first sample, and none behind the last: each is read as that of the lines behind it"
+)
+_LATE = "the first sample is without its time, which follows it too far behind"
 _WITH_NOTE = {"CST": "CST is read as US Central time, 6 hours behind UTC; in China it means another"}
 
 _DAY = r"(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)(?:day|sday|nesday|rsday|urday)?"
@@ -66,25 +74,29 @@ _SENTENCES = (
 )
 _WHOLE = tuple(re.compile(each) for each in _SENTENCES)
 _AT_THE_END = tuple(re.compile(rf".*? {each}") for each in _SENTENCES)
-_NUMBER = r"(?P<epoch>\d{9,19}(?:\.\d{1,9})?)"
-_MARK = re.compile(rf"(?:###|Time:)\s*{_NUMBER}\s*")
-_TIME_SENTENCE = re.compile(r"Time: (\S.{15,50})")
-_BARE = re.compile(r"\d{10}(?:\.\d{1,9})?\s*")
+_MARK = re.compile(r"(?:###|#{1,2}(?=\s)|Time:)\s*(?P<text>\S.{8,62})")
+# A date without %N leaves "N", "%N" or nothing of it.
+_NO_FRACTION = r"\.?(?:%?\d?N)?"
+_NUMBER = re.compile(rf"(?P<epoch>\d{{9,19}}(?:\.\d{{1,9}})?)|(?P<seconds>\d{{10}}){_NO_FRACTION}")
+_BARE = re.compile(rf"(?P<epoch>\d{{10}}(?:\.\d{{1,9}}|\d{{3}}|\d{{6}}|\d{{9}})?)|(?P<seconds>\d{{10}}){_NO_FRACTION}")
 _WATCH = re.compile(r"Every \d{1,9}[.,]\d{1,3}s: ")
 _SEPARATOR = re.compile(r"---\s*")
 
 _PREFIXES = {
-    "epoch": re.compile(r"(?P<epoch>\d{10}(?:\.\d{1,9})?)(?: (?P<rest>.*))?", re.DOTALL),
-    "syslog": re.compile(rf"{_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK}(?: (?P<rest>.*))?", re.DOTALL),
-    "iso": re.compile(rf"{_ISO}(?P<zone>Z| ?[+-]\d\d:?\d\d)?(?: (?P<rest>.*))?", re.DOTALL),
-    "bracket": re.compile(rf"\[{_ISO}(?P<zone>Z| ?[+-]\d\d:?\d\d)?\](?: (?P<rest>.*))?", re.DOTALL),
+    "epoch": re.compile(r"(?P<epoch>\d{10}(?:\.\d{1,9})?)(?:[ \t](?P<rest>.*))?", re.DOTALL),
+    "syslog": re.compile(rf"{_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK}(?:[ \t](?P<rest>.*))?", re.DOTALL),
+    "iso": re.compile(rf"{_ISO}(?P<zone>Z| ?[+-]\d\d:?\d\d)?(?:[ \t](?P<rest>.*))?", re.DOTALL),
+    "bracket": re.compile(rf"\[{_ISO}(?P<zone>Z| ?[+-]\d\d:?\d\d)?\](?:[ \t](?P<rest>.*))?", re.DOTALL),
     "ctime": re.compile(
-        rf"{_DAY} {_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK} {_YEAR}(?: (?P<rest>.*))?",
+        rf"{_DAY} {_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK} {_YEAR}(?:[ \t](?P<rest>.*))?",
         re.DOTALL,
     ),
+    "clock": re.compile(r"\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[ \t](?P<rest>.*))?", re.DOTALL),
 }
-_STARTS = frozenset(("###", "---", "Eve", "Tim", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"))
+_STARTS = frozenset(("---", "Eve", "Tim", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"))
 _DIGITS = frozenset("0123456789")
+_FIRST_LETTERS = _DIGITS | {"#"}
+_PROMPTS = ("$ ", "# ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +119,36 @@ class StampStyle:
     """How a file says its times, as far as single lines cannot tell.
 
     Attributes:
-        prefix: of each line: epoch, syslog, iso, bracket or ctime; None where lines have none.
+        prefix: of each line: epoch, syslog, iso, bracket, ctime or clock (hours, minutes and seconds of no day); None
+            where lines have none.
         is_bare: whether a line that is but a number of seconds is a time.
         is_trailing: whether the time of a sample follows it, before a separator, as flent's ``ss_iterate.sh`` does.
+        is_border: of times that follow: whether they end the sample themselves, without a separator.
+        is_late: of times that end a sample: whether none is among the first lines.
+        is_unsure: of times before their samples: whether a sample comes before the first, so that they might be behind.
     """
 
     prefix: str | None = None
     is_bare: bool = False
     is_trailing: bool = False
+    is_border: bool = False
+    is_late: bool = False
+    is_unsure: bool = False
 
 
-def find_style(head: Sequence[str]) -> StampStyle:
-    """How a file says its times, by its first lines as they stand in it."""
+def find_style(head: Sequence[str], *, is_cut: bool = False) -> StampStyle:
+    """How a file says its times, by its first lines as they stand in it.
+
+    Args:
+        head: the first lines.
+        is_cut: whether the file has more.
+    """
     lines = [line.rstrip("\r\n") for line in head if line.strip()]
     for name, pattern in _PREFIXES.items():
         if _is_prefix(pattern, lines):
             return StampStyle(prefix=name)
     is_bare = len(lines) > 1 and bool(_BARE.fullmatch(lines[0])) and not _is_number(lines[1])
-    return StampStyle(is_bare=is_bare, is_trailing=_is_trailing(lines))
+    return StampStyle(is_bare=True) if is_bare else _find_side(lines, is_cut=is_cut)
 
 
 def _is_prefix(pattern: re.Pattern[str], lines: Sequence[str]) -> bool:
@@ -142,16 +166,36 @@ def _is_number(line: str) -> bool:
     return line.strip().replace(".", "", 1).isdigit()
 
 
-def _is_trailing(lines: Sequence[str]) -> bool:
-    """Whether lines come before the first stamp and each separator follows a stamp at once."""
+def _find_side(lines: Sequence[str], *, is_cut: bool) -> StampStyle:
+    """On which side of its sample a time stands."""
     look = Stamps()
     kinds = []
+    samples: list[list[str]] = [[]]
     for line in lines:
         stamp = look.take(line)
+        if stamp is None and line.startswith(_PROMPTS):
+            continue
         kinds.append("data" if stamp is None else "separator" if stamp.time_ns is None else "time")
-    if not kinds or kinds[0] != "data" or "separator" not in kinds:
-        return False
-    return all(kinds[index - 1] == "time" for index, kind in enumerate(kinds) if kind == "separator")
+        if stamp is None:
+            samples[-1].append(line)
+        else:
+            samples.append([])
+    if not kinds or kinds[0] != "data":
+        return StampStyle()
+    if "separator" in kinds:
+        borders = [index for index, kind in enumerate(kinds) if kind == "separator"]
+        return StampStyle(is_trailing=all(kinds[index - 1] == "time" for index in borders))
+    if "time" not in kinds:
+        return StampStyle(is_trailing=is_cut, is_border=is_cut, is_late=is_cut)
+    if not _are_alike(samples[0], samples[1]):
+        return StampStyle()
+    is_trailing = is_cut or kinds[-1] == "time"
+    return StampStyle(is_trailing=is_trailing, is_border=is_trailing, is_unsure=not is_trailing)
+
+
+def _are_alike(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether what comes before the first time is a sample as that behind it, not a remark at the start of the file."""
+    return first[0].split()[0] == (second or first)[0].split()[0] or len(first) * 2 >= len(second)
 
 
 class Stamps:
@@ -183,18 +227,25 @@ class Stamps:
         self._style = style or StampStyle()
         self._prefix = _PREFIXES[self._style.prefix] if self._style.prefix else None
         self._last_month = 0
-        self._last_bare: tuple[bool, int] | None = None
+        self._last_bare: tuple[tuple[int, bool], int] | None = None
         self._before = "data"
         self._held_time_ns: int | None = None
         self._is_held_start = False
+        self._is_late = self._style.is_late
+        if self._style.is_border and not self._is_late:
+            self.notes.add(_BEHIND)
+        if self._style.is_unsure:
+            self.notes.add(_UNSURE)
+        if self._style.prefix == "clock":
+            self.notes.add("times before each line are of no day, or of how long it took: only the order is known")
 
     def take(self, line: str) -> Stamp | None:
         """The stamp of a line; None where it has none."""
         if self._prefix is not None:
             return self._take_prefix(self._prefix, line)
-        if self._style.is_trailing:
+        if self._style.is_trailing and not self._is_late:
             return self._take_trailing(line)
-        if line[:3] not in _STARTS and line[:1] not in _DIGITS:
+        if line[:3] not in _STARTS and line[:1] not in _FIRST_LETTERS:
             if line:
                 self._before = "data"
             return None
@@ -206,8 +257,9 @@ class Stamps:
 
     def _take_prefix(self, prefix: re.Pattern[str], line: str) -> Stamp | None:
         match = prefix.fullmatch(line)
-        time_ns = None if match is None else self._moment_ns(match)
-        if match is None or time_ns is None:
+        is_clock = self._style.prefix == "clock"
+        time_ns = None if match is None or is_clock else self._moment_ns(match)
+        if match is None or (time_ns is None and not is_clock):
             return self._take_whole(line)
         rest: str = match["rest"] or ""
         inner = self._take_whole(rest)
@@ -227,9 +279,17 @@ class Stamps:
         held: list[str] = []
         characters = 0
         for line in lines:
+            if self._is_late:
+                yield line
+                if self._is_end(line):
+                    self._is_late = False
+                    self._is_held_start = True
+                    self._held_time_ns = None
+                    self.notes |= {_BEHIND, _LATE}
+                continue
             held.append(line)
             characters += len(line)
-            if line[:3] == "---" and _SEPARATOR.fullmatch(line):
+            if self._is_end(line):
                 yield from self._release(held)
                 characters = 0
             elif characters > MAX_HELD_CHARACTERS:
@@ -237,6 +297,14 @@ class Stamps:
                 yield from self._release(held)
                 characters = 0
         yield from self._release(held)
+
+    def _is_end(self, line: str) -> bool:
+        """Whether a sample ends with this line, where times follow their samples."""
+        if not self._style.is_border:
+            return line[:3] == "---" and _SEPARATOR.fullmatch(line) is not None
+        if line[:3] not in _STARTS and line[:1] not in _FIRST_LETTERS:
+            return False
+        return self._find_whole(line.rstrip("\r\n"))[1] is not None
 
     def _release(self, held: list[str]) -> Iterator[str]:
         """Lines of one sample; the time is that of the last stamp among its last lines."""
@@ -265,7 +333,7 @@ class Stamps:
 
     def _find_whole(self, line: str) -> tuple[bool, int | None]:
         first = line[:1]
-        if len(line) > 512 or (line[:3] not in _STARTS and first not in _DIGITS):
+        if len(line) > 512 or (line[:3] not in _STARTS and first not in _FIRST_LETTERS):
             return False, None
         if first in "#T":
             return self._find_mark(line)
@@ -280,10 +348,12 @@ class Stamps:
 
     def _find_bare(self, line: str) -> tuple[bool, int | None]:
         """A number that is a time: of the form of the first, not before the last, and within a month of it."""
-        time_ns = epoch_ns(line.strip()) if _BARE.fullmatch(line) else None
+        match = _BARE.fullmatch(line.rstrip())
+        time_ns = None if match is None else self._number_ns(match)
         if time_ns is None:
             return False, None
-        form = "." in line
+        whole, point, _ = line.strip().partition(".")
+        form = (len(whole), bool(point))
         last_form, last_ns = self._last_bare or (form, time_ns)
         if form != last_form or not 0 <= time_ns - last_ns <= _MONTH_NS:
             return False, None
@@ -291,15 +361,17 @@ class Stamps:
         return True, time_ns
 
     def _find_mark(self, line: str) -> tuple[bool, int | None]:
-        if line[:3] == "###" or line[:5] == "Time:":
-            mark = _MARK.fullmatch(line)
-            if mark is not None:
-                time_ns = epoch_ns(mark["epoch"])
-                return time_ns is not None, time_ns
-            sentence = _TIME_SENTENCE.fullmatch(line)  # As iperf3 -V prints when a test begins.
-            line = sentence[1] if sentence else line
-        time_ns = self._sentence_ns(_WHOLE, line)
+        mark = _MARK.fullmatch(line.rstrip())
+        text = mark["text"] if mark else line
+        number = _NUMBER.fullmatch(text) if mark else None
+        time_ns = self._number_ns(number) if number else self._sentence_ns(_WHOLE, text)
         return time_ns is not None, time_ns
+
+    def _number_ns(self, match: re.Match[str]) -> int | None:
+        time_ns = epoch_ns(match["epoch"] or match["seconds"])
+        if match["seconds"] and time_ns is not None:
+            self.notes.add("times are of whole seconds: the `date` of that host has no %N")
+        return time_ns
 
     def _find_watch(self, line: str) -> tuple[bool, int | None]:
         if not _WATCH.match(line):
@@ -335,7 +407,7 @@ class Stamps:
         except ValueError:
             return None
         seconds = (moment - _EPOCH) // timedelta(seconds=1) + leap_second
-        return seconds * 1_000_000_000 + int((found["fraction"] or "0").ljust(9, "0"))
+        return _in_range(seconds * 1_000_000_000 + int((found["fraction"] or "0").ljust(9, "0")))
 
     def _without_year(self, month: int, day: int, clock: tuple[int, int, int], zone: tzinfo) -> datetime:
         if self._year is None:
@@ -377,9 +449,16 @@ class Stamps:
 
 
 def epoch_ns(text: str) -> int | None:
-    """Nanoseconds of a number of seconds since the epoch, or of milli-, micro- or nanoseconds by its digits."""
+    """Nanoseconds of a number of seconds since the epoch, or of milli-, micro- or nanoseconds by its digits.
+
+    None where it is no number of any of them, or of no year from 1971 to 2200.
+    """
     whole, _, fraction = text.partition(".")
     scale = {9: 9, 10: 9, 11: 9, 13: 6, 16: 3, 19: 0}.get(len(whole))
     if scale is None or (fraction and scale != 9):
         return None
-    return int(whole) * (1, 10**3, 10**6, 10**9)[scale // 3] + int(fraction.ljust(9, "0"))
+    return _in_range(int(whole) * (1, 10**3, 10**6, 10**9)[scale // 3] + int(fraction.ljust(9, "0")))
+
+
+def _in_range(time_ns: int) -> int | None:
+    return time_ns if _FIRST_NS <= time_ns < _END_NS else None

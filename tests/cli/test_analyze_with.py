@@ -275,3 +275,26 @@ def test_a_bundle_without_a_capture(tmp_path: Path) -> None:
     empty = tmp_path / "folder"
     empty.mkdir()
     refused("analyze", empty)
+
+
+def test_members_that_are_not_read_are_a_warning(tmp_path: Path) -> None:
+    members = {"c.pcap.gz": SLOW_READER.read_bytes(), "snd/ss.txt": SND.read_bytes(), "letter.txt": b"Dear all,\n"}
+    path = write_zip(tmp_path / "b.zip", members)
+    done = tcpwin("analyze", path)
+    assert (done.returncode, done.stderr.decode()) == (
+        0,
+        f"tcpwin: warning: {path}: 1 file of the bundle was not read: letter.txt (none of the snapshot formats "
+        "known)\n",
+    )
+
+
+def test_counters_in_an_unknown_order_are_a_warning(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("Tcp: RetransSegs\nTcp: 64\n")
+    two.write_text("Tcp: RetransSegs\nTcp: 5\n")
+    done = tcpwin("analyze", SLOW_READER, "--with", f"h={one}", f"h={two}")
+    assert (done.returncode, done.stderr.decode()) == (
+        0,
+        f"tcpwin: warning: counters fall from {one} to {two}, and neither their times nor their names say which was "
+        f"first: those of {two} alone are compared\n",
+    )

@@ -316,11 +316,18 @@ def test_samples_out_of_order_have_no_rates() -> None:
     text = "".join(
         f"### {time}\nTcp: InSegs\nTcp: {count}\n" for time, count in [(1_700_000_005, 3), (1_700_000_000, 7)]
     )
-    assert lines_of("-", input=text.encode())[-3:] == [
+    done = tcpwin("nstat", "-", input=text.encode())
+    assert done.stdout.decode().splitlines() == [
+        "2 samples, at unknown times",
+        "",
+        "counter    increase  what it counts",
         "TcpInSegs         4  Segments received, bad ones too; what GRO merged counts once.",
         "",
         "No rates: the samples have the same time, or are not in order of time.",
     ]
+    assert done.stderr.decode() == (
+        "tcpwin: note: the samples are not in order of time: those before an earlier one count as without a time\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -356,3 +363,66 @@ def test_what_is_refused(runs: Path, tmp_path: Path) -> None:
     assert "parquet is binary" in refused("nstat", runs, "--format", "parquet", status=2)
     assert "is what is to be read" in refused("nstat", runs, "-o", runs, status=2)
     assert refused("nstat", runs, "-o", "/dev/full") == "tcpwin: /dev/full: No space left on device\n"
+
+
+# The order of files.
+
+
+def counts(*runs: tuple[int | None, int]) -> str:
+    """/proc/net/snmp at some seconds."""
+    return "".join(
+        f"{'' if second is None else f'### {1_700_000_000 + second}{chr(10)}'}Tcp: RetransSegs\nTcp: {count}\n"
+        for second, count in runs
+    )
+
+
+def written(folder: Path, **texts: str) -> list[Path]:
+    """The files, in the order of their names."""
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    return sorted(folder.iterdir())
+
+
+def test_files_are_put_in_order_of_their_times(tmp_path: Path) -> None:
+    newest_first = written(tmp_path, a=counts((4, 40), (5, 41)), b=counts((2, 20), (3, 30)), c=counts((0, 5), (1, 7)))
+    found = document_of(*newest_first)
+    assert [(each["name"], each["increase"], each["is_reset"]) for each in found["counters"]] == [
+        ("TcpRetransSegs", 36, False)
+    ]
+    assert (found["start_ns"], found["end_ns"], found["samples"]) == (START_NS, START_NS + 5 * 10**9, 6)
+    assert [Path(each["name"]).name for each in found["files"]] == ["c.txt", "b.txt", "a.txt"]
+
+
+def test_before_comes_before_after(tmp_path: Path) -> None:
+    files = written(tmp_path, nstat_after=counts((None, 64)), nstat_before=counts((None, 5)))
+    assert [path.name for path in files] == ["nstat_after.txt", "nstat_before.txt"]
+    found = document_of(*files)
+    assert [(each["name"], each["increase"], each["is_reset"]) for each in found["counters"]] == [
+        ("TcpRetransSegs", 59, False)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "told"),
+    [
+        (
+            counts((None, 64)),
+            counts((None, 5)),
+            "two.txt: counts fall from {one} to it, and no time says which was first: give the earlier one first",
+        ),
+        (
+            counts((0, 5), (3, 9)),
+            counts((2, 7), (4, 10)),
+            "two.txt: its samples are of the same time as those of {one}: show each alone",
+        ),
+        (
+            counts((0, 5), (3, 9)),
+            counts((None, 64)),
+            "two.txt: its samples and those of {one} have no order: only one has times",
+        ),
+    ],
+    ids=["unknown order", "the same time", "one without times"],
+)
+def test_files_that_do_not_follow_each_other_are_not_subtracted(tmp_path: Path, one: str, two: str, told: str) -> None:
+    files = written(tmp_path, one=one, two=two)
+    assert refused("nstat", *files) == f"tcpwin: {tmp_path}/{told.format(one=files[0])}\n"

@@ -114,7 +114,8 @@ def test_a_transfer_is_recorded_with_its_packets(tmp_path: Path, tool: Callable[
             process.wait()
     assert process.returncode == 0, said
     assert sorted(each.name for each in folder.iterdir()) == ["packets.pcap", "snap.jsonl"]
-    assert re.fullmatch(rf"{folder}/packets\.pcap: \d+ packets", said.decode().splitlines()[2])
+    size = f"{(folder / 'packets.pcap').stat().st_size / 1e6:.1f} MB in 1 file"
+    assert re.fullmatch(rf"{folder}/packets\.pcap: \d+ packets written; kept {size}", said.decode().splitlines()[2])
     (connection,) = library.analyze(folder / "packets.pcap").connections
     assert {connection.a.port, connection.b.port} == {port, client_port}
     samples = [each for each in SnapshotFile(folder / "snap.jsonl") if isinstance(each, SocketSample)]
@@ -122,6 +123,66 @@ def test_a_transfer_is_recorded_with_its_packets(tmp_path: Path, tool: Callable[
     sent = [each for each in samples if each.local_port == client_port and each.state == "ESTAB"]
     assert sent[-1].bytes_sent == len(payload)
     assert max(connection.a_to_b.unique_bytes, connection.b_to_a.unique_bytes) == len(payload)
+
+
+def send(count: int, *, size_bytes: int = 9000) -> None:
+    """Send as many pieces over loopback, each a packet or more, and read them."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname(), timeout=10) as client,
+        listener.accept()[0] as server,
+    ):
+        server.settimeout(10)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(count):
+            client.sendall(bytes(size_bytes))
+            left = size_bytes
+            while left:
+                left -= len(server.recv(left))
+
+
+def test_a_ring_is_told_and_read_as_one_capture(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """More packets than are kept: the summary says both, and the folder is analysed without a choice."""
+    tool("tcpdump")
+    folder = tmp_path / "rot"
+    folder.mkdir()
+    arguments = ("--capture", "lo", "--max-size", "64KiB", "--keep", "2", "--every", "10ms")
+    command = [str(each) for each in (TCPWIN, "snap", "-o", f"{folder}/", *arguments)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    try:
+        older = folder / "snap.jsonl.1"
+        seen: set[int] = set()
+        for _ in range(400):
+            if older.exists():
+                seen.add(older.stat().st_ino)
+            if len(seen) == 2:
+                break
+            time.sleep(0.05)
+        send(10_000)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, said
+    names = ["packets.pcap", "packets.pcap.1", "snap.jsonl", "snap.jsonl.1"]
+    assert sorted(each.name for each in folder.iterdir()) == names
+    sizes = {name: (folder / name).stat().st_size for name in names}
+    _, samples, packets = said.decode().splitlines()
+    kept = f"{(sizes['snap.jsonl'] + sizes['snap.jsonl.1']) / 1e6:.1f} MB in 2 files"
+    match = re.fullmatch(rf"{folder}/snap\.jsonl: [\d.]+ MB in (\d+) files written; kept {kept}", samples)
+    assert match is not None, samples
+    assert int(match[1]) >= 3
+    kept = f"{(sizes['packets.pcap'] + sizes['packets.pcap.1']) / 1e6:.1f} MB in 2 files"
+    match = re.fullmatch(rf"{folder}/packets\.pcap: ([\d,]+) packets written; kept {kept}", packets)
+    assert match is not None, packets
+    written = int(match[1].replace(",", ""))
+    each_file = [library.analyze(folder / name).capture.packets for name in names[:2]]
+    assert library.analyze(folder).capture.packets == sum(each_file) < written
+    done = tcpwin("analyze", folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().startswith(f"capture  {folder}: packets.pcap (2 files) (pcap)\n")
 
 
 @pytest.mark.parametrize(
@@ -213,3 +274,55 @@ def test_the_shell_lines_of_the_page_run_and_are_read(tmp_path: Path, tool: Call
     assert all(sample.time_ns is not None for sample in samples["counters.txt"])
     assert all("fastopen_key" not in name for sample in samples["sysctl.txt"] for name in sample.values)
     assert samples["sysctl.txt"][0].values["net.ipv4.tcp_rmem"]
+
+
+def test_the_lines_of_the_page_make_a_bundle(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """All of them in one shell, as they are pasted; the packets beside. Less of all, and loopback."""
+    for name in ("ss", "tcpdump"):
+        tool(name)
+    packets, pack = re.findall(r"^    ((?:tcpdump|tar) .*)$", PAGE.read_text(encoding="utf8"), re.MULTILINE)
+    assert (packets.count(" eth0 "), packets.count(" -C 64 ")) == (1, 1)
+    packets = packets.replace(" eth0 ", " lo ").replace(" -C 64 ", " -C 1 ")
+    script = shell_lines().replace("+ 60)", "+ 5)") + pack + "\n"
+    folder = tmp_path / "tcpwin-snapshots"
+    collecting = subprocess.Popen(["sh", "-eu", "-c", script], cwd=tmp_path, stdin=subprocess.DEVNULL)
+    capturing = None
+    try:
+        for _ in range(200):
+            if folder.exists():
+                break
+            time.sleep(0.02)
+        capturing = subprocess.Popen(
+            packets.split(), cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        assert capturing.stderr is not None
+        assert b"listening on lo" in capturing.stderr.readline()
+        time.sleep(0.5)
+        send(5_000)
+        time.sleep(1.3)
+        capturing.send_signal(signal.SIGINT)
+        _, said = capturing.communicate(timeout=20)
+        assert capturing.returncode == 0, said
+        assert collecting.wait(timeout=60) == 0
+    finally:
+        for each in (collecting, capturing):
+            if each is not None:
+                each.kill()
+                each.communicate()
+    names = {each.name for each in folder.iterdir()}
+    assert {
+        "packets.pcap0",
+        "packets.pcap1",
+        "counters.txt",
+        "sockstat.txt",
+        "ss.txt",
+        "sysctl.txt",
+        "uname.txt",
+    } <= names
+    found = library.analyze(tmp_path / "trouble.tar.gz")
+    parts = [library.analyze(folder / name).capture.packets for name in names if name.startswith("packets.pcap")]
+    assert found.capture.packets == sum(parts)
+    assert max(each.a_to_b.unique_bytes + each.b_to_a.unique_bytes for each in found.connections) == 45_000_000
+    assert [sorted(file.format for file in host.files) for host in found.hosts] == [
+        ["proc_net", "sockstat", "ss", "sysctl", "uname"]
+    ]

@@ -31,7 +31,7 @@ DIFFERENT = {
     # tshark passes over frame 4, whose bytes the fuzzed sequence number of frame 2 seems to hold. tcpwin is right.
     ("testing__btest__Traces__modbus__fuzz-72.pcap", "TW601"): [
         "frame 4 acknowledges nothing that was not captured",
-        "252 bytes were acknowledged that no frame holds, not 2843138"
+        "252 bytes were acknowledged that no frame holds, not 2843138",
     ],
 }
 """Where tcpwin and what tshark shows differ, by the capture's name and the rule; and who is right."""

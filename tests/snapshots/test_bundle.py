@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import os
+import signal
 import stat
 import struct
+import subprocess
 import tarfile
+import tempfile
+import time
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cli.command import TCPWIN
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import ABSENT, REFERENCE_CAPTURES
@@ -21,6 +27,7 @@ from reference import ABSENT, REFERENCE_CAPTURES
 from tcpwin.errors import SnapshotError
 from tcpwin.snapshots import SnapshotFile
 from tcpwin.snapshots._bundle import Bundle, Member
+from tcpwin.snapshots._open import open_capture
 
 NETSH = b"Receive Window Auto-Tuning Level : normal\nECN Capability : disabled\n"
 IPERF3 = b"[ ID] Interval Transfer Bitrate\n[  5] 0.00-1.00 sec 1.00 MBytes 8.39 Mbits/sec\n"
@@ -362,6 +369,116 @@ def test_a_member_without_a_name(tmp_path: Path) -> None:
 def test_names_that_cannot_be_printed(tmp_path: Path) -> None:
     with Bundle.open(write_tar(tmp_path, {"a\nb\x1b[31m.txt": NETSH})) as bundle:
         assert [member.name for member in bundle.members] == ["a?b?[31m.txt"]
+
+
+def pcap(number: int) -> bytes:
+    """A capture that differs from others by its link type."""
+    return struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, number)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize(
+    ("names", "wanted", "expected"),
+    [
+        # What `tcpwin snap` writes: the highest number is the oldest.
+        (["x.pcap", "x.pcap.1", "x.pcap.2", "x.pcap.10"], None, ["x.pcap.10", "x.pcap.2", "x.pcap.1", "x.pcap"]),
+        # What `tcpdump -C` writes. All files of these bundles are of one time, so that the number tells.
+        (["x.pcap", "x.pcap1", "x.pcap2"], None, ["x.pcap", "x.pcap1", "x.pcap2"]),
+        (["x.pcap00", "x.pcap01", "x.pcap02"], None, ["x.pcap00", "x.pcap01", "x.pcap02"]),
+        (["x.CAP.1.gz", "x.CAP.2.gz", "x.CAP"], None, ["x.CAP.2.gz", "x.CAP.1.gz", "x.CAP"]),
+        (["x.pcap.1", "x.pcap.2"], "x.pcap", ["x.pcap.2", "x.pcap.1"]),
+        (["x.pcap", "x.pcap.1"], "x.pcap.1", ["x.pcap.1"]),
+        (["a/x.pcap", "a/x.pcap.1", "b/x.pcap"], "a/x.pcap", ["a/x.pcap.1", "a/x.pcap"]),
+        (["a/x.pcap", "a/x.pcap.1", "b/x.pcap"], "b/x.pcap", ["b/x.pcap"]),
+        (["a/x.pcap", "a/x.pcap.1", "b/y.pcap"], "y.pcap", ["b/y.pcap"]),
+    ],
+)
+def test_the_files_of_a_ring_are_one_capture(
+    write: Writer, names: list[str], wanted: str | None, expected: list[str], tmp_path: Path
+) -> None:
+    """Oldest first, and readable when the bundle is closed."""
+    files = {name: pcap(number) for number, name in enumerate(names)}
+    path = write(tmp_path, files)
+    for each in tmp_path.rglob("*"):
+        os.utime(each, (1795288970, 1795288970))
+    with Bundle.open(path) as bundle:
+        source = open_capture(bundle, wanted)
+    opened = source.open()
+    found = [opened.read(1000)] if hasattr(opened, "read") else [Path(each).read_bytes() for each in opened]
+    assert found == [files[name] for name in expected]
+
+
+def test_a_ring_of_tcpdump_that_began_again_is_ordered_by_time(tmp_path: Path) -> None:
+    for name, seconds in (("x.pcap0", 30), ("x.pcap1", 10), ("x.pcap2", 20)):
+        (tmp_path / name).write_bytes(PCAP)
+        os.utime(tmp_path / name, (seconds, seconds))
+    with Bundle.open(tmp_path) as bundle:
+        source = open_capture(bundle)
+    assert source.open() == [str(tmp_path / name) for name in ("x.pcap1", "x.pcap2", "x.pcap0")]
+    assert source.name == f"{tmp_path}: x.pcap (3 files)"
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        # Hosts, not a ring: no ending of captures before the number.
+        (["snd1", "snd2"], "2 captures; choose one (--capture NAME): snd1, snd2"),
+        (["10.0.0.1", "10.0.0.2"], "2 captures; choose one (--capture NAME): 10.0.0.1, 10.0.0.2"),
+        (["web1.pcap", "web2.pcap"], "2 captures; choose one (--capture NAME): web1.pcap, web2.pcap"),
+        (["x.pcap", "x.pcap.gz"], "2 captures; choose one (--capture NAME): x.pcap, x.pcap.gz"),
+        (["a/x.pcap", "a/x.pcap.1", "b/x.pcap"], "2 captures; choose one (--capture NAME): a/x.pcap, b/x.pcap"),
+    ],
+)
+def test_what_is_no_ring_is_to_be_chosen(names: list[str], said: str, tmp_path: Path) -> None:
+    write_folder(tmp_path, dict.fromkeys(names, PCAP))
+    with Bundle.open(tmp_path) as bundle, pytest.raises(SnapshotError) as caught:
+        open_capture(bundle)
+    assert caught.value.message == said
+
+
+@pytest.mark.parametrize("write", [write_zip, write_tgz])
+def test_the_files_of_a_ring_go_with_their_source(
+    write: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, {"x.pcap": PCAP, "x.pcap.1": PCAP})
+    private = tmp_path / "private"
+    private.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(private))
+    with Bundle.open(path) as bundle:
+        source = open_capture(bundle)
+    assert len(list(private.iterdir())) == 1
+    del source
+    gc.collect()
+    assert list(private.iterdir()) == []
+
+
+def test_a_process_that_is_terminated_leaves_no_private_folder(tmp_path: Path) -> None:
+    """The snapshot beside the bundle is a pipe into which nobody writes: it waits with the capture unpacked."""
+    path = write_zip(tmp_path, {"x.pcap": PCAP, "x.pcap.1": PCAP})
+    path = path.rename(tmp_path / "b.zip")
+    private, fifo = tmp_path / "private", tmp_path / "ss.txt"
+    private.mkdir()
+    os.mkfifo(fifo)
+    process = subprocess.Popen(
+        [TCPWIN, "analyze", path, "--with", fifo],
+        env={**os.environ, "TMPDIR": str(private)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        for _ in range(200):
+            if list(private.iterdir()):
+                break
+            time.sleep(0.05)
+        assert list(private.iterdir()) != []
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, said) == (143, (b"", b""))
+    assert list(private.iterdir()) == []
 
 
 def test_a_run_of_the_lab() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import tcpwin
 from tcpwin.snapshots import CounterSample
-from tcpwin.snapshots._counters import GAUGES, MEANINGS, CounterDelta, are_increments, deltas
+from tcpwin.snapshots._counter_sources import names_in_order
+from tcpwin.snapshots._counters import GAUGES, MEANINGS, CounterDelta, are_increments, deltas, falls
 from tcpwin.snapshots._lines import Lines
 from tcpwin.snapshots.formats import counter_csv, nstat
 
@@ -221,3 +222,26 @@ def test_before_and_after_of_the_lab_frame_its_table(reference_captures: Path) -
                     assert 0 <= increase <= delta.values[counter_csv.full_name(name)], (folder, side, name)
                     grown += increase
     assert grown > 1000
+
+
+def test_what_falls_between_two_samples() -> None:
+    before = sample(None, {"TcpInSegs": 5, "TcpCurrEstab": 9})
+    assert not falls(before, sample(None, {"TcpInSegs": 5, "TcpCurrEstab": 1}))
+    assert not falls(before, sample(None, {"TcpOutSegs": 1}))
+    assert falls(before, sample(None, {"TcpInSegs": 4, "TcpOutSegs": 1}))
+
+
+@pytest.mark.parametrize(
+    ("names", "order"),
+    [
+        (["nstat_rcv_after.txt", "nstat_rcv_before.txt"], [1, 0]),
+        (["x/after/begin.txt", "x/before/end.txt"], [0, 1]),
+        (["n-end.txt", "n.txt", "n-start.txt"], [2, 1, 0]),
+        (["one.txt", "two.txt"], None),
+        (["a_before.txt", "b_before.txt"], None),
+        (["recorder.txt", "endless_before.txt"], [1, 0]),
+        (["only.txt"], [0]),
+    ],
+)
+def test_names_that_say_which_was_first(names: list[str], order: list[int] | None) -> None:
+    assert names_in_order(names) == order

@@ -20,7 +20,7 @@ from hypothesis import given
 from snapshots.truth_files import ANY_TEXT, TRUTH
 
 from tcpwin.errors import SnapshotError
-from tcpwin.snapshots import SnapshotFile
+from tcpwin.snapshots import Bundle, SnapshotFile
 from tcpwin.snapshots._windows import WindowsSample
 
 TEXT = "Receive Window Auto-Tuning Level : normal\nECN Capability : disabled\nÜberlast : x\n"
@@ -121,6 +121,54 @@ def test_gzip_with_a_wrong_checksum_gives_all() -> None:
     file = SnapshotFile(bytes(data))
     assert list(file) == EXPECTED
     assert len(file.notes) == 1
+
+
+def test_what_a_compressed_file_inflates_to_can_be_limited() -> None:
+    """It has 20 samples of 100,000 bytes; the limit lies in the fourth, the samples before it are given."""
+    sample = TEXT.encode() + b" " * (100_000 - len(TEXT.encode()) - 16) + b"\n"
+    text = b"".join(b"### %d\n" % (1795288970 + number) + sample for number in range(20))
+    assert len(text) == 20 * 100_000
+    data = gzip.compress(text)
+    file = SnapshotFile(data, max_inflated_bytes=350_000)
+    samples = iter(file)
+    assert [next(samples) for _ in range(3)] == [
+        WindowsSample((1795288970 + number) * 1_000_000_000, 5 * number + 2, "normal", VALUES) for number in range(3)
+    ]
+    with pytest.raises(SnapshotError) as error:
+        next(samples)
+    assert str(error.value) == "text: compressed, and inflates to more than 350,000 bytes"
+    for limit in (len(text), None):
+        assert len(list(SnapshotFile(data, max_inflated_bytes=limit))) == 20
+    with pytest.raises(SnapshotError):
+        list(SnapshotFile(data, max_inflated_bytes=len(text) - 1))
+    assert len(list(SnapshotFile(text, max_inflated_bytes=1))) == 20  # It is not compressed.
+
+
+def test_a_compressed_member_of_a_bundle_is_limited_too(tmp_path: Path) -> None:
+    """200 times its size, above 64 MiB for all members; the largest of the two holds."""
+    part = f"{TEXT}{' ' * 1_000_000}\n".encode()
+    with gzip.open(tmp_path / "netsh.txt.gz", "wb", compresslevel=9) as out:
+        for _ in range(70):
+            out.write(part)
+    (tmp_path / "short.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
+    with Bundle.open(tmp_path) as bundle:
+        long, short = bundle.snapshots
+        assert long.size_bytes * 200 < 32 << 20
+        with pytest.raises(SnapshotError) as error:
+            list(bundle.snapshot(long))
+        assert str(error.value) == "netsh.txt.gz: compressed, and inflates to more than 33,554,432 bytes"
+        assert list(bundle.snapshot(short)) == EXPECTED
+
+
+def test_times_behind_samples_in_a_file_longer_than_its_head() -> None:
+    sample = TEXT + "Padding : x\n" * 400
+    text = "".join(f"{sample}Time: {1795288970 + number}\n" for number in range(40))
+    assert len(text) > 2 << 16
+    file = SnapshotFile(text.encode())
+    assert [each.time_ns for each in file] == [(1795288970 + number) * 1_000_000_000 for number in range(40)]
+    assert file.notes == {
+        "a time stands behind each sample, with no border between samples: it is read as that of the lines before it"
+    }
 
 
 def test_a_stream_is_read_once() -> None:

@@ -7,14 +7,29 @@ import io
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lab.runs import Run
 from snapshots.joined import SECOND_NS, Transfer, copied_run, socket_text, ss_text, write_pcap, write_stamp
 
 import tcpwin
-from tcpwin.snapshots import Analysis, Bundle, Host, SnapshotFacts, SnapshotFile, SocketSample, analyze
+from tcpwin.findings.rules._hosts import growth
+from tcpwin.snapshots import (
+    Analysis,
+    Bundle,
+    CounterSample,
+    Host,
+    KernelSample,
+    SettingsSample,
+    SnapshotFacts,
+    SnapshotFile,
+    SocketSample,
+    analyze,
+)
 from tcpwin.snapshots import _load as load_module
+from tcpwin.snapshots._analysis import _within
+from tcpwin.snapshots._kept import Kept
 from tcpwin.snapshots._load import load
 from tcpwin.snapshots._match import Match, Matcher
 from tcpwin.sources import FileSource
@@ -297,13 +312,223 @@ def test_stamps_that_no_clock_shows_are_none(capture: Path) -> None:
     )
     [host] = load([("h", SnapshotFile(text.encode()))], Matcher(analyze(capture)))
     [samples] = host.found.values()
-    assert all(sample.time_ns is None or sample.time_ns < 1 << 62 for sample in samples)
-    assert samples[-1].time_ns == 1_700_000_000_143_000_000
+    assert [sample.time_ns for sample in samples] == [1_700_000_000_143_000_000, None, None]
 
 
-def test_counters_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch, capture: Path) -> None:
+def test_counters_beyond_the_bound_are_thinned_evenly_and_keep_their_last(
+    monkeypatch: pytest.MonkeyPatch, capture: Path
+) -> None:
     monkeypatch.setattr(load_module, "KEPT_OF_HOST", 3)
-    text = "".join(write_stamp(place * SECOND_NS + 1_700_000_000 * SECOND_NS) + NSTAT for place in range(5))
-    [host] = analyze(capture, snapshots=[("h", SnapshotFile(text.encode()))]).hosts
-    assert len(host.counters) == 3
-    assert [facts.samples for facts in host.files] == [5]
+    text = "".join(
+        f"{write_stamp(START_NS + place * SECOND_NS)}Tcp: RetransSegs\nTcp: {place * place}\n" for place in range(12)
+    )
+    [host] = analyze(capture, snapshots=[("h", SnapshotFile(text.encode(), format="proc_net"))]).hosts
+    # 0 1 2 3 → 0 2 (3); 0 2 4 6 → 0 4 (6); at every fourth from then on; the last is always there.
+    assert [sample.values["TcpRetransSegs"] for sample in host.counters] == [0, 16, 64, 121]
+    assert (host.thinned, [facts.samples for facts in host.files]) == (True, [12])
+
+
+def test_increments_that_are_let_go_are_added_to_the_next() -> None:
+    kept = Kept()
+    for place in range(9):
+        kept.append(CounterSample(place, 1, {"TcpRetransSegs": 10**place}, True, {}), 3)
+    # The first stands alone: it counts what came before the file.
+    assert [(sample.time_ns, sample.values["TcpRetransSegs"]) for sample in kept.samples] == [
+        (0, 1),
+        (4, 11_110),
+        (8, 111_100_000),
+    ]
+    assert kept.thinned
+
+
+def test_few_samples_are_not_thinned() -> None:
+    kept = Kept()
+    for place in range(3):
+        kept.append(place, 3)
+    assert (kept.samples, kept.thinned, len(kept)) == ([0, 1, 2], False, 3)
+
+
+# What several files of one host say together.
+
+START_NS = 1_700_000_000 * SECOND_NS
+
+
+def counters(*runs: tuple[int | None, int]) -> bytes:
+    """/proc/net/snmp at some seconds, with its retransmissions."""
+    return "".join(
+        f"{'' if second is None else write_stamp(START_NS + second * SECOND_NS)}Tcp: RetransSegs\nTcp: {count}\n"
+        for second, count in runs
+    ).encode()
+
+
+def host_of(capture: Path, *files: tuple[str, bytes]) -> tuple[Host, Analysis]:
+    analysis = analyze(capture, snapshots=[("h", SnapshotFile(data, name=name)) for name, data in files])
+    [host] = analysis.hosts
+    return host, analysis
+
+
+def test_rotated_counters_are_put_in_order_of_time(capture: Path) -> None:
+    host, analysis = host_of(
+        capture,
+        ("snap", counters((4, 40), (5, 41))),
+        ("snap.1", counters((2, 20), (3, 30))),
+        ("snap.2", counters((0, 5), (1, 7))),
+    )
+    assert [sample.values["TcpRetransSegs"] for sample in host.counters] == [5, 7, 20, 30, 40, 41]
+    assert [source.files for source in host.counter_sources] == [["snap.2", "snap.1", "snap"]]
+    assert growth(host, "TcpRetransSegs") == {"TcpRetransSegs": 36}
+    assert analysis.notes == ()
+
+
+def test_after_sorts_before_before_and_is_put_behind_it(capture: Path) -> None:
+    host, analysis = host_of(
+        capture, ("nstat_rcv_after.txt", counters((None, 64))), ("nstat_rcv_before.txt", counters((None, 5)))
+    )
+    assert [sample.values["TcpRetransSegs"] for sample in host.counters] == [5, 64]
+    assert growth(host, "TcpRetransSegs") == {"TcpRetransSegs": 59}
+    assert analysis.notes == ()
+
+
+def test_two_sources_of_the_same_counters_are_not_added(capture: Path) -> None:
+    table = b"t,RetransSegs\n1700000000,0\n1700000002,40\n1700000004,59\n"
+    host, _ = host_of(
+        capture,
+        ("nstat.csv", table),
+        ("nstat_after.txt", counters((None, 64))),
+        ("nstat_before.txt", counters((None, 5))),
+    )
+    assert [sample.values["TcpRetransSegs"] for sample in host.counters] == [0, 40, 59]
+    assert [(source.format, source.files, source.span_ns) for source in host.counter_sources] == [
+        ("counter_csv", ["nstat.csv"], 4 * SECOND_NS),
+        ("proc_net", ["nstat_before.txt", "nstat_after.txt"], None),
+    ]
+    assert growth(host, "TcpRetransSegs") == {"TcpRetransSegs": 59}
+
+
+def test_a_counter_that_the_longest_source_lacks_is_taken_from_another(capture: Path) -> None:
+    table = b"t,RetransSegs\n1700000000,0\n1700000004,59\n"
+    more = "Tcp: RetransSegs InErrs\nTcp: {} {}\n"
+    host, _ = host_of(
+        capture,
+        ("nstat.csv", table),
+        ("before.txt", more.format(5, 1).encode()),
+        ("after.txt", more.format(64, 8).encode()),
+    )
+    assert growth(host, "TcpRetransSegs", "TcpInErrs") == {"TcpRetransSegs": 59, "TcpInErrs": 7}
+
+
+def test_files_of_one_time_are_two_sources_and_the_longer_one_counts(capture: Path) -> None:
+    host, _ = host_of(
+        capture, ("a", counters((1, 10), (3, 20))), ("b", counters((0, 9), (2, 15), (4, 25))), ("c", counters((5, 29)))
+    )
+    assert [source.files for source in host.counter_sources] == [["b", "c"], ["a"]]
+    assert growth(host, "TcpRetransSegs") == {"TcpRetransSegs": 20}
+
+
+def test_counts_that_fall_in_an_unknown_order_have_no_increase(capture: Path) -> None:
+    host, analysis = host_of(capture, ("one.txt", counters((None, 64))), ("two.txt", counters((None, 5))))
+    assert [sample.values["TcpRetransSegs"] for sample in host.counters] == [5]
+    assert growth(host, "TcpRetransSegs") == {}
+    assert analysis.notes == (
+        "counters fall from one.txt to two.txt, and neither their times nor their names say which was first: those of "
+        "two.txt alone are compared",
+    )
+
+
+def test_samples_of_all_kinds_are_in_order_of_time(capture: Path) -> None:
+    transfer = Transfer()
+
+    def socket(second: int | None, acked: int) -> str:
+        stamp = "" if second is None else write_stamp(START_NS + second * SECOND_NS)
+        return stamp + socket_text(transfer.server, transfer.client, f"mss:1000 cwnd:10 bytes_acked:{acked}")
+
+    def memory(second: int) -> bytes:
+        return f"{write_stamp(START_NS + second * SECOND_NS)}{SOCKSTAT.replace('inuse 5', f'inuse {second}')}".encode()
+
+    host, _ = host_of(
+        capture,
+        ("ss_untimed", socket(None, 4).encode()),
+        ("ss_new", (socket(5, 3) + socket(4, 2)).encode()),
+        ("ss_old", socket(1, 1).encode()),
+        ("sockstat_new", memory(7)),
+        ("sockstat_old", memory(2)),
+    )
+    [samples] = host.found.values()
+    assert [sample.bytes_acked for sample in samples] == [1, 2, 3, 4]
+    assert [sample.tcp_inuse for sample in host.memory] == [2, 7]
+
+
+def test_the_latest_settings_and_kernel_hold_whatever_was_read_last() -> None:
+    host = Host("h")
+    host.begin("x", "snap")
+    for time_ns, values in ((3, {"a": "3"}), (1, {"a": "1", "b": "1"}), (2, {"b": "2"}), (None, {"a": "9", "c": "9"})):
+        host.take(SettingsSample(time_ns, 1, values), Everything())
+    assert host.settings == SettingsSample(3, 1, {"a": "3", "b": "2", "c": "9"})
+    for time_ns, release in ((None, "4.0"), (3, "6.3"), (2, "6.2"), (None, "9.9")):
+        host.take(KernelSample(time_ns, 1, release), Everything())
+    assert host.kernel == KernelSample(3, 1, "6.3")
+
+
+def test_members_of_a_bundle_that_are_not_read_are_told(tmp_path: Path, capture: Path) -> None:
+    path = tmp_path / "b.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ss_h.txt", Transfer().server_ss())
+        archive.writestr("letter.txt", "Dear all,\n")
+        archive.writestr("../out.txt", NSTAT)
+    analysis = analyze(capture, snapshots=[path])
+    assert analysis.notes == (
+        f"{path}: 2 files of the bundle were not read: letter.txt (none of the snapshot formats known), ../out.txt "
+        "(its name leads outside of the bundle)",
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ss_h.txt", Transfer().server_ss())
+        for place in range(1000):
+            archive.writestr(f"{place:03}.txt", "")
+    [note] = analyze(capture, snapshots=[path]).notes
+    named = ", ".join(f"{place:03}.txt (empty)" for place in range(10))
+    assert note == f"{path}: 1,000 files of the bundle were not read: {named}, …"
+
+
+def test_each_connection_has_its_samples_of_its_own_time(tmp_path: Path) -> None:
+    """Found without a walk over all sockets; of one four-tuple the time tells which connection it is."""
+    samples = {second: SocketSample(time_ns=second * SECOND_NS) for second in (1, 5, 9)}
+    untimed = SocketSample()
+    analysis = analyze(write_pcap(tmp_path / "c.pcap", Transfer()))
+    host = Host("h")
+    host.found = {
+        Match(0, "a"): [samples[1], samples[5], samples[9], untimed],
+        Match(1, "b"): [samples[5], untimed],
+    }
+    analysis.hosts = (host,)
+    assert analysis.sockets_of(0) == [(host, "a", [samples[1], samples[5], samples[9], untimed])]
+    assert analysis.sockets_of(1) == [(host, "b", [samples[5], untimed])]
+    assert analysis.sockets_of(2) == []
+    assert _within(host.found[Match(0, "a")], 5 * SECOND_NS, 9 * SECOND_NS, 0) == [samples[5]]
+    assert _within(host.found[Match(0, "a")], None, 9 * SECOND_NS, SECOND_NS) == [samples[1], samples[5]]
+    assert _within(host.found[Match(0, "a")], 6 * SECOND_NS, None, SECOND_NS) == [samples[5], samples[9]]
+
+
+def test_finding_samples_walks_over_all_sockets_once_only(tmp_path: Path) -> None:
+    class Watched(dict[Match, list[SocketSample]]):
+        walks = 0
+
+        def items(self) -> Any:
+            Watched.walks += 1
+            return super().items()
+
+    analysis = analyze(write_pcap(tmp_path / "c.pcap", Transfer()))
+    host = Host("h", found=Watched({Match(id, "a"): [SocketSample(line=id)] for id in range(1000)}))
+    analysis.hosts = (host,)
+    assert [analysis.sockets_of(id) for id in range(1000)] == [
+        [(host, "a", [SocketSample(line=n)])] for n in range(1000)
+    ]
+    assert Watched.walks == 1
+
+
+def test_connections_whose_scale_is_known_are_not_asked_for_it(monkeypatch: pytest.MonkeyPatch, capture: Path) -> None:
+    def refuse(analysis: Analysis, id: int) -> None:
+        raise AssertionError(f"{analysis}: {id}")
+
+    monkeypatch.setattr(Analysis, "scale_claims", refuse)
+    [host] = analyze(capture, snapshots=[("h", SnapshotFile(Transfer().server_ss().encode()))]).hosts
+    assert host.matched == 20

@@ -37,6 +37,16 @@ def read(text: str, **options: object) -> tuple[list[tuple[str, int | None, int]
         ("### 1795288970336046", NOW + 336_046_000),
         ("### 1795288970336046123", NOW + 336_046_123),  # date +%s%N
         ("Time: Sat, 21 Nov 2026 19:22:50 GMT", NOW),
+        ("Time:2026-11-21T19:22:50Z", NOW),
+        ("### Sat Nov 21 19:22:50 UTC 2026", NOW),
+        ("###  Sat Nov 21 07:22:50 PM UTC 2026  ", NOW),
+        ("### 2026-11-21T19:22:50Z", NOW),
+        ("###2026-11-21 20:22:50.5+01:00", NOW + 500_000_000),
+        ("## 2026-11-21T19:22:50Z", NOW),
+        ("## 1795288970.336046", NOW + 336_046_000),
+        ("# 1795288970.336046123", NOW + 336_046_123),
+        ("# Sat Nov 21 19:22:50 UTC 2026", NOW),
+        ("### 7289654399.999999999", 7289654400 * SECOND - 1),  # The last nanosecond of 2200.
         ("Sat Nov 21 19:22:50 UTC 2026", NOW),
         ("Sat Nov  7 19:22:50 UTC 2026", NOW - 14 * 24 * HOUR),
         ("Sat Nov 21 07:22:50 PM UTC 2026", NOW),
@@ -121,6 +131,19 @@ def test_a_zone_of_two_meanings_or_none_that_is_known_is_noted() -> None:
         "### 12345",
         "### 179528897033",
         "### tcp",
+        "### 7289654400",
+        "### 9999999999999999999",  # More than 64 bits hold.
+        "### 0000000001",
+        "1970-12-31T23:59:59Z",
+        "#kernel",
+        "#1234.5 sampling_interval=5 time_const=60",
+        "#1795288970",
+        "# 1795288970 4096",
+        "# net.ipv4.tcp_rmem = 4096 131072 6291456",
+        "#### 1795288970",
+        "### 1795288970.Nx",
+        "Time: 1795288970, 5",
+        "00:00:01 ESTAB 0 0",
         "Time: later",
         "Every second counts",
         "----",
@@ -157,6 +180,139 @@ def test_flent_writes_the_time_behind_its_sample() -> None:
         ("ESTAB a", first, 1),
         ("State", second, 2),
     ]
+
+
+BEHIND = "a time stands behind each sample, with no border between samples: it is read as that of the lines before it"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Time: 1795288970.250", "Time: 1795288971.250"),
+        ("### 1795288970.250", "### 1795288971.250"),
+        ("2026-11-21T19:22:50,25Z", "2026-11-21T19:22:51,25Z"),
+    ],
+)
+def test_a_time_behind_each_sample_without_a_separator(texts: tuple[str, str]) -> None:
+    """While ss -tmi; echo "Time: $(date +%s.%N)"; do sleep 1; done."""
+    raw = ["State", "ESTAB a", "", texts[0], "State", "ESTAB a", "ESTAB b", texts[1], ""]
+    assert find_style(raw) == StampStyle(is_trailing=True, is_border=True)
+    found, stamps = read("\n".join(raw))
+    first, second = NOW + 250_000_000, NOW + SECOND + 250_000_000
+    assert [each for each in found if each[0]] == [
+        ("State", first, 1),
+        ("ESTAB a", first, 1),
+        ("State", second, 2),
+        ("ESTAB a", second, 2),
+        ("ESTAB b", second, 2),
+    ]
+    assert stamps.notes == {BEHIND}
+
+
+def test_one_sample_and_the_time_behind_it() -> None:
+    found, stamps = read("State\nESTAB a\n### 1795288970\n")
+    assert found == [("State", NOW, 1), ("ESTAB a", NOW, 1)]
+    assert stamps.notes == {BEHIND}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        # A remark, then times before their samples, stopped after a time.
+        ["Dear all", "### 1795288970", "State", "ESTAB a", "ESTAB b", "### 1795288971"],
+        ["$ sh loop.sh", "### 1795288970", "State", "### 1795288971"],
+        ["### 1795288970", "State", "### 1795288971"],
+    ],
+)
+def test_a_time_before_each_sample_stays_so(raw: list[str]) -> None:
+    assert find_style(raw) == StampStyle()
+
+
+def test_no_time_before_the_first_sample_and_none_behind_the_last_is_noted() -> None:
+    text = "State\nESTAB a\n### 1795288970\nState\nESTAB b\n"
+    assert find_style(text.splitlines()) == StampStyle(is_unsure=True)
+    found, stamps = read(text)
+    assert found == [("State", None, 0), ("ESTAB a", None, 0), ("State", NOW, 1), ("ESTAB b", NOW, 1)]
+    assert stamps.notes == {
+        "no time stands before the first sample, and none behind the last: each is read as that of the lines behind it"
+    }
+
+
+def test_of_a_file_that_goes_on_the_order_at_its_start_decides() -> None:
+    raw = ["State", "ESTAB a", "### 1795288970", "State", "ESTAB a"]
+    assert find_style(raw, is_cut=True) == StampStyle(is_trailing=True, is_border=True)
+    assert find_style(["kernel", *raw[2:], "ESTAB b"], is_cut=True) == StampStyle()
+    assert find_style(raw[2:], is_cut=True) == StampStyle()
+
+
+def test_a_first_sample_longer_than_the_start_of_the_file_has_no_time_and_the_next_have_theirs() -> None:
+    raw = ["State", "ESTAB a", "### 1795288970", "State", "### 1795288971", "State"]
+    style = find_style(raw[:2], is_cut=True)
+    assert style == StampStyle(is_trailing=True, is_border=True, is_late=True)
+    stamps = Stamps(style=style)
+    lines = Lines(stamps.ahead(raw), stamps=stamps)
+    assert [(line, lines.time_ns, lines.block) for line in lines] == [
+        ("State", None, 0),
+        ("ESTAB a", None, 0),
+        ("State", NOW + SECOND, 2),
+        ("State", None, 3),
+    ]
+    assert stamps.notes == {BEHIND, "the first sample is without its time, which follows it too far behind"}
+
+
+def test_a_file_without_times_is_read_as_it_comes_and_its_separators_hold() -> None:
+    stamps = Stamps(style=StampStyle(is_trailing=True, is_border=True, is_late=True))
+    given_lines = iter(["a", "---", "b", "c"])
+    lines = Lines(stamps.ahead(given_lines), stamps=stamps)
+    taken = iter(lines)
+    assert [(next(taken), lines.block), (next(taken), lines.block)] == [("a", 0), ("b", 1)]
+    assert list(given_lines) == ["c"]  # It was not read ahead.
+    assert stamps.notes == set()
+
+
+@pytest.mark.parametrize("end", [".", ".N", ".%N", "N", "%N", ".3N", ".%3N"])
+@pytest.mark.parametrize("mark", ["### ", "# ", "Time: ", ""])
+def test_a_date_that_knows_no_nanoseconds(mark: str, end: str) -> None:
+    """BusyBox and macOS: %N is left out, or a part of it stays."""
+    text = f"{mark}1795288970{end}\na\n{mark}1795288971{end}\nb\n"
+    found, stamps = read(text)
+    assert found == [("a", NOW, 1), ("b", NOW + SECOND, 2)]
+    assert stamps.notes == {"times are of whole seconds: the `date` of that host has no %N"}
+
+
+@pytest.mark.parametrize("digits", ["336", "336046", "336046123"])
+def test_a_bare_number_of_milli_micro_or_nanoseconds(digits: str) -> None:
+    """date +%s%3N, +%s%6N, +%s%N."""
+    text = f"1795288970{digits}\na\n1795288971\n1795288971{digits}\nb\n"
+    assert find_style(text.splitlines()) == StampStyle(is_bare=True)
+    part = int(digits.ljust(9, "0"))
+    assert read(text)[0] == [
+        ("a", NOW + part, 1),
+        ("1795288971", NOW + part, 1),
+        ("b", NOW + SECOND + part, 2),
+    ]
+
+
+def test_hours_minutes_and_seconds_of_ts_give_the_order_only() -> None:
+    """Written by ts -s and ts -i, and with '%.S'."""
+    for part in ("", ".123456"):
+        text = f"00:00:00{part} State\n00:00:00{part} ESTAB a\n00:00:01{part} \t skmem:(r0)\n00:00:01{part}\n"
+        assert find_style(text.splitlines()) == StampStyle(prefix="clock")
+        found, stamps = read(text)
+        assert found == [("State", None, 0), ("ESTAB a", None, 0), ("\t skmem:(r0)", None, 0), ("", None, 0)]
+        assert stamps.notes == {"times before each line are of no day, or of how long it took: only the order is known"}
+
+
+def test_a_time_behind_a_clock_holds() -> None:
+    found, _ = read("00:00:00 ### 1795288970\n00:00:00 a\n00:00:01 ### 1795288971\n00:00:01 b\n")
+    assert found == [("a", NOW, 1), ("b", NOW + SECOND, 2)]
+
+
+@pytest.mark.parametrize("prefix", ["1795288970", "2026-11-21T19:22:50Z", "Sat Nov 21 19:22:50 2026", "00:00:01"])
+def test_a_tab_behind_a_prefix(prefix: str) -> None:
+    time_ns = None if prefix == "00:00:01" else NOW
+    found, _ = read(f"{prefix}\tState\n{prefix}\t\t skmem:(r0)\n")
+    assert found == [("State", time_ns, 0), ("\t skmem:(r0)", time_ns, 0)]
 
 
 def test_a_sample_that_was_cut_before_its_time_has_none() -> None:
@@ -270,12 +426,10 @@ def test_a_bare_number_is_data_in_other_files(text: str) -> None:
     assert [line for line, _, _ in read(text)[0]] == text.splitlines()
 
 
-@given(st.integers(0, 4_000_000_000 * SECOND), st.sampled_from([-570, 0, 60, 345, 765]))
+@given(st.integers(31_536_000 * SECOND, 4_000_000_000 * SECOND), st.sampled_from([-570, 0, 60, 345, 765]))
 def test_iso_times_come_back_from_what_python_writes(time_ns: int, minutes: int) -> None:
     zone = timezone(timedelta(minutes=minutes))
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
-    if moment.astimezone(zone).year < 1900:
-        return
     text = moment.astimezone(zone).isoformat(timespec="microseconds")
     assert Stamps().take(text) == Stamp(time_ns // 1000 * 1000, None, is_new_block=True)
 
@@ -283,7 +437,8 @@ def test_iso_times_come_back_from_what_python_writes(time_ns: int, minutes: int)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=60), max_size=20))
 def test_lines_of_data_come_out_as_they_went_in(texts: list[str]) -> None:
     data = [f"x{text}" for text in texts]
-    for style in (StampStyle(), StampStyle(is_bare=True), StampStyle(is_trailing=True)):
+    borders = [StampStyle(is_trailing=True, is_border=True, is_late=is_late) for is_late in (False, True)]
+    for style in (StampStyle(), StampStyle(is_bare=True), StampStyle(is_trailing=True), *borders):
         stamps = Stamps(style=style)
         assert list(Lines(stamps.ahead(data), stamps=stamps)) == data
     with_prefix = [f"Nov 21 19:22:50 {line}" for line in data]
@@ -292,7 +447,8 @@ def test_lines_of_data_come_out_as_they_went_in(texts: list[str]) -> None:
 
 @given(st.lists(st.text(st.sampled_from("#-:. ETime:0123456789SatNovFeb,+Z[]"), max_size=40), max_size=20))
 def test_lines_that_look_like_times_never_raise(lines: list[str]) -> None:
-    styles = [StampStyle(prefix=prefix) for prefix in (None, "epoch", "syslog", "iso", "bracket", "ctime")]
-    for style in (*styles, StampStyle(is_bare=True), StampStyle(is_trailing=True), find_style(lines)):
+    styles = [StampStyle(prefix=prefix) for prefix in (None, "epoch", "syslog", "iso", "bracket", "ctime", "clock")]
+    found = (find_style(lines), find_style(lines, is_cut=True))
+    for style in (*styles, StampStyle(is_bare=True), StampStyle(is_trailing=True), *found):
         stamps = Stamps(style=style)
         assert len(list(Lines(stamps.ahead(lines), stamps=stamps))) <= len(lines)

@@ -5,13 +5,13 @@ In: a case, a host of its snapshots. Out: words and numbers. It judges nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from tcpwin.analysis import Direction
 from tcpwin.findings._case import Case
 from tcpwin.kernel import Kernel, kernel_of
-from tcpwin.snapshots import Connection, Host
+from tcpwin.snapshots import Connection, CounterSample, Host
 
 FIRST_LOOKED_AT = 1000
 """Connections of a host that are looked at one by one."""
@@ -70,18 +70,32 @@ def sizes_of(host: Host, name: str) -> tuple[int, int, int] | None:
 
 
 def growth(host: Host | None, *names: str) -> dict[str, int]:
-    """By how much counters of a host grew over its samples; names that did not grow, or are unknown, are left out."""
+    """By how much counters of a host grew over its samples; names that did not grow, or are unknown, are left out.
+
+    Each counter is that of one source: of those that have it, the one that covers most time.
+    """
+    found: dict[str, int] = {}
+    wanted = set(names)
+    for source in () if host is None else host.counter_sources:
+        grown, told = _growth_of(source.samples, wanted)
+        found.update(grown)
+        wanted -= told
+    return {name: found[name] for name in names if found.get(name, 0) > 0}
+
+
+def _growth_of(samples: Sequence[CounterSample], names: set[str]) -> tuple[dict[str, int], set[str]]:
+    """How much the samples of one source show, and the names of which they show anything."""
     from tcpwin.snapshots._counters import deltas
 
     found: dict[str, int] = {}
-    if host is None or not host.counters:
-        return found
+    told: set[str] = set()
     # The first increment of `nstat` counts since its run before, which may be long ago.
-    for delta in islice(deltas(host.counters), 1 if host.counters[0].is_increment else 0, None):
-        for name in names:
-            if 0 < delta.values.get(name, 0) < LARGEST_COUNT:
+    for delta in islice(deltas(samples), 1 if samples and samples[0].is_increment else 0, None):
+        for name in names & delta.values.keys():
+            told.add(name)
+            if 0 < delta.values[name] < LARGEST_COUNT:
                 found[name] = found.get(name, 0) + delta.values[name]
-    return found
+    return found, told
 
 
 def syns_of(case: Case, host: Host) -> Iterator[Direction]:

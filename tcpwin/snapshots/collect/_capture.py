@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 from tcpwin.errors import OutputError, SourceError
+from tcpwin.snapshots.collect._writer import size_of_files
 
 HEADER_BYTES = 128
 """Ethernet with a tag, IPv6 and TCP with all its options are 118 bytes."""
@@ -28,7 +29,7 @@ _HAND_OVER_SECONDS = 1.2
 """The kernel hands packets over in blocks, at the latest after tcpdump's second; at its end tcpdump drops the last."""
 _PARENT_DEATH_SIGNAL = 1
 _MILLION = 1_000_000
-_COUNT = re.compile(r"(\d+) packets? (captured|dropped by kernel)")
+_COUNT = re.compile(r"(\d{1,20}) packets? (captured|dropped by kernel)")
 
 
 class Capture:
@@ -71,7 +72,7 @@ class Capture:
         return self._process.poll() is None
 
     def end(self) -> str:
-        """End it, give the files their names, and say how many packets there were."""
+        """End it, give the files their names, and say how many packets were written and what is kept of them."""
         if self.is_running():
             time.sleep(_HAND_OVER_SECONDS)
             self._process.send_signal(signal.SIGINT)
@@ -81,10 +82,12 @@ class Capture:
             self._process.kill()
             _, rest = self._process.communicate()
         self._rename()
-        counts = {what: count for count, what in _COUNT.findall(rest.decode("utf-8", "replace"))}
-        text = f"{counts.get('captured', 'unknown')} packets"
-        dropped = counts.get("dropped by kernel", "0")
-        return text if dropped == "0" else f"{text}, {dropped} dropped by the kernel"
+        counts = {what: int(count) for count, what in _COUNT.findall(rest.decode("utf-8", "replace"))}
+        text = f"{counts['captured']:,} packets written" if "captured" in counts else "packets written"
+        if dropped := counts.get("dropped by kernel"):
+            text += f", {dropped:,} dropped by the kernel"
+        files, kept_bytes = size_of_files([self._path, *(self._older(number) for number in range(1, self._keep))])
+        return f"{text}; kept {kept_bytes / 1e6:,.1f} MB in {files} file{'' if files == 1 else 's'}"
 
     def _wait_until_listening(self, interface: str) -> None:
         assert self._process.stderr is not None
@@ -114,7 +117,10 @@ class Capture:
         # tcpdump numbers the files of a ring from 0 and begins again at 0.
         newest_first = sorted(self._numbered(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         for number, path in enumerate(newest_first):
-            path.rename(self._path if number == 0 else Path(f"{self._path}.{number}"))
+            path.rename(self._path if number == 0 else self._older(number))
+
+    def _older(self, number: int) -> Path:
+        return Path(f"{self._path}.{number}")
 
 
 def _escaped(name: str) -> str:

@@ -37,8 +37,9 @@ class Recording:
         most_sockets: in one sample.
         files: of samples that were begun; old ones beyond the number to keep are gone.
         written_bytes: in all of them.
+        kept_files, kept_bytes: of samples, that are there at the end.
         elapsed_ns, cpu_ns: from the first sample to the end; processor time of this process and its kernel calls.
-        packets: what tcpdump said at its end; None without a capture.
+        packets: how many tcpdump says that it wrote, and the files that are kept; None without a capture.
         capture_ended: tcpdump ended before it was told to.
     """
 
@@ -47,6 +48,8 @@ class Recording:
     most_sockets: int
     files: int
     written_bytes: int
+    kept_files: int
+    kept_bytes: int
     elapsed_ns: int
     cpu_ns: int
     packets: str | None
@@ -105,12 +108,15 @@ def record(
                 recorder.host.close()
                 ended = capture is not None and not capture.is_running()
                 said = None if capture is None else capture.end()
+            kept_files, kept_bytes = writer.kept()
             return Recording(
                 samples=recorder.samples,
                 skipped=recorder.skipped,
                 most_sockets=recorder.most_sockets,
                 files=writer.files,
                 written_bytes=writer.written_bytes,
+                kept_files=kept_files,
+                kept_bytes=kept_bytes,
                 elapsed_ns=recorder.elapsed_ns,
                 cpu_ns=recorder.cpu_ns,
                 packets=said,

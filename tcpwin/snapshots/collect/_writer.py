@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ SOCKETS_A_LINE = 400
 GONE_A_LINE = 20_000
 """So that a line stays below the length that readers take as one."""
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
 def sample_lines(head: dict[str, Any], sockets: Sockets) -> list[bytes]:
@@ -117,6 +119,10 @@ class Writer:
             os.close(self._file)
             self._file = -1
 
+    def kept(self) -> tuple[int, int]:
+        """How many files are there now, and their bytes."""
+        return size_of_files(self._names())
+
     def _names(self) -> list[Path]:
         return [self.path, *(Path(f"{self.path}.{number}") for number in range(1, self._keep))]
 
@@ -135,6 +141,16 @@ class Writer:
                     newer.replace(older)
         except OSError as error:
             raise OutputError(f"{self.path}: {error.strerror}") from None
+
+
+def size_of_files(paths: Iterable[Path]) -> tuple[int, int]:
+    """How many of these files are there, and the bytes of all."""
+    count = total_bytes = 0
+    for path in paths:
+        with suppress(OSError):
+            total_bytes += path.stat().st_size
+            count += 1
+    return count, total_bytes
 
 
 def _line(record: dict[str, Any]) -> bytes:

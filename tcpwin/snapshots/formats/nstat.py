@@ -33,6 +33,7 @@ _COUNTER = re.compile(
 )
 
 _DOCUMENT = re.compile(r'\{?\s*"[^"]{0,200}"\s*:\s*\{\s*"')
+_FRAME = re.compile(r'[{},\s]+|"[^"]{0,200}"\s*:\s*\{')
 _IPV6 = ("Ip6", "Icmp6", "Udp6", "UdpLite6")
 
 
@@ -41,7 +42,7 @@ def recognise(head: list[str]) -> int:
     rows = headers = filled = 0
     for text in head:
         line = text.strip()
-        if not line:
+        if not line or _FRAME.fullmatch(line):
             continue
         filled += 1
         if line == "#kernel":
