@@ -35,9 +35,12 @@ Without the ending of a capture nothing is a ring: snd1 and snd2, or 10.0.0.1 an
 
 
 def is_bundle(path: str | PathLike[str]) -> bool:
-    """Whether a path is a folder, or an archive by its name."""
+    """Whether a path is a folder, or an archive by its name. What cannot be looked at is none: reading it says why."""
     path = Path(path)
-    return path.is_dir() or (path.name.lower().endswith(_ARCHIVES) and path.is_file())
+    try:
+        return path.is_dir() or (path.name.lower().endswith(_ARCHIVES) and path.is_file())
+    except OSError:
+        return False
 
 
 @contextmanager

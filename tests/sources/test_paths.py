@@ -133,7 +133,7 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_folder(tmp_path: Path) -> None:
-    with pytest.raises(tcpwin.CaptureError, match="is a folder, not a capture"):
+    with pytest.raises(tcpwin.SnapshotError, match="no capture in this bundle"):
         tcpwin.analyze(tmp_path)
 
 
