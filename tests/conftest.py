@@ -42,6 +42,11 @@ def tool() -> Callable[[str], str]:
     return find
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name bytes by their length: compressed ones hold the second of their making, and every worker makes its own."""
+    return f"{len(val)}_bytes" if isinstance(val, bytes) else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
