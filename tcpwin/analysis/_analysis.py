@@ -69,24 +69,42 @@ class Analysis:
         return self._engine.held_back(cost_ns, share)
 
     def select(
-        self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool]]
-    ) -> list[tuple[int, str | None]]:
+        self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]
+    ) -> Sequence[tuple[int, str | None]]:
         """Connections, or their directions, whose fields meet all conditions, without looking at each from Python.
 
         Args:
             scope: ``connection`` or ``direction``.
             conditions: name of a field, one of ``>= <= > < ==``, value; a direction's condition may be on a field of
-                its connection, as ``connection.duration_ns``. A field without a value meets no condition.
+                its connection, as ``connection.duration_ns``. A field without a value meets ``== None`` only.
 
         Returns:
-            Each connection's number, with None or the direction's name.
+            Each connection's number, with None or the direction's name; eight bytes each until they are looked at.
 
         Raises:
             KeyError: there is no such field.
         """
-        found = self._engine.select(scope == "direction", conditions)
-        names = {True: "a_to_b", False: "b_to_a"}
-        return [(id, names[side] if scope == "direction" else None) for id, side in found]
+        return self.select_all([(scope, conditions)])[0]
+
+    def select_all(
+        self, questions: Iterable[tuple[str, Sequence[tuple[str, str, float | str | bool | None]]]]
+    ) -> list[Sequence[tuple[int, str | None]]]:
+        """What `select` gives for each scope with its conditions, in one walk over the connections for all.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        return self._engine.select([(scope == "direction", conditions) for scope, conditions in questions])
+
+    def responders(
+        self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]
+    ) -> dict[tuple[str, int], int]:
+        """How many connections to each address and port meet all conditions: themselves, or their direction a_to_b.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        return self._engine.responders(scope == "direction", conditions)
 
     def segments(self, *, connection: int | None = None) -> Table:
         """The per-segment table, of one connection or of all. Reads the source again; grows with the segments.
@@ -178,12 +196,11 @@ class Analysis:
         return f"<p>{escape(repr(self)[1:-1])}</p>{self.connections._repr_html_()}"
 
 
-def _write_events(file: IO[str], records: list[dict[str, Any]], omitted: int, more: dict[str, Any]) -> None:
+def _write_events(file: IO[str], records: list[tuple[Any, ...]], omitted: int, more: dict[str, Any]) -> None:
     """Add events, one a line, and what else there is to the object of a connection, and close it."""
     file.write(', "events": [')
     for position, record in enumerate(records):
-        names = str(record["names"]).split("|")
-        file.write((",\n" if position else "\n") + json.dumps({**record, "names": names}))
+        file.write((",\n" if position else "\n") + json.dumps(dict(zip(_engine.EVENT_FIELDS, record, strict=True))))
     file.write(f'], "events_omitted": {omitted}')
     for name, values in more.items():
         file.write(f", {json.dumps(name)}: {json.dumps(values)}")

@@ -10,10 +10,23 @@ from tcpwin.analysis._endpoint import Endpoint
 from tcpwin.analysis._series import Event, Series, Stall
 
 if TYPE_CHECKING:
+    from tcpwin import _engine
     from tcpwin.analysis._analysis import Analysis
     from tcpwin.analysis._table import Table
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+class _Fields(dict[str, Any]):
+    """The connection's own fields by name, each taken from the engine when it is first asked for."""
+
+    def __init__(self, engine: _engine.Result, id: int) -> None:
+        self._engine = engine
+        self._id = id
+
+    def __missing__(self, name: str) -> Any:
+        value = self[name] = self._engine.connection_value(self._id, name)
+        return value
 
 
 class Connection:
@@ -24,7 +37,7 @@ class Connection:
 
     def __init__(self, analysis: Analysis, id: int) -> None:
         self._analysis = analysis
-        self._fields: dict[str, Any] = analysis._engine.connection(id)
+        self._fields = _Fields(analysis._engine, id)
         self.id = id
 
     @property
@@ -154,15 +167,12 @@ class Connection:
         return self._direction(False)
 
     def _direction(self, from_initiator: bool) -> Direction:
-        engine = self._analysis._engine
-        return Direction.from_engine(
-            engine.direction(self.id, from_initiator), engine.episodes(self.id, from_initiator)
-        )
+        return Direction.from_engine(self._analysis._engine, self.id, from_initiator=from_initiator)
 
     @property
     def fields(self) -> dict[str, Any]:
         """All fields of the connection itself by name, as in the columns and in JSON."""
-        return dict(self._fields)
+        return self._analysis._engine.connection(self.id)
 
     def series(self, name: str, *, direction: str = "a_to_b") -> Series:
         """A quantity over time, by a name that `Series` lists.
@@ -193,7 +203,7 @@ class Connection:
     def events(self) -> list[Event]:
         """Every segment at which something happened, in order."""
         records, _ = self._analysis._followed(self.id).events(self.id)
-        return [Event(**{**record, "names": tuple(str(record["names"]).split("|"))}) for record in records]
+        return [Event(*values) for values in records]
 
     @property
     def stalls(self) -> list[Stall]:

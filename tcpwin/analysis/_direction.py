@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tcpwin import _engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,19 +236,44 @@ class Direction:
     zero_window_episodes: tuple[ZeroWindowEpisode, ...]
 
     @classmethod
-    def from_engine(cls, fields: Mapping[str, Any], episodes: Sequence[Mapping[str, Any]]) -> Direction:
-        values = dict(fields)
-        scale = WindowScale(
-            state=values.pop("window_scale_state"),
-            shift=values.pop("window_scale_shift"),
-            shift_min=values.pop("window_scale_min"),
-            shift_max=values.pop("window_scale_max"),
-            disabled_by=values.pop("window_scale_disabled_by"),
-            evidence=tuple(values.pop("window_scale_evidence")),
-        )
-        values["window_scale"] = scale
-        values["zero_window_episodes"] = tuple(ZeroWindowEpisode(**episode) for episode in episodes)
-        # The constructor sets each of a hundred fields by a call: ten times the cost.
+    def from_engine(cls, engine: _engine.Result, id: int, *, from_initiator: bool) -> Direction:
+        """A direction whose fields are taken from the engine as they are asked for: most are not."""
         direction = object.__new__(cls)
-        direction.__dict__.update(values)
+        direction.__dict__["_place"] = (engine, id, from_initiator)
         return direction
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            values = self.__dict__
+            if name not in _FIELDS or "_place" not in values:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            engine, id, from_initiator = values["_place"]
+            made = _MADE.get(name)
+            value = engine.direction_value(id, from_initiator, name) if made is None else made(*values["_place"])
+            values[name] = value
+            return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def _window_scale(engine: _engine.Result, id: int, from_initiator: bool) -> WindowScale:
+    state, shift, shift_min, shift_max, disabled_by = (
+        engine.direction_value(id, from_initiator, f"window_scale_{part}")
+        for part in ("state", "shift", "min", "max", "disabled_by")
+    )
+    evidence = tuple(engine.scale_evidence(id, from_initiator))
+    return WindowScale(state, shift, shift_min, shift_max, disabled_by, evidence)
+
+
+def _episodes(engine: _engine.Result, id: int, from_initiator: bool) -> tuple[ZeroWindowEpisode, ...]:
+    return tuple(ZeroWindowEpisode(**episode) for episode in engine.episodes(id, from_initiator))
+
+
+_FIELDS = frozenset(Direction.__dataclass_fields__)
+_MADE: dict[str, Callable[[_engine.Result, int, bool], Any]] = {
+    "window_scale": _window_scale,
+    "zero_window_episodes": _episodes,
+}
+"""Fields that are made of several of the engine's; the others are one of its each, of the same name."""

@@ -6,7 +6,7 @@ a rule does so only once it is nearly sure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,10 +16,10 @@ from tcpwin.findings._analysis import Analysis, Connection
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._reading import first_events, reading_of
 from tcpwin.findings._rule import Rule
-from tcpwin.snapshots import Host, SocketSample
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Table
+    from tcpwin.snapshots import Host, SocketSample
 
 
 @dataclass(frozen=True)
@@ -60,26 +60,35 @@ class Case:
     @property
     def data(self) -> Direction:
         """The direction that is judged."""
-        return self.connection.a_to_b if self.direction == "a_to_b" else self.connection.b_to_a
+        connection = self.subject or self.connection
+        return connection.a_to_b if self.direction == "a_to_b" else connection.b_to_a
 
     @property
     def back(self) -> Direction:
         """The other direction."""
-        return self.connection.b_to_a if self.direction == "a_to_b" else self.connection.a_to_b
+        connection = self.subject or self.connection
+        return connection.b_to_a if self.direction == "a_to_b" else connection.a_to_b
 
-    def events(self, *names: str) -> list[Event]:
-        """The connection's events that have any of the names (all without); of both directions.
+    def events(self, *names: str, side: str | None = None, causes: Collection[str] = ()) -> Sequence[Event]:
+        """The connection's events, in order; those with any of the names, sent by the side, for one of the causes.
 
-        Of a capture that may not be read again, those that the first reading kept: the first of each kind.
+        All without these. Of a capture that may not be read again, those that the first reading kept: the first of
+        each kind.
         """
+        if not self.may_follow:
+            return first_events(self.analysis, self.connection.id, names, side=side, causes=causes)
         wanted = set(names)
-        return [event for event in self._events if not wanted or wanted & set(event.names)]
+        return [
+            event
+            for event in self._events
+            if (not wanted or not wanted.isdisjoint(event.names))
+            and (side is None or event.direction == side)
+            and (not causes or event.cause in causes)
+        ]
 
     @cached_property
     def _events(self) -> list[Event]:
-        if self.may_follow:
-            return self.connection.events
-        return first_events(self.analysis, self.connection.id)
+        return self.connection.events
 
     @property
     def stalls(self) -> list[Stall]:
@@ -91,6 +100,11 @@ class Case:
         """Whether events, stalls and series of the connection are at hand, or may be read."""
         return reading_of(self.analysis).may_follow(self.analysis, self.connection.id, self._candidates)
 
+    @property
+    def may_read(self) -> bool:
+        """Whether the capture is small enough that anything of it may be read again."""
+        return reading_of(self.analysis).may_read
+
     def _candidates(self) -> list[int]:
         return [id for id, _ in self.analysis.select(self.rule.scope, self.rule.conditions(self.settings))]
 
@@ -101,11 +115,11 @@ class Case:
 
     def host(self, side: str) -> Host | None:
         """The host at a side, where its snapshots came along."""
-        return self.connection.hosts.get(side)
+        return self.connection.hosts.get(side) if self.analysis.hosts else None
 
     def sockets(self, side: str) -> Sequence[SocketSample]:
         """The samples of a side's socket, in order; empty without snapshots."""
-        return self.connection.socket_samples.get(side, ())
+        return self.connection.socket_samples.get(side, ()) if self.analysis.hosts else ()
 
     def finding(
         self,

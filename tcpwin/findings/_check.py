@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,6 +14,9 @@ from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Finding, Severity
 from tcpwin.findings._overlap import Claims, narrow_first
 from tcpwin.findings._rule import Rule, all_rules
+
+Picked = Sequence[tuple[int, str | None]]
+"""Connections' numbers, and the directions' names."""
 
 SHARED_CONNECTIONS = 5000
 """Connections whose fields are at hand for all rules."""
@@ -98,14 +101,13 @@ def check(
     worst = 0
     claims = Claims.among(asked)
     shared: dict[int, Connection] = {}
-    for rule in narrow_first(asked):
-        settings = {
-            name: wanted.get(f"{rule.code}.{name}", threshold.default) for name, threshold in rule.thresholds.items()
-        }
+    ordered = [rule for rule in narrow_first(asked) if analysis.hosts or not rule.needs_hosts]
+    settings = {rule.code: _settings(rule, wanted) for rule in ordered}
+    picked = _pick(analysis, ordered, settings)
+    for rule in ordered:
         try:
-            judged = claims.settle(
-                rule, (each for case in _cases(analysis, rule, settings, shared) for each in rule.judge(case))
-            )
+            cases = _cases(analysis, rule, settings[rule.code], picked, shared)
+            judged = claims.settle(rule, (each for case in cases for each in rule.judge(case)))
         except (TcpwinError, OSError):
             raise
         except Exception as error:
@@ -126,13 +128,38 @@ def rank(finding: Finding) -> tuple[int, int, float, int]:
     return (finding.cost_ns, finding.severity, finding.lost_bps or 0.0, -number)
 
 
+def _settings(rule: Rule, wanted: Mapping[str, float]) -> dict[str, float]:
+    """The rule's thresholds in force."""
+    return {name: wanted.get(f"{rule.code}.{name}", each.default) for name, each in rule.thresholds.items()}
+
+
+def _pick(analysis: Analysis, rules: Iterable[Rule], settings: Mapping[str, Mapping[str, float]]) -> dict[str, Picked]:
+    """What each rule of connections or directions is to judge, by its code, in one walk over the connections.
+
+    Without those of a rule whose own condition is at fault, where the walk cannot be made.
+    """
+    asked = [rule for rule in rules if rule.scope != "capture"]
+    try:
+        found = analysis.select_all((rule.scope, rule.conditions(settings[rule.code])) for rule in asked)
+    except (KeyError, ValueError, TypeError):
+        return {}
+    return {rule.code: picked for rule, picked in zip(asked, found, strict=True)}
+
+
 def _cases(
-    analysis: Analysis, rule: Rule, settings: Mapping[str, float], shared: dict[int, Connection]
+    analysis: Analysis,
+    rule: Rule,
+    settings: Mapping[str, float],
+    picked: Mapping[str, Picked],
+    shared: dict[int, Connection],
 ) -> Iterator[Case]:
     if rule.scope == "capture":
         yield Case(analysis, rule, settings)
         return
-    for id, direction in analysis.select(rule.scope, rule.conditions(settings)):
+    chosen = picked.get(rule.code)
+    if chosen is None:
+        chosen = analysis.select(rule.scope, rule.conditions(settings))
+    for id, direction in chosen:
         if id not in shared:
             if len(shared) >= SHARED_CONNECTIONS:
                 shared.clear()

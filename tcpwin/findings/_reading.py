@@ -7,17 +7,17 @@ what was read is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 from weakref import WeakKeyDictionary
 
 from tcpwin.analysis import Event
 from tcpwin.errors import TcpwinError
-from tcpwin.snapshots import Analysis
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Table
+    from tcpwin.snapshots import Analysis
 
 SMALL_PACKETS = 1_000_000
 """A larger capture is not read again: it would cost more than all judging."""
@@ -26,8 +26,6 @@ MOST_READ_PACKETS = 4_000_000
 BATCH = 256
 """Connections whose events are read together."""
 KEPT_TABLES = 8
-KEPT_EVENTS = 5000
-"""Connections whose first events are at hand for all rules."""
 MOST_ROWS = 200_000
 
 
@@ -36,10 +34,10 @@ class Reading:
 
     def __init__(self, analysis: Analysis) -> None:
         # The analysis keeps this, not the other way round.
-        self._left = 0 if analysis.capture.packets > SMALL_PACKETS else MOST_READ_PACKETS
+        self.may_read = analysis.capture.packets <= SMALL_PACKETS
+        self._left = MOST_READ_PACKETS if self.may_read else 0
         self._followed: set[int] = set()
         self._tables: dict[int, Table] = {}
-        self._first: dict[int, list[Event]] = {}
 
     def may_follow(self, analysis: Analysis, id: int, candidates: Callable[[], list[int]]) -> bool:
         """Whether the details of a connection are at hand, or could be read, with those of the candidates after it."""
@@ -56,17 +54,6 @@ class Reading:
             return False
         self._followed.update(wanted)
         return True
-
-    def first_events(self, analysis: Analysis, id: int) -> list[Event]:
-        """The events of a connection that the first reading kept."""
-        if id not in self._first:
-            if len(self._first) >= KEPT_EVENTS:
-                self._first.clear()
-            records, _ = analysis._engine.first_events(id)
-            self._first[id] = [
-                Event(**{**record, "names": tuple(str(record["names"]).split("|"))}) for record in records
-            ]
-        return self._first[id]
 
     def table(self, analysis: Analysis, id: int) -> Table | None:
         """The segments of a connection; None where they may not be read."""
@@ -98,11 +85,65 @@ _READINGS: WeakKeyDictionary[Analysis, Reading] = WeakKeyDictionary()
 
 def reading_of(analysis: Analysis) -> Reading:
     """The reading of an analysis."""
-    if analysis not in _READINGS:
-        _READINGS[analysis] = Reading(analysis)
-    return _READINGS[analysis]
+    reading = _READINGS.get(analysis)
+    if reading is None:
+        reading = _READINGS[analysis] = Reading(analysis)
+    return reading
 
 
-def first_events(analysis: Analysis, id: int) -> list[Event]:
-    """The events of a connection that the first reading kept: the first 64 telling ones, and six of each other kind."""
-    return reading_of(analysis).first_events(analysis, id)
+class FirstEvents(Sequence[Event]):
+    """Events of a connection that the first reading kept, each made when it is looked at."""
+
+    def __init__(self, analysis: Analysis, id: int, places: Sequence[int]) -> None:
+        self._engine = analysis._engine
+        self._id = id
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Event]: ...
+    def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
+        if isinstance(index, slice):
+            return [self._event(place) for place in self._places[index]]
+        return self._event(self._places[index])
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(self._event, self._places)
+
+    @property
+    def originals(self) -> int:
+        """How many of them name the frame of an original."""
+        return self._engine.count_originals(self._id, self._places)
+
+    def _event(self, place: int) -> Event:
+        return Event(*self._engine.first_event(self._id, place))
+
+
+def count_originals(events: Sequence[Event]) -> int:
+    """How many events name the frame of an original."""
+    if isinstance(events, FirstEvents):
+        return events.originals
+    return sum(1 for event in events if event.original_frame)
+
+
+def first_events(
+    analysis: Analysis,
+    id: int,
+    names: Collection[str] = (),
+    *,
+    side: str | None = None,
+    causes: Collection[str] = (),
+) -> FirstEvents:
+    """The events of a connection that the first reading kept: the first 64 telling ones, and six of each other kind.
+
+    Args:
+        names: only those with any of these names.
+        side: only segments that this side, ``a`` or ``b``, sent.
+        causes: only those with one of these causes.
+    """
+    from_initiator = None if side is None else side == "a"
+    return FirstEvents(analysis, id, analysis._engine.first_events(id, from_initiator, list(names), list(causes)))

@@ -24,8 +24,10 @@ ENTRY_POINTS = "tcpwin.rules"
 SCOPES = ("direction", "connection", "capture")
 _CODE = re.compile(r"[A-Z]{2,4}\d{3}")
 
-Condition = tuple[str, str, float | str | bool]
-"""A field, ``>=``, ``<=``, ``>``, ``<`` or ``==``, and a value: what the engine can pick connections by, cheaply."""
+Condition = tuple[str, str, float | str | bool | None]
+"""A field, ``>=``, ``<=``, ``>``, ``<`` or ``==``, and a value: what the engine can pick connections by, cheaply.
+
+A field without a value meets ``== None`` only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Rule:
         thresholds: by name.
         judge: from a case to findings.
         page: the module's docstring, in Markdown.
+        needs_hosts: it has nothing to say without snapshots of a host, and is not asked then.
         yields_to: codes of rules that say more exactly where the same time went: this rule's cost is what they leave.
     """
 
@@ -71,13 +74,14 @@ class Rule:
     when: tuple[Condition, ...] = ()
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
     yields_to: tuple[str, ...] = ()
+    needs_hosts: bool = False
 
     def conditions(self, settings: Mapping[str, float]) -> list[Condition]:
         """`when` with the thresholds in force."""
         return [(name, op, settings[str(value)[1:-1]] if _is_named(value) else value) for name, op, value in self.when]
 
 
-def _is_named(value: float | str | bool) -> bool:
+def _is_named(value: float | str | bool | None) -> bool:
     return isinstance(value, str) and value.startswith("{") and value.endswith("}")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tcpwin.kernel._bdp import Number, bdp_bytes, exact, window_rate_bps
 from tcpwin.kernel._defaults import SCALING_RATIO_SINCE, Kernel
@@ -17,7 +17,9 @@ from tcpwin.kernel._memory import HALF_RATIO, AdvWinScale, MemoryModel
 from tcpwin.kernel._receive import adv_win_scale_of, kernel_of
 from tcpwin.kernel._scale import MAX_FIELD
 from tcpwin.kernel._tuning import MAX_SETTING_BYTES, SEND_BUFFER_FACTOR, planning_model, setting_line
-from tcpwin.snapshots import SettingsSample
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import SettingsSample
 
 Kind = Literal["limits", "risk", "info"]
 _ORDER: tuple[Kind, ...] = ("limits", "risk", "info")

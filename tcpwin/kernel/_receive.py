@@ -7,11 +7,13 @@ does not say is None.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tcpwin.kernel._defaults import Kernel, parse_kernel
 from tcpwin.kernel._memory import ADV_WIN_SCALE_RANGE, MemoryModel, memory_models
-from tcpwin.snapshots import MemorySample, SettingsSample, SocketSample
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import MemorySample, SettingsSample, SocketSample
 
 Pressure = Literal["low", "normal", "pressure", "exhausted"]
 

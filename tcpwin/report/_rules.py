@@ -26,12 +26,16 @@ def render_rules(rules: Iterable[Rule]) -> Iterator[str]:
         yield name_text(f"{rule.code}  {rule.name:<{width}}  {rule.severity!s:<7}  {rule.title}")
 
 
+def _condition_text(name: str, operator: str, value: float | str | bool | None) -> str:
+    return f"no {name}" if value is None else f"{name} {operator} {str(value).strip('{}')}"
+
+
 def render_page(rule: Rule) -> Iterator[str]:
     """A rule's page: title, what is asked, each heading's text, to whom it leaves time, thresholds with reasons."""
     yield name_text(f"{rule.code} {rule.name}: {rule.title}")
     asked = _ASKED[rule.scope]
     if rule.when:
-        conditions = " and ".join(f"{name} {operator} {str(value).strip('{}')}" for name, operator, value in rule.when)
+        conditions = " and ".join(_condition_text(*condition) for condition in rule.when)
         asked += f" with {conditions}"
     yield name_text(f"{rule.severity}, {asked}")
     for heading, text in sections(rule.page).items():

@@ -89,7 +89,7 @@ def test_conditions_are_on_fields_of_the_engine(name: str) -> None:
             assert value[1:-1] in rule.thresholds
         else:
             kinds = {"int": (int, float), "float": (int, float), "str": (str,), "bool": (bool,)}
-            assert isinstance(value, kinds[FIELDS[where][bare]]), field
+            assert isinstance(value, kinds[FIELDS[where][bare]]) or (operator, value) == ("==", None), field
 
 
 @EACH

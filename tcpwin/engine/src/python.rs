@@ -2,8 +2,10 @@
 //!
 //! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
 
+mod events;
 mod facts;
 mod files;
+mod picks;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,25 +16,29 @@ use std::path::PathBuf;
 use numpy::PyArray1;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::IntoPyObjectExt;
 
-use crate::connection::stalls::{Stall, CAUSES};
+use crate::connection::journal::Entry;
+use crate::connection::stalls::CAUSES;
 use crate::connection::state::Connection;
-use crate::event::NAMES;
+use crate::event::{Events, NAMES};
 use crate::output::address::address_text;
 use crate::output::detail::{Chosen, Detail, DetailSink, EventRecord, SERIES};
 use crate::output::fields::{
-    direction_fields, ConnectionView, DirectionView, Kind, Value, CONNECTION_FIELDS,
+    connection_field, direction_field, direction_fields, ConnectionView, DirectionView, Kind,
+    Value, CONNECTION_FIELDS,
 };
 use crate::output::json::write_connection;
 use crate::output::pass::{run_with, Findings, NoSink, Sink};
 use crate::output::rank::{held_back, worst};
-use crate::output::rows::{event_names, Format, RowColumns, RowWriter, COLUMNS};
-use crate::output::select::{meets, Comparison, Condition};
+use crate::output::rows::{Format, RowColumns, RowWriter, COLUMNS};
+use crate::output::select::{by_responder, pick};
 use crate::tracker::Tracker;
+use events::{event_to_python, journal, stall_to_python, NameTuples, EVENT_FIELDS};
 use facts::facts_to_python;
 use files::{open, raise_if_kept, Opened, PythonOut};
+use picks::{question, Asked, Picks};
 
 /// Run a pass without the GIL, with progress and signals now and then.
 fn pass<S: Sink + Send>(
@@ -72,27 +78,8 @@ fn value_to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
         Value::Bool(value) => value.into_py_any(py),
         Value::Int(value) => value.into_py_any(py),
         Value::Real(value) => value.into_py_any(py),
-        Value::Text(value) => value.into_py_any(py),
+        Value::Text(value) => value.as_ref().into_py_any(py),
     }
-}
-
-fn condition(
-    of_direction: bool,
-    name: &str,
-    sign: &str,
-    value: &Bound<'_, PyAny>,
-) -> PyResult<Condition> {
-    let comparison = Comparison::parse(sign)
-        .ok_or_else(|| PyValueError::new_err(format!("no comparison {sign}")))?;
-    let wanted = if let Ok(value) = value.extract::<bool>() {
-        Value::Bool(value)
-    } else if let Ok(value) = value.extract::<f64>() {
-        Value::Real(value)
-    } else {
-        Value::Text(value.extract()?)
-    };
-    Condition::new(of_direction, name, comparison, wanted)
-        .ok_or_else(|| PyKeyError::new_err(format!("no field {name}")))
 }
 
 /// A column of values of one kind: an array (text: a list), and the places where there is no value.
@@ -111,7 +98,7 @@ fn column_to_python(
             (Kind::Int, _) => ints.push(0),
             (Kind::Real, Value::Real(value)) => reals.push(value),
             (Kind::Real, _) => reals.push(f64::NAN),
-            (Kind::Text, Value::Text(value)) => texts.push(Some(value)),
+            (Kind::Text, Value::Text(value)) => texts.push(Some(value.into_owned())),
             (Kind::Text, _) => texts.push(None),
         }
     }
@@ -318,33 +305,69 @@ impl Result {
         held_back(&self.findings.tracker.connections, cost_ns, share)
     }
 
-    /// Numbers of the connections, or of their directions (with whether the initiator sends), that meet all conditions:
-    /// name of a field, sign, value.
+    /// What each question picks: connections, or their directions, that meet all conditions. One walk over the
+    /// connections answers all.
     fn select(
         &self,
         py: Python<'_>,
-        of_directions: bool,
-        conditions: Vec<(String, String, Bound<'_, PyAny>)>,
-    ) -> PyResult<Vec<(u32, bool)>> {
-        let conditions = conditions
+        questions: Vec<(bool, Vec<Asked<'_>>)>,
+    ) -> PyResult<Vec<Picks>> {
+        let asked = questions
             .iter()
-            .map(|(name, sign, value)| condition(of_directions, name, sign, value))
+            .map(|(of_directions, conditions)| question(*of_directions, conditions))
             .collect::<PyResult<Vec<_>>>()?;
-        let sides: &[bool] = if of_directions {
-            &[true, false]
-        } else {
-            &[true]
-        };
-        Ok(py.detach(|| {
-            let connections = (0u32..).zip(self.findings.tracker.connections.iter());
-            let both = connections.flat_map(|(id, connection)| {
-                let meeting = sides
-                    .iter()
-                    .filter(|side| meets(&conditions, id, connection, **side));
-                meeting.map(|side| (id, *side)).collect::<Vec<_>>()
-            });
-            both.collect()
-        }))
+        let picked = py.detach(|| pick(asked, &self.findings.tracker.connections));
+        Ok(questions
+            .iter()
+            .zip(picked)
+            .map(|((of_directions, _), picked)| Picks {
+                picked,
+                of_directions: *of_directions,
+            })
+            .collect())
+    }
+
+    /// How many connections to each address and port meet all conditions: themselves, or their direction from the
+    /// initiator.
+    fn responders(
+        &self,
+        py: Python<'_>,
+        of_directions: bool,
+        conditions: Vec<Asked<'_>>,
+    ) -> PyResult<HashMap<(String, u16), usize>> {
+        let question = question(of_directions, &conditions)?;
+        let found = py.detach(|| by_responder(question, &self.findings.tracker.connections));
+        Ok(found
+            .into_iter()
+            .map(|((address, port), count)| ((address_text(&address), port), count))
+            .collect())
+    }
+
+    /// One field of a connection.
+    fn connection_value(&self, py: Python<'_>, id: u32, name: &str) -> PyResult<Py<PyAny>> {
+        let field = connection_field(name)
+            .ok_or_else(|| PyKeyError::new_err(format!("no field {name} of a connection")))?;
+        let connection = self.get(id)?;
+        value_to_python(py, (field.get)(&ConnectionView { id, connection }))
+    }
+
+    /// One field of a direction.
+    fn direction_value(
+        &self,
+        py: Python<'_>,
+        id: u32,
+        from_initiator: bool,
+        name: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let field = direction_field(name)
+            .ok_or_else(|| PyKeyError::new_err(format!("no field {name} of a direction")))?;
+        let view = DirectionView::new(self.get(id)?, from_initiator);
+        value_to_python(py, (field.get)(&view))
+    }
+
+    /// How the scale of a direction's windows is known, in words.
+    fn scale_evidence(&self, id: u32, from_initiator: bool) -> PyResult<Vec<String>> {
+        Ok(DirectionView::new(self.get(id)?, from_initiator).scale_evidence())
     }
 
     /// Whether the sender of the connection's first segment is the initiator.
@@ -414,34 +437,71 @@ impl Result {
         Ok(shares.iter().map(percentile).collect())
     }
 
-    /// Events of a followed connection as dictionaries, and how many were not kept.
-    fn events<'py>(&self, py: Python<'py>, id: u32) -> PyResult<(Vec<Bound<'py, PyDict>>, u64)> {
+    /// Events of a followed connection, of each the values of `EVENT_FIELDS`, and how many were not kept.
+    fn events<'py>(&self, py: Python<'py>, id: u32) -> PyResult<(Vec<Bound<'py, PyTuple>>, u64)> {
         let detail = self.detail(id)?;
+        let mut names = NameTuples::default();
         let events: PyResult<Vec<_>> = detail
             .events
             .iter()
-            .map(|event| event_to_python(py, event))
+            .map(|event| event_to_python(py, event, &mut names))
             .collect();
         Ok((events?, detail.events_omitted))
     }
 
-    /// The first telling events of any connection as dictionaries, and how many more telling ones it had.
-    fn first_events<'py>(
+    /// Places, among the first events kept of any connection, of those that one side sent (None: both), that have any
+    /// of the names (without: all), and one of the causes (without: any or none).
+    fn first_events(
+        &self,
+        id: u32,
+        from_initiator: Option<bool>,
+        names: Vec<String>,
+        causes: Vec<String>,
+    ) -> PyResult<Vec<usize>> {
+        let connection = self.get(id)?;
+        let wanted = NAMES
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| names.iter().any(|wanted| wanted == *name))
+            .fold(0, |wanted: Events, (bit, _)| wanted | 1 << bit);
+        let initiator = connection.initiator_side();
+        let is_wanted = |entry: &Entry| {
+            let is_from_initiator = usize::from(entry.side) == initiator;
+            let cause = entry.evidence.as_ref().map(|e| e.verdict.cause.name());
+            from_initiator.is_none_or(|wanted| wanted == is_from_initiator)
+                && (names.is_empty() || entry.events & wanted != 0)
+                && (causes.is_empty() || causes.iter().any(|wanted| Some(wanted.as_str()) == cause))
+        };
+        let entries = journal(connection).iter().enumerate();
+        Ok(entries
+            .filter(|(_, entry)| is_wanted(entry))
+            .map(|(place, _)| place)
+            .collect())
+    }
+
+    /// How many of the first events kept of a connection, at these places, name the frame of an original.
+    fn count_originals(&self, id: u32, places: Vec<usize>) -> PyResult<usize> {
+        let entries = journal(self.get(id)?);
+        let has_original = |place: &&usize| {
+            let evidence = entries.get(**place).and_then(|e| e.evidence.as_ref());
+            evidence.is_some_and(|evidence| evidence.original_frame.is_some())
+        };
+        Ok(places.iter().filter(has_original).count())
+    }
+
+    /// The event at a place among the first events kept of a connection.
+    fn first_event<'py>(
         &self,
         py: Python<'py>,
         id: u32,
-    ) -> PyResult<(Vec<Bound<'py, PyDict>>, u32)> {
+        place: usize,
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let connection = self.get(id)?;
-        let cold = connection.directions[0].cold.as_deref();
-        let Some(journal) = cold.and_then(|cold| cold.journal.as_deref()) else {
-            return Ok((vec![], 0));
-        };
-        let side = connection.initiator_side();
-        let entries = journal.entries.iter();
-        let events: PyResult<Vec<_>> = entries
-            .map(|entry| event_to_python(py, &EventRecord::of(entry, side)))
-            .collect();
-        Ok((events?, journal.omitted))
+        let entry = journal(connection)
+            .get(place)
+            .ok_or_else(|| PyIndexError::new_err(format!("no event {place} was kept")))?;
+        let event = EventRecord::of(entry, connection.initiator_side());
+        event_to_python(py, &event, &mut NameTuples::default())
     }
 
     /// Stalls of a followed connection as dictionaries.
@@ -452,48 +512,6 @@ impl Result {
             .map(|(before_frame, stall)| stall_to_python(py, connection, *before_frame, stall))
             .collect()
     }
-}
-
-fn event_to_python<'py>(py: Python<'py>, event: &EventRecord) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("frame", event.frame)?;
-    dict.set_item("time_ns", event.time_ns)?;
-    dict.set_item("direction", if event.is_from_initiator { "a" } else { "b" })?;
-    dict.set_item("names", event_names(event.events))?;
-    dict.set_item("seq", event.seq)?;
-    dict.set_item("ack", event.ack)?;
-    dict.set_item("length", event.length)?;
-    dict.set_item("window_raw", event.window_raw)?;
-    let evidence = event.evidence.as_ref();
-    let verdict = evidence.map(|evidence| evidence.verdict);
-    dict.set_item("cause", verdict.map(|verdict| verdict.cause.name()))?;
-    dict.set_item("reason", verdict.map(|verdict| verdict.reason))?;
-    let confidence = verdict.map(|verdict| verdict.confidence.name());
-    dict.set_item("confidence", confidence)?;
-    dict.set_item("original_frame", evidence.and_then(|e| e.original_frame))?;
-    dict.set_item("trigger_frame", evidence.and_then(|e| e.trigger_frame))?;
-    dict.set_item("age_ns", evidence.and_then(|e| e.age_ns))?;
-    dict.set_item("rto_ns", evidence.and_then(|e| e.rto_ns))?;
-    Ok(dict)
-}
-
-fn stall_to_python<'py>(
-    py: Python<'py>,
-    connection: &Connection,
-    before_frame: u64,
-    stall: &Stall,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let is_initiator = usize::from(stall.waiting) == connection.initiator_side();
-    dict.set_item("start_ns", stall.start_ns)?;
-    dict.set_item("end_ns", stall.end_ns)?;
-    dict.set_item("before_frame", before_frame)?;
-    dict.set_item("after_frame", stall.after_frame)?;
-    dict.set_item("cause", stall.cause.name())?;
-    dict.set_item("sender", if is_initiator { "a" } else { "b" })?;
-    dict.set_item("flight_bytes", stall.flight_bytes)?;
-    dict.set_item("window_bytes", stall.window_bytes)?;
-    Ok(dict)
 }
 
 /// Read a capture. `follow` chooses the connections whose series and events are kept: None, "all" or numbers. `shifts`
@@ -672,6 +690,7 @@ fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Result>()?;
+    module.add_class::<Picks>()?;
     module.add_function(wrap_pyfunction!(analyze, module)?)?;
     module.add_function(wrap_pyfunction!(write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(row_columns, module)?)?;
@@ -680,5 +699,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EVENT_NAMES", NAMES)?;
     module.add("SERIES_NAMES", SERIES)?;
     module.add("STALL_CAUSES", CAUSES)?;
+    module.add("EVENT_FIELDS", PyTuple::new(module.py(), EVENT_FIELDS)?)?;
     Ok(())
 }

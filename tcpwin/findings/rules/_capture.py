@@ -6,11 +6,13 @@ In: a case. Out: numbers and frames. It judges nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._reading import first_events
-from tcpwin.snapshots import Connection
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import Connection
 
 FRAMES = 6
 READ_PACKETS = 1_000_000
@@ -53,7 +55,7 @@ def event_frames(case: Case, field: str, name: str) -> tuple[int | None, tuple[i
         return None, ()
     columns = [connections.column(f"{way}.{field}") for way in ("a_to_b", "b_to_a")]
     id = max((column.max(), int(column.argmax())) for column in columns)[1]
-    return id, tuple(event.frame for event in first_events(case.analysis, id) if name in event.names)[:FRAMES]
+    return id, tuple(event.frame for event in first_events(case.analysis, id, (name,))[:FRAMES])
 
 
 def first_frames(case: Case, ids: Iterable[int]) -> tuple[int, ...]:

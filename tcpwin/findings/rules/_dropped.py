@@ -6,9 +6,12 @@ In: a Host, or a case of the capture. Out: increases by nstat's names; the conne
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
-from tcpwin.snapshots import Host, deltas
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import Host
 
 COLLAPSED = ("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed")
 DROPPED = ("TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop", "TcpExtRcvPruned", "TcpExtOfoPruned")
@@ -22,6 +25,8 @@ PUBLISHED = "a minute of Cloudflare's oscillating reader at 300 ms with tcp_rmem
 
 def increases(host: Host | None, names: tuple[str, ...]) -> dict[str, int]:
     """By how much these counters grew while the host was watched; those that did not are left out."""
+    from tcpwin.snapshots import deltas
+
     found: dict[str, int] = {}
     for delta in deltas(() if host is None else host.counters):
         for name in names:

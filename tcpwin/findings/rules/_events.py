@@ -5,15 +5,17 @@ In: a case. Out: events, or those that the first reading kept; stalls, or none w
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from tcpwin.analysis import Event, Stall
 from tcpwin.errors import TcpwinError
 from tcpwin.findings._case import Case
 
 
-def events_of(case: Case, *names: str) -> list[Event]:
-    """Events by name (all without); none where the source is gone."""
+def events_of(case: Case, *names: str, side: str | None = None, causes: Collection[str] = ()) -> Sequence[Event]:
+    """What `Case.events` gives; none where the source is gone."""
     try:
-        return case.events(*names)
+        return case.events(*names, side=side, causes=causes)
     except TcpwinError:
         return []
 

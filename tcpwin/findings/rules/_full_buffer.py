@@ -6,9 +6,12 @@ In: a case with samples of the receiver's socket. Out: FullBuffer, or None. It j
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
-from tcpwin.snapshots import SocketSample
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import SocketSample
 
 FULL = 0.8
 """Memory in use ÷ allowed (r ÷ rb of skmem) above which little window is left: Linux offers none below a sixteenth of

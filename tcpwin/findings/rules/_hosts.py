@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Direction
 from tcpwin.findings._case import Case
 from tcpwin.kernel import Kernel, kernel_of
-from tcpwin.snapshots import Connection, CounterSample, Host
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import Connection, CounterSample, Host
 
 FIRST_LOOKED_AT = 1000
 """Connections of a host that are looked at one by one."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
+from tcpwin.findings._reading import count_originals
 from tcpwin.findings.rules._events import events_of
 
 PAIRS = 5
@@ -67,9 +69,9 @@ def share_of(case: Case, cost_ns: int) -> float:
     return min(cost_ns / whole_ns, 1.0) if whole_ns else 0.0
 
 
-def resent(case: Case, *causes: str) -> list[Event]:
+def resent(case: Case, *causes: str) -> Sequence[Event]:
     """The sender's segments that were sent again for one of the causes, in order of time. Reads the source."""
-    return [event for event in events_of(case) if event.direction == case.sender and event.cause in causes]
+    return events_of(case, side=case.sender, causes=causes)
 
 
 def wait_ns(case: Case, event: Event) -> int:
@@ -87,7 +89,7 @@ def round_trip_ns(case: Case) -> int:
 def pairs(events: Iterable[Event]) -> tuple[int, ...]:
     """Frames of originals, each with that of its retransmission, of the first events given."""
     found: list[int] = []
-    for event in list(events)[:PAIRS]:
+    for event in islice(events, PAIRS):
         found += [frame for frame in (event.original_frame, event.frame) if frame]
     return tuple(dict.fromkeys(found))
 
@@ -134,8 +136,8 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             "medium",
             f"The path: {receiver}'s host counted {refused:,} segments or queues that it dropped after they arrived.",
         )
-    arrived = sum(1 for event in events if event.original_frame)
-    if case.data.view == "receiver" and arrived > ARRIVED_SHARE * len(events):
+    arrived = count_originals(events) if case.data.view == "receiver" else 0
+    if arrived > ARRIVED_SHARE * len(events):
         by_timer = any(event.cause in ("rto", "tail_loss_probe") for event in events)
         return Culprit(
             "receiver",
@@ -178,6 +180,8 @@ def reorders(case: Case) -> bool:
         return True
     if too_old >= max(TOO_OLD_SHARE * data.resent_segments, 1):
         return True
+    if len(events_of(case, "duplicate_ack", side=case.receiver)) < REORDERED_ACKS:
+        return False
     acks = 0
     for event in events_of(case):
         if event.direction == case.sender and event.cause:

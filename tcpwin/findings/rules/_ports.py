@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Endpoint
 from tcpwin.findings._case import Case
 from tcpwin.findings.rules._capture import FIRST_LOOKED_AT, FRAMES
-from tcpwin.snapshots import Connection
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import Connection
 
 PORTS = 100
 """Ports that a capture is told of, those with most attempts: a scan touches thousands."""
@@ -55,6 +58,9 @@ def attempts(case: Case, close: str, least: float) -> Iterator[Attempts]:
     for id, _ in islice(case.analysis.select("connection", (("close", "==", close),)), FIRST_LOOKED_AT):
         connection = case.analysis.connections[id]
         ports.setdefault((connection.b.address, connection.b.port), []).append(connection)
+    if not ports:
+        return
+    accepted = case.analysis.responders("connection", (("established_ns", ">", 0),))
     ranked = sorted(ports.values(), key=lambda each: (-len(each), each[0].first_frame))
     for connections in ranked[:PORTS]:
         if len(connections) < max(least, 1):
@@ -63,11 +69,6 @@ def attempts(case: Case, close: str, least: float) -> Iterator[Attempts]:
         yield Attempts(
             port=port,
             connections=tuple(connections),
-            accepted=_accepted(case, port),
+            accepted=accepted.get((port.address, port.port), 0),
             waited_ns=sum(each.duration_ns for each in connections),
         )
-
-
-def _accepted(case: Case, port: Endpoint) -> int:
-    conditions = (("b_port", "==", port.port), ("b_address", "==", port.address), ("established_ns", ">", 0))
-    return len(case.analysis.select("connection", conditions))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Remedy
@@ -21,7 +22,9 @@ from tcpwin.kernel import (
     memory_models,
     parse_kernel,
 )
-from tcpwin.snapshots import Host, SocketSample
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import Host, SocketSample
 
 RMEM = "net.ipv4.tcp_rmem"
 MODERATE = "net.ipv4.tcp_moderate_rcvbuf"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tcpwin.snapshots import SocketSample
+if TYPE_CHECKING:
+    from tcpwin.snapshots import SocketSample
+
 
 LARGEST = 1 << 62
 """No counter of a kernel is larger; a damaged file may say more, and no float holds it."""

@@ -130,7 +130,7 @@ def full_frames(case: Case, limit: int = FRAMES) -> tuple[int, ...]:
     """
     data = case.data
     if data.sender_window_limited_ns is None:
-        found = [event.frame for event in case.events("window_full") if event.direction == case.sender]
+        found = [event.frame for event in case.events("window_full", side=case.sender)]
         if found:
             return spread(found, limit)
     return spread(_near_the_edge(case), limit)

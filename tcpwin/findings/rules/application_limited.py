@@ -51,17 +51,17 @@ MOST_ROWS = 200_000
 
 def judge(case: Case) -> Iterator[Finding]:
     data, connection = case.data, case.connection
-    if data.unique_bytes < case.back.unique_bytes:
-        return
-    silent_ns = data.idle_ns - data.zero_window_ns - data.window_limited_ns
-    share = silent_ns / connection.duration_ns
+    least_ns = case.settings["share"] * connection.duration_ns
     flagged, samples = _flags(case)
-    is_silent = share >= case.settings["share"]
     is_told = samples >= FEWEST_SAMPLES
     is_flagged = is_told and flagged >= case.settings["flagged"] * samples
-    paced_ns = _paced_ns(case)
-    is_paced = not is_told and paced_ns >= case.settings["share"] * connection.duration_ns
-    if not (is_silent or is_flagged or is_paced):
+    if not is_flagged and max(data.idle_ns, data.budget_application_ns) < least_ns:
+        return
+    silent_ns = data.idle_ns - data.zero_window_ns - data.window_limited_ns
+    is_silent = silent_ns >= least_ns
+    paced_ns = 0 if is_told else _paced_ns(case)
+    is_paced = not is_told and paced_ns >= least_ns
+    if not (is_silent or is_flagged or is_paced) or data.unique_bytes < case.back.unique_bytes:
         return
     values: dict[str, float | int | str] = {
         "idle_ns": data.idle_ns,

@@ -25,6 +25,7 @@ Switch it on; it is by default. Or raise the second value of `tcp_rmem`, which e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
@@ -32,7 +33,9 @@ from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._hosts import connections_of, kernel_version, longest_rtt_ns, name_of, side_of, sizes_of
 from tcpwin.findings.rules._words import bytes_words, rate_words, time_words
 from tcpwin.kernel import adv_win_scale_of, memory_models, window_rate_bps
-from tcpwin.snapshots import Connection
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import Connection
 
 SETTING = "net.ipv4.tcp_moderate_rcvbuf"
 

@@ -27,13 +27,16 @@ given instead of estimated (`clock_offset_ns`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._hosts import name_of, side_of
 from tcpwin.findings.rules._words import time_words
-from tcpwin.snapshots import ClockOffset, Host
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import ClockOffset, Host
 
 
 def judge(case: Case) -> Iterator[Finding]:

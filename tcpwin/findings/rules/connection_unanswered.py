@@ -37,18 +37,17 @@ from tcpwin.findings.rules._words import count_words, time_words
 def judge(case: Case) -> Iterator[Finding]:
     capture = case.analysis.capture
     end_ns = capture.last_time_ns or 0
-    copies = case.analysis.connections.column("a_to_b.syn_retransmissions")
     for each in attempts(case, "unanswered", case.settings["connections"]):
         # Of a half-seen handshake the SYN/ACK alone may be there: that is an answer without a question.
         asked = [connection for connection in each.connections if connection.fields["syn_ns"] is not None]
         waited = [
             connection
             for connection in asked
-            if copies[connection.id] or end_ns - connection.start_ns >= case.settings["wait_ns"]
+            if connection.a_to_b.syn_retransmissions or end_ns - connection.start_ns >= case.settings["wait_ns"]
         ]
         if not waited or len(waited) < case.settings["connections"]:
             continue
-        again = sum(int(copies[connection.id]) for connection in waited)
+        again = sum(connection.a_to_b.syn_retransmissions for connection in waited)
         cost_ns = sum(connection.duration_ns for connection in waited)
         others = f"; {each.accepted:,} others were answered" if each.accepted else ""
         waits = (

@@ -46,6 +46,8 @@ Row = Mapping[str, Any]
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    if not case.may_read:
+        return
     waits = _waits(case)
     least_ns = case.data.rtt_min_ns or 0
     cost_ns = sum(max(ack["rtt_ns"] - least_ns, 0) for _, ack, _ in waits)

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
@@ -40,7 +41,9 @@ from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._events import events_of
 from tcpwin.findings.rules._loss import share_of
 from tcpwin.findings.rules._words import count_words, time_words
-from tcpwin.snapshots import SocketSample
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import SocketSample
 
 SETTING = "net.ipv4.tcp_slow_start_after_idle"
 SURE = 3
@@ -59,7 +62,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if setting == 0 or any((sample.congestion_control or "").startswith("bbr") for sample in samples):
         return
     cuts = _cuts(samples)
-    events = [event for event in events_of(case, "idle_restart") if event.direction == case.sender]
+    events = events_of(case, "idle_restart", side=case.sender)
     values: dict[str, float | int | str] = {
         "idle_restarts": data.idle_restarts,
         "round_trips": data.idle_restart_round_trips,

@@ -26,7 +26,7 @@ Find what drops for so long: a policer (drops above a fixed rate), a full queue,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
@@ -70,7 +70,7 @@ def judge(case: Case) -> Iterator[Finding]:
     )
 
 
-def _waited_ns(events: list[Event]) -> int:
+def _waited_ns(events: Sequence[Event]) -> int:
     """Time in which any of them waited, in order of their ends."""
     total_ns, upto_ns = 0, 0
     for event in reversed(events):

@@ -45,7 +45,7 @@ def judge(case: Case) -> Iterator[Finding]:
     share = share_of(case, data.nagle_delay_ns)
     if share < case.settings["share"]:
         return
-    acks = [event for event in events_of(case, "delayed_ack") if event.direction == case.receiver]
+    acks = events_of(case, "delayed_ack", side=case.receiver)
     yield case.finding(
         f"{case.sender} waited {time_words(data.nagle_delay_ns)} in all ({share:.0%} of the connection without its "
         f"pauses) for delayed ACKs of {case.receiver}: Nagle's algorithm held back "

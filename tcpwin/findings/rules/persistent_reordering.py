@@ -81,7 +81,7 @@ def _seen(case: Case) -> Finding:
 
 def _inferred(case: Case) -> Finding:
     data = case.data
-    events = [event for event in events_of(case, "duplicate_ack") if event.direction == case.receiver]
+    events = events_of(case, "duplicate_ack", side=case.receiver)
     return case.finding(
         f"The path may reorder {case.sender}'s segments: {case.receiver} sent {data.duplicate_acks:,} duplicate ACKs "
         f"for {data.data_segments:,} segments, and nothing had to be sent again",

@@ -109,6 +109,7 @@ RULE = Rule(
     title="tcp_rmem bounds the window, and the window the rate",
     severity=Severity.WARNING,
     scope="direction",
+    needs_hosts=True,
     judge=judge,
     page=__doc__,
     # Time that the window cost is known from either end; what the sender saw, or the capture point, from one.

@@ -28,7 +28,6 @@ window stays as large. Or use a kernel of 6.6 or later.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Severity
@@ -48,6 +47,8 @@ def judge(case: Case) -> Iterator[Finding]:
     telling = [each for each in read if _is_telling(each, case.settings["least_bytes"])]
     if len(telling) < FEWEST:
         return
+    from statistics import median
+
     measured = median(each.measured_overhead or 0.0 for each in telling)
     [model] = memory_models(kernel, adv_win_scale=adv_win_scale_of(host.settings))
     assumed = float(model.overhead)
@@ -85,6 +86,7 @@ RULE = Rule(
     title="packets take more receive memory than the kernel reckons with",
     severity=Severity.WARNING,
     scope="direction",
+    needs_hosts=True,
     judge=judge,
     page=__doc__,
     when=(("payload_bytes", ">=", "{least_bytes}"), ("receive_window_max_bytes", ">=", "{least_bytes}")),

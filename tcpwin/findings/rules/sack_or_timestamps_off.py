@@ -25,12 +25,15 @@ Switch both on; they are by default. Advice to switch them off is older than mos
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._hosts import connections_of, name_of, role_of, side_of, syns_of
-from tcpwin.snapshots import Host
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import Host
 
 SACK, TIMESTAMPS = "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps"
 

@@ -43,7 +43,7 @@ FEWEST_SAMPLES = 5
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    if not case.analysis.hosts or not case.data.goodput_bps:
+    if not case.data.goodput_bps:
         return
     samples = [each for each in case.sockets(case.sender) if each.state == "ESTAB" and each.count("busy_ns")]
     if len(samples) < FEWEST_SAMPLES:
@@ -89,6 +89,7 @@ RULE = Rule(
     title="data waited for seconds in the send buffer",
     severity=Severity.INFO,
     scope="direction",
+    needs_hosts=True,
     judge=judge,
     page=__doc__,
     when=(("unique_bytes", ">=", "{bytes}"),),

@@ -97,6 +97,7 @@ RULE = Rule(
     title="tcp_wmem bounds the send buffer, and the buffer the rate",
     severity=Severity.WARNING,
     scope="direction",
+    needs_hosts=True,
     judge=judge,
     page=__doc__,
     when=(("acked_bytes", ">=", 65_536), ("connection.path_rtt_ns", ">", 0)),

@@ -56,7 +56,7 @@ def judge(case: Case) -> Iterator[Finding]:
         confidence="medium",
         cost_ns=held_ns,
         evidence=Evidence(
-            frames=spread([event.frame for event in case.events("sub_mss_window") if event.direction == receiver]),
+            frames=spread([event.frame for event in case.events("sub_mss_window", side=receiver)]),
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
             values={

@@ -40,7 +40,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     if any((sample.congestion_control or "").startswith("bbr") for sample in case.sockets(case.sender)[-1:]):
         return
-    restarts = [event.frame for event in case.events("idle_restart") if event.direction == case.sender]
+    restarts = [event.frame for event in case.events("idle_restart", side=case.sender)]
     yield case.finding(
         f"{case.sender} lost its congestion window after {count_words(data.idle_restarts, 'pause')}: "
         f"{time_words(data.idle_restart_cost_ns)} in all (see TW401), and {SETTING} is on",
@@ -69,6 +69,7 @@ RULE = Rule(
     title="idle restarts, with the setting that makes them on",
     severity=Severity.INFO,
     scope="direction",
+    needs_hosts=True,
     judge=judge,
     page=__doc__,
     when=(("idle_restarts", ">=", "{restarts}"),),

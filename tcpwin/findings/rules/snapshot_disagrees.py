@@ -28,13 +28,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tcpwin.errors import TcpwinError
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._capture import READ_CONNECTIONS, READ_PACKETS
-from tcpwin.snapshots import Connection, JoinedSample
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import Connection, JoinedSample
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ timestamps on, with which Linux learns how far. Probes: a receiver that delays i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
@@ -46,7 +46,7 @@ CAUSES = ("rto", "go_back_n", "fast", "recovery", "lost_retransmission", "tail_l
 def judge(case: Case) -> Iterator[Finding]:
     data = case.data
     proofs = {
-        "spurious_retransmissions": 0 if _is_doubtful(case) else data.spurious_retransmissions,
+        "spurious_retransmissions": data.spurious_retransmissions if _is_sure(case) else 0,
         "spurious_by_dsack": data.spurious_by_dsack,
         "spurious_by_timestamps": data.spurious_by_timestamps,
         "spurious_by_frto": data.spurious_by_frto,
@@ -85,22 +85,27 @@ def judge(case: Case) -> Iterator[Finding]:
     )
 
 
-def _is_doubtful(case: Case) -> bool:
-    """Whether an ACK before a segment proves nothing."""
+def _is_sure(case: Case) -> bool:
+    """Whether an ACK before a segment proves that it was needless; False without any such segment."""
+    data = case.data
     # A capture joined from two of the same packets holds each twice, and its clock runs back where they meet. Where it
     # lacks more of the data than it holds, what it holds may be what was sent first.
-    return case.analysis.capture.time_backwards > 0 or case.data.missed_bytes > case.data.unique_bytes
+    return (
+        data.spurious_retransmissions > 0
+        and case.analysis.capture.time_backwards == 0
+        and data.missed_bytes <= data.unique_bytes
+    )
 
 
-def _proved(case: Case, *, are_all: bool) -> list[Event]:
+def _proved(case: Case, *, are_all: bool) -> Sequence[Event]:
     """The receiver's DSACKs (RFC 2883), and the segments sent again that an ACK had covered before.
 
     Which segment a DSACK is of, the events do not say: the others come along where all were needless.
     """
     causes = CAUSES if are_all else ("spurious",)
-    own, proofs = (resent(case, *causes), [e for e in events_of(case, "dsack") if e.direction == case.receiver])
+    own, proofs = resent(case, *causes), events_of(case, "dsack", side=case.receiver)
     is_proved = proofs or any(event.cause == "spurious" for event in own)
-    return sorted(own + proofs, key=lambda event: event.frame) if is_proved else []
+    return sorted([*own, *proofs], key=lambda event: event.frame) if is_proved else []
 
 
 def _explain(case: Case, *, by_timer: int, by_ack: int) -> tuple[str, str]:

@@ -24,6 +24,7 @@ Find who holds the memory (`ss -tmn`: sockets with large `r` or `t`); or allow m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
@@ -31,7 +32,9 @@ from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._hosts import LARGEST_COUNT, growth, name_of, side_of
 from tcpwin.findings.rules._words import bytes_words, count_words
 from tcpwin.kernel import HostMemory, host_memory
-from tcpwin.snapshots import Host, MemorySample
+
+if TYPE_CHECKING:
+    from tcpwin.snapshots import Host, MemorySample
 
 COUNTER = "TcpExtTCPMemoryPressures"
 

@@ -46,13 +46,8 @@ CAUSES = ("fast", "recovery", "lost_retransmission")
 
 def judge(case: Case) -> Iterator[Finding]:
     data, receiver = case.data, case.receiver
-    if data.out_of_order or data.dsacks or data.window_overrun or data.spurious_by_timestamps or data.spurious_by_frto:
-        return
-    again = [
-        event
-        for event in case.events("retransmission", "fast_retransmission")
-        if event.direction == case.sender and event.cause in CAUSES and event.original_frame is not None
-    ]
+    resent = case.events("retransmission", "fast_retransmission", side=case.sender, causes=CAUSES)
+    again = [event for event in resent if event.original_frame is not None]
     if len(again) < case.settings["dropped"]:
         return
     counted = increases(case.host(receiver), DROPPED)
@@ -88,7 +83,15 @@ RULE = Rule(
     scope="direction",
     judge=judge,
     page=__doc__,
-    when=(("captured_near_receiver", "==", True), ("resent_segments", ">=", "{dropped}"), ("out_of_order", "==", 0.0)),
+    when=(
+        ("captured_near_receiver", "==", True),
+        ("resent_segments", ">=", "{dropped}"),
+        ("out_of_order", "==", 0),
+        ("dsacks", "==", 0),
+        ("window_overrun", "==", 0),
+        ("spurious_by_timestamps", "==", 0),
+        ("spurious_by_frto", "==", 0),
+    ),
     thresholds={
         "dropped": Threshold(5, "count", "Single packets are lost between the driver and TCP for other reasons.")
     },

@@ -49,32 +49,28 @@ def judge(case: Case) -> Iterator[Finding]:
         "direction", [("window_scale_shift", ">=", 0.0), ("window_overrun", ">=", times)]
     ):
         yield from _judge_reverse(replace(case, subject=case.analysis.connections[id], direction=way))
+    if not case.may_read:
+        return
     # What a field of 16 bits can say at most bounds the flight of a sender that does not shift it.
-    small = ("flight_max_bytes", "<=", MAX_FIELD)
-    if case.analysis.select(
-        "direction", [("window_scale_shift", ">", 0.0), least, small, ("window_utilisation", "<", 0.5)]
-    ):
-        for id, way in _bounded_by_raw_window(case, times):
+    bounded = [
+        ("window_scale_shift", ">", 0),
+        least,
+        ("flight_max_bytes", ">", 0),
+        ("flight_max_bytes", "<=", MAX_FIELD),
+    ]
+    wide, all_bounded = case.analysis.select_all(
+        ("direction", conditions) for conditions in ([*bounded, ("window_utilisation", "<", 0.5)], bounded)
+    )
+    if wide:
+        for id, way in all_bounded:
             yield from _judge_ignored(replace(case, subject=case.analysis.connections[id], direction=way))
-
-
-def _bounded_by_raw_window(case: Case, times: float) -> Iterator[tuple[int, str]]:
-    """Directions with so much data whose flight never exceeded the largest window without its shift."""
-    import numpy as np
-
-    connections = case.analysis.connections
-    for way in ("a_to_b", "b_to_a"):
-        segments, flight, most, shift = (
-            np.ma.filled(connections.column(f"{way}.{name}").astype(np.int64), -1)
-            for name in ("data_segments", "flight_max_bytes", "receive_window_max_bytes", "window_scale_shift")
-        )
-        chosen = (segments >= times) & (flight > 0) & (shift > 0) & (flight <= most >> np.maximum(shift, 0))
-        for id in np.flatnonzero(chosen):
-            yield int(id), way
 
 
 def _judge_ignored(case: Case) -> Iterator[Finding]:
     shift = case.data.window_scale.shift or 0
+    if (case.data.flight_max_bytes or 0) > (case.data.receive_window_max_bytes or 0) >> shift:
+        # More was in flight than the largest window without its shift.
+        return
     if case.data.view == "receiver" or case.data.segments + case.back.segments > MOST_ROWS:
         return
     frames, stops = _stops_at_raw_window(case)

@@ -27,7 +27,6 @@ Capture on both sides of firewalls, load balancers and accelerators, and compare
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -53,12 +52,13 @@ def judge(case: Case) -> Iterator[Finding]:
     for id in ids:
         connection = analysis.connections[id]
         by_responder.setdefault((str(connection.b.address), connection.b.port), []).append(connection)
-    taking = _taking_it_up(case, set(by_responder))
+    taking = analysis.responders("direction", [("window_scale_state", "==", "known")])
     for responder, stripped in by_responder.items():
         sure = next((each for each in stripped if _kernel_scales(each)), None)
-        if sure is None and taking[responder] < case.settings["elsewhere"]:
+        elsewhere = taking.get(responder, 0)
+        if sure is None and elsewhere < case.settings["elsewhere"]:
             continue
-        yield _finding(case, sure or stripped[0], len(stripped), taking[responder], is_sure=sure is not None)
+        yield _finding(case, sure or stripped[0], len(stripped), elsewhere, is_sure=sure is not None)
 
 
 def _finding(case: Case, shown: Connection, count: int, elsewhere: int, *, is_sure: bool) -> Finding:
@@ -86,21 +86,6 @@ def _finding(case: Case, shown: Connection, count: int, elsewhere: int, *, is_su
             "Capture on both sides of firewalls, load balancers and accelerators, and compare the SYNs' options."
         ),
     )
-
-
-def _taking_it_up(case: Case, responders: set[tuple[str, int]]) -> Counter[tuple[str, int]]:
-    import numpy as np
-
-    connections = case.analysis.connections
-    names = ("a_to_b.window_scale_state", "b_address", "b_port")
-    states, addresses, ports = (connections.column(name) for name in names)
-    # All of a large capture are compared as columns; few are left.
-    chosen = (states == "known") & np.isin(ports, [port for _, port in responders])
-    found: Counter[tuple[str, int]] = Counter()
-    for responder in zip(map(str, addresses[chosen]), map(int, ports[chosen]), strict=True):
-        if responder in responders:
-            found[responder] += 1
-    return found
 
 
 def _kernel_scales(connection: Connection) -> bool:

@@ -35,8 +35,6 @@ from tcpwin.findings._rule import Rule, Threshold
 def judge(case: Case) -> Iterator[Finding]:
     data, connection = case.data, case.connection
     scale = data.window_scale
-    if scale.shift is not None or scale.state not in ("unknown", "syn_only"):
-        return
     seen = "only a SYN" if scale.state == "syn_only" else "no SYN"
     peer = connection.b if case.receiver == "b" else connection.a
     yield case.finding(
@@ -71,6 +69,6 @@ RULE = Rule(
     scope="direction",
     judge=judge,
     page=__doc__,
-    when=(("payload_bytes", ">=", "{least_bytes}"),),
+    when=(("payload_bytes", ">=", "{least_bytes}"), ("window_scale_shift", "==", None)),
     thresholds={"least_bytes": Threshold(1_000_000, "bytes", "A receive window seldom holds back a transfer of less.")},
 )

@@ -44,7 +44,7 @@ def judge(case: Case) -> Iterator[Finding]:
     host = case.host(receiver)
     setting = None if host is None or host.settings is None else host.settings.number(SETTING)
     kernel = kernel_at(host)
-    shrunk = [event for event in case.events("window_shrink") if event.direction == receiver]
+    shrunk = case.events("window_shrink", side=receiver)
     to_zero = sum(event.window_raw == 0 for event in shrunk)
     why, remedy, confidence = _explain(setting, kernel, to_zero == len(shrunk) and to_zero > 0, receiver)
     yield case.finding(

@@ -85,7 +85,7 @@ def _answered_at_once(case: Case, episodes: list[ZeroWindowEpisode]) -> list[Zer
     rtt_ns = case.connection.path_rtt_ns or case.data.rtt_min_ns
     if rtt_ns is None:
         return []
-    probes = [event.time_ns for event in case.events("zero_window_probe") if event.direction == case.sender]
+    probes = [event.time_ns for event in case.events("zero_window_probe", side=case.sender)]
     found = []
     for episode in episodes:
         at = bisect_right(probes, episode.end_ns)

@@ -45,7 +45,6 @@ from tcpwin.findings.rules._window import (
     time_text,
 )
 from tcpwin.kernel import WINDOWS_SHIFTS
-from tcpwin.snapshots import WindowsSample
 
 _PROFILES = (None, "Internet")
 LEVELS = ("disabled", "highlyrestricted", "restricted")
@@ -103,6 +102,8 @@ def _told_level(case: Case) -> str | None:
     """The level of the one Windows host of the snapshots. No `ss` tells whose it is: the SYN's shift has to fit."""
     told = []
     for host in case.analysis.hosts:
+        from tcpwin.snapshots import WindowsSample
+
         samples = [each for each in host.others if isinstance(each, WindowsSample) and each.profile in _PROFILES]
         told += [each.autotuning_level for each in samples[-1:] if each.autotuning_level]
     if len(told) != 1 or WINDOWS_SHIFTS.get(told[0], -1) == case.data.syn_window_scale:

@@ -1,5 +1,9 @@
 //! The fields of connections and directions: one list from which columns, JSON and the Python objects are made.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use crate::connection::stalls::Stalls;
 use crate::connection::state::{syn_kind, Cold, Connection, Direction, Initiator};
 use crate::event;
@@ -16,7 +20,7 @@ pub enum Value {
     Bool(bool),
     Int(i64),
     Real(f64),
-    Text(String),
+    Text(Cow<'static, str>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,8 +313,8 @@ fn mean(integral: f64, known_ns: i64, last: u32) -> f64 {
     }
 }
 
-pub(super) fn text(value: &str) -> Value {
-    Value::Text(value.to_owned())
+pub(super) fn text(value: &'static str) -> Value {
+    Value::Text(Cow::Borrowed(value))
 }
 
 macro_rules! fields {
@@ -435,9 +439,9 @@ impl ConnectionView<'_> {
 
 pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     id Int "Number of the connection, from 0 in the order of first segments." |v| int(v.id);
-    a_address Text "Address of the initiator." |v| Value::Text(address_text(&v.connection.endpoints[side(v, true)].address));
+    a_address Text "Address of the initiator." |v| Value::Text(address_text(&v.connection.endpoints[side(v, true)].address).into());
     a_port Int "TCP port of the initiator." |v| int(v.connection.endpoints[side(v, true)].port);
-    b_address Text "Address of the responder." |v| Value::Text(address_text(&v.connection.endpoints[side(v, false)].address));
+    b_address Text "Address of the responder." |v| Value::Text(address_text(&v.connection.endpoints[side(v, false)].address).into());
     b_port Int "TCP port of the responder." |v| int(v.connection.endpoints[side(v, false)].port);
     ip_version Int "4 or 6." |v| int(v.connection.ip_version);
     initiator_known Bool "A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.initiator, Initiator::Known(_)));
@@ -523,6 +527,29 @@ pub fn direction_fields() -> impl Iterator<Item = &'static DirectionField> {
         .chain(LOSS_FIELDS)
         .chain(TIME_FIELDS)
         .chain(BUDGET_FIELDS)
+}
+
+/// A field of a direction by its name.
+pub fn direction_field(name: &str) -> Option<&'static DirectionField> {
+    static BY_NAME: OnceLock<HashMap<&str, &DirectionField>> = OnceLock::new();
+    let by_name = BY_NAME.get_or_init(|| {
+        direction_fields()
+            .map(|field| (field.name, field))
+            .collect()
+    });
+    by_name.get(name).copied()
+}
+
+/// A field of a connection by its name.
+pub fn connection_field(name: &str) -> Option<&'static ConnectionField> {
+    static BY_NAME: OnceLock<HashMap<&str, &ConnectionField>> = OnceLock::new();
+    let by_name = BY_NAME.get_or_init(|| {
+        CONNECTION_FIELDS
+            .iter()
+            .map(|field| (field.name, field))
+            .collect()
+    });
+    by_name.get(name).copied()
 }
 
 impl Direction {

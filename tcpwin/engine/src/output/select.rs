@@ -1,9 +1,11 @@
 //! Connections and directions whose fields meet conditions: how rules find what to look at without looking at all.
 
-use crate::connection::state::Connection;
+use std::collections::HashMap;
+
+use crate::connection::arena::Arena;
 use crate::output::fields::{
-    direction_fields, ConnectionField, ConnectionView, DirectionField, DirectionView, Value,
-    CONNECTION_FIELDS,
+    connection_field, direction_field, ConnectionField, ConnectionView, DirectionField,
+    DirectionView, Value,
 };
 
 /// How a field is compared.
@@ -29,6 +31,9 @@ impl Comparison {
     }
 
     fn holds(self, field: &Value, wanted: &Value) -> bool {
+        if *wanted == Value::None {
+            return self == Comparison::Equal && *field == Value::None;
+        }
         if let (Value::Text(left), Value::Text(right)) = (field, wanted) {
             return self == Comparison::Equal && left == right;
         }
@@ -59,11 +64,13 @@ enum Subject {
     Direction(&'static DirectionField),
 }
 
-/// A field that must compare so with a value; a field without a value meets no condition.
+/// A field that must compare so with a value; a field without a value meets none but that it equals none.
 pub struct Condition {
     subject: Subject,
     comparison: Comparison,
     wanted: Value,
+    /// Of its field among those that the questions ask for.
+    place: usize,
 }
 
 impl Condition {
@@ -75,43 +82,113 @@ impl Condition {
         wanted: Value,
     ) -> Option<Self> {
         let subject = match name.strip_prefix("connection.") {
-            None if of_direction => {
-                Subject::Direction(direction_fields().find(|field| field.name == name)?)
-            }
-            rest => {
-                let name = rest.unwrap_or(name);
-                let field = CONNECTION_FIELDS.iter().find(|field| field.name == name)?;
-                Subject::Connection(field)
-            }
+            None if of_direction => Subject::Direction(direction_field(name)?),
+            rest => Subject::Connection(connection_field(rest.unwrap_or(name))?),
         };
         Some(Condition {
             subject,
             comparison,
             wanted,
+            place: 0,
         })
     }
 
-    fn holds(&self, id: u32, connection: &Connection, from_initiator: bool) -> bool {
-        let value = match &self.subject {
-            Subject::Connection(field) => (field.get)(&ConnectionView { id, connection }),
-            Subject::Direction(field) => {
-                (field.get)(&DirectionView::new(connection, from_initiator))
-            }
-        };
-        self.comparison.holds(&value, &self.wanted)
+    fn field(&self) -> (bool, &'static str) {
+        match self.subject {
+            Subject::Connection(field) => (false, field.name),
+            Subject::Direction(field) => (true, field.name),
+        }
     }
 }
 
-/// Whether a connection, or one direction of it, meets all conditions.
-pub fn meets(
-    conditions: &[Condition],
-    id: u32,
-    connection: &Connection,
-    from_initiator: bool,
-) -> bool {
-    conditions
-        .iter()
-        .all(|condition| condition.holds(id, connection, from_initiator))
+/// What a rule picks: directions or connections that meet all conditions.
+pub struct Question {
+    pub of_directions: bool,
+    pub conditions: Vec<Condition>,
+}
+
+/// A connection's number, and whether the direction is the initiator's; true for connections.
+pub type Picked = (u32, bool);
+
+/// Values of the fields that questions ask for, each read at most once of what is being looked at.
+struct Values {
+    known: Vec<Value>,
+    /// When each was read: what is older than the direction, or connection, is of another.
+    read_at: Vec<u64>,
+}
+
+/// What each question picks, in order of the connections, in one walk over them: each field is read once for all.
+pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked>> {
+    let places = place(&mut questions);
+    let mut values = Values {
+        known: vec![Value::None; places],
+        read_at: vec![0; places],
+    };
+    let mut picked = vec![Vec::new(); questions.len()];
+    let mut now = 0;
+    for (id, connection) in (0u32..).zip(connections.iter()) {
+        let connection_view = ConnectionView { id, connection };
+        let since_connection = now + 1;
+        for from_initiator in [true, false] {
+            now += 1;
+            let view = DirectionView::new(connection, from_initiator);
+            for (question, picked) in questions.iter().zip(&mut picked) {
+                if !(question.of_directions || from_initiator) {
+                    continue;
+                }
+                let holds = |condition: &Condition| {
+                    let place = condition.place;
+                    let (since, read): (u64, &dyn Fn() -> Value) = match condition.subject {
+                        Subject::Connection(field) => {
+                            (since_connection, &|| (field.get)(&connection_view))
+                        }
+                        Subject::Direction(field) => (now, &|| (field.get)(&view)),
+                    };
+                    if values.read_at[place] < since {
+                        values.known[place] = read();
+                        values.read_at[place] = now;
+                    }
+                    let value = &values.known[place];
+                    condition.comparison.holds(value, &condition.wanted)
+                };
+                if question.conditions.iter().all(holds) {
+                    picked.push((id, from_initiator));
+                }
+            }
+        }
+    }
+    picked
+}
+
+/// How many connections to each address and port meet a question, themselves or in the initiator's direction.
+pub fn by_responder(question: Question, connections: &Arena) -> HashMap<([u8; 16], u16), usize> {
+    let mut found = HashMap::new();
+    for (id, from_initiator) in pick(vec![question], connections).concat() {
+        if let Some(connection) = connections.get(id).filter(|_| from_initiator) {
+            let responder = &connection.endpoints[1 - connection.initiator_side()];
+            *found
+                .entry((responder.address, responder.port))
+                .or_insert(0) += 1;
+        }
+    }
+    found
+}
+
+/// Give each field that is asked for a place of its own; return how many there are.
+fn place(questions: &mut [Question]) -> usize {
+    let mut fields: Vec<(bool, &str)> = Vec::new();
+    let conditions = questions
+        .iter_mut()
+        .flat_map(|question| &mut question.conditions);
+    for condition in conditions {
+        let field = condition.field();
+        let known = fields.iter().position(|known| *known == field);
+        condition.place = known.unwrap_or(fields.len());
+        if known.is_none() {
+            fields.push(field);
+        }
+    }
+    fields.len()
 }
 
 #[cfg(test)]
@@ -136,6 +213,38 @@ mod tests {
     }
 
     #[test]
+    fn only_what_has_no_value_equals_none() {
+        assert!(Comparison::Equal.holds(&Value::None, &Value::None));
+        assert!(!Comparison::AtMost.holds(&Value::None, &Value::None));
+        assert!(!Comparison::Equal.holds(&Value::Int(0), &Value::None));
+        assert!(!Comparison::Equal.holds(&text(""), &Value::None));
+    }
+
+    #[test]
+    fn a_field_has_one_place_among_those_of_all_questions() {
+        fn question(names: &[&str]) -> Question {
+            let condition =
+                |name: &&str| Condition::new(true, name, Comparison::AtLeast, Value::Int(0));
+            Question {
+                of_directions: true,
+                conditions: names.iter().filter_map(condition).collect(),
+            }
+        }
+        let mut questions = [
+            question(&["segments", "connection.duration_ns"]),
+            question(&["connection.duration_ns", "fin"]),
+        ];
+        assert_eq!(place(&mut questions), 3);
+        let places = |question: &Question| {
+            let conditions = question.conditions.iter();
+            conditions
+                .map(|condition| condition.place)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(questions.each_ref().map(places), [vec![0, 1], vec![1, 2]]);
+    }
+
+    #[test]
     fn an_unknown_field_is_no_condition() {
         let new = |name| Condition::new(true, name, Comparison::AtLeast, Value::Int(0));
         assert!(new("zero_window_ns").is_some());
@@ -144,7 +253,7 @@ mod tests {
         assert!(new("nonsense").is_none());
     }
 
-    fn text(value: &str) -> Value {
-        Value::Text(value.to_owned())
+    fn text(value: &'static str) -> Value {
+        Value::Text(value.into())
     }
 }

@@ -1,0 +1,114 @@
+//! Events and stalls as Python has them: tuples and dictionaries of plain values.
+
+use std::collections::HashMap;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::connection::journal::Entry;
+use crate::connection::stalls::Stall;
+use crate::connection::state::Connection;
+use crate::event::{Events, NAMES};
+use crate::output::detail::EventRecord;
+
+/// The first events of a connection that the first reading kept.
+pub fn journal(connection: &Connection) -> &[Entry] {
+    let cold = connection.directions[0].cold.as_deref();
+    let journal = cold.and_then(|cold| cold.journal.as_deref());
+    journal.map_or(&[], |journal| &journal.entries)
+}
+
+/// Names of sets of events as tuples, each made once.
+#[derive(Default)]
+pub struct NameTuples(HashMap<Events, Py<PyTuple>>);
+
+impl NameTuples {
+    fn of<'py>(&mut self, py: Python<'py>, events: Events) -> PyResult<Bound<'py, PyTuple>> {
+        if let Some(known) = self.0.get(&events) {
+            return Ok(known.bind(py).clone());
+        }
+        let bits = (0..NAMES.len()).filter(|bit| events & (1 << bit) != 0);
+        let names = PyTuple::new(py, bits.map(|bit| NAMES[bit]).collect::<Vec<_>>())?;
+        self.0.insert(events, names.clone().unbind());
+        Ok(names)
+    }
+}
+
+/// What is told of an event, in this order.
+pub const EVENT_FIELDS: [&str; 15] = [
+    "frame",
+    "time_ns",
+    "direction",
+    "names",
+    "seq",
+    "ack",
+    "length",
+    "window_raw",
+    "cause",
+    "reason",
+    "confidence",
+    "original_frame",
+    "trigger_frame",
+    "age_ns",
+    "rto_ns",
+];
+
+/// The values of [`EVENT_FIELDS`].
+pub fn event_to_python<'py>(
+    py: Python<'py>,
+    event: &EventRecord,
+    names: &mut NameTuples,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let side = if event.is_from_initiator {
+        intern!(py, "a")
+    } else {
+        intern!(py, "b")
+    };
+    let evidence = event.evidence.as_ref();
+    let verdict = evidence.map(|evidence| evidence.verdict);
+    let segment = (
+        event.frame,
+        event.time_ns,
+        side,
+        names.of(py, event.events)?,
+        event.seq,
+        event.ack,
+        event.length,
+        event.window_raw,
+    );
+    let verdict = (
+        verdict.map(|verdict| verdict.cause.name()),
+        verdict.map(|verdict| verdict.reason),
+        verdict.map(|verdict| verdict.confidence.name()),
+        evidence.and_then(|e| e.original_frame),
+        evidence.and_then(|e| e.trigger_frame),
+        evidence.and_then(|e| e.age_ns),
+        evidence.and_then(|e| e.rto_ns),
+    );
+    let [segment, verdict] = [
+        segment.into_pyobject(py)?.into_any(),
+        verdict.into_pyobject(py)?.into_any(),
+    ];
+    let values = segment.add(verdict)?;
+    Ok(values.cast_into::<PyTuple>()?)
+}
+
+pub fn stall_to_python<'py>(
+    py: Python<'py>,
+    connection: &Connection,
+    before_frame: u64,
+    stall: &Stall,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let is_initiator = usize::from(stall.waiting) == connection.initiator_side();
+    dict.set_item("start_ns", stall.start_ns)?;
+    dict.set_item("end_ns", stall.end_ns)?;
+    dict.set_item("before_frame", before_frame)?;
+    dict.set_item("after_frame", stall.after_frame)?;
+    dict.set_item("cause", stall.cause.name())?;
+    dict.set_item("sender", if is_initiator { "a" } else { "b" })?;
+    dict.set_item("flight_bytes", stall.flight_bytes)?;
+    dict.set_item("window_bytes", stall.window_bytes)?;
+    Ok(dict)
+}

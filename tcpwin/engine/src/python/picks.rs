@@ -1,0 +1,75 @@
+//! What rules pick: conditions from Python, and what met them as a sequence.
+
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::output::fields::Value;
+use crate::output::select::{Comparison, Condition, Picked, Question};
+
+/// Name of a field, sign, value.
+pub type Asked<'py> = (String, String, Bound<'py, PyAny>);
+
+/// The question whether directions, or connections, meet all conditions.
+pub fn question(of_directions: bool, conditions: &[Asked]) -> PyResult<Question> {
+    let conditions = conditions
+        .iter()
+        .map(|(name, sign, value)| condition(of_directions, name, sign, value));
+    Ok(Question {
+        of_directions,
+        conditions: conditions.collect::<PyResult<_>>()?,
+    })
+}
+
+fn condition(
+    of_direction: bool,
+    name: &str,
+    sign: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Condition> {
+    let comparison = Comparison::parse(sign)
+        .ok_or_else(|| PyValueError::new_err(format!("no comparison {sign}")))?;
+    let wanted = if value.is_none() {
+        Value::None
+    } else if let Ok(value) = value.extract::<bool>() {
+        Value::Bool(value)
+    } else if let Ok(value) = value.extract::<f64>() {
+        Value::Real(value)
+    } else {
+        Value::Text(value.extract::<String>()?.into())
+    };
+    Condition::new(of_direction, name, comparison, wanted)
+        .ok_or_else(|| PyKeyError::new_err(format!("no field {name}")))
+}
+
+/// What one question picked: a sequence of a connection's number and its direction's name, None for connections.
+#[pyclass(frozen, module = "tcpwin._engine")]
+pub struct Picks {
+    pub picked: Vec<Picked>,
+    pub of_directions: bool,
+}
+
+#[pymethods]
+impl Picks {
+    fn __len__(&self) -> usize {
+        self.picked.len()
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+    ) -> PyResult<(u32, Option<&Bound<'py, PyString>>)> {
+        let (id, from_initiator) = *self
+            .picked
+            .get(index)
+            .ok_or_else(|| PyIndexError::new_err("picks end here"))?;
+        let direction = match (self.of_directions, from_initiator) {
+            (false, _) => None,
+            (true, true) => Some(intern!(py, "a_to_b")),
+            (true, false) => Some(intern!(py, "b_to_a")),
+        };
+        Ok((id, direction))
+    }
+}
