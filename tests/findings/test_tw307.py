@@ -94,3 +94,15 @@ def test_the_receivers_counters_decide(tmp_path: Path, counters: str, blame: str
 @pytest.mark.parametrize(("rtt_ns", "loss"), [(0, 0.01), (50_000_000, 0.0)])
 def test_no_rate_without_a_round_trip_or_loss(rtt_ns: int, loss: float) -> None:
     assert mathis_rate_bps(1448, rtt_ns, loss) == 0.0
+
+
+def test_time_that_timers_waited_is_not_counted_again(reference_captures: Path) -> None:
+    """Three timeouts and probes lie between its recoveries: by the budget 2,090 ms are fast recovery alone."""
+    [capture] = (reference_captures / "real").rglob("tests__Traces__tcp__forwardacknowledgement__fack018.trace")
+    analysis = tcpwin.analyze(capture)
+    budget = analysis.connections[0].budget["b_to_a"]
+    [finding] = judged(analysis, "TW307")
+    assert finding.cost_ns == budget.items_ns["fast_recovery"] < analysis.connections[0].b_to_a.recovery_ns
+    waits = [each.cost_ns for code in ("TW301", "TW302") for each in judged(analysis, code)]
+    assert len(waits) == 2
+    assert finding.cost_ns + sum(waits) <= budget.groups_ns["loss recovery"]

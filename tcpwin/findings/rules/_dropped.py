@@ -23,18 +23,6 @@ PUBLISHED = "a minute of Cloudflare's oscillating reader at 300 ms with tcp_rmem
 """Optimizing TCP for high WAN throughput while preserving low latency, 2022: the run that the numbers beside are of."""
 
 
-def increases(host: Host | None, names: tuple[str, ...]) -> dict[str, int]:
-    """By how much these counters grew while the host was watched; those that did not are left out."""
-    from tcpwin.snapshots import deltas
-
-    found: dict[str, int] = {}
-    for delta in deltas(() if host is None else host.counters):
-        for name in names:
-            if (grown := delta.values.get(name, 0)) > 0:
-                found[name] = found.get(name, 0) + grown
-    return found
-
-
 def only_receiver(case: Case, host: Host) -> Case:
     """The case of the one connection that brought the host much data; the capture's where there are more, or none.
 

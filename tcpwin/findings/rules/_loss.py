@@ -6,7 +6,6 @@ only for events.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +14,7 @@ from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._reading import count_originals
 from tcpwin.findings.rules._events import events_of
+from tcpwin.findings.rules._hosts import growth
 
 PAIRS = 5
 """Originals with their retransmissions that stand in the evidence: ten frames."""
@@ -192,12 +192,6 @@ def reorders(case: Case) -> bool:
     return False
 
 
-def _receiver_counters(case: Case) -> Counter[str]:
+def _receiver_counters(case: Case) -> dict[str, int]:
     """By how much the counters of the receiver's host grew in all; empty without them."""
-    from tcpwin.snapshots import deltas
-
-    host = case.host(case.receiver)
-    found: Counter[str] = Counter()
-    for delta in deltas(host.counters) if host is not None else ():
-        found.update({name: delta.values.get(name, 0) for name in (*REFUSALS, TOO_OLD)})
-    return found
+    return growth(case.host(case.receiver), *REFUSALS, TOO_OLD)

@@ -35,6 +35,7 @@ from tcpwin.analysis import Direction
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
+from tcpwin.findings.rules._hosts import growth
 from tcpwin.findings.rules._loss import pairs, resent
 from tcpwin.findings.rules._words import count_words, time_words
 
@@ -130,12 +131,7 @@ def _blame(case: Case, *, is_syn: bool) -> tuple[str, str, str, str]:
 
 
 def _overflows(case: Case) -> int:
-    from tcpwin.snapshots import deltas
-
-    host = case.host("b")
-    if host is None:
-        return 0
-    return max((sum(delta.values.get(name, 0) for delta in deltas(host.counters)) for name in OVERFLOWS), default=0)
+    return max(growth(case.host("b"), *OVERFLOWS).values(), default=0)
 
 
 def _remedy(blame: str) -> Remedy:

@@ -9,8 +9,8 @@ carry. A larger receive window changes nothing.
 
 ## How it is judged
 
-At least `recoveries` fast recoveries, `recovery_share` at least `share`, and `recovery_ns`, which is the cost, at least
-`cost_ns`. Not where half of the retransmissions are proved needless, nor where the receive window held the sender for
+At least `recoveries` fast recoveries, `recovery_share` at least `share`, and the cost at least `cost_ns`: it is
+`recovery_ns`, less what waits for a timer took of it, which are TW301's and TW302's. Not where half of the retransmissions are proved needless, nor where the receive window held the sender for
 most of the time. The value `mathis_bps` is what a Reno sender gets at this loss on this path: MSS ÷ RTT · √(3/2) ÷ √p,
 with p the recoveries per data segment (Mathis et al., CCR 27(3), 1997). It is an orientation, no measurement.
 
@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tcpwin.analysis import Direction
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
@@ -42,7 +43,8 @@ HALF = 0.5
 def judge(case: Case) -> Iterator[Finding]:
     data = case.data
     held_ns = data.window_limited_ns + data.zero_window_ns
-    if data.recovery_ns < case.settings["cost_ns"] or held_ns > HALF * busy_ns(case):
+    cost_ns = _cost_ns(data)
+    if cost_ns < case.settings["cost_ns"] or held_ns > HALF * busy_ns(case):
         return
     if needless(case) + data.spurious_retransmissions > HALF * data.retransmissions:
         return
@@ -58,7 +60,7 @@ def judge(case: Case) -> Iterator[Finding]:
         blame=guilty.blame,
         side=case.receiver if guilty.blame == "receiver" else None,
         confidence=guilty.confidence,
-        cost_ns=data.recovery_ns,
+        cost_ns=cost_ns,
         evidence=Evidence(
             frames=pairs(events),
             start_ns=events[0].time_ns if events else None,
@@ -75,6 +77,14 @@ def judge(case: Case) -> Iterator[Finding]:
         ),
         remedy=_remedy(case, guilty.blame),
     )
+
+
+def _cost_ns(data: Direction) -> int:
+    """Time in recovery without that of timeouts and probes: at least what the budget gives to fast recovery alone."""
+    if not (data.rto_retransmissions or data.tail_loss_probes):
+        return data.recovery_ns
+    left_ns = data.recovery_ns - data.budget_timeout_ns - data.budget_tail_ns
+    return min(max(left_ns, data.budget_fast_recovery_ns), data.recovery_ns)
 
 
 def mathis_rate_bps(mss_bytes: int, rtt_ns: int, loss: float) -> float:

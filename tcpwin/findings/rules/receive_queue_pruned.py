@@ -41,13 +41,14 @@ from collections.abc import Iterator
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Severity
 from tcpwin.findings._rule import Rule, Threshold
-from tcpwin.findings.rules._dropped import DROPPED, PUBLISHED, increases, only_receiver
+from tcpwin.findings.rules._dropped import DROPPED, PUBLISHED, only_receiver
+from tcpwin.findings.rules._hosts import growth
 from tcpwin.findings.rules._receive_buffer import more_overhead
 
 
 def judge(case: Case) -> Iterator[Finding]:
     for host in case.analysis.hosts:
-        grown = increases(host, DROPPED)
+        grown = growth(host, *DROPPED)
         total = sum(grown.values())
         if total < case.settings["dropped"]:
             continue

@@ -35,7 +35,8 @@ from collections.abc import Iterator
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Severity
 from tcpwin.findings._rule import Rule, Threshold
-from tcpwin.findings.rules._dropped import DROPPED, increases
+from tcpwin.findings.rules._dropped import DROPPED
+from tcpwin.findings.rules._hosts import growth
 from tcpwin.findings.rules._receive_buffer import more_overhead
 from tcpwin.findings.rules._window import time_text
 
@@ -50,7 +51,7 @@ def judge(case: Case) -> Iterator[Finding]:
     again = [event for event in resent if event.original_frame is not None]
     if len(again) < case.settings["dropped"]:
         return
-    counted = increases(case.host(receiver), DROPPED)
+    counted = growth(case.host(receiver), *DROPPED)
     is_counted = sum(counted.values()) > 0
     # Time in recovery is the receiver's doing only where nothing else was lost.
     cost_ns = data.recovery_ns if len(again) >= 0.9 * (data.resent_segments - data.tail_loss_probes) else 0
