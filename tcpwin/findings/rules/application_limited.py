@@ -88,7 +88,7 @@ def judge(case: Case) -> Iterator[Finding]:
         (each for each in stalls_of(case) if each.sender == case.sender and each.cause in PAUSES),
         key=lambda pause: -pause.duration_ns,
     )[:SHOWN]
-    waits = f": {case.sender} answers requests of {case.receiver}" if data.turns > 1 else ""
+    waits = f": {case.sender} and {case.receiver} take turns" if data.turns > 1 else ""
     yield case.finding(
         f"The applications set the pace, not TCP: {what}{waits}",
         blame="application",

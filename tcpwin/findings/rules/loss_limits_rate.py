@@ -10,9 +10,10 @@ carry. A larger receive window changes nothing.
 ## How it is judged
 
 At least `recoveries` fast recoveries, `recovery_share` at least `share`, and the cost at least `cost_ns`: it is
-`recovery_ns`, less what waits for a timer took of it, which are TW301's and TW302's. Not where half of the retransmissions are proved needless, nor where the receive window held the sender for
-most of the time. The value `mathis_bps` is what a Reno sender gets at this loss on this path: MSS ÷ RTT · √(3/2) ÷ √p,
-with p the recoveries per data segment (Mathis et al., CCR 27(3), 1997). It is an orientation, no measurement.
+`recovery_ns`, less what waits for a timer took of it, which are TW301's and TW302's. Not where half of the
+retransmissions are proved needless, nor where the receive window held the sender for most of the time. The value
+`mathis_bps` is what a Reno sender gets at this loss on this path: MSS ÷ RTT · √(3/2) ÷ √p, with p the recoveries per
+data segment (Mathis et al., CCR 27(3), 1997). It is an orientation, no measurement.
 
 ## When it is wrong
 

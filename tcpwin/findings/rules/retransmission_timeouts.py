@@ -20,8 +20,9 @@ gone: the confidence is low, and nothing is said where it had closed before (FIN
 ## When it is wrong
 
 Near the receiver the sender's timer is only inferred. A receiver that drops what arrives, for want of memory, looks
-like a lossy path from the sender; its host's `nstat` tells them apart. The timers are Linux's: other systems may run
-shorter ones.
+like a lossy path from the sender; its host's `nstat` tells them apart. ICMP is not read: a box that refuses what is too
+long for the next link ("fragmentation needed", RFC 1191) looks like a path that loses it, always the full segments. The
+timers are Linux's: other systems may run shorter ones.
 
 ## What to do
 
