@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import ladder
 import pytest
 from findings.story import Story, judged
 
 import tcpwin
-from tcpwin.findings import _reading
+from tcpwin.findings import Case, Finding, _reading, all_rules, check
 
 OPTIONS = ("<mss 1460>", "<mss 1460>")
 
@@ -81,3 +84,50 @@ def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(tcpwin.Analysis, "follow", counted)
     return readings
+
+
+def test_events_kept_are_picked_as_those_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name, by side and by cause; what was kept of so few is all that there is."""
+    path = timeouts(2, tmp_path)
+    analysis = tcpwin.analyze(path)
+    rule = all_rules()["TW301"]
+    asked: list[dict[str, Any]] = [
+        {},
+        {"names": ("rto_retransmission", "nothing")},
+        {"names": ("nothing",)},
+        {"side": "a"},
+        {"side": "b"},
+        {"causes": ("rto", "fast")},
+        {"names": ("rto_retransmission",), "side": "a", "causes": ("rto",)},
+    ]
+    for connection in analysis.connections:
+        read = Case(analysis, rule, {}, connection, "a_to_b")
+        monkeypatch.setattr(_reading, "SMALL_PACKETS", 0)
+        other = tcpwin.analyze(path)
+        kept = Case(other, rule, {}, other.connections[connection.id], "a_to_b")
+        for wanted in asked:
+            names, options = wanted.get("names", ()), {k: v for k, v in wanted.items() if k != "names"}
+            expected, found = read.events(*names, **options), kept.events(*names, **options)
+            assert list(found) == list(expected), wanted
+            assert len(found) == len(expected)
+            assert list(found[:1]) == list(expected[:1])
+            assert _reading.count_originals(found) == _reading.count_originals(expected)
+        assert [event.cause for event in kept.events(causes=("rto",))] == ["rto"]
+        monkeypatch.undo()
+
+
+def test_a_rule_that_needs_hosts_is_not_asked_without() -> None:
+    capture = Path(__file__).parents[2] / "captures" / "lab" / "slow-reader.pcap.gz"
+    bundle = capture.parents[1] / "bundles" / "slow-reader.zip"
+    asked: list[int] = []
+
+    def judge(case: Case) -> Iterator[Finding]:
+        asked.append(case.connection.id)
+        yield from ()
+
+    rule = replace(all_rules()["TW404"], judge=judge, when=(("segments", ">", 0),))
+    assert rule.needs_hosts
+    check(tcpwin.analyze(capture), chosen=[rule])
+    assert asked == []
+    check(tcpwin.analyze(bundle), chosen=[rule])
+    assert asked
