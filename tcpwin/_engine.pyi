@@ -56,6 +56,36 @@ class Result:
     def stalls(self, id: int) -> list[dict[str, Any]]: ...
     def events(self, id: int) -> tuple[list[tuple[Any, ...]], int]: ...
 
+_NamedNumber: TypeAlias = tuple[str, int, int, int, bool, int]
+"""Name, place, size, factor, whether 0 is a value, the most that is one."""
+
+class MessageLayout:
+    """What lies where in binary messages of one length.
+
+    Args:
+        steady: ranges; where they differ, or a number of `measured` (place, size) is 0, a message must be told whole.
+        watched: ranges that are a change without being told.
+        flags: name, place, mask of a byte.
+        running: told with every change, none by themselves.
+
+    Raises:
+        ValueError: a part lies outside of the message, or a number has no size of 1, 2, 4 or 8 bytes.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        *,
+        steady: Sequence[tuple[int, int]],
+        measured: Sequence[tuple[int, int]],
+        watched: Sequence[tuple[int, int]],
+        fields: Sequence[_NamedNumber],
+        flags: Sequence[tuple[str, int, int]],
+        running: Sequence[_NamedNumber],
+    ) -> None: ...
+    def changes(self, before: bytes, after: bytes) -> str | None:
+        """Members of a JSON object that changed; "" where nothing did, None where the message must be told whole."""
+
 def analyze(
     source: _Source,
     *,

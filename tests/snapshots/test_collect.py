@@ -272,7 +272,8 @@ def test_changes_lead_to_what_is_there(pair: tuple[socket.socket, socket.socket]
         busy = dump.look()
         assert (busy.count, busy.whole, busy.gone) == (2, [], [])
         zeros = zero_fields(1024)
-        for change in busy.changes:
+        assert len(busy.changes) == 2
+        for change in map(json.loads, busy.changes):
             first[change["cookie"]] = {**zeros, **first[change["cookie"]], **change}
         now = {each["cookie"]: {**zeros, **each} for each in dump.look(everything=True).whole}
         for cookie, expected in now.items():
@@ -475,14 +476,16 @@ def test_many_sockets_take_several_lines(tmp_path: Path) -> None:
     records = [{"cookie": number, "state": "TIME-WAIT", "local_address": "x" * 1000} for number in range(1000)]
     start = {"type": "start", "schema": "tcpwin/snap/1", "time_ns": 1}
     whole = sample_lines({"type": "sample", "time_ns": 2, "whole": True}, Sockets(whole=records))
-    later = sample_lines({"type": "sample", "time_ns": 3}, Sockets(gone=list(range(1, 30_001))))
+    changes = [f'{{"cookie":{number},"uid":7}}' for number in range(401)]
+    later = sample_lines({"type": "sample", "time_ns": 3}, Sockets(changes=changes, gone=list(range(401, 30_401))))
     assert [len(whole), len(later)] == [3, 2]
     assert all(len(line) < 1 << 20 for line in (*whole, *later))
     path = tmp_path / "snap.jsonl"
     path.write_bytes(b"".join([json.dumps(start, separators=(",", ":")).encode() + b"\n", *whole, *later]))
     samples = samples_of(path)
-    assert [(sample.index, sample.time_ns) for sample in samples] == [(0, 2)] * 1000 + [(1, 3)]
-    assert [sample.cookie for sample in samples] == [*range(1000), 0]
+    assert [(sample.index, sample.time_ns) for sample in samples] == [(0, 2)] * 1000 + [(1, 3)] * 401
+    assert [sample.cookie for sample in samples] == [*range(1000), *range(401)]
+    assert {sample.uid for sample in samples[1000:]} == {7}
 
 
 def test_counters_are_nstats_and_only_what_changed(tmp_path: Path) -> None:

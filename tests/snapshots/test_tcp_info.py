@@ -14,10 +14,7 @@ from tcpwin.snapshots import SocketSample
 from tcpwin.snapshots.collect._tcp_info import (
     TCP_INFO_BYTES,
     decode_tcp_info,
-    tcp_info_changes,
-    tcp_info_values,
     unpack_meminfo,
-    unpack_tcp_info,
     zero_fields,
 )
 
@@ -339,32 +336,6 @@ INFOS = st.binary(min_size=104, max_size=300)
 @given(INFOS)
 def test_any_bytes_give_fields_of_a_sample(data: bytes) -> None:
     assert decode_tcp_info(data).keys() <= FIELDS
-
-
-@given(st.data(), st.integers(104, 290))
-def test_changes_lead_from_one_sample_to_the_next(data: st.DataObject, length: int) -> None:
-    """Applied to what was known, they give what is known now."""
-    before = bytearray(data.draw(st.binary(min_size=length, max_size=length)))
-    after = bytearray(before)
-    for offset, value in data.draw(st.dictionaries(st.integers(0, length - 1), st.integers(0, 255))).items():
-        after[offset] = value
-    old, new = (unpack_tcp_info(bytes(each), 0, length) for each in (before, after))
-    changes = tcp_info_changes(old, new)
-    if changes is None:
-        is_rtt_known = [bool(struct.unpack_from("=I", each, 68)[0]) for each in (before, after)]
-        assert before[0] != after[0] or before[5:7] != after[5:7] or is_rtt_known[0] != is_rtt_known[1]
-    elif before[0] != 10:
-        zeros = zero_fields(length)
-        known = {**zeros, **tcp_info_values(old), **changes}
-        now = {**zeros, **tcp_info_values(new)}
-        assert {name: value for name, value in known.items() if value is not None} == {
-            name: value for name, value in now.items() if value is not None
-        }
-
-
-def test_another_length_needs_all_values_again() -> None:
-    old, new = (unpack_tcp_info(info(length, **SENDER), 0, length) for length in (232, 240))
-    assert tcp_info_changes(old, new) is None
 
 
 def test_the_struct_ends_where_linux_6_2_ended_it() -> None:

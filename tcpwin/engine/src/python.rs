@@ -2,6 +2,7 @@
 //!
 //! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
 
+mod changes;
 mod events;
 mod facts;
 mod files;
@@ -35,6 +36,7 @@ use crate::output::rank::{held_back, worst};
 use crate::output::rows::{Format, RowColumns, RowWriter, COLUMNS};
 use crate::output::select::{by_responder, pick};
 use crate::tracker::Tracker;
+use changes::MessageLayout;
 use events::{event_to_python, journal, stall_to_python, NameTuples, EVENT_FIELDS};
 use facts::facts_to_python;
 use files::{open, raise_if_kept, Opened, PythonOut};
@@ -691,6 +693,7 @@ fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Result>()?;
     module.add_class::<Picks>()?;
+    module.add_class::<MessageLayout>()?;
     module.add_function(wrap_pyfunction!(analyze, module)?)?;
     module.add_function(wrap_pyfunction!(write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(row_columns, module)?)?;

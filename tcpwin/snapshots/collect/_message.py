@@ -14,10 +14,7 @@ from typing import Any, NamedTuple
 from tcpwin.snapshots.collect._tcp_info import (
     MEMINFO,
     MS,
-    SINCE_END,
-    SINCE_START,
     US,
-    tcp_info_changes,
     tcp_info_values,
     unpack_meminfo,
     unpack_tcp_info,
@@ -46,7 +43,8 @@ HEADER = struct.Struct("=4B2s2s16s16sI2I5I")
 """Family, state, timer, retransmissions, ports, addresses, interface, cookie; expiry, queues, user, inode."""
 COOKIE_AT = struct.calcsize("=4B2s2s16s16sI")
 EXPIRES_AT = COOKIE_AT + 8
-_USER_AT = EXPIRES_AT + 12
+QUEUES_AT = EXPIRES_AT + 4
+USER_AT = EXPIRES_AT + 12
 
 INFO = 2
 _VEGAS_OR_MORE = 3
@@ -129,7 +127,7 @@ def read_socket(message: bytes) -> tuple[dict[str, Any], Parts]:
         record["local_scope"] = _interface(interface)
     record["uid"], record["inode"] = uid, inode
     if timer:
-        record["timer"] = _timer(timer, expires_ms, retransmissions)
+        record["timer"] = read_timer(timer, expires_ms, retransmissions)
     if v6_only is not None:
         record["v6only"] = is_v6_only
     if _SHUTDOWN in attributes:
@@ -139,7 +137,7 @@ def read_socket(message: bytes) -> tuple[dict[str, Any], Parts]:
         record.update(zip(MEMINFO, unpack_meminfo(message, *attributes[_MEMINFO]), strict=False))
     if INFO in attributes:
         record.update(tcp_info_values(unpack_tcp_info(message, *attributes[INFO])))
-    record.update(_read_words(message, attributes))
+    record.update(read_words(message, attributes))
     if state == _LISTEN or INFO not in attributes or _MEMINFO not in attributes:
         return record, NO_PARTS
     (memory, memory_bytes), (info, info_bytes) = attributes[_MEMINFO], attributes[INFO]
@@ -147,58 +145,17 @@ def read_socket(message: bytes) -> tuple[dict[str, Any], Parts]:
     return record, parts if memory < info else NO_PARTS
 
 
-_VOLATILE = struct.Struct("=2x2B48x3I")
-_AFTER_EXPIRES = EXPIRES_AT + 4
-
-
-def read_changes(before: bytes, after: bytes, parts: Parts) -> dict[str, Any] | None:
-    """What a record says anew, with None for what is not known any more; None where it must be whole.
-
-    Empty where nothing changed but times that run by themselves: the timer's, and those since something happened.
-    Both messages are of one socket and of one length, with their parts at the same places.
-    """
-    memory, memory_end, info, info_end = parts
-    is_head_same = before[:EXPIRES_AT] == after[:EXPIRES_AT]
-    if not info:
-        return {} if is_head_same and before[_AFTER_EXPIRES:] == after[_AFTER_EXPIRES:] else None
-    if not is_head_same and (before[:2] != after[:2] or before[4:EXPIRES_AT] != after[4:EXPIRES_AT]):
-        return None
-    is_tail_same = before[info_end:] == after[info_end:]
-    since, since_end = info + SINCE_START, info + SINCE_END
-    is_info_same = before[since_end:info_end] == after[since_end:info_end]
-    if is_info_same and is_head_same and is_tail_same and before[_AFTER_EXPIRES:since] == after[_AFTER_EXPIRES:since]:
-        return {}
-    if before[_USER_AT:memory] != after[_USER_AT:memory] or before[memory_end:info] != after[memory_end:info]:
-        return None
-    length = info_end - info
-    changes = tcp_info_changes(unpack_tcp_info(before, info, length), unpack_tcp_info(after, info, length))
-    if changes is None:
-        return None
-    timer, retransmissions, expires_ms, received, sent = _VOLATILE.unpack_from(after)
-    if before[_AFTER_EXPIRES:_USER_AT] != after[_AFTER_EXPIRES:_USER_AT]:
-        changes["recv_q_bytes"], changes["send_q_bytes"] = received, sent
-    if before[memory:memory_end] != after[memory:memory_end]:
-        old = unpack_meminfo(before, memory, memory_end - memory)
-        new = unpack_meminfo(after, memory, memory_end - memory)
-        for name, was, now in zip(MEMINFO, old, new, strict=False):
-            if was != now:
-                changes[name] = now
-    if timer:
-        changes["timer"] = _timer(timer, expires_ms, retransmissions)
-    elif before[2]:
-        changes["timer"] = None
-    if not is_tail_same:
-        words = _read_words(after, find_attributes(after, info_end, len(after)))
-        changes.update(dict.fromkeys(("congestion_control", "bbr", "dctcp", "ulp")) | words)
-    return changes
-
-
-def _timer(number: int, expires_ms: int, retransmissions: int) -> dict[str, Any]:
+def read_timer(number: int, expires_ms: int, retransmissions: int) -> dict[str, Any]:
+    """A timer that runs."""
     name = _TIMERS[number] if number < len(_TIMERS) else "unknown"
     return {"name": name, "expires_ns": expires_ms * MS, "retransmissions": retransmissions}
 
 
-def _read_words(data: bytes, attributes: dict[int, tuple[int, int]]) -> dict[str, Any]:
+WORDS = ("congestion_control", "bbr", "dctcp", "ulp")
+
+
+def read_words(data: bytes, attributes: dict[int, tuple[int, int]]) -> dict[str, Any]:
+    """Of `WORDS` those that some attributes give."""
     words: dict[str, Any] = {}
     if _CONGESTION in attributes:
         words["congestion_control"] = _text(data, *attributes[_CONGESTION])

@@ -16,13 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tcpwin.errors import SnapshotError
+from tcpwin.snapshots.collect._changes import Comparison, comparison_of
 from tcpwin.snapshots.collect._message import (
     COOKIE_AT,
     EXPIRES_AT,
     HEADER,
     WANTED,
-    Parts,
-    read_changes,
     read_socket,
 )
 
@@ -47,20 +46,18 @@ class Sockets:
     Attributes:
         count: sockets that are there and wanted.
         whole: records of those that are new, or that changed in what seldom changes.
-        changes: of other sockets, the cookie and what changed; None for what is not known any more.
+        changes: of other sockets, JSON objects with the cookie and what changed; null for what is not known any more.
         gone: cookies of those that were there at the look before; not told with everything.
     """
 
     count: int = 0
     whole: list[dict[str, Any]] = field(default_factory=list)
-    changes: list[dict[str, Any]] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
 
 
-_Known = tuple[bytes, Parts, int]
-"""The last message of a socket, where its parts are, its cookie. Bytes lie in one piece of memory, numbers do not: by
-the next sample both are out of the processor's caches.
-"""
+_Known = tuple[bytes, Comparison, int]
+"""The last message of a socket, how the next is compared with it, its cookie."""
 
 
 class SocketDump:
@@ -113,16 +110,15 @@ class SocketDump:
                 known = None if everything else before.get(key)
                 changes = None
                 if known is not None and len(message) == len(known[0]):
-                    changes = read_changes(known[0], message, known[1])
+                    changes = known[1].changes(known[0], message)
                 if known is not None and changes is not None:
                     if changes:
-                        changes["cookie"] = known[2]
-                        found.changes.append(changes)
+                        found.changes.append(f'{{"cookie":{known[2]},{changes}}}')
                         known = (message, known[1], known[2])
                     self._known[key] = known
                 elif key not in self._known:
                     record, parts = read_socket(message)
-                    self._known[key] = (message, parts, record["cookie"])
+                    self._known[key] = (message, comparison_of(len(message), parts), record["cookie"])
                     found.whole.append(record)
         except ValueError as error:
             raise SnapshotError(f"the kernel's answer is not understood: {error}", "snap") from None

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import struct
 import sys
+from dataclasses import dataclass
 from functools import cache
-from itertools import compress
-from operator import ne
 from typing import Any, NamedTuple
 
 US = 1_000
@@ -112,11 +111,6 @@ _RTT, _RTTVAR, _CWND = _AT["rtt"], _AT["rttvar"], _AT["snd_cwnd"]
 _SINCE = (_AT["last_data_sent"], _AT["last_data_recv"], _AT["last_ack_recv"])
 _SINCE_FIELDS = tuple((place, _MEMBERS[place].field or "") for place in _SINCE)
 _WRITTEN_AS_ZERO = {*_SINCE, _RTTVAR}
-_NEEDS_WHOLE = {_STATE, _OPTIONS, _WSCALE}
-_RULES = tuple(
-    (each.field, each.factor, each.zero, each.below) if each.field and place not in _SINCE else None
-    for place, each in enumerate(_MEMBERS)
-)
 
 _SIZES = tuple(
     struct.calcsize("=" + "".join(member.code for member in _MEMBERS[: n + 1])) for n in range(len(_MEMBERS))
@@ -125,10 +119,6 @@ TCP_INFO_BYTES = _SIZES[-1]
 """Bytes of `struct tcp_info` that are understood: up to tcpi_rehash, Linux 6.2."""
 SHORTEST_BYTES = _SIZES[_AT["total_retrans"]]
 """Every kernel since 2.6.13 gives as many: up to tcpi_total_retrans."""
-
-SINCE_START = struct.calcsize("=8B9I")
-SINCE_END = SINCE_START + struct.calcsize("=4I")
-"""Where the four times since something happened lie: they run while nothing happens."""
 
 _LITTLE = sys.byteorder == "little"
 _IS_APP_LIMITED = 0x01 if _LITTLE else 0x80
@@ -150,6 +140,63 @@ MEMINFO = (
 
 Numbers = tuple[int, ...]
 """Members of a `struct tcp_info` in order, as many as the kernel gives."""
+
+
+class Place(NamedTuple):
+    """Where a member of `struct tcp_info` lies, and how its number is told.
+
+    Attributes:
+        at, size: bytes from the struct's begin.
+        field: of SocketSample; None where the number is not told as it stands.
+        factor: from the kernel's unit to the field's.
+        zero: whether 0 is a value.
+        most: the most that is one.
+    """
+
+    at: int
+    size: int
+    field: str | None
+    factor: int
+    zero: bool
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where what a struct of one length says lies.
+
+    Attributes:
+        numbers: that are told as they stand.
+        running: times since something happened; they go on while nothing does.
+        flags: field, place and mask of bits that may change.
+        words: what the meaning of others hangs on, and what never changes: state, options, shifts.
+        measured: the round trip; while it is 0 its variation is not known either.
+    """
+
+    numbers: tuple[Place, ...]
+    running: tuple[Place, ...]
+    flags: tuple[tuple[str, int, int], ...]
+    words: tuple[Place, ...]
+    measured: Place
+
+
+@cache
+def tcp_info_places(length: int) -> Places:
+    """Where what `tcp_info_values` tells lies in a struct of `length` bytes, `SHORTEST_BYTES` at least."""
+    count = sum(size <= length for size in _SIZES)
+    places = [
+        Place(
+            end - (size := struct.calcsize("=" + each.code)), size, each.field, each.factor, each.zero, each.below - 1
+        )
+        for each, end in zip(_MEMBERS[:count], _SIZES, strict=False)
+    ]
+    return Places(
+        numbers=tuple(each for place, each in enumerate(places) if each.field and place not in _SINCE),
+        running=tuple(places[place] for place in _SINCE),
+        flags=(("app_limited", places[_APP_LIMITED].at, _IS_APP_LIMITED),),
+        words=tuple(places[place] for place in (_STATE, _OPTIONS, _WSCALE)),
+        measured=places[_RTT],
+    )
 
 
 @cache
@@ -220,30 +267,6 @@ def tcp_info_values(numbers: Numbers) -> dict[str, Any]:
     if numbers[_APP_LIMITED] & _IS_APP_LIMITED:
         values["app_limited"] = True
     return values
-
-
-def tcp_info_changes(before: Numbers, after: Numbers) -> dict[str, Any] | None:
-    """What `after` says anew, with None for what is not known any more; None where all values must be said again.
-
-    The three times since something happened are always there, as in `tcp_info_values`.
-    """
-    places = tuple(compress(range(len(after)), map(ne, before, after)))
-    if len(before) != len(after) or not _NEEDS_WHOLE.isdisjoint(places) or (before[_RTT] == 0) != (after[_RTT] == 0):
-        return None
-    changes: dict[str, Any] = {}
-    for place in places:
-        if rule := _RULES[place]:
-            field, factor, zero, below = rule
-            number = after[place]
-            changes[field] = number * factor if (number or zero) and number < below else None
-        elif place == _APP_LIMITED:
-            changes["app_limited"] = bool(after[place] & _IS_APP_LIMITED)
-    if not after[_RTT]:
-        changes.pop("rttvar_ns", None)
-    for place, field in _SINCE_FIELDS:
-        number = after[place]
-        changes[field] = number * MS if number < _NEVER_MS else None
-    return changes
 
 
 def decode_tcp_info(data: bytes) -> dict[str, Any]:

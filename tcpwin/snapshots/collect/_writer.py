@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tcpwin.errors import OutputError
 from tcpwin.snapshots.collect._sockets import Sockets
@@ -21,25 +21,32 @@ SOCKETS_A_LINE = 400
 GONE_A_LINE = 20_000
 """So that a line stays below the length that readers take as one."""
 
+_Item = TypeVar("_Item")
+
 _encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
 def sample_lines(head: dict[str, Any], sockets: Sockets) -> list[bytes]:
     """The lines of a sample: `head` and the sockets, in as many parts as needed."""
-    lists = {"sockets": sockets.whole, "changes": sockets.changes, "gone": sockets.gone}
-    sizes = {"sockets": SOCKETS_A_LINE, "changes": SOCKETS_A_LINE, "gone": GONE_A_LINE}
-    parts = max(1, *(-(-len(items) // sizes[name]) for name, items in lists.items()))  # type: ignore[arg-type]
+    whole, changes = _pieces(sockets.whole, SOCKETS_A_LINE), _pieces(sockets.changes, SOCKETS_A_LINE)
+    gone = _pieces(sockets.gone, GONE_A_LINE)
+    parts = max(1, len(whole), len(changes), len(gone))
     lines = []
     for part in range(parts):
-        record = dict(head) if part == 0 else {"type": "more", "time_ns": head["time_ns"]}
-        if part == 0:
-            record["parts"] = parts
-        for name, items in lists.items():
-            piece = items[part * sizes[name] : (part + 1) * sizes[name]]  # type: ignore[index]
-            if piece:
-                record[name] = piece
-        lines.append(_line(record))
+        record = {"type": "more", "time_ns": head["time_ns"]} if part else {**head, "parts": parts}
+        if part < len(whole):
+            record["sockets"] = whole[part]
+        if part < len(gone):
+            record["gone"] = gone[part]
+        text = _encode(record)
+        if part < len(changes):
+            text = f'{text[:-1]},"changes":[{",".join(changes[part])}]}}'
+        lines.append(text.encode() + b"\n")
     return lines
+
+
+def _pieces(items: list[_Item], size: int) -> list[list[_Item]]:
+    return [items[at : at + size] for at in range(0, len(items), size)]
 
 
 class Writer:

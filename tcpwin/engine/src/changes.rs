@@ -1,0 +1,267 @@
+//! What changed between two binary messages of one layout, as members of a JSON object.
+//!
+//! In: a layout of numbers by place, and the bytes of both messages. Out: text. Knows no protocol: what lies where, and
+//! what a number means, the caller says. Bytes that the layout does not mention are free to change.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+/// A number of 1, 2, 4 or 8 bytes in the host's order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Number {
+    pub at: usize,
+    pub size: usize,
+}
+
+impl Number {
+    fn read(&self, message: &[u8]) -> u64 {
+        let bytes = &message[self.at..self.at + self.size];
+        match *bytes {
+            [a] => a.into(),
+            [a, b] => u16::from_ne_bytes([a, b]).into(),
+            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
+            [a, b, c, d, e, f, g, h] => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+            _ => 0,
+        }
+    }
+}
+
+/// A number with a name: not known above `most`, and where it is 0 unless `zero` says that 0 is a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    pub name: String,
+    pub number: Number,
+    pub factor: u64,
+    pub zero: bool,
+    pub most: u64,
+}
+
+impl Field {
+    fn write(&self, message: &[u8], out: &mut String) {
+        let number = self.number.read(message);
+        // Writing to a String cannot fail.
+        let _ = if (number != 0 || self.zero) && number <= self.most {
+            match number.checked_mul(self.factor) {
+                Some(value) => write!(out, ",\"{}\":{value}", self.name),
+                None => {
+                    let value = u128::from(number) * u128::from(self.factor);
+                    write!(out, ",\"{}\":{value}", self.name)
+                }
+            }
+        } else {
+            write!(out, ",\"{}\":null", self.name)
+        };
+    }
+}
+
+/// A byte with a name: true where a bit of `mask` is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flag {
+    pub name: String,
+    pub at: usize,
+    pub mask: u8,
+}
+
+/// What lies where in messages of `length` bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Layout {
+    pub length: usize,
+    /// Where these differ, the message must be told whole.
+    pub steady: Vec<Range<usize>>,
+    /// So too where one of these is 0.
+    pub measured: Vec<Number>,
+    /// Where these differ something changed that is not told here.
+    pub watched: Vec<Range<usize>>,
+    pub fields: Vec<Field>,
+    pub flags: Vec<Flag>,
+    /// Told with every change; by themselves they are none.
+    pub running: Vec<Field>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change {
+    /// What was said before does not help.
+    Whole,
+    None,
+    /// `"name":value` of each, joined by commas; empty where only watched bytes changed and nothing runs.
+    Members(String),
+}
+
+impl Layout {
+    /// Whether all of it lies within a message and numbers have a size that is read.
+    pub fn is_sound(&self) -> bool {
+        let numbers = self.fields.iter().chain(&self.running).map(|f| &f.number);
+        let is_number = |n: &Number| matches!(n.size, 1 | 2 | 4 | 8) && self.holds(n.at, n.size);
+        let is_range = |r: &Range<usize>| r.start <= r.end && r.end <= self.length;
+        numbers.chain(&self.measured).all(is_number)
+            && self.steady.iter().chain(&self.watched).all(is_range)
+            && self.flags.iter().all(|flag| self.holds(flag.at, 1))
+    }
+
+    fn holds(&self, at: usize, size: usize) -> bool {
+        at.checked_add(size).is_some_and(|end| end <= self.length)
+    }
+
+    /// Compare two messages. Messages of another length must be told whole.
+    pub fn changes(&self, before: &[u8], after: &[u8]) -> Change {
+        if before.len() != self.length || after.len() != self.length {
+            return Change::Whole;
+        }
+        let differs = |range: &Range<usize>| before[range.clone()] != after[range.clone()];
+        if self.steady.iter().any(differs) {
+            return Change::Whole;
+        }
+        let is_zero = |n: &Number| n.read(before) == 0 || n.read(after) == 0;
+        let mut out = String::new();
+        for field in &self.fields {
+            if differs(&(field.number.at..field.number.at + field.number.size)) {
+                field.write(after, &mut out);
+            }
+        }
+        for flag in &self.flags {
+            if before[flag.at] != after[flag.at] {
+                let _ = write!(
+                    out,
+                    ",\"{}\":{}",
+                    flag.name,
+                    after[flag.at] & flag.mask != 0
+                );
+            }
+        }
+        if out.is_empty() && !self.watched.iter().any(differs) {
+            return Change::None;
+        }
+        if self.measured.iter().any(is_zero) {
+            return Change::Whole;
+        }
+        for field in &self.running {
+            field.write(after, &mut out);
+        }
+        if !out.is_empty() {
+            out.remove(0);
+        }
+        Change::Members(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter::once;
+
+    use super::*;
+
+    fn field(name: &str, at: usize, size: usize) -> Field {
+        Field {
+            name: name.into(),
+            number: Number { at, size },
+            factor: 1000,
+            zero: false,
+            most: 249,
+        }
+    }
+
+    /// Byte 0 steady, 1 a flag, 2 a field, 3 watched, 4 free, 5 running, 6 measured, 8 to 15 a long number.
+    fn layout() -> Layout {
+        Layout {
+            length: 16,
+            steady: once(0..1).collect(),
+            measured: vec![Number { at: 6, size: 1 }],
+            watched: once(3..4).collect(),
+            fields: vec![
+                field("small", 2, 1),
+                Field {
+                    zero: true,
+                    most: u64::MAX,
+                    ..field("long", 8, 8)
+                },
+            ],
+            flags: vec![Flag {
+                name: "flag".into(),
+                at: 1,
+                mask: 2,
+            }],
+            running: vec![field("since", 5, 1)],
+        }
+    }
+
+    fn message(edits: &[(usize, u8)]) -> [u8; 16] {
+        let mut message = [7; 16];
+        for &(at, value) in edits {
+            message[at] = value;
+        }
+        message
+    }
+
+    fn told(edits: &[(usize, u8)]) -> Change {
+        layout().changes(&message(&[]), &message(edits))
+    }
+
+    fn members(text: &str) -> Change {
+        Change::Members(text.into())
+    }
+
+    #[test]
+    fn what_is_free_or_runs_is_no_change() {
+        assert_eq!(told(&[]), Change::None);
+        assert_eq!(told(&[(4, 1), (5, 1), (7, 1)]), Change::None);
+    }
+
+    #[test]
+    fn fields_and_flags_that_changed_are_told_with_what_runs() {
+        assert_eq!(told(&[(2, 9)]), members("\"small\":9000,\"since\":7000"));
+        assert_eq!(
+            told(&[(1, 5), (5, 0)]),
+            members("\"flag\":false,\"since\":null")
+        );
+        assert_eq!(told(&[(1, 2)]), members("\"flag\":true,\"since\":7000"));
+        assert_eq!(told(&[(3, 0)]), members("\"since\":7000"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_null() {
+        assert_eq!(told(&[(2, 0)]), members("\"small\":null,\"since\":7000"));
+        assert_eq!(
+            told(&[(2, 249)]),
+            members("\"small\":249000,\"since\":7000")
+        );
+        assert_eq!(told(&[(2, 250)]), members("\"small\":null,\"since\":7000"));
+    }
+
+    #[test]
+    fn a_long_number_is_exact_after_its_factor() {
+        let mut after = message(&[]);
+        after[8..].copy_from_slice(&u64::MAX.to_ne_bytes());
+        let text = format!("\"long\":{},\"since\":7000", u128::from(u64::MAX) * 1000);
+        assert_eq!(layout().changes(&message(&[]), &after), members(&text));
+        after[8..].copy_from_slice(&0u64.to_ne_bytes());
+        assert_eq!(
+            layout().changes(&message(&[]), &after),
+            members("\"long\":0,\"since\":7000")
+        );
+    }
+
+    #[test]
+    fn some_changes_need_the_whole() {
+        assert_eq!(told(&[(0, 0)]), Change::Whole);
+        assert_eq!(told(&[(2, 9), (6, 0)]), Change::Whole);
+        assert_eq!(layout().changes(&message(&[]), &[7; 15]), Change::Whole);
+    }
+
+    #[test]
+    fn a_layout_that_leads_outside_is_not_sound() {
+        assert!(layout().is_sound());
+        assert!(!Layout {
+            length: 15,
+            ..layout()
+        }
+        .is_sound());
+        let fields = vec![field("odd", 2, 3)];
+        assert!(!Layout { fields, ..layout() }.is_sound());
+        let flags = vec![Flag {
+            name: "far".into(),
+            at: usize::MAX,
+            mask: 1,
+        }];
+        assert!(!Layout { flags, ..layout() }.is_sound());
+    }
+}
