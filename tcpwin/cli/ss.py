@@ -83,7 +83,7 @@ def choose_output(form: str | None, as_json: bool, path: str | None, inputs: tup
             is_input = _is_standard_input(path) if each == "-" else Path(each).exists() and Path(path).samefile(each)
             if is_input:
                 raise click.UsageError(f"{path} is what is to be read: name another file with -o OUT")
-    from tcpwin.snapshots._table import check_extra
+    from tcpwin.snapshots._rows import check_extra
 
     check_extra(form)
     return Output(form, path)
@@ -142,11 +142,15 @@ def write_lines(lines: Iterable[str], output: Output) -> None:
 
 def write_table(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, str], output: Output) -> None:
     """Write rows in a format that has rows only."""
-    from tcpwin.snapshots._table import write_rows
+    from tcpwin.snapshots._rows import write_rows
 
     rows = _begun(rows)
     with output.opened() as file:
-        write_rows(rows, kinds, output.form, file)
+        left_out = write_rows(rows, kinds, output.form, file)
+    for name, count in left_out.items():
+        from tcpwin.report._units import count_text
+
+        complain(f"warning: {name}: {count_text(count, 'number')} beyond 64 bits left empty; csv and jsonl hold them")
 
 
 def write_document(

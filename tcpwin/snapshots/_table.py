@@ -6,15 +6,13 @@ Tables of typed columns. What holds several values, as `users`, is JSON text in 
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from importlib.util import find_spec
 from itertools import chain, islice
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from tcpwin.errors import OutputError, SnapshotError
+from tcpwin.errors import SnapshotError
 from tcpwin.snapshots._counters import GAUGES, MEANINGS, CounterDelta, are_increments, deltas
 from tcpwin.snapshots._host import CounterSample
 from tcpwin.snapshots._socket import SocketSample
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from tcpwin.analysis import Table
 
 Kinds = Mapping[str, str]
-"""What the columns hold, by name: int, float, bool or str."""
+"""What the columns hold, by name: int, uint, float, bool or str."""
 HELD_SAMPLES = 8
 """Samples of counters that are judged together."""
 MAX_NAMES = 20_000
@@ -47,6 +45,8 @@ def _socket_kinds() -> dict[str, str]:
     for each in fields(SocketSample):
         kind = str(each.type).removesuffix(" | None")
         kinds[each.name] = kind if kind in ("int", "float", "bool") else "str"
+        if each.name == "cookie":
+            kinds["cookie"] = "uint"
         if each.name == "cwnd_segments":
             kinds["cwnd_bytes"] = "int"
     return kinds
@@ -251,10 +251,10 @@ def _column(values: list[Any], kind: str) -> Any:
 
 
 def _number_type(values: list[Any], kind: str) -> str:
-    if kind != "int" or not values:
-        return {"int": "int64", "float": "float64", "bool": "bool"}[kind]
+    if kind not in ("int", "uint") or not values:
+        return {"int": "int64", "uint": "uint64", "float": "float64", "bool": "bool"}[kind]
     least, most = min(values), max(values)
-    if least >= -(1 << 63) and most < 1 << 63:
+    if kind == "int" and least >= -(1 << 63) and most < 1 << 63:
         return "int64"
     return "uint64" if least >= 0 and most < 1 << 64 else "float64"
 
@@ -272,41 +272,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     return value
-
-
-def write_rows(rows: Iterable[Mapping[str, Any]], kinds: Kinds, form: str, file: IO[Any]) -> None:
-    """Write rows as `csv` or `jsonl` into a text file, row by row; as `arrow` or `parquet` into a binary one."""
-    if form == "jsonl":
-        for row in rows:
-            file.write(json.dumps(row) + "\n")
-    elif form == "csv":
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(kinds)
-        for row in rows:
-            writer.writerow([_csv_cell(row[name]) for name in kinds])
-    elif form == "arrow":
-        import pyarrow
-
-        # A column of text in which nothing was said has no type yet.
-        table = table_of(rows, kinds).to_arrow()
-        types = [pyarrow.string() if pyarrow.types.is_null(each.type) else each.type for each in table.schema]
-        table = table.cast(pyarrow.schema(zip(table.schema.names, types, strict=True)))
-        with pyarrow.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-    else:
-        table_of(rows, kinds).to_polars().write_parquet(file)
-
-
-def check_extra(form: str) -> None:
-    """Refuse a format that needs a package which is not there.
-
-    Raises:
-        OutputError: it is not installed.
-    """
-    package, extra = {"arrow": ("pyarrow", "arrow"), "parquet": ("polars", "tables")}.get(form, ("json", ""))
-    if find_spec(package) is None:
-        raise OutputError(f"{form} needs {package}: pip install 'tcpwin[{extra}]'")
-
-
-def _csv_cell(value: Any) -> Any:
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else value

@@ -1,0 +1,140 @@
+"""Rows written as csv, JSON lines, Arrow or Parquet, some thousands at a time.
+
+In: rows of plain values by column, and what the columns hold. Out: a file. Never holds all rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.util import find_spec
+from itertools import islice
+from typing import IO, Any, TypeVar
+
+from tcpwin.errors import OutputError
+
+BATCH_ROWS = 4096
+"""Rows of a batch of Arrow, and of what Parquet is given at once."""
+
+_RANGES = {"int": (-(1 << 63), 1 << 63), "uint": (0, 1 << 64)}
+
+Row = Mapping[str, Any]
+_Batch = TypeVar("_Batch")
+
+
+def write_rows(rows: Iterable[Row], kinds: Mapping[str, str], form: str, file: IO[Any]) -> dict[str, int]:
+    """Write rows as `csv` or `jsonl` into a text file, as `arrow` or `parquet` into a binary one.
+
+    Args:
+        kinds: what the columns hold, by name: int, uint, float, bool or str.
+
+    Returns:
+        How many numbers of which columns Arrow and Parquet leave empty, as 64 bits do not hold them.
+    """
+    left_out: dict[str, int] = {}
+    if form == "jsonl":
+        for row in rows:
+            file.write(json.dumps(row) + "\n")
+    elif form == "csv":
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(kinds)
+        for row in rows:
+            writer.writerow([_csv_cell(row[name]) for name in kinds])
+    elif form == "arrow":
+        _write_arrow(rows, kinds, file, left_out)
+    else:
+        _write_parquet(rows, kinds, file, left_out)
+    return left_out
+
+
+def check_extra(form: str) -> None:
+    """Refuse a format that needs a package which is not there.
+
+    Raises:
+        OutputError: it is not installed.
+    """
+    package, extra = {"arrow": ("pyarrow", "arrow"), "parquet": ("polars", "tables")}.get(form, ("json", ""))
+    if find_spec(package) is None:
+        raise OutputError(f"{form} needs {package}: pip install 'tcpwin[{extra}]'")
+
+
+def _write_arrow(rows: Iterable[Row], kinds: Mapping[str, str], file: IO[bytes], left_out: dict[str, int]) -> None:
+    import pyarrow
+
+    types = {
+        "int": pyarrow.int64(),
+        "uint": pyarrow.uint64(),
+        "float": pyarrow.float64(),
+        "bool": pyarrow.bool_(),
+        "str": pyarrow.string(),
+    }
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in kinds.items()])
+    with pyarrow.ipc.new_file(file, schema) as writer:
+        for batch in _batches(rows, kinds, left_out, lambda data: pyarrow.record_batch(data, schema=schema)):
+            writer.write_batch(batch)
+
+
+def _write_parquet(rows: Iterable[Row], kinds: Mapping[str, str], file: IO[bytes], left_out: dict[str, int]) -> None:
+    import polars
+    from polars.io.plugins import register_io_source
+
+    types = {
+        "int": polars.Int64,
+        "uint": polars.UInt64,
+        "float": polars.Float64,
+        "bool": polars.Boolean,
+        "str": polars.String,
+    }
+    schema = polars.Schema({name: types[kind] for name, kind in kinds.items()})
+    failures: list[Exception] = []
+
+    def frames(*_: object) -> Iterator[polars.DataFrame]:
+        try:
+            yield from _batches(rows, kinds, left_out, lambda data: polars.DataFrame(data, schema=schema))
+        except Exception as error:
+            failures.append(error)
+            raise
+
+    try:
+        register_io_source(frames, schema=schema).sink_parquet(file, engine="streaming")
+    except polars.exceptions.PolarsError:
+        # Polars tells an error of its source in words only.
+        if failures:
+            raise failures[0] from None
+        raise
+
+
+def _batches(
+    rows: Iterable[Row],
+    kinds: Mapping[str, str],
+    left_out: dict[str, int],
+    make: Callable[[dict[str, list[Any]]], _Batch],
+) -> Iterator[_Batch]:
+    source = iter(rows)
+    while batch := list(islice(source, BATCH_ROWS)):
+        data = {name: [row[name] for row in batch] for name in kinds}
+        try:
+            made = make(data)
+        except (ArithmeticError, TypeError, ValueError):
+            # A number beyond 64 bits, or text that is no Unicode: only then is each cell looked at.
+            made = make({name: _fitting(name, kinds[name], column, left_out) for name, column in data.items()})
+        yield made
+
+
+def _fitting(name: str, kind: str, column: list[Any], left_out: dict[str, int]) -> list[Any]:
+    if kind == "str":
+        return [None if value is None else value.encode("utf-8", "backslashreplace").decode() for value in column]
+    if kind == "float":
+        return [None if value is None else float(value) for value in column]
+    if kind not in _RANGES:
+        return column
+    least, end = _RANGES[kind]
+    fitting = [value if value is None or least <= value < end else None for value in column]
+    if beyond := sum(value is not None for value in column) - sum(value is not None for value in fitting):
+        left_out[name] = left_out.get(name, 0) + beyond
+    return fitting
+
+
+def _csv_cell(value: Any) -> Any:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else value
