@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli._snapshot_files import as_far_as_it_goes, open_snapshots
 from tcpwin.cli.ss import (
     Output,
     choose_output,
     describe_file,
-    open_snapshots,
+    only_option,
     output_options,
     warn_of,
     write_document,
@@ -29,26 +29,34 @@ if TYPE_CHECKING:
     from tcpwin.snapshots._table import CounterRow, CounterSteps
 
 SCHEMA = "tcpwin/nstat/1"
+_FORMATS = ("nstat", "proc_net", "counter_csv", "snap")
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @click.option("--each", "is_each", is_flag=True, help="Every step from sample to sample, not their sum.")
 @click.option("--all", "is_all", is_flag=True, help="Also counters that are not explained here.")
+@only_option
 @output_options
 def nstat(
-    files: tuple[str, ...], is_each: bool, is_all: bool, as_json: bool, form: str | None, out: str | None
+    files: tuple[str, ...],
+    is_each: bool,
+    is_all: bool,
+    only: str | None,
+    as_json: bool,
+    form: str | None,
+    out: str | None,
 ) -> None:
     """Show how much counters grew between the first sample and the last, per second, and what they count.
 
     FILE is output of nstat, text or JSON, /proc/net/netstat and snmp, a table of counters (CSV), or what `tcpwin snap`
-    wrote; several files are of one host, put in order by their times, or by names with before and after, else read
-    as they are given. - is standard input.
+    wrote, or a bundle of one host that has such files: a folder, .zip or .tar.gz. Several files are of one host, put in
+    order by their times, or by names with before and after, else read as they are given. - is standard input.
     """
     from tcpwin.snapshots._table import CounterSteps
 
     output = choose_output(form, as_json, out, files)
-    reading = _Reading(open_snapshots(files))
+    reading = _Reading(open_snapshots(files, formats=_FORMATS, what="counters", only=only, one_host=True))
     steps = CounterSteps(iter(reading), name=reading.name)
     if is_each:
         _write_steps(reading, steps, is_all, output)
@@ -70,6 +78,7 @@ class _Reading:
         self._files = _in_order(files)
         self._samples = [0] * len(files)
         self._is_backwards = False
+        self._ended: list[str] = []
 
     def __iter__(self) -> Iterator[CounterSample]:
         from tcpwin.snapshots import CounterSample
@@ -77,7 +86,7 @@ class _Reading:
         latest_ns: int | None = None
         before: tuple[SnapshotFile, CounterSample] | None = None
         for place, file in enumerate(self._files):
-            for sample in file:
+            for sample in as_far_as_it_goes(file, self._ended, is_alone=len(self._files) == 1):
                 if not isinstance(sample, CounterSample):
                     continue
                 if before is not None and before[0] is not file:
@@ -105,6 +114,10 @@ class _Reading:
 
                 complain(f"warning: {file.name}: no counters of the network stack in it ({file.format})")
             warn_of(file)
+        for sentence in self._ended:
+            from tcpwin.cli._main import complain
+
+            complain(f"warning: {sentence}")
         if self._is_backwards:
             from tcpwin.cli._main import complain
 
@@ -113,7 +126,7 @@ class _Reading:
 
 def _in_order(files: list[SnapshotFile]) -> list[SnapshotFile]:
     """Files by their first times, or by names that say before and after; as they were given where neither is told."""
-    if len(files) < 2 or not all(Path(file.name).is_file() for file in files):
+    if len(files) < 2 or any(file.is_stream for file in files):
         # What comes through a pipe can be read once: nobody looks into it ahead.
         return files
     from tcpwin.snapshots._counter_sources import names_in_order

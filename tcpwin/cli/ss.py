@@ -1,6 +1,6 @@
 """`tcpwin ss`: sockets of snapshot files alone, as a table, JSON or columns; distributions over many of them.
 
-What it shares with `tcpwin nstat` stands first: the files to read, and where and how results are written.
+What it shares with `tcpwin nstat` stands first: where and how results are written.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from tcpwin.cli._main import complain
+from tcpwin.cli._snapshot_files import as_far_as_it_goes, open_snapshots
 from tcpwin.cli.snap import parse_filter
 from tcpwin.errors import OutputError, SnapshotError
 
@@ -33,6 +34,7 @@ SCHEMA = "tcpwin/ss/1"
 FORMS = ("table", "json", "jsonl", "csv", "arrow", "parquet")
 _ENDINGS = {"json": "json", "jsonl": "jsonl", "csv": "csv", "arrow": "arrow", "feather": "arrow", "parquet": "parquet"}
 _BINARY = ("arrow", "parquet")
+_FORMATS = ("ss", "snap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +96,6 @@ def _is_standard_input(path: str) -> bool:
         return os.path.samestat(Path(path).stat(), os.fstat(sys.stdin.fileno()))
     except (OSError, ValueError):
         return False
-
-
-def open_snapshots(paths: tuple[str, ...]) -> list[SnapshotFile]:
-    """The files, recognised; ``-`` is standard input."""
-    if paths.count("-") > 1:
-        raise click.UsageError("standard input (-) can be read once")
-    if "-" in paths and sys.stdin.isatty():
-        raise click.UsageError("standard input is a terminal: pipe snapshots into it, as `ss -tmi | tcpwin ss -`")
-    from tcpwin.snapshots import SnapshotFile
-
-    return [SnapshotFile(path) for path in paths]
 
 
 def describe_file(file: SnapshotFile, samples: int) -> dict[str, Any]:
@@ -177,6 +168,8 @@ def _begun(items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     return chain(first, rest)
 
 
+only_option = click.option("--only", metavar="NAME", help="Of a bundle, take this host or file alone.")
+
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -241,6 +234,7 @@ def _states(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
 @click.option("--sort", callback=_sort_field, metavar="FIELD", help="Largest first; sockets that do not say it last.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show N sockets at most.")
 @click.option("--all", "is_all", is_flag=True, help="Every sample of a socket, not its last alone.")
+@only_option
 @output_options
 def ss(
     files: tuple[str, ...],
@@ -251,19 +245,21 @@ def ss(
     sort: str | None,
     limit: int | None,
     is_all: bool,
+    only: str | None,
     as_json: bool,
     form: str | None,
     out: str | None,
 ) -> None:
     """Show sockets as their kernel saw them: the last sample of each.
 
-    FILE is text of `ss -tmi`, with any of its options, once or many times, or what `tcpwin snap` wrote; - is standard
-    input: ss -tmi | tcpwin ss -
+    FILE is text of `ss -tmi`, with any of its options, once or many times, what `tcpwin snap` wrote, or a bundle that
+    has such files: a folder, .zip or .tar.gz; - is standard input: ss -tmi | tcpwin ss -
     """
     if measured and (fields or sort or limit is not None):
         raise click.UsageError("--distribution is of all sockets: it goes without --field, --sort and --limit")
     output = choose_output(form, as_json, out, files)
-    reading = _Reading(open_snapshots(files), [each for each in (state, wanted) if each is not None], is_all)
+    opened = open_snapshots(files, formats=_FORMATS, what="sockets", only=only)
+    reading = _Reading(opened, [each for each in (state, wanted) if each is not None], is_all)
     if measured:
         _write_distributions(reading, measured, output)
     else:
@@ -289,6 +285,7 @@ class _Reading:
         self.last_ns: int | None = None
         self.left_out = 0
         self.has_labels = len(files) > 1
+        self._ended: list[str] = []
 
     def __iter__(self) -> Iterator[Labelled]:
         from tcpwin.snapshots._distribution import LastSamples
@@ -324,7 +321,7 @@ class _Reading:
     def _of(self, place: int) -> Iterator[SocketSample]:
         from tcpwin.snapshots import SocketSample
 
-        for sample in self._files[place]:
+        for sample in as_far_as_it_goes(self._files[place], self._ended, is_alone=len(self._files) == 1):
             if not isinstance(sample, SocketSample):
                 continue
             self._samples[place] += 1
@@ -371,6 +368,8 @@ class _Reading:
             if not count:
                 complain(f"warning: {file.name}: no TCP socket in it ({file.format})")
             warn_of(file)
+        for sentence in self._ended:
+            complain(f"warning: {sentence}")
         if self.left_out:
             complain(f"warning: {self.left_out} samples left out: there are more sockets than can be held at once")
 

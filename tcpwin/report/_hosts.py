@@ -19,6 +19,12 @@ from tcpwin.snapshots import (
 ROWS_SHOWN = 24
 COMPARED_PACKETS = 200_000
 """Samples are put beside the packets of larger captures where one connection is asked for: that reads them again."""
+_DIFFERENCES = {
+    "local_address": "local address",
+    "peer_address": "peer address",
+    "local_end": "local address and port",
+    "peer_end": "peer address and port",
+}
 
 
 def render_hosts(analysis: Analysis) -> list[str]:
@@ -37,7 +43,7 @@ def render_hosts(analysis: Analysis) -> list[str]:
             first = host.translated[0]
             lines.append(
                 f"         {first.local} → {first.peer} differs from connection #{first.connection} in its "
-                f"{first.differs.replace('_', ' ')} only: address translation? Not joined"
+                f"{_DIFFERENCES[first.differs]} only: address translation? Not joined"
             )
         if host.thinned:
             lines.append("         more samples than are kept: only every second one, or fewer, were taken")

@@ -66,6 +66,8 @@ _DAMAGE = (
 _ENDINGS = frozenset(
     ("txt", "log", "out", "csv", "tsv", "json", "jsonl", "ndjson", "pcap", "pcapng", "cap", "dmp", "gz", "zst", "lz4")
 )
+_RING_ENDING = re.compile(r"(?:pcap|pcapng|cap|dmp)[0-9]{1,6}", re.ASCII | re.IGNORECASE)
+"""`tcpdump -C` numbers the files of a ring so."""
 # Words of file names that say what a file is, or when it was taken, and not whose it is.
 _WORDS = frozenset(
     (
@@ -515,7 +517,7 @@ def _without_endings(name: str) -> str:
     for _ in range(_MAX_ENDINGS):
         rest, dot, ending = name.rpartition(".")
         is_rotation = ending.isdigit() and len(ending) <= 3 and rest.rpartition(".")[2].lower() in _ENDINGS
-        if not dot or not (ending.lower() in _ENDINGS or is_rotation):
+        if not dot or not (ending.lower() in _ENDINGS or is_rotation or _RING_ENDING.fullmatch(ending)):
             break
         name = rest
     return name

@@ -92,6 +92,11 @@ class SnapshotFile:
         self.format = self._format.name
         self.notes = set()
 
+    @property
+    def is_stream(self) -> bool:
+        """Whether it can be read but once."""
+        return isinstance(self._source, _Once)
+
     def __iter__(self) -> Iterator[Any]:
         self.notes = set()
         with self._open_bytes() as raw, _text(raw, self._encoding) as file:

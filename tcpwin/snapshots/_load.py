@@ -6,11 +6,12 @@ capture has. Files are streamed; sockets of other connections are counted and no
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tcpwin.errors import SnapshotError
 from tcpwin.snapshots._bundle import Bundle, label_of
 from tcpwin.snapshots._clock import ClockOffset
 from tcpwin.snapshots._counter_sources import CounterSource, counter_sources
@@ -63,7 +64,7 @@ class Host:
         clock: the capture's clock less its own; None where it has no sample of a connection's socket.
         sides: of connections whose sockets it has: ``a``, ``b`` or both.
         sockets: samples of sockets; `matched` of them belong to connections of the capture.
-        translated: sockets that resemble a connection but for one address: the first of them.
+        translated: sockets that resemble a connection but for one address, or for one end: the first of them.
         thinned: samples of sockets, counters or another kind were let go to bound memory.
         kernel, settings: the last said, by time where it is known.
         counters: of the one source that covers most time (see `counter_sources`), in order of time.
@@ -98,6 +99,7 @@ class Host:
     _limit: int = KEPT_SAMPLES
     _stride: int = 1
     _numbers: dict[Match, int] = field(default_factory=dict)
+    _resembling: dict[Match, Translated | None] = field(default_factory=dict)
 
     def begin(self, name: str, format: str) -> None:
         """A file of the host is read from now on."""
@@ -131,8 +133,16 @@ class Host:
             case _:
                 self._others.setdefault(type(sample), Kept()).append(sample, KEPT_OF_HOST)
 
-    def settle(self) -> None:
-        """Put everything in order of time, once all files of the host were read."""
+    def settle(self, taken: Collection[Match]) -> None:
+        """Put everything in order of time, once all files of all hosts were read.
+
+        Args:
+            taken: ends of connections whose sockets some host has.
+        """
+        for match, resembling in self._resembling.items():
+            if resembling is not None and match not in taken and len(self.translated) < KEPT_TRANSLATED:
+                self.translated.append(resembling)
+        self._resembling.clear()
         for samples in self.found.values():
             samples.sort(key=_order)
         self.memory = sorted(self._memory.samples, key=_order)
@@ -158,10 +168,7 @@ class Host:
             sample = replace(sample, time_ns=None)
         matches = matcher.find(sample)
         if not matches:
-            if len(self.translated) < KEPT_TRANSLATED:
-                resembling = matcher.find_translated(sample)
-                if resembling is not None and resembling not in self.translated:
-                    self.translated.append(resembling)
+            self._take_stranger(sample, matcher)
             return
         self.matched += 1
         self.sides.add(matches[0].side)
@@ -180,6 +187,20 @@ class Host:
             # Each socket keeps its first sample: many sockets with few samples each leave more.
             self._limit = max(KEPT_SAMPLES, self._kept * 3 // 2)
 
+    def _take_stranger(self, sample: SocketSample, matcher: Matcher) -> None:
+        if len(self.translated) < KEPT_TRANSLATED:
+            resembling = matcher.find_translated(sample)
+            if resembling is not None:
+                if resembling not in self.translated:
+                    self.translated.append(resembling)
+                return
+        found = matcher.find_other_end(sample)
+        if found is not None:
+            match, resembling = found
+            # Of several sockets with the same peer nobody knows which one it is.
+            if self._resembling.setdefault(match, resembling) != resembling:
+                self._resembling[match] = None
+
 
 def _is_later(time_ns: int | None, before_ns: int | None) -> bool:
     """Whether what was read later was said later too: what has a time goes before what has none."""
@@ -196,10 +217,10 @@ def load(snapshots: Iterable[Snapshots], matcher: Matcher, *, notes: list[str] |
     """Read all snapshots, by host.
 
     Args:
-        notes: gets sentences on what was not read of bundles, and on samples that could not be put in order.
+        notes: gets sentences on what was not read of files and bundles, and on samples that could not be put in order.
 
     Raises:
-        SnapshotError: a file of which nothing can be read.
+        SnapshotError: a file of which nothing can be read. One that ends in an error is read up to it.
         OSError: a path that cannot be read.
     """
     hosts: dict[str, Host] = {}
@@ -211,16 +232,17 @@ def load(snapshots: Iterable[Snapshots], matcher: Matcher, *, notes: list[str] |
         if isinstance(each, Bundle):
             told += _load_bundle(each, label, hosts, matcher)
         elif isinstance(each, SnapshotFile):
-            _load_file(each, label if label is not None else label_of(each.name), hosts, matcher)
+            told += _load_file(each, label if label is not None else label_of(each.name), hosts, matcher)
         elif is_bundle(each):
             with Bundle.open(each) as bundle:
                 told += _load_bundle(bundle, label, hosts, matcher)
         else:
             file = SnapshotFile(each)
-            _load_file(file, label if label is not None else label_of(file.name), hosts, matcher)
+            told += _load_file(file, label if label is not None else label_of(file.name), hosts, matcher)
     found = [hosts[label] for label in sorted(hosts)]
+    taken = {match for host in found for match in host.found}
     for host in found:
-        host.settle()
+        host.settle(taken)
         told += host.notes
     if notes is not None:
         notes += told
@@ -228,9 +250,15 @@ def load(snapshots: Iterable[Snapshots], matcher: Matcher, *, notes: list[str] |
 
 
 def _load_bundle(bundle: Bundle, label: str | None, hosts: dict[str, Host], matcher: Matcher) -> list[str]:
+    told = []
     for member in bundle.snapshots:
-        _load_file(bundle.snapshot(member), member.label if label is None else label, hosts, matcher)
-    return [*sorted(f"{bundle.name}: {note}" for note in bundle.notes), *_unread(bundle)]
+        try:
+            file = bundle.snapshot(member)
+        except SnapshotError as error:
+            told.append(f"{bundle.name}: {member.name} was not read: {error.message}")
+            continue
+        told += _load_file(file, member.label if label is None else label, hosts, matcher)
+    return [*sorted(f"{bundle.name}: {note}" for note in bundle.notes), *told, *_unread(bundle)]
 
 
 def _unread(bundle: Bundle) -> list[str]:
@@ -246,14 +274,20 @@ def _unread(bundle: Bundle) -> list[str]:
     return [f"{bundle.name}: {what} not read: {named}{more}"]
 
 
-def _load_file(file: SnapshotFile, label: str, hosts: dict[str, Host], matcher: Matcher) -> None:
+def _load_file(file: SnapshotFile, label: str, hosts: dict[str, Host], matcher: Matcher) -> list[str]:
+    """Read a file as far as it goes; what then ended it, in a sentence."""
     host = hosts.setdefault(label, Host(label))
     host.begin(file.name, file.format)
     count = 0
-    for sample in file:
-        count += 1
-        host.take(sample, matcher)
+    told = []
+    try:
+        for sample in file:
+            count += 1
+            host.take(sample, matcher)
+    except SnapshotError as error:
+        told.append(f"{file.name} was read up to its sample {count:,} only: {error.message}")
     unknown = file.unknown
     host.files.append(
         SnapshotFacts(file.name, file.format, count, unknown.count, tuple(unknown.first), tuple(sorted(file.notes)))
     )
+    return told

@@ -1,7 +1,7 @@
 """Which connection of the capture a socket is, by its four-tuple.
 
 In: connections of an analysis, and sockets. Out: the connection and the side whose socket it is; or, where no
-four-tuple fits, those that differ in one address only, as behind a translator of addresses: named, never taken.
+four-tuple fits, those that differ in one end only, as behind a translator of addresses: named, never taken.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A socket without a connection of its own that differs from one in an address or a port only.
+    """A socket without a connection of its own that differs from one in an address, or in one end, only.
 
     Attributes:
         local, peer: of the socket, as ``address:port``.
         connection: the number of the connection that resembles it.
-        differs: local_address or peer_address.
+        differs: local_address, peer_address, local_end or peer_end: an end is an address and its port.
     """
 
     local: str
@@ -50,11 +50,14 @@ class Matcher:
         self._connections: dict[FourTuple, list[Match]] = defaultdict(list)
         self._without_a: dict[tuple[int, str, int], int] = {}
         self._without_b: dict[tuple[str, int, int], int] = {}
+        self._opposite: dict[tuple[str, int], Match | None] = {}
         for id, (a, a_port, b, b_port) in enumerate(zip(*columns, strict=True)):
             self._connections[a, a_port, b, b_port].append(Match(id, "a"))
             self._connections[b, b_port, a, a_port].append(Match(id, "b"))
             self._without_a.setdefault((a_port, b, b_port), id)
             self._without_b.setdefault((a, a_port, b_port), id)
+            for end, match in (((a, a_port), Match(id, "b")), ((b, b_port), Match(id, "a"))):
+                self._opposite[end] = None if end in self._opposite else match
 
     def epochs(self) -> dict[int, tuple[int, ...]]:
         """The connections of each four-tuple that several have, by the number of the first."""
@@ -85,6 +88,26 @@ class Matcher:
         for connection, differs in candidates:
             if connection is not None:
                 return Translated(*ends, connection, differs)
+        return None
+
+    def find_other_end(self, sample: SocketSample) -> tuple[Match, Translated] | None:
+        """The connection whose one end is an end of this socket and no end of any other connection.
+
+        Behind a translator of addresses and ports (NAPT, RFC 3022, section 2.2) that is all that stays. The match is
+        what the socket would be.
+        """
+        key = four_tuple(sample)
+        if key is None:
+            return None
+        local, local_port, peer, peer_port = key
+        ends = (f"{local}:{local_port}", f"{peer}:{peer_port}")
+        opposite = self._opposite.get((peer, peer_port))
+        if opposite is not None:
+            return opposite, Translated(*ends, opposite.connection, "local_end")
+        opposite = self._opposite.get((local, local_port))
+        if opposite is not None:
+            own = Match(opposite.connection, "a" if opposite.side == "b" else "b")
+            return own, Translated(*ends, opposite.connection, "peer_end")
         return None
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -86,6 +84,9 @@ class _Ring(PathSource):
 
     def __init__(self, paths: Sequence[Path], *, name: str, keep: bool) -> None:
         if keep:
+            import shutil
+            import tempfile
+
             folder = tempfile.mkdtemp(prefix="tcpwin-")
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             paths = [_kept(path, Path(folder) / f"{number:05}") for number, path in enumerate(paths)]
@@ -97,6 +98,8 @@ def _kept(path: Path, kept: Path) -> Path:
     try:
         os.link(path, kept)
     except OSError:
+        import shutil
+
         shutil.copyfile(path, kept)
     return kept
 

@@ -426,3 +426,17 @@ def test_before_comes_before_after(tmp_path: Path) -> None:
 def test_files_that_do_not_follow_each_other_are_not_subtracted(tmp_path: Path, one: str, two: str, told: str) -> None:
     files = written(tmp_path, one=one, two=two)
     assert refused("nstat", *files) == f"tcpwin: {tmp_path}/{told.format(one=files[0])}\n"
+
+
+def test_the_counters_of_a_bundle(tmp_path: Path) -> None:
+    folder = tmp_path / "case"
+    for host, last in (("web", 64), ("db", 900)):
+        (folder / host).mkdir(parents=True)
+        written(folder / host, nstat_after=counts((None, last)), nstat_before=counts((None, 5)))
+        (folder / host / "ss.txt").write_text("ESTAB 0 0 10.0.0.1:40000 10.0.0.2:443\n")
+    for name, increase in (("web", 59), ("db", 895)):
+        found = document_of(folder, "--only", name)
+        assert [(each["name"], each["increase"]) for each in found["counters"]] == [("TcpRetransSegs", increase)]
+        assert [each["name"] for each in found["files"]] == [f"{name}/nstat_before.txt", f"{name}/nstat_after.txt"]
+    said = refused("nstat", folder, status=2)
+    assert f"{folder} has counters of 2 hosts; choose one (--only NAME): db, web" in said

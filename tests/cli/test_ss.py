@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -13,7 +14,7 @@ from typing import Any
 import polars
 import pyarrow
 import pytest
-from cli.command import TCPWIN, TEXT, refused, tcpwin
+from cli.command import CAPTURES, TCPWIN, TEXT, refused, tcpwin
 
 DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "snapshots"
 
@@ -458,7 +459,8 @@ def test_a_file_without_sockets_beside_one_with(runs: Path, tmp_path: Path) -> N
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert refused("ss", tmp_path / "absent") == f"tcpwin: {tmp_path / 'absent'}: No such file or directory\n"
-    assert "a folder" in refused("ss", tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert "no sockets in this bundle (no snapshots)" in refused("ss", tmp_path / "empty")
     assert "none of the snapshot formats known" in refused("ss", TEXT)
 
 
@@ -513,3 +515,48 @@ def test_a_reader_that_leaves_is_no_error(runs: Path, form: str) -> None:
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
     assert b"Exception ignored" not in done.stderr
+
+
+# Bundles.
+
+BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
+SENDERS, RECEIVERS = "slow-reader/ss_sender.txt", "slow-reader/ss_receiver.txt"
+
+
+def test_the_sockets_of_a_bundle() -> None:
+    found = document_of(BUNDLE)
+    assert [(each["name"], each["samples"]) for each in found["files"]] == [(SENDERS, 150), (RECEIVERS, 151)]
+    assert [each["file"] for each in found["samples"]] == [SENDERS, RECEIVERS]
+
+
+@pytest.mark.parametrize("name", ["sender", SENDERS, "ss_sender.txt"])
+def test_one_host_or_file_of_a_bundle(name: str) -> None:
+    found = document_of(BUNDLE, "--only", name)
+    assert [each["name"] for each in found["files"]] == [SENDERS]
+
+
+def test_what_is_refused_of_bundles(runs: Path, tmp_path: Path) -> None:
+    assert refused("ss", BUNDLE, "--only", "web") == (
+        f"tcpwin: {BUNDLE}: no sockets of web in this bundle; it has receiver, sender, {SENDERS}, {RECEIVERS}\n"
+    )
+    assert "--only chooses a host or a file of a bundle" in refused("ss", runs, "--only", "web", status=2)
+    (tmp_path / "case").mkdir()
+    (tmp_path / "case" / "sysctl.txt").write_text("net.ipv4.tcp_rmem = 4096 131072 6291456\n")
+    assert "no sockets in this bundle (sysctl)" in refused("ss", tmp_path / "case")
+
+
+def test_a_file_of_a_bundle_that_ends_in_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / "case"
+    folder.mkdir()
+    line = "ESTAB 0 0 10.0.0.1:40000 10.0.0.2:443\n"
+    with gzip.open(folder / "ss_a.txt.gz", "wb", compresslevel=9) as out:
+        for _ in range(140):
+            out.write(line.encode() + b"\n" * 1_000_000)
+    (folder / "ss_b.txt").write_text(line)
+    done = tcpwin("ss", folder, "--all", "--format", "csv")
+    assert done.returncode == 0
+    first, *rest = done.stderr.decode().splitlines()
+    assert first.startswith("warning: ss_a.txt.gz was read up to its sample ")
+    assert first.endswith("only: compressed, and inflates to more than 33,554,432 bytes")
+    assert rest == []
+    assert done.stdout.decode().count("ss_b.txt") == 1

@@ -164,6 +164,8 @@ def test_what_is_unpacked_has_the_time_that_the_archive_says(write: Writer, tmp_
         (["x/y/web/ss.txt", "x/y/db/ss.txt"], ["web", "db"]),
         (["web/ss.txt", "web/nstat.txt"], ["web", "web"]),
         (["ss_snd.TXT.gz", "SND.pcap.zst"], ["snd", "SND"]),
+        # A ring of tcpdump -C.
+        (["packets.pcap0", "packets.pcap1.gz", "web.pcapng12", "ss_snd2.txt"], ["", "", "web", "snd2"]),
     ],
 )
 def test_whose_a_file_is(names: list[str], labels: list[str], tmp_path: Path) -> None:

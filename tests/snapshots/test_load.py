@@ -532,3 +532,49 @@ def test_connections_whose_scale_is_known_are_not_asked_for_it(monkeypatch: pyte
     monkeypatch.setattr(Analysis, "scale_claims", refuse)
     [host] = analyze(capture, snapshots=[("h", SnapshotFile(Transfer().server_ss().encode()))]).hosts
     assert host.matched == 20
+
+
+def long_gzip(text: str) -> bytes:
+    """Compressed `ss` text that inflates to far more than 200 times its size, and more than 64 MiB."""
+    part = f"{text}{chr(10) * 1_000_000}".encode()
+    out = io.BytesIO()
+    with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=9) as file:
+        for _ in range(70):
+            file.write(part)
+    return out.getvalue()
+
+
+def test_an_error_in_a_file_ends_that_file_only(tmp_path: Path, capture: Path) -> None:
+    transfer = Transfer()
+    folder = tmp_path / "case"
+    folder.mkdir()
+    (folder / "ss_client.txt.gz").write_bytes(long_gzip(transfer.client_ss()))
+    (folder / "ss_server.txt").write_text(transfer.server_ss())
+    analysis = analyze(capture, snapshots=[folder])
+    by_label = {host.label: host for host in analysis.hosts}
+    assert by_label["server"].matched == len(transfer.sample_times())
+    [facts] = by_label["client"].files
+    assert facts.samples > 0
+    assert analysis.notes == (
+        f"ss_client.txt.gz was read up to its sample {facts.samples:,} only: compressed, and inflates to more than "
+        "33,554,432 bytes",
+    )
+
+
+def test_a_damaged_member_of_a_bundle_leaves_the_others(tmp_path: Path, capture: Path) -> None:
+    transfer = Transfer()
+    path = tmp_path / "case.zip"
+    # What comes after the beginning, by which the format is told, is damaged.
+    long = NSTAT + "".join(f"TcpExtX{number} {number} 0.0\n" for number in range(20_000))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("nstat_server.txt", long)
+        archive.writestr("ss_server.txt", transfer.server_ss())
+    data = bytearray(path.read_bytes())
+    place = data.index(b"TcpExtX15000 ")
+    data[place] ^= 1
+    path.write_bytes(data)
+    analysis = analyze(capture, snapshots=[path])
+    [host] = analysis.hosts
+    assert (host.matched, [each.name for each in host.files]) == (len(transfer.sample_times()), ["ss_server.txt"])
+    [note] = analysis.notes
+    assert note.startswith(f"{path}: nstat_server.txt was not read: damaged: Bad CRC-32")

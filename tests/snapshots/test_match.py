@@ -130,6 +130,51 @@ def test_a_run_behind_a_translator_is_reported_not_joined() -> None:
     assert analysis.connections[0].scale_claims == ()
 
 
+def through_napt(text: str) -> str:
+    """Return what the client's `ss` says where its address and port are others than outside."""
+    return text.replace("10.0.0.1:40000", "192.168.77.5:51515")
+
+
+def test_a_run_behind_a_translator_of_ports_is_reported_not_joined(capture: Path) -> None:
+    transfer = Transfer()
+    times = transfer.sample_times()
+    client, server = (
+        "".join(each([time_ns]) for time_ns in times) for each in (transfer.client_ss, transfer.server_ss)
+    )
+    ends = ("192.168.77.5:51515", "10.0.0.2:5201")
+    [host] = analyze(capture, snapshots=[("inside", of(through_napt(client)))]).hosts
+    assert (host.matched, host.translated) == (0, [Translated(*ends, 0, "local_end")])
+    # The server saw the inner addresses, the capture those outside.
+    [host] = analyze(capture, snapshots=[("server", of(through_napt(server)))]).hosts
+    assert (host.matched, host.translated) == (0, [Translated(*reversed(ends), 0, "peer_end")])
+    # The server's own socket has the connection: the client's is still not known.
+    known, inside = analyze(capture, snapshots=[("a", of(server)), ("inside", of(through_napt(client)))]).hosts
+    assert (known.translated, inside.translated) == ([], [Translated(*ends, 0, "local_end")])
+
+
+def test_sockets_of_a_known_host_and_several_alike_are_not_called_translated(capture: Path) -> None:
+    transfer = Transfer()
+    times = transfer.sample_times()
+    other = socket_text(("192.168.77.5", 51515), ("10.0.0.2", 5201), "mss:1000")
+    # The client has the connection's socket: another one to the same server is just another one.
+    client = "".join(transfer.client_ss([time_ns]) + other for time_ns in times)
+    [host] = analyze(capture, snapshots=[of(client)]).hosts
+    assert (host.matched, host.translated) == (len(times), [])
+    # Of two that could be it, none is named.
+    both = other + socket_text(("192.168.77.5", 51516), ("10.0.0.2", 5201), "mss:1000")
+    [host] = analyze(capture, snapshots=[of(both + both)]).hosts
+    assert (host.sockets, host.matched, host.translated) == (4, 0, [])
+
+
+def test_an_end_that_two_connections_share_tells_neither(tmp_path: Path) -> None:
+    second = replace(Transfer(), client=("10.0.0.1", 40007))
+    matcher = Matcher(analyze(write_pcap(tmp_path / "c.pcap", Transfer(), second)))
+    assert matcher.find_other_end(socket("192.168.77.5", 51515, "10.0.0.2", 5201)) is None
+    found = matcher.find_other_end(socket("10.0.0.1", 40007, "172.16.0.9", 99))
+    assert found is not None
+    assert (found[0].side, found[1].differs) == ("a", "peer_end")
+
+
 def test_many_translated_sockets_are_kept_up_to_a_bound(capture: Path) -> None:
     lines = [socket_text((f"10.77.{n // 250}.{n % 250}", 40000), ("10.0.0.2", 5201), "mss:1000") for n in range(2000)]
     [host] = analyze(capture, snapshots=[of("".join(lines))]).hosts

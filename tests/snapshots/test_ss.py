@@ -186,3 +186,30 @@ def _compare(socket: SocketSample, lab: ss_text.Sample) -> None:
     assert (socket.retrans_segments, socket.retrans_total) == (
         (None, None) if retrans is None else tuple(map(int, retrans.split("/")))
     )
+
+
+HEADER = "State  Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
+UDP = "UNCONN 0      0      127.0.0.53%lo:53    0.0.0.0:*\n\t skmem:(r0,rb212992,t0,tb212992,f0,w0,o0,bl0,d0)\n"
+CONNECTED = "ESTAB  0      0      10.0.0.1:40000   10.0.0.2:443\n"
+LISTENING = "LISTEN 0      128    0.0.0.0:22          0.0.0.0:*\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        # ss -uam: a UDP socket that is not connected is UNCONN; one that is connected looks as one of TCP does.
+        (HEADER + CONNECTED + UDP + CONNECTED, []),
+        # ss -ta --bound-inactive: what only TCP has shows first, so the closed one is TCP's too.
+        (HEADER + CONNECTED + LISTENING + UDP, ["ESTAB", "LISTEN", "UNCONN"]),
+        # Nothing shows which it is.
+        (HEADER + CONNECTED + CONNECTED, ["ESTAB", "ESTAB"]),
+        # ss -ua; ss -ta: each table is of its own protocol.
+        (HEADER + UDP + HEADER + CONNECTED, ["ESTAB"]),
+        # A TCP socket that is closed says what TCP says of it.
+        (HEADER + UDP.replace("skmem", "cubic rto:1000 mss:536 skmem") + CONNECTED, ["UNCONN", "ESTAB"]),
+        (HEADER + 1500 * CONNECTED + LISTENING, [*1500 * ["ESTAB"], "LISTEN"]),
+    ],
+)
+def test_without_a_protocol_a_table_shows_it(text: str, states: list[str]) -> None:
+    sockets, unknown = read_text(text)
+    assert ([socket.state for socket in sockets], unknown.count) == (states, 0)

@@ -1,6 +1,7 @@
 """Text of `ss` with any of its options, of iproute2 3.10 to 7.1, one run or many.
 
-In: lines. Out: a SocketSample for each TCP socket, in order. Sockets of other protocols are passed over.
+In: lines. Out: a SocketSample for each TCP socket, in order. Sockets of other protocols are passed over, also those of
+a table without a column Netid where one of them shows that it is not of TCP.
 The page `tcpwin/docs/snapshots/ss.md` says what is read and how.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tcpwin.errors import SnapshotError
 from tcpwin.snapshots._format import Format
 from tcpwin.snapshots._lines import Lines
 from tcpwin.snapshots._socket import SocketSample
@@ -17,12 +19,55 @@ from tcpwin.snapshots.formats._ss_tokens import Found, is_token, read_tokens
 from tcpwin.snapshots.formats._ss_values import MAX_TIME_NS
 
 _SECOND_MS = 1000
+_OF_ALL_PROTOCOLS = ("ESTAB", "UNCONN", "")
+_MOST_HELD = 1000
+"""Sockets of a table that are waited for to show its protocol; beyond it, they are taken to be of TCP."""
 _DETAIL_TOKENS = 3
 """Tokens that make a line look like the second line of a socket."""
 
 
 def read(lines: Lines) -> Iterator[SocketSample]:
-    """Sockets one after the other; each is given when the next begins."""
+    """Sockets one after the other; each is given when the next begins, or its table shows of which protocol it is."""
+    held: list[SocketSample] = []
+    index = -1
+    is_tcp: bool | None = None
+    try:
+        for sample in _read(lines):
+            if sample.index != index:
+                yield from held
+                held.clear()
+                index, is_tcp = sample.index, None
+            if is_tcp is None:
+                is_tcp = _is_tcp(sample)
+                held.append(sample)
+                if is_tcp is None and len(held) == _MOST_HELD:
+                    is_tcp = True
+                if is_tcp:
+                    yield from held
+                if is_tcp is not None:
+                    held.clear()
+            elif is_tcp:
+                yield sample
+    except SnapshotError:
+        yield from held
+        raise
+    yield from held
+
+
+def _is_tcp(sample: SocketSample) -> bool | None:
+    """Whether a table is of TCP by one of its sockets; None where it does not show.
+
+    Without a column Netid all are of one protocol (misc/ss.c, print of Netid where several are asked for). What has no
+    connection is UNCONN: a TCP socket has that state for moments only, or where it is bound and not more.
+    """
+    if sample.netid is not None or sample.state not in _OF_ALL_PROTOCOLS:
+        return True
+    if sample.rto_ns is not None or sample.mss_bytes is not None or sample.congestion_control is not None:
+        return True
+    return False if sample.state == "UNCONN" else None
+
+
+def _read(lines: Lines) -> Iterator[SocketSample]:
     header: Header | None = None
     socket: dict[str, Any] | None = None
     is_other = False
