@@ -245,12 +245,16 @@ class Bundle:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="tcpwin-")
         path = Path(self._folder.name) / f"{len(self._paths):05}"
-        with _damage_is_an_error(self.name), self._archive.open(entry) as file, path.open("xb") as out:
-            while part := file.read(_CHUNK_BYTES):
-                self._unpacked_bytes += len(part)
-                if self._unpacked_bytes > self._max_bytes:
-                    raise SnapshotError(f"unpacks to more than {self._max_bytes:,} bytes", self.name)
-                out.write(part)
+        try:
+            with _damage_is_an_error(self.name), self._archive.open(entry) as file, path.open("xb") as out:
+                while part := file.read(_CHUNK_BYTES):
+                    self._unpacked_bytes += len(part)
+                    if self._unpacked_bytes > self._max_bytes:
+                        raise SnapshotError(f"unpacks to more than {self._max_bytes:,} bytes", self.name)
+                    out.write(part)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
         if entry.written is not None:
             os.utime(path, (entry.written.timestamp(), entry.written.timestamp()))
         return path

@@ -551,12 +551,12 @@ def test_a_file_of_a_bundle_that_ends_in_an_error(tmp_path: Path) -> None:
     line = "ESTAB 0 0 10.0.0.1:40000 10.0.0.2:443\n"
     with gzip.open(folder / "ss_a.txt.gz", "wb", compresslevel=9) as out:
         for _ in range(140):
-            out.write(line.encode() + b"\n" * 1_000_000)
+            out.write(line.encode() + b" " * 1_000_000 + b"\n")
     (folder / "ss_b.txt").write_text(line)
     done = tcpwin("ss", folder, "--all", "--format", "csv")
     assert done.returncode == 0
     first, *rest = done.stderr.decode().splitlines()
-    assert first.startswith("warning: ss_a.txt.gz was read up to its sample ")
+    assert first.startswith("tcpwin: warning: ss_a.txt.gz was read up to its sample ")
     assert first.endswith("only: compressed, and inflates to more than 33,554,432 bytes")
     assert rest == []
     assert done.stdout.decode().count("ss_b.txt") == 1
