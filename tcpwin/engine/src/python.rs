@@ -474,8 +474,10 @@ impl Result {
                 && (names.is_empty() || entry.events & wanted != 0)
                 && (causes.is_empty() || causes.iter().any(|wanted| Some(wanted.as_str()) == cause))
         };
-        let entries = journal(connection).iter().enumerate();
+        let entries = journal(connection);
         Ok(entries
+            .iter()
+            .enumerate()
             .filter(|(_, entry)| is_wanted(entry))
             .map(|(place, _)| place)
             .collect())
@@ -499,7 +501,8 @@ impl Result {
         place: usize,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let connection = self.get(id)?;
-        let entry = journal(connection)
+        let entries = journal(connection);
+        let entry = entries
             .get(place)
             .ok_or_else(|| PyIndexError::new_err(format!("no event {place} was kept")))?;
         let event = EventRecord::of(entry, connection.initiator_side());

@@ -1,19 +1,24 @@
 //! The first telling events of a connection, kept in the first reading: so that a large capture need not be read again
 //! to say why, and where.
+//!
+//! Thousands of connections may each have some: an entry is written as differences from the one before, in some thirty
+//! bytes, and nothing of it is lost.
 
 use crate::event::{self, Events};
-use crate::recovery::cause::Evidence;
+use crate::recovery::cause::{Cause, Confidence, Evidence, Verdict};
 use crate::wire::Segment;
 
 /// Events of which each says something of its own: a cause, an age, an original.
-const TELLING: Events =
+pub const TELLING: Events =
     event::WITH_EVIDENCE | event::SYN_RETRANSMISSION | event::IDLE_RESTART | event::WINDOW_SHRINK;
 /// Telling events kept for one connection.
-const MOST_TELLING: usize = 64;
+const MOST_TELLING: u8 = 64;
 /// Of every other kind.
 const MOST_OF_A_KIND: u8 = 6;
+/// The list grows by this much: doubling it would waste more than the entries take.
+const GROWTH_BYTES: usize = 192;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub frame: u64,
     pub time_ns: i64,
@@ -26,18 +31,33 @@ pub struct Entry {
     pub evidence: Option<Evidence>,
 }
 
+/// What the differences of the next entry are taken from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    frame: u64,
+    time_ns: i64,
+    seq: [u32; 2],
+    ack: [u32; 2],
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    pub entries: Vec<Entry>,
-    telling: usize,
+    written: Vec<u8>,
+    last: Last,
+    /// Each reason that an entry gives, once.
+    reasons: Vec<&'static str>,
+    telling: u8,
     of_a_kind: [u8; event::NAMES.len()],
     /// Kinds of which enough are kept.
     full: Events,
-    /// Telling events that were not kept.
-    pub omitted: u32,
 }
 
 impl Journal {
+    /// Kinds of which enough are kept; events of no other kind need not be offered.
+    pub fn full(&self) -> Events {
+        self.full
+    }
+
     /// Keep the event if it is among the first of its kind; true where it was.
     pub fn note(
         &mut self,
@@ -49,10 +69,10 @@ impl Journal {
         if !self.is_wanted(events) {
             return false;
         }
-        self.entries.push(Entry {
+        self.write(&Entry {
             frame: segment.frame,
             time_ns: segment.time_ns,
-            side: side as u8,
+            side: side as u8 & 1,
             events,
             seq: segment.seq,
             ack: segment.ack,
@@ -63,22 +83,20 @@ impl Journal {
         true
     }
 
-    #[inline]
+    /// What was kept, in the order of the capture.
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut numbers = Numbers(&self.written);
+        let mut last = Last::default();
+        std::iter::from_fn(|| self.read(&mut numbers, &mut last)).collect()
+    }
+
     fn is_wanted(&mut self, events: Events) -> bool {
-        if events & !self.full == 0 {
-            let is_telling = events & TELLING != 0;
-            self.omitted = self.omitted.saturating_add(u32::from(is_telling));
-            return false;
-        }
-        if events & TELLING != 0 {
-            if self.telling < MOST_TELLING {
-                self.telling += 1;
-                if self.telling == MOST_TELLING {
-                    self.full |= TELLING;
-                }
-                return true;
+        if events & TELLING != 0 && self.telling < MOST_TELLING {
+            self.telling += 1;
+            if self.telling == MOST_TELLING {
+                self.full |= TELLING;
             }
-            self.omitted = self.omitted.saturating_add(1);
+            return true;
         }
         let mut is_new = false;
         for (bit, count) in self.of_a_kind.iter_mut().enumerate() {
@@ -92,23 +110,231 @@ impl Journal {
         }
         is_new
     }
+
+    fn write(&mut self, entry: &Entry) {
+        let side = usize::from(entry.side);
+        let last = self.last;
+        self.put(u64::from(entry.events) << 1 | u64::from(entry.side));
+        self.put(entry.frame.wrapping_sub(last.frame));
+        self.put_signed(entry.time_ns.wrapping_sub(last.time_ns));
+        self.put_signed(i64::from(entry.seq.wrapping_sub(last.seq[side]) as i32));
+        self.put_signed(i64::from(entry.ack.wrapping_sub(last.ack[side]) as i32));
+        self.put(u64::from(entry.length));
+        self.put(u64::from(entry.window_raw));
+        self.write_evidence(entry);
+        (self.last.frame, self.last.time_ns) = (entry.frame, entry.time_ns);
+        (self.last.seq[side], self.last.ack[side]) = (entry.seq, entry.ack);
+    }
+
+    fn write_evidence(&mut self, entry: &Entry) {
+        let Some(evidence) = entry.evidence else {
+            self.put(0);
+            return;
+        };
+        let verdict = evidence.verdict;
+        let frames = [evidence.original_frame, evidence.trigger_frame];
+        let times = [evidence.age_ns, evidence.rto_ns];
+        let present = [
+            frames[0].is_some(),
+            frames[1].is_some(),
+            times[0].is_some(),
+            times[1].is_some(),
+        ];
+        let present = present
+            .iter()
+            .fold(0, |bits, is| bits << 1 | u64::from(*is));
+        let kinds = (verdict.cause as u64) << 2 | verdict.confidence as u64;
+        self.put((kinds << 4 | present) + 1);
+        let known = self
+            .reasons
+            .iter()
+            .position(|reason| *reason == verdict.reason);
+        let place = known.unwrap_or(self.reasons.len());
+        if known.is_none() {
+            self.reasons.push(verdict.reason);
+        }
+        self.put(place as u64);
+        for frame in frames.into_iter().flatten() {
+            self.put_signed(entry.frame.wrapping_sub(frame) as i64);
+        }
+        for time_ns in times.into_iter().flatten() {
+            self.put_signed(time_ns);
+        }
+    }
+
+    fn read(&self, numbers: &mut Numbers, last: &mut Last) -> Option<Entry> {
+        let head = numbers.next()?;
+        let side = (head & 1) as usize;
+        last.frame = last.frame.wrapping_add(numbers.next()?);
+        last.time_ns = last.time_ns.wrapping_add(numbers.next_signed()?);
+        last.seq[side] = last.seq[side].wrapping_add(numbers.next_signed()? as u32);
+        last.ack[side] = last.ack[side].wrapping_add(numbers.next_signed()? as u32);
+        Some(Entry {
+            frame: last.frame,
+            time_ns: last.time_ns,
+            side: side as u8,
+            events: (head >> 1) as Events,
+            seq: last.seq[side],
+            ack: last.ack[side],
+            length: numbers.next()? as u32,
+            window_raw: numbers.next()? as u16,
+            evidence: match numbers.next()? {
+                0 => None,
+                kinds => Some(self.read_evidence(numbers, last.frame, kinds - 1)?),
+            },
+        })
+    }
+
+    fn read_evidence(&self, numbers: &mut Numbers, frame: u64, kinds: u64) -> Option<Evidence> {
+        let reason = *self.reasons.get(numbers.next()? as usize)?;
+        let mut frame_before = |bit: u64| {
+            let back = (kinds >> bit & 1 == 1).then(|| numbers.next_signed())?;
+            back.map(|back| frame.wrapping_sub(back as u64))
+        };
+        let (original_frame, trigger_frame) = (frame_before(3), frame_before(2));
+        let mut time_ns = |bit: u64| (kinds >> bit & 1 == 1).then(|| numbers.next_signed())?;
+        let (age_ns, rto_ns) = (time_ns(1), time_ns(0));
+        Some(Evidence {
+            verdict: Verdict {
+                cause: *Cause::ALL.get((kinds >> 6) as usize)?,
+                reason,
+                confidence: *Confidence::ALL.get((kinds >> 4 & 3) as usize)?,
+            },
+            original_frame,
+            trigger_frame,
+            age_ns,
+            rto_ns,
+        })
+    }
+
+    /// Seven bits a byte, the lowest first; the eighth says that more follow.
+    fn put(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.push(number as u8);
+    }
+
+    fn push(&mut self, byte: u8) {
+        if self.written.len() == self.written.capacity() {
+            self.written.reserve_exact(GROWTH_BYTES);
+        }
+        self.written.push(byte);
+    }
+
+    /// Small numbers of either sign in few bytes: 0, −1, 1, −2 …
+    fn put_signed(&mut self, number: i64) {
+        self.put((number << 1 ^ number >> 63) as u64);
+    }
+}
+
+/// Numbers as [`Journal::put`] wrote them.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    fn next(&mut self) -> Option<u64> {
+        let mut number = 0;
+        let mut shift = 0;
+        loop {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+            shift += 7;
+        }
+    }
+
+    fn next_signed(&mut self) -> Option<i64> {
+        let number = self.next()?;
+        Some((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
-    fn the_first_of_each_kind_are_kept_and_telling_ones_that_are_not_are_counted() {
+    fn the_first_of_each_kind_are_kept() {
         let mut journal = Journal::default();
         for _ in 0..100 {
             journal.note(0, &Segment::EMPTY, event::WINDOW_FULL, None);
             journal.note(1, &Segment::EMPTY, event::RTO_RETRANSMISSION, None);
         }
         assert_eq!(
-            journal.entries.len(),
-            usize::from(MOST_OF_A_KIND) + MOST_TELLING
+            journal.entries().len(),
+            usize::from(MOST_OF_A_KIND) + usize::from(MOST_TELLING)
         );
-        assert_eq!(journal.omitted as usize, 100 - MOST_TELLING);
+        assert_eq!(journal.full(), event::WINDOW_FULL | TELLING);
+    }
+
+    #[test]
+    fn an_event_that_is_the_first_of_another_kind_too_is_kept_beyond_the_telling_ones() {
+        let mut journal = Journal::default();
+        for _ in 0..MOST_TELLING {
+            assert!(journal.note(0, &Segment::EMPTY, event::WINDOW_SHRINK, None));
+        }
+        assert!(!journal.note(0, &Segment::EMPTY, event::WINDOW_SHRINK, None));
+        let both = event::WINDOW_SHRINK | event::WINDOW_FULL;
+        assert!(journal.note(0, &Segment::EMPTY, both, None));
+    }
+
+    fn evidence() -> impl Strategy<Value = Evidence> {
+        (
+            0..Cause::ALL.len(),
+            0..Confidence::ALL.len(),
+            prop_oneof![Just("its timestamp is the older one"), Just("other")],
+            any::<[Option<u64>; 2]>(),
+            any::<[Option<i64>; 2]>(),
+        )
+            .prop_map(|(cause, confidence, reason, frames, times)| Evidence {
+                verdict: Verdict {
+                    cause: Cause::ALL[cause],
+                    reason,
+                    confidence: Confidence::ALL[confidence],
+                },
+                original_frame: frames[0],
+                trigger_frame: frames[1],
+                age_ns: times[0],
+                rto_ns: times[1],
+            })
+    }
+
+    fn entry() -> impl Strategy<Value = Entry> {
+        (
+            any::<u64>(),
+            any::<i64>(),
+            0u8..2,
+            0u32..1 << event::NAMES.len(),
+            any::<[u32; 3]>(),
+            any::<u16>(),
+            proptest::option::of(evidence()),
+        )
+            .prop_map(|parts| Entry {
+                frame: parts.0,
+                time_ns: parts.1,
+                side: parts.2,
+                events: parts.3,
+                seq: parts.4[0],
+                ack: parts.4[1],
+                length: parts.4[2],
+                window_raw: parts.5,
+                evidence: parts.6,
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(entries in prop::collection::vec(entry(), 0..20)) {
+            let mut journal = Journal::default();
+            for entry in &entries {
+                journal.write(entry);
+            }
+            prop_assert_eq!(journal.entries(), entries);
+        }
     }
 }

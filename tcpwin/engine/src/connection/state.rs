@@ -2,10 +2,10 @@
 //!
 //! Hot fields stand in the record; what most connections never need lies behind one pointer a direction.
 
-use crate::connection::journal::Journal;
+use crate::connection::journal::{Journal, TELLING};
 use crate::connection::stalls::Stalls;
 use crate::event::{self, Counts, Events};
-use crate::recovery::episode::Episode;
+use crate::recovery::episode::{Episode, Phase};
 use crate::recovery::holes::Holes;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
@@ -100,6 +100,10 @@ pub struct Cold {
     pub limited_ns: i64,
     pub limited_since_ns: i64,
     pub counts: Counts,
+    /// Kinds of events of which the connection's journal has enough, as far as this direction knows.
+    pub journal_full: Events,
+    /// Telling events of this direction that the journal did not keep.
+    pub journal_omitted: u32,
     /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
     pub missed_bytes: u64,
     pub resent_bytes: u64,
@@ -130,18 +134,42 @@ impl Cold {
         self.episode.get_or_insert_with(Box::default)
     }
 
+    /// Called after each change of the episode.
+    pub fn note_episode(&mut self) {
+        let episode = self.episode.as_ref();
+        self.is_disturbed = episode.is_some_and(|episode| !episode.is_quiet());
+    }
+
     pub fn zero(&mut self) -> &mut ZeroWindow {
         self.zero.get_or_insert_with(Box::default)
     }
 
     /// Whether an ACK may cover bytes that were sent again, reported by SACK or never captured.
+    #[inline]
     pub fn has_doubts(&self) -> bool {
-        !self.sacked.is_empty()
-            || !self.unseen.is_empty()
-            || self
-                .episode
+        debug_assert_eq!(
+            self.is_disturbed,
+            self.episode
                 .as_ref()
                 .is_some_and(|episode| !episode.is_quiet())
+        );
+        !self.sacked.is_empty() || !self.unseen.is_empty() || self.is_disturbed
+    }
+
+    /// The phase of recovery that the sender is in.
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        if !self.is_disturbed {
+            return Phase::Open;
+        }
+        self.episode
+            .as_ref()
+            .map_or(Phase::Open, |episode| episode.phase)
+    }
+
+    pub fn note_omitted(&mut self, events: Events) {
+        let is_telling = events & TELLING != 0;
+        self.journal_omitted = self.journal_omitted.saturating_add(u32::from(is_telling));
     }
 
     pub fn is_zero_open(&self) -> bool {
@@ -323,6 +351,17 @@ impl Direction {
 
     pub fn count(&mut self, events: Events) {
         event::count(&mut self.cold().counts, events);
+    }
+
+    /// Whether the journal may take these events, which were counted; one that it does not is counted apart.
+    #[inline]
+    pub fn may_journal(&mut self, events: Events) -> bool {
+        let cold = self.cold();
+        if events & !cold.journal_full == 0 {
+            cold.note_omitted(events);
+            return false;
+        }
+        true
     }
 
     pub fn event_count(&self, events: Events) -> u32 {

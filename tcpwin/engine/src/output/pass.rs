@@ -5,15 +5,15 @@ use std::hint::black_box;
 use crate::capture::{CaptureFacts, MergedReader, Packet};
 use crate::connection::state::Connection;
 use crate::recovery::duplicate::{is_duplicate, RECENT};
-use crate::tracker::{Tracker, Verdict};
+use crate::tracker::{Place, Tracker, Verdict};
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};
 
 /// Segments taken at a time, so that the cache misses of their look-ups overlap.
 const BATCH: usize = 32;
 /// Segments held: enough to look back over, whole batches.
 const RING: usize = RECENT + BATCH;
-/// Below this the table and the connections fit the caches, and looking ahead costs more than it saves.
-const PREFETCH_FROM: u32 = 16_384;
+/// Below this the connections fit the caches, and looking ahead costs more than it saves.
+const PREFETCH_FROM: u32 = 1_000;
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 17;
 
@@ -83,22 +83,30 @@ pub fn run_with<S: Sink>(
         for (tag, segment) in tags.iter_mut().zip(batch) {
             *tag = tracker.tag(segment);
         }
-        if tracker.connections.len() > PREFETCH_FROM {
-            let touched = tags.iter().fold(0u32, |sum, tag| sum ^ tracker.touch(*tag));
+        let mut places = [Place::UNKNOWN; BATCH];
+        let known = tracker.connections.len();
+        for (place, tag) in places.iter_mut().zip(tags) {
+            *place = tracker.place(tag);
+        }
+        if known > PREFETCH_FROM {
+            let touched = places
+                .iter()
+                .fold(0u32, |sum, place| sum ^ tracker.touch(*place));
             black_box(touched);
         }
-        for (position, (segment, tag)) in batch.iter().zip(tags).enumerate() {
+        for (position, ((segment, tag), place)) in batch.iter().zip(tags).zip(places).enumerate() {
             let mark = mark(segment, tag);
-            let done = match tracker.track_ordinary(segment, tag) {
-                Ok(done) => done,
-                Err(found) => tracker.track(segment, tag, found, || {
-                    let newest = first + position;
-                    let held = (taken + position).min(RECENT);
-                    let before =
-                        (1..=held).filter_map(|back| ring.get((newest + RING - back) % RING));
-                    may_hold(&marks, mark) && is_duplicate(segment, before)
-                }),
-            };
+            let done =
+                match tracker.track_ordinary(segment, place_or_now(&tracker, known, place, tag)) {
+                    Ok(done) => done,
+                    Err(found) => tracker.track(segment, tag, found, || {
+                        let newest = first + position;
+                        let held = (taken + position).min(RECENT);
+                        let before =
+                            (1..=held).filter_map(|back| ring.get((newest + RING - back) % RING));
+                        may_hold(&marks, mark) && is_duplicate(segment, before)
+                    }),
+                };
             if let Some(place) = marks.get_mut(first + position) {
                 *place = mark;
             }
@@ -178,6 +186,16 @@ impl Source {
         let outcome = self.parser.parse(packet, self.last_ns, out);
         self.last_ns = packet.time_ns.unwrap_or(self.last_ns);
         outcome == Outcome::Segment
+    }
+}
+
+/// The place found for a segment, or what it is now where connections were opened since.
+#[inline(always)]
+fn place_or_now(tracker: &Tracker, known: u32, place: Place, tag: u32) -> Place {
+    if tracker.connections.len() == known {
+        place
+    } else {
+        tracker.place(tag)
     }
 }
 

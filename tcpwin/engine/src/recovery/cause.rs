@@ -23,6 +23,23 @@ pub enum Cause {
 }
 
 impl Cause {
+    pub const ALL: [Cause; Cause::CaptureReordered as usize + 1] = [
+        Cause::Fast,
+        Cause::Recovery,
+        Cause::LostRetransmission,
+        Cause::Rto,
+        Cause::GoBackN,
+        Cause::TailLossProbe,
+        Cause::Spurious,
+        Cause::Syn,
+        Cause::SynAck,
+        Cause::Fin,
+        Cause::ZeroWindow,
+        Cause::Unknown,
+        Cause::OutOfOrder,
+        Cause::CaptureReordered,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Cause::Fast => "fast",
@@ -71,6 +88,8 @@ pub enum Confidence {
 }
 
 impl Confidence {
+    pub const ALL: [Confidence; 3] = [Confidence::High, Confidence::Medium, Confidence::Low];
+
     pub fn name(self) -> &'static str {
         match self {
             Confidence::High => "high",

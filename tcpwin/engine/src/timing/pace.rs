@@ -126,14 +126,6 @@ impl Pace {
         }
     }
 
-    /// Read a field of each cache line; the value has no meaning.
-    #[inline]
-    pub fn touch(&self) -> u32 {
-        let front = self.rest.front().map_or(0, |sent| sent.end.0);
-        let view = self.view.as_ref().map_or(0, |view| view.bytes());
-        front ^ view ^ self.samples ^ self.last_payload ^ self.late.budget.state as u32
-    }
-
     /// How far an ACK moved SND.UNA, and whether ACKs before it are missing.
     #[inline(always)]
     pub fn note_advance(&mut self, segment: &Segment, advance: u32, mss: u32, is_bare: bool) {

@@ -264,7 +264,7 @@ fn cover_doubtful(
         had_duplicates,
         has_sack,
     });
-    cold.is_disturbed = !episode.is_quiet();
+    cold.note_episode();
     // Timestamps tell which copy was acknowledged where the sequence numbers do not (RFC 7323 §4).
     let echoed_ns = if shown.is_original && shown.echoed_ns.is_none() {
         original_ns
@@ -341,7 +341,7 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
         let cold = acked.cold();
         cold.episode()
             .note_dsack(left, right, is_advance, segment.time_ns);
-        cold.is_disturbed = !cold.episode().is_quiet();
+        cold.note_episode();
         reported.events |= event::DSACK;
     }
     let mut oldest_ns = None;
@@ -366,6 +366,7 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
         if let Some(episode) = acked.cold().episode.as_mut() {
             let has_timestamps = segment.options.timestamps.is_some();
             episode.note_original_reported(right, has_timestamps, segment.time_ns);
+            acked.cold().note_episode();
         }
         if let Some(sent) = acked.ledger.find(fresh) {
             oldest_ns = Some(oldest_ns.map_or(sent.time_ns, |ns: i64| ns.min(sent.time_ns)));

@@ -279,10 +279,8 @@ impl Direction {
     }
 
     fn is_recovering(&self) -> bool {
-        self.cold
-            .as_ref()
-            .and_then(|cold| cold.episode.as_ref())
-            .is_some_and(|episode| episode.phase != Phase::Open)
+        let cold = self.cold.as_ref();
+        cold.is_some_and(|cold| cold.phase() != Phase::Open)
     }
 
     /// What the sender is seen to do now, for its budget of time.
@@ -401,9 +399,7 @@ impl Direction {
 
     fn state(&self) -> State {
         let cold = self.cold.as_deref();
-        let phase = cold
-            .and_then(|cold| cold.episode.as_ref())
-            .map_or(Phase::Open, |episode| episode.phase);
+        let phase = cold.map_or(Phase::Open, Cold::phase);
         let is_outstanding = self.flight.is_outstanding();
         if self.has_fin && !is_outstanding {
             State::Closed
@@ -589,6 +585,9 @@ impl Direction {
     pub fn finish_pace(&mut self, end_ns: i64) {
         if let Some(episode) = self.cold.as_mut().and_then(|cold| cold.episode.as_mut()) {
             episode.leave(end_ns);
+        }
+        if let Some(cold) = &mut self.cold {
+            cold.note_episode();
         }
         self.end_round(end_ns, None);
         let (first_ns, last_ns) = (self.first_data_ns, self.last_data_ns);

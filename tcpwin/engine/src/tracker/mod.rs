@@ -21,7 +21,6 @@ use crate::recovery::cause::Evidence;
 use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
 use crate::timing::budget::Item;
-use crate::timing::pace::Pace;
 use crate::tracker::stall::Before;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::window::zero::EndedBy;
@@ -57,6 +56,14 @@ pub struct Verdict {
     pub evidence: Option<Evidence>,
     /// The silence that this segment ended.
     pub stall: Option<Stall>,
+}
+
+/// Number of a connection as the table has it now; of none while there is none.
+#[derive(Clone, Copy, Debug)]
+pub struct Place(u32);
+
+impl Place {
+    pub const UNKNOWN: Place = Place(u32::MAX);
 }
 
 /// Entries of all journals: beyond it none is kept, and memory stays bounded.
@@ -100,31 +107,37 @@ impl Tracker {
         self.table.tag(segment)
     }
 
-    /// Bring the connection behind a tag into the cache; the value has no meaning.
-    #[inline]
-    pub fn touch(&self, tag: u32) -> u32 {
-        self.table
-            .first(tag)
-            .and_then(|index| self.connections.get(index))
+    /// Where the connection with a tag stands, until another is opened.
+    #[inline(always)]
+    pub fn place(&self, tag: u32) -> Place {
+        Place(self.table.first(tag).unwrap_or(u32::MAX))
+    }
+
+    /// Bring a connection into the cache; the value has no meaning.
+    #[inline(always)]
+    pub fn touch(&self, place: Place) -> u32 {
+        self.connections
+            .get(place.0)
             .map_or(0, |connection| connection.touch())
     }
 
     /// Take in one segment if it is an ordinary one, else leave all as it is and tell the connection and side it
-    /// belongs to, if any yet: [`Tracker::track`] is then to be called. `tag` must come from [`Tracker::tag`].
+    /// belongs to, if any yet: [`Tracker::track`] is then to be called. `place` must come from [`Tracker::place`], with no
+    /// connection opened since.
     #[inline(always)]
     pub fn track_ordinary(
         &mut self,
         segment: &Segment,
-        tag: u32,
+        place: Place,
     ) -> Result<Taken, Option<(u32, usize)>> {
-        let index = self.table.first(tag).ok_or(None)?;
+        let index = place.0;
         let connection = self.connections.get_mut(index).ok_or(None)?;
         let side = connection.side_of(segment).ok_or(None)?;
         let (events, rtt_ns) = connection
             .take_ordinary(side, segment)
             .ok_or(Some((index, side)))?;
-        if events != 0 && self.journaled < MOST_JOURNALED {
-            self.journaled += keep(connection, side, segment, events, None);
+        if events != 0 {
+            self.journaled += keep(self.journaled, connection, side, segment, events, None);
         }
         Ok(Taken {
             connection: index,
@@ -164,20 +177,25 @@ impl Tracker {
                 episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
             });
             let events = event::CAPTURE_DUPLICATE | kind.unwrap_or(0);
-            if self.journaled < MOST_JOURNALED {
-                self.journaled += keep(connection, side, segment, event::CAPTURE_DUPLICATE, None);
-            }
+            self.journaled += keep(
+                self.journaled,
+                connection,
+                side,
+                segment,
+                event::CAPTURE_DUPLICATE,
+                None,
+            );
             return taken((events, None));
         }
         self.options_cut += u64::from(segment.capture_flags & capture_flag::OPTIONS_CUT != 0);
         self.evidence = None;
         self.stall = None;
         let found = connection.take(side, segment, &mut self.evidence, &mut self.stall);
-        if found.0 != 0 && self.journaled < MOST_JOURNALED {
+        if found.0 != 0 {
             let evidence = self
                 .evidence
                 .filter(|_| found.0 & event::WITH_EVIDENCE != 0);
-            self.journaled += keep(connection, side, segment, found.0, evidence);
+            self.journaled += keep(self.journaled, connection, side, segment, found.0, evidence);
         }
         taken(found)
     }
@@ -254,18 +272,41 @@ impl Tracker {
     }
 }
 
-/// Write events into a connection's journal; the number of entries that this adds.
-#[cold]
+/// Write events, which were counted, into a connection's journal; the number of entries that this adds to all of
+/// `journaled`.
+#[inline]
 fn keep(
+    journaled: usize,
     connection: &mut Connection,
     side: usize,
     segment: &Segment,
     events: Events,
     evidence: Option<Evidence>,
 ) -> usize {
+    if journaled >= MOST_JOURNALED || !connection.directions[side].may_journal(events) {
+        return 0;
+    }
+    usize::from(journal(connection, side, segment, events, evidence))
+}
+
+#[cold]
+fn journal(
+    connection: &mut Connection,
+    side: usize,
+    segment: &Segment,
+    events: Events,
+    evidence: Option<Evidence>,
+) -> bool {
     let journal = &mut connection.directions[0].cold().journal;
     let journal = journal.get_or_insert_with(Box::default);
-    usize::from(journal.note(side, segment, events, evidence))
+    let is_kept = journal.note(side, segment, events, evidence);
+    let full = journal.full();
+    let cold = connection.directions[side].cold();
+    cold.journal_full = full;
+    if !is_kept {
+        cold.note_omitted(events);
+    }
+    is_kept
 }
 
 /// Sequence space that a segment takes: payload, SYN and FIN (RFC 9293 §3.3.1).
@@ -278,15 +319,12 @@ fn sequence_length(segment: &Segment) -> u32 {
 impl Connection {
     #[inline]
     fn touch(&self) -> u32 {
-        // One field a cache line.
+        // One field a cache line of the record; what lies behind its pointers would have to wait for it.
         let lines = |direction: &Direction| {
-            let window = &direction.window;
-            let pace = direction.pace().map_or(0, Pace::touch);
             direction.ledger.oldest_or_none_ns() as u32
                 ^ direction.payload_bytes as u32
-                ^ window.bytes
+                ^ direction.window.bytes
                 ^ direction.segments
-                ^ pace
         };
         let [first, second] = &self.directions;
         lines(first) ^ lines(second) ^ u32::from(self.endpoints[0].port)

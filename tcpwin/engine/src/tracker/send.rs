@@ -296,7 +296,7 @@ fn take_below(
             events: events & event::MAIN_KINDS,
         };
         cold.episode().resent(cause, &again);
-        cold.is_disturbed = !cold.episode().is_quiet();
+        cold.note_episode();
         // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
         if is_closed && seq == una && is_outstanding {
             cold.zero().probe(now_ns);
@@ -315,7 +315,7 @@ fn take_below(
             let late_ns = now_ns.saturating_sub(hole_ns.unwrap_or(now_ns)).max(0);
             episode.note_reordering(end.to(nxt).max(0) as u32, late_ns);
         }
-        cold.is_disturbed = true;
+        cold.note_episode();
     }
     *evidence = Some(found);
     if nxt.is_before(end) {
