@@ -201,21 +201,26 @@ impl Ledger {
         }
     }
 
-    /// New data up to `end` was sent, `una` being SND.UNA.
+    /// New data up to `end` was sent, `una` being SND.UNA. Gives the pace, if there is one.
     #[inline(always)]
-    pub fn sent(&mut self, end: Seq, una: Seq, now_ns: i64, frame: u64) {
+    pub fn sent(&mut self, end: Seq, una: Seq, now_ns: i64, frame: u64) -> Option<&mut Pace> {
         let sent = Sent {
             time_ns: now_ns,
             end,
             frame: frame as u32,
         };
-        if self.first.time_ns == NONE {
+        let is_first = self.first.time_ns == NONE;
+        if is_first {
             self.first = sent;
-        } else if let Store::Paced(pace) = &mut self.store {
-            pace.push(sent);
-        } else {
+        } else if !matches!(self.store, Store::Paced(_)) {
             self.push_rarely(sent, una);
+            return self.pace_mut();
         }
+        let pace = self.pace_mut()?;
+        if !is_first {
+            pace.push(sent);
+        }
+        Some(pace)
     }
 
     fn push_rarely(&mut self, sent: Sent, una: Seq) {

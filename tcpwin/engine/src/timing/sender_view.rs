@@ -10,9 +10,13 @@ use crate::sequence::Seq;
 /// ACKs under way that are kept apart; beyond it the oldest takes effect at once.
 const MAX_ON_THE_WAY: usize = 4096;
 
+/// What every segment touches stands in the first cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct SenderView {
     pub shift_ns: i64,
+    /// When the first of those on the way was captured: most segments need not look at it.
+    first_ns: i64,
     on_the_way: VecDeque<(i64, Known)>,
     /// What was captured last, and what the sender had of it by now.
     newest: Known,
@@ -46,6 +50,7 @@ impl SenderView {
     pub fn new(shift_ns: i64, known: Known, nxt: Seq, now_ns: i64) -> Self {
         SenderView {
             shift_ns,
+            first_ns: i64::MAX,
             on_the_way: VecDeque::new(),
             newest: known,
             known,
@@ -98,6 +103,13 @@ impl SenderView {
             }
         }
         self.on_the_way.push_back((now_ns, known));
+        self.note_first();
+    }
+
+    #[inline(always)]
+    fn note_first(&mut self) {
+        let first = self.on_the_way.front();
+        self.first_ns = first.map_or(i64::MAX, |(captured_ns, _)| *captured_ns);
     }
 
     #[inline]
@@ -119,6 +131,13 @@ impl SenderView {
     /// Let the ACKs take effect that reached the sender by `now_ns`.
     #[inline]
     pub fn arrive(&mut self, now_ns: i64) {
+        if !self.on_the_way.is_empty() && self.first_ns.wrapping_add(self.shift_ns) <= now_ns {
+            self.take_arrived(now_ns);
+        }
+    }
+
+    #[inline(never)]
+    fn take_arrived(&mut self, now_ns: i64) {
         while let Some(&(captured_ns, known)) = self.on_the_way.front() {
             let arrival_ns = captured_ns.wrapping_add(self.shift_ns);
             if arrival_ns > now_ns {
@@ -139,6 +158,7 @@ impl SenderView {
                 self.drained_ns = arrival_ns;
             }
         }
+        self.note_first();
     }
 
     #[cold]

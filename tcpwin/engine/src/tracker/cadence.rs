@@ -40,6 +40,17 @@ fn open_state(is_blocked: bool, is_outstanding: bool, ran_out: bool) -> State {
     }
 }
 
+/// A direction before its next ordinary data.
+pub struct BeforeData {
+    /// SND.MAX.
+    pub nxt: Seq,
+    pub mss: u32,
+    /// Since the last data.
+    pub since_data_ns: i64,
+    /// The data's TSval, where it is another than the last one's.
+    pub new_tsval: Option<u32>,
+}
+
 impl Direction {
     /// Round trip between the capture point and the far end of this direction: to the receiver of its data.
     pub fn far_ns(&self) -> Option<i64> {
@@ -128,10 +139,25 @@ impl Direction {
         self.flight.una = ack;
         self.acked_bytes += advance as u64;
         self.duplicate_acks = 0;
-        let rtt_ns = self.note_covered(covered, now_ns);
+        let since_ns = now_ns.wrapping_sub(self.last_ack_ns);
         self.last_ack_ns = now_ns;
-        self.note_known(now_ns);
-        self.note_round(now_ns, peer);
+        let rtt_ns = covered.and_then(|covered| self.ledger.sample(covered, ack, now_ns));
+        let known = Known {
+            una: ack,
+            edge: self.window.edge,
+        };
+        let Some(pace) = self.ledger.pace_mut() else {
+            return rtt_ns;
+        };
+        if let Some(covered) = covered {
+            pace.note_ack(covered.newest_ns, since_ns);
+        }
+        if let Some(view) = &mut pace.view {
+            view.acked(known, now_ns);
+        }
+        if pace.is_round_over(ack) {
+            self.end_round(now_ns, Some(peer));
+        }
         rtt_ns
     }
 
@@ -320,39 +346,65 @@ impl Direction {
         budget.turn(state, now_ns);
     }
 
-    /// The same after an ordinary segment of this side. Its view of the ACKs under way is up to date.
-    #[inline(always)]
-    pub fn note_ordinary_data(&mut self, now_ns: i64) {
-        let mss = self.segment_size();
+    /// The same after an ordinary segment of this side, with what [`Direction::note_sent`] does and, where the timestamp
+    /// clock shows a new value, [`Direction::note_tick`]. Called once all else of the segment was taken in.
+    #[inline(never)]
+    pub fn note_ordinary_data(&mut self, segment: &Segment, before: &BeforeData) {
+        let now_ns = segment.time_ns;
+        let (una, nxt, mss) = (self.flight.una, self.flight.nxt, self.segment_size());
         let is_limited = self.is_limited;
-        if let Some(pace) = self.ledger.pace_mut() {
-            let ran_out = pace.last_payload < mss;
-            let budget = &pace.late.budget;
-            let (state, is_same) = match &pace.view {
-                None => {
-                    let state = open_state(is_limited, true, ran_out);
-                    (state, state == budget.state)
-                }
-                Some(view) => {
-                    let state = open_state(view.is_blocked(), view.bytes() > 0, ran_out);
-                    let has_drained = view.drained_ns > budget.since_ns();
-                    (state, (state == budget.state) & !has_drained)
-                }
-            };
-            if !is_same {
-                self.change_ordinary_state(state, now_ns, true);
+        if let Some(tsval) = before.new_tsval {
+            self.echo.sent(tsval, now_ns);
+        }
+        let ahead_bytes = una.to(before.nxt).max(0) as u32;
+        let Some(pace) = self.ledger.sent(nxt, una, now_ns, segment.frame) else {
+            if ahead_bytes > 0 && ahead_bytes < before.mss {
+                self.ledger.note_tinygram();
             }
+            return;
+        };
+        if before.new_tsval.is_some() {
+            pace.tick_ns = now_ns;
+        }
+        pace.note_payload(segment.payload_len, ahead_bytes, before.mss);
+        if ahead_bytes > 0 {
+            pace.late.budget.note_gap(before.since_data_ns);
+        }
+        let ran_out = pace.last_payload < mss;
+        let budget = &pace.late.budget;
+        let (state, is_same) = match &mut pace.view {
+            None => {
+                let state = open_state(is_limited, true, ran_out);
+                (state, state == budget.state)
+            }
+            Some(view) => {
+                view.sent(nxt, before.mss, now_ns);
+                let state = open_state(view.is_blocked(), view.bytes() > 0, ran_out);
+                let has_drained = view.drained_ns > budget.since_ns();
+                (state, (state == budget.state) & !has_drained)
+            }
+        };
+        if !is_same {
+            self.change_ordinary_state(state, now_ns, true);
         }
     }
 
-    /// The same after an ordinary ACK of this side's data; with what [`Direction::note_advance`] does.
+    /// The same after an ordinary ACK of this side's data; with what [`Direction::note_advance`] does, and
+    /// [`Direction::note_known`] where the ACK moved nothing.
     #[inline(always)]
     pub fn note_ordinary_answer(&mut self, segment: &Segment, advance: u32) {
         let mss = self.segment_size();
         let is_outstanding = self.flight.una != self.flight.nxt;
         let is_limited = self.is_limited;
+        let known = Known {
+            una: self.flight.una,
+            edge: self.window.edge,
+        };
         if let Some(pace) = self.ledger.pace_mut() {
             pace.note_advance(segment, advance, mss, segment.payload_len == 0);
+            if let (Some(view), 0) = (&mut pace.view, advance) {
+                view.acked(known, segment.time_ns);
+            }
             let state = open_state(is_limited, is_outstanding, pace.last_payload < mss);
             let is_same = (state == pace.late.budget.state)
                 | (pace.view.is_some() & pace.late.budget.state.is_open());

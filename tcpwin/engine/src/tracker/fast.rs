@@ -5,6 +5,7 @@
 use crate::connection::state::Direction;
 use crate::event::{self, Events};
 use crate::sequence::Seq;
+use crate::tracker::cadence::BeforeData;
 use crate::tracker::send::judge_edge;
 use crate::window::receive::Advertisement;
 use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
@@ -60,8 +61,6 @@ pub fn take(
     if advance > 0 {
         acked.flight.pass_time(now_ns, acked.flight.span());
         rtt_ns = acked.take_ordinary_ack(ack, advance, now_ns, sent);
-    } else {
-        acked.note_known(now_ns);
     }
     if advertised.shrink_bytes > 0 {
         events |= event::WINDOW_SHRINK;
@@ -74,22 +73,27 @@ pub fn take(
         }
     }
     sent.segments += 1;
+    // Without timestamps it is what it was.
+    let new_tsval = (tsval != sent.tsval).then_some(tsval);
+    sent.tsval = tsval;
     if payload_len > 0 {
+        let before = BeforeData {
+            nxt: seq,
+            mss: sent.segment_size(),
+            since_data_ns: now_ns.wrapping_sub(sent.last_data_ns),
+            new_tsval,
+        };
         let end = seq + payload_len;
         sent.flight.pass_time(now_ns, sent.flight.span());
         sent.flight.nxt = end;
         sent.has_only_syn = false;
         sent.flight.max_bytes = sent.flight.max_bytes.max(sent.flight.span());
-        sent.note_sent(segment, seq);
         sent.note_payload(segment);
         events |= judge_edge(sent, segment, end);
         sent.note_open_limit(now_ns);
-        sent.note_ordinary_data(now_ns);
-    }
-    // Without timestamps it is what it was.
-    if tsval != sent.tsval {
+        sent.note_ordinary_data(segment, &before);
+    } else if let Some(tsval) = new_tsval {
         sent.note_tick(tsval, now_ns);
-        sent.tsval = tsval;
     }
     Some((events, rtt_ns))
 }
