@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Series,
         Stall,
         Table,
+        View,
         WindowScale,
         ZeroWindowEpisode,
     )
@@ -40,6 +41,7 @@ _HOMES = {
         "Series",
         "Stall",
         "Table",
+        "View",
         "WindowScale",
         "ZeroWindowEpisode",
     ),
@@ -68,6 +70,7 @@ __all__ = [
     "Stall",
     "Table",
     "TcpwinError",
+    "View",
     "WindowScale",
     "ZeroWindowEpisode",
     "analyze",

@@ -11,6 +11,7 @@ from tcpwin.analysis._connections import Connections
 from tcpwin.analysis._direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis._endpoint import Endpoint
 from tcpwin.analysis._series import Event, Series, Stall
+from tcpwin.analysis._view import View
 
 if TYPE_CHECKING:
     from tcpwin.analysis._table import Table
@@ -31,6 +32,7 @@ __all__ = [
     "Series",
     "Stall",
     "Table",
+    "View",
     "WindowScale",
     "ZeroWindowEpisode",
     "analyze",

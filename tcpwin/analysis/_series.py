@@ -16,11 +16,13 @@ class Series:
 
     Attributes:
         name: receive_window, right_edge, flight, pipe, sequence, acknowledged (bytes; right edge, sequence and
-            acknowledged, which is SND.UNA, count from the connection's start, the SYN as one), window_raw (the
-            window field as on the wire), throughput (payload bytes per bucket: use `sum`); rtt (of each ACK, at the
-            capture point), rtt_smoothed, rto (nanoseconds; the timeout that a Linux sender has, step by step);
-            sender_flight (bytes in flight as the sender saw it, where the capture point is another) or cwnd_model
-            (the congestion window by Linux's rules, bytes).
+            acknowledged, which is SND.UNA, count from the connection's start, the SYN as one), sacked (bytes in flight
+            that SACK reported as received: what pipe leaves out), window_raw (the window field as on the wire);
+            throughput (payload), goodput (payload that was acknowledged, each byte once), resent (payload that was
+            sent before): bytes per bucket, use `sum`; rtt (of each ACK, at the capture point), rtt_smoothed, rto
+            (nanoseconds; the timeout that a Linux sender has, step by step); sender_flight and sender_window (bytes in
+            flight, and the window from the SND.UNA that it has, as the sender saw them, where the capture point is
+            another) or cwnd_model (the congestion window by Linux's rules, bytes).
         time_ns: when each bucket begins, nanoseconds since the epoch. Shape (n,), like all arrays here.
         min, max, last: least, greatest and last value in the bucket.
         sum: their sum.

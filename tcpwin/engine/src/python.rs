@@ -2,10 +2,13 @@
 //!
 //! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
 
+mod columns;
+mod details;
 mod facts;
 mod files;
+mod records;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -17,22 +20,27 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use pyo3::IntoPyObjectExt;
 
-use crate::connection::stalls::{Stall, CAUSES};
+use crate::connection::stalls::CAUSES;
 use crate::connection::state::Connection;
 use crate::event::NAMES;
-use crate::output::address::address_text;
-use crate::output::detail::{Chosen, Detail, DetailSink, EventRecord, SERIES};
+use crate::output::columns::{RowColumns, VIEW_COLUMNS};
+use crate::output::detail::{Chosen, DetailSink, EventRecord, Extent};
 use crate::output::fields::{
     direction_fields, ConnectionView, DirectionView, Kind, Value, CONNECTION_FIELDS,
 };
 use crate::output::json::write_connection;
 use crate::output::pass::{run_with, Findings, NoSink, Sink};
 use crate::output::rank::{held_back, worst};
-use crate::output::rows::{event_names, Format, RowColumns, RowWriter, COLUMNS};
+use crate::output::rows::{Format, RowWriter, COLUMNS};
 use crate::output::select::{meets, Comparison, Condition};
+use crate::output::series::Span;
+use crate::output::track::SERIES;
 use crate::tracker::Tracker;
+use columns::rows_to_python;
+use details::Details;
 use facts::facts_to_python;
 use files::{open, raise_if_kept, Opened, PythonOut};
+use records::event_to_python;
 
 /// Run a pass without the GIL, with progress and signals now and then.
 fn pass<S: Sink + Send>(
@@ -142,7 +150,7 @@ struct Quality {
 #[pyclass(frozen, module = "tcpwin._engine")]
 struct Result {
     findings: Findings,
-    details: HashMap<u32, Box<Detail>>,
+    details: Py<Details>,
 }
 
 impl Result {
@@ -176,12 +184,6 @@ impl Result {
             }
         }
         quality
-    }
-
-    fn detail(&self, id: u32) -> PyResult<&Detail> {
-        self.details.get(&id).map(Box::as_ref).ok_or_else(|| {
-            PyKeyError::new_err(format!("connection {id} was not followed in this pass"))
-        })
     }
 }
 
@@ -352,77 +354,46 @@ impl Result {
         Ok(self.side(id, true)? == 0)
     }
 
-    fn has_detail(&self, id: u32) -> bool {
-        self.details.contains_key(&id)
+    /// What was kept of the connections followed in this pass.
+    fn details(&self, py: Python<'_>) -> Py<Details> {
+        self.details.clone_ref(py)
     }
 
-    /// A series as arrays: bucket times, minima, maxima, last values, sums; then the bucket width.
-    #[allow(clippy::type_complexity)]
-    fn series<'py>(
+    /// Read the capture again for details of these connections, within a span of time.
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (source, ids, *, name="stream", buckets=1024, rows=0, start_ns=i64::MIN, end_ns=i64::MAX, shifts=None, progress=None))]
+    fn follow(
         &self,
-        py: Python<'py>,
-        id: u32,
-        from_initiator: bool,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        ids: HashSet<u32>,
         name: &str,
-    ) -> PyResult<([Bound<'py, PyArray1<i64>>; 5], i64)> {
-        let position = SERIES
-            .iter()
-            .position(|known| *known == name)
-            .ok_or_else(|| {
-                PyKeyError::new_err(format!("no series {name}; there are {}", SERIES.join(", ")))
-            })?;
-        let series = &self.detail(id)?.tracks[self.side(id, from_initiator)?].series[position];
-        let column = |get: &dyn Fn(&crate::output::series::Bucket) -> i64| {
-            PyArray1::from_vec(py, series.buckets.iter().map(get).collect())
+        buckets: usize,
+        rows: usize,
+        start_ns: i64,
+        end_ns: i64,
+        shifts: Option<HashMap<u32, [u8; 2]>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Details> {
+        let extent = Extent {
+            span: Span { start_ns, end_ns },
+            buckets,
+            rows,
         };
-        let columns = [
-            column(&|b| series.time_ns(b)),
-            column(&|b| b.min),
-            column(&|b| b.max),
-            column(&|b| b.last),
-            column(&|b| b.sum),
-        ];
-        Ok((columns, series.width_ns))
-    }
-
-    /// Time-weighted percentiles of `receive_window` or `flight`, and the step in bytes to which they are exact.
-    fn percentiles(
-        &self,
-        id: u32,
-        from_initiator: bool,
-        name: &str,
-        shares: Vec<f64>,
-    ) -> PyResult<(Vec<Option<u32>>, u32)> {
-        let track = &self.detail(id)?.tracks[self.side(id, from_initiator)?];
-        let histogram = match name {
-            "flight" => &track.flight,
-            "pipe" => &track.pipe,
-            _ => &track.window,
-        };
-        Ok((histogram.percentiles(&shares), histogram.step()))
-    }
-
-    /// Percentiles of the round trips of a followed connection's ACKs, in nanoseconds.
-    fn round_trips(
-        &self,
-        id: u32,
-        from_initiator: bool,
-        shares: Vec<f64>,
-    ) -> PyResult<Vec<Option<i64>>> {
-        let track = &self.detail(id)?.tracks[self.side(id, from_initiator)?];
-        let percentile = |share: &f64| track.rtt.percentile_ns(*share);
-        Ok(shares.iter().map(percentile).collect())
-    }
-
-    /// Events of a followed connection as dictionaries, and how many were not kept.
-    fn events<'py>(&self, py: Python<'py>, id: u32) -> PyResult<(Vec<Bound<'py, PyDict>>, u64)> {
-        let detail = self.detail(id)?;
-        let events: PyResult<Vec<_>> = detail
-            .events
-            .iter()
-            .map(|event| event_to_python(py, event))
-            .collect();
-        Ok((events?, detail.events_omitted))
+        let mut sink = DetailSink::new(Chosen::These(ids), extent);
+        let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
+        let again = pass(
+            py,
+            open(source, name)?,
+            tracker,
+            &mut sink,
+            progress.as_ref(),
+        )?;
+        let is_same = again.tracker.connections.len() == self.findings.tracker.connections.len();
+        Ok(Details::new(
+            sink.finish(&again.tracker.connections),
+            is_same,
+        ))
     }
 
     /// The first telling events of any connection as dictionaries, and how many more telling ones it had.
@@ -443,91 +414,47 @@ impl Result {
             .collect();
         Ok((events?, journal.omitted))
     }
-
-    /// Stalls of a followed connection as dictionaries.
-    fn stalls<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let connection = self.get(id)?;
-        let stalls = self.detail(id)?.stalls.iter();
-        stalls
-            .map(|(before_frame, stall)| stall_to_python(py, connection, *before_frame, stall))
-            .collect()
-    }
 }
 
-fn event_to_python<'py>(py: Python<'py>, event: &EventRecord) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("frame", event.frame)?;
-    dict.set_item("time_ns", event.time_ns)?;
-    dict.set_item("direction", if event.is_from_initiator { "a" } else { "b" })?;
-    dict.set_item("names", event_names(event.events))?;
-    dict.set_item("seq", event.seq)?;
-    dict.set_item("ack", event.ack)?;
-    dict.set_item("length", event.length)?;
-    dict.set_item("window_raw", event.window_raw)?;
-    let evidence = event.evidence.as_ref();
-    let verdict = evidence.map(|evidence| evidence.verdict);
-    dict.set_item("cause", verdict.map(|verdict| verdict.cause.name()))?;
-    dict.set_item("reason", verdict.map(|verdict| verdict.reason))?;
-    let confidence = verdict.map(|verdict| verdict.confidence.name());
-    dict.set_item("confidence", confidence)?;
-    dict.set_item("original_frame", evidence.and_then(|e| e.original_frame))?;
-    dict.set_item("trigger_frame", evidence.and_then(|e| e.trigger_frame))?;
-    dict.set_item("age_ns", evidence.and_then(|e| e.age_ns))?;
-    dict.set_item("rto_ns", evidence.and_then(|e| e.rto_ns))?;
-    Ok(dict)
-}
-
-fn stall_to_python<'py>(
-    py: Python<'py>,
-    connection: &Connection,
-    before_frame: u64,
-    stall: &Stall,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let is_initiator = usize::from(stall.waiting) == connection.initiator_side();
-    dict.set_item("start_ns", stall.start_ns)?;
-    dict.set_item("end_ns", stall.end_ns)?;
-    dict.set_item("before_frame", before_frame)?;
-    dict.set_item("after_frame", stall.after_frame)?;
-    dict.set_item("cause", stall.cause.name())?;
-    dict.set_item("sender", if is_initiator { "a" } else { "b" })?;
-    dict.set_item("flight_bytes", stall.flight_bytes)?;
-    dict.set_item("window_bytes", stall.window_bytes)?;
-    Ok(dict)
-}
-
-/// Read a capture. `follow` chooses the connections whose series and events are kept: None, "all" or numbers. `shifts`
-/// are window scale shifts from elsewhere, by number of the connection: of the first segment's sender, and the other.
+/// Read a capture. `follow` chooses the connections of which series, events and up to `rows` rows are kept: None, "all"
+/// or numbers. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's
+/// sender, and the other.
 #[pyfunction]
-#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, shifts=None, progress=None))]
+#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, rows=0, shifts=None, progress=None))]
 fn analyze(
     source: &Bound<'_, PyAny>,
     name: &str,
     follow: Option<&Bound<'_, PyAny>>,
     buckets: usize,
+    rows: usize,
     shifts: Option<HashMap<u32, [u8; 2]>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Result> {
     let py = source.py();
     let input = open(source, name)?;
     let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
-    let Some(follow) = follow else {
-        let findings = pass(py, input, tracker, &mut NoSink, progress.as_ref())?;
-        return Ok(Result {
-            findings,
-            details: Default::default(),
-        });
-    };
-    let chosen = if follow.is_instance_of::<PyString>() {
-        Chosen::All
+    let (findings, details) = if let Some(follow) = follow {
+        let chosen = if follow.is_instance_of::<PyString>() {
+            Chosen::All
+        } else {
+            Chosen::These(follow.extract()?)
+        };
+        let extent = Extent {
+            span: Span::ALL,
+            buckets,
+            rows,
+        };
+        let mut sink = DetailSink::new(chosen, extent);
+        let findings = pass(py, input, tracker, &mut sink, progress.as_ref())?;
+        let details = sink.finish(&findings.tracker.connections);
+        (findings, details)
     } else {
-        Chosen::These(follow.extract()?)
+        let findings = pass(py, input, tracker, &mut NoSink, progress.as_ref())?;
+        (findings, HashMap::new())
     };
-    let mut sink = DetailSink::new(chosen, buckets);
-    let findings = pass(py, input, tracker, &mut sink, progress.as_ref())?;
     Ok(Result {
         findings,
-        details: sink.into_details(),
+        details: Py::new(py, Details::new(details, true))?,
     })
 }
 
@@ -596,56 +523,7 @@ fn row_columns<'py>(
     };
     let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
     pass(py, input, tracker, &mut rows, progress.as_ref())?;
-    let dict = PyDict::new(py);
-    macro_rules! plain {
-        ($name:literal, $values:expr) => {
-            dict.set_item($name, (PyArray1::from_vec(py, $values), py.None()))?
-        };
-    }
-    macro_rules! optional {
-        ($name:literal, $values:expr) => {{
-            let mask: Vec<bool> = $values.iter().map(Option::is_none).collect();
-            let values = $values
-                .iter()
-                .map(|value| value.unwrap_or_default())
-                .collect();
-            dict.set_item(
-                $name,
-                (PyArray1::from_vec(py, values), PyArray1::from_vec(py, mask)),
-            )?
-        }};
-    }
-    let mut codes = std::collections::HashMap::new();
-    let mut names = Vec::new();
-    let mut code = |address: &[u8; 16]| {
-        *codes.entry(*address).or_insert_with(|| {
-            names.push(address_text(address));
-            names.len() as u32 - 1
-        })
-    };
-    let src: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.0)).collect();
-    let dst: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.2)).collect();
-    plain!("frame", rows.frame);
-    plain!("time_ns", rows.time_ns);
-    plain!("connection", rows.connection);
-    plain!("direction", rows.is_from_initiator);
-    plain!("src", src);
-    plain!("sport", rows.endpoints.iter().map(|row| row.1).collect());
-    plain!("dst", dst);
-    plain!("dport", rows.endpoints.iter().map(|row| row.3).collect());
-    plain!("seq", rows.seq);
-    plain!("ack", rows.ack);
-    plain!("length", rows.length);
-    plain!("flags", rows.flags);
-    plain!("window_raw", rows.window_raw);
-    optional!("window", rows.window);
-    optional!("shift", rows.shift);
-    optional!("bytes_in_flight", rows.bytes_in_flight);
-    optional!("pipe", rows.pipe);
-    optional!("rtt_ns", rows.rtt_ns);
-    plain!("events", rows.events);
-    dict.set_item("address_names", names)?;
-    Ok(dict)
+    rows_to_python(py, rows)
 }
 
 /// Fields of a group as (name, kind, documentation).
@@ -672,11 +550,13 @@ fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Result>()?;
+    module.add_class::<Details>()?;
     module.add_function(wrap_pyfunction!(analyze, module)?)?;
     module.add_function(wrap_pyfunction!(write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(row_columns, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;
     module.add("ROW_COLUMNS", COLUMNS)?;
+    module.add("VIEW_COLUMNS", VIEW_COLUMNS)?;
     module.add("EVENT_NAMES", NAMES)?;
     module.add("SERIES_NAMES", SERIES)?;
     module.add("STALL_CAUSES", CAUSES)?;

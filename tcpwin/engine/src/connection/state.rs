@@ -300,6 +300,13 @@ impl Direction {
         self.cold.as_ref().map_or(0, |cold| cold.limited_ns)
     }
 
+    /// Payload that was acknowledged: sequence space less SYN and FIN.
+    pub fn acked_payload_bytes(&self) -> u64 {
+        let control = u64::from(self.has_syn && self.acked_bytes > 0)
+            + u64::from(self.has_fin && !self.fin_end.is_after(self.flight.una));
+        self.acked_bytes.saturating_sub(control)
+    }
+
     #[inline]
     pub fn sacked_bytes(&self) -> u32 {
         self.cold.as_ref().map_or(0, |cold| cold.sacked_bytes)

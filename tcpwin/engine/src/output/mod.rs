@@ -2,6 +2,7 @@
 
 pub mod address;
 mod budget_fields;
+pub mod columns;
 pub mod detail;
 pub mod fields;
 pub mod histogram;
@@ -13,3 +14,4 @@ pub mod rows;
 pub mod select;
 pub mod series;
 mod time_fields;
+pub mod track;
