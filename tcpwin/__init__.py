@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tcpwin.analysis import (
+        BudgetSeries,
         Capture,
         Connections,
         Direction,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "tcpwin.analysis": (
+        "BudgetSeries",
         "Capture",
         "Connections",
         "Direction",
@@ -53,6 +55,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Analysis",
+    "BudgetSeries",
     "Bundle",
     "Capture",
     "CaptureError",

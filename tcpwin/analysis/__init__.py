@@ -10,7 +10,7 @@ from tcpwin.analysis._connection import Connection
 from tcpwin.analysis._connections import Connections
 from tcpwin.analysis._direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis._endpoint import Endpoint
-from tcpwin.analysis._series import Event, Series, Stall
+from tcpwin.analysis._series import BudgetSeries, Event, Series, Stall
 from tcpwin.analysis._view import View
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Analysis",
+    "BudgetSeries",
     "Capture",
     "CaptureFile",
     "CaptureWarning",

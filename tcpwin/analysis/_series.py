@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,31 @@ class Series:
 
     def __repr__(self) -> str:
         return f"<Series {self.name}: {len(self)} buckets of {self.width_ns} ns>"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSeries:
+    """Where a sender's time went, over time: intervals that follow each other without a gap.
+
+    While there are few, each is of one item; neighbours are put together when there are more than the view has buckets.
+    Over a connection's whole life each item adds up to the direction's field, ``budget_zero_window_ns`` for
+    ``zero_window``.
+
+    Attributes:
+        start_ns, end_ns: when each interval begins and ends, nanoseconds since the epoch. Shape (n,), like all arrays.
+        spent_ns: by item, in the order of the fields: how much of each interval it took.
+    """
+
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    spent_ns: Mapping[str, NDArray[np.int64]]
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def __repr__(self) -> str:
+        told = [name for name, spent_ns in self.spent_ns.items() if spent_ns.any()]
+        return f"<BudgetSeries: {len(self)} intervals of {', '.join(told) or 'nothing'}>"
 
 
 @dataclass(frozen=True, slots=True)

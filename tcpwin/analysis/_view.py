@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tcpwin import _engine
 from tcpwin.analysis._direction import Percentiles, RoundTrips
-from tcpwin.analysis._series import Event, Series, Stall
+from tcpwin.analysis._series import BudgetSeries, Event, Series, Stall
 
 if TYPE_CHECKING:
-    from tcpwin import _engine
     from tcpwin.analysis._connection import Connection
     from tcpwin.analysis._table import Table
 
@@ -67,6 +67,11 @@ class View:
         """How the round trips of this direction's ACKs, as in the column ``rtt_ns``, were distributed."""
         return RoundTrips(*self._details.round_trips(self.connection.id, is_a(direction), SHARES))
 
+    def budget(self, *, direction: str = "a_to_b") -> BudgetSeries:
+        """Where the sender's time went over the span, item by item."""
+        start_ns, end_ns, spent_ns = self._details.budget(self.connection.id, is_a(direction))
+        return BudgetSeries(start_ns, end_ns, dict(zip(_engine.BUDGET_ITEMS, spent_ns, strict=True)))
+
     @cached_property
     def events(self) -> list[Event]:
         """Every segment of the span at which something happened, in order; the first million."""
@@ -91,7 +96,6 @@ class View:
         columns = self._details.rows(self.connection.id)
         if columns is None or len(columns["frame"][0]) > self._most_rows:
             return None
-        from tcpwin import _engine
         from tcpwin.analysis._segments import as_table
 
         return as_table(columns, (*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS))

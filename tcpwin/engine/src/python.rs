@@ -23,6 +23,7 @@ use pyo3::IntoPyObjectExt;
 use crate::connection::stalls::CAUSES;
 use crate::connection::state::Connection;
 use crate::event::NAMES;
+use crate::output::budget_fields::item_names;
 use crate::output::columns::{RowColumns, VIEW_COLUMNS};
 use crate::output::detail::{Chosen, DetailSink, EventRecord, Extent};
 use crate::output::fields::{
@@ -559,6 +560,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VIEW_COLUMNS", VIEW_COLUMNS)?;
     module.add("EVENT_NAMES", NAMES)?;
     module.add("SERIES_NAMES", SERIES)?;
+    module.add("BUDGET_ITEMS", item_names().collect::<Vec<_>>())?;
     module.add("STALL_CAUSES", CAUSES)?;
     Ok(())
 }

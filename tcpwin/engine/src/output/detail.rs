@@ -7,6 +7,7 @@ use crate::connection::journal::Entry;
 use crate::connection::stalls::Stall;
 use crate::connection::state::Connection;
 use crate::event::{Events, CAPTURE_DUPLICATE};
+use crate::output::budget_track::BudgetTrack;
 use crate::output::columns::ViewRows;
 use crate::output::pass::Sink;
 use crate::output::series::Span;
@@ -62,6 +63,7 @@ impl EventRecord {
 pub struct Detail {
     /// By sender's side.
     pub tracks: [Track; 2],
+    pub budgets: [BudgetTrack; 2],
     pub events: Vec<EventRecord>,
     pub events_omitted: u64,
     /// With the frame before each.
@@ -110,11 +112,16 @@ impl DetailSink {
 }
 
 impl Sink for DetailSink {
+    fn wants_budget(&self, connection: u32) -> bool {
+        match &self.chosen {
+            Chosen::All => true,
+            Chosen::These(ids) => ids.contains(&connection),
+        }
+    }
+
     fn take(&mut self, segment: &Segment, verdict: &Verdict, connection: &Connection) -> bool {
-        if let Chosen::These(ids) = &self.chosen {
-            if !ids.contains(&verdict.connection) {
-                return true;
-            }
+        if !self.wants_budget(verdict.connection) {
+            return true;
         }
         let extent = self.extent;
         let detail = self
@@ -129,8 +136,10 @@ impl Sink for DetailSink {
 impl Detail {
     fn new(first: &Segment, extent: Extent) -> Self {
         let track = || Track::new(first.time_ns, extent.span, extent.buckets);
+        let budget = || BudgetTrack::new(first.time_ns, extent.span, extent.buckets);
         Detail {
             tracks: [track(), track()],
+            budgets: [budget(), budget()],
             events: Vec::new(),
             events_omitted: 0,
             stalls: Vec::new(),
@@ -200,14 +209,29 @@ impl Detail {
             };
             track.take(segment.time_ns, connection, side, sent);
         }
+        for (budget, direction) in self.budgets.iter_mut().zip(&connection.directions) {
+            budget.take(segment.time_ns, direction);
+        }
         if let Some(rtt_ns) = verdict.rtt_ns {
             let timed = 1 - usize::from(verdict.side);
             self.tracks[timed].time(segment.time_ns, connection, timed, rtt_ns);
         }
     }
 
+    /// The sender's side of a direction.
+    pub fn side(&self, from_initiator: bool) -> usize {
+        if from_initiator {
+            self.initiator_side
+        } else {
+            1 - self.initiator_side
+        }
+    }
+
     fn finish(&mut self, connection: &Connection, span: Span) {
         self.initiator_side = connection.initiator_side();
+        for (side, budget) in self.budgets.iter_mut().enumerate() {
+            budget.finish(connection, side);
+        }
         if connection.end_ns >= span.start_ns {
             self.tracks.iter_mut().for_each(Track::settle);
         }

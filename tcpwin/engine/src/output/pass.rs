@@ -22,6 +22,11 @@ pub trait Sink {
     /// False lets the pass leave out what only a sink needs.
     const WANTS_SEGMENTS: bool = true;
 
+    /// Whether the budgets of a connection are to keep their log.
+    fn wants_budget(&self, _connection: u32) -> bool {
+        false
+    }
+
     /// Return false to stop the pass.
     fn take(&mut self, segment: &Segment, verdict: &Verdict, connection: &Connection) -> bool;
 }
@@ -103,6 +108,9 @@ pub fn run_with<S: Sink>(
                 *place = mark;
             }
             if S::WANTS_SEGMENTS {
+                if sink.wants_budget(done.connection) {
+                    tracker.follow_budgets(done.connection);
+                }
                 if let Some((verdict, connection)) = tracker.verdict(segment, &done) {
                     if !sink.take(segment, &verdict, connection) {
                         was_stopped = true;

@@ -11,7 +11,9 @@ use super::columns::{places_to_python, rows_to_python};
 use super::records::{event_to_python, stall_to_python};
 use crate::output::detail::Detail;
 use crate::output::series::Bucket;
+use crate::output::timeline::Slot;
 use crate::output::track::{Track, SERIES};
+use crate::timing::budget::ITEMS;
 
 /// What a pass kept of the connections that it followed, by number.
 #[pyclass(frozen, module = "tcpwin._engine")]
@@ -35,9 +37,7 @@ impl Details {
 
     fn track(&self, id: u32, from_initiator: bool) -> PyResult<&Track> {
         let detail = self.get(id)?;
-        let [first, second] = &detail.tracks;
-        let is_first = (detail.initiator_side == 0) == from_initiator;
-        Ok(if is_first { first } else { second })
+        Ok(&detail.tracks[detail.side(from_initiator)])
     }
 }
 
@@ -104,6 +104,31 @@ impl Details {
         let track = self.track(id, from_initiator)?;
         let percentile = |share: &f64| track.rtt.percentile_ns(*share);
         Ok(shares.iter().map(percentile).collect())
+    }
+
+    /// The budget over time: where each interval begins and ends, and of each item how much of it was spent so.
+    #[allow(clippy::type_complexity)]
+    fn budget<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+    ) -> PyResult<(
+        Bound<'py, PyArray1<i64>>,
+        Bound<'py, PyArray1<i64>>,
+        Vec<Bound<'py, PyArray1<i64>>>,
+    )> {
+        let detail = self.get(id)?;
+        let timeline = &detail.budgets[detail.side(from_initiator)].timeline;
+        let column = |get: &dyn Fn(&Slot) -> i64| {
+            PyArray1::from_vec(py, timeline.slots().map(get).collect())
+        };
+        let items = (0..ITEMS).map(|item| column(&|slot| slot.spent_ns[item]));
+        Ok((
+            column(&|slot| slot.start_ns),
+            column(&|slot| slot.end_ns),
+            items.collect(),
+        ))
     }
 
     /// Events as dictionaries, and how many were not kept.

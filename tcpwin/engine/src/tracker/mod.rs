@@ -196,6 +196,17 @@ impl Tracker {
         Some((verdict, connection))
     }
 
+    /// Let the budgets of a connection keep a log of what they charge.
+    pub fn follow_budgets(&mut self, connection: u32) {
+        if let Some(connection) = self.connections.get_mut(connection) {
+            for direction in &mut connection.directions {
+                if let Some(pace) = direction.ledger.pace_mut() {
+                    pace.late.budget.follow();
+                }
+            }
+        }
+    }
+
     /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection.
     pub fn finish(&mut self) {
         for connection in self.connections.iter_mut() {
