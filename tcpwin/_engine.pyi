@@ -53,6 +53,15 @@ class Result:
         shifts: dict[int, tuple[int, int]] | None = None,
         progress: _Progress = None,
     ) -> Details: ...
+    def segments(
+        self,
+        source: _Source,
+        only: int,
+        *,
+        name: str = "stream",
+        shifts: dict[int, tuple[int, int]] | None = None,
+        progress: _Progress = None,
+    ) -> tuple[dict[str, Any], bool]: ...
     def first_events(self, id: int) -> tuple[list[dict[str, Any]], int]: ...
 
 class Details:
@@ -93,7 +102,6 @@ def row_columns(
     source: _Source,
     *,
     name: str = "stream",
-    only: int | None = None,
     shifts: dict[int, tuple[int, int]] | None = None,
     progress: _Progress = None,
 ) -> dict[str, Any]: ...

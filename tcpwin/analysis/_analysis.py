@@ -100,10 +100,16 @@ class Analysis:
             IndexError: there is no such connection.
             SourceError: the source changed, or could be read only once.
         """
-        from tcpwin.analysis._segments import read_segments
+        from tcpwin.analysis._segments import as_table
 
-        id = None if connection is None else self.connections[connection].id
-        return read_segments(self._source, id, shifts=self._shifts)
+        source, name = self._source.open, self._source.name
+        if connection is None:
+            columns = _engine.row_columns(source(), name=name, shifts=self._shifts)
+        else:
+            id = self.connections[connection].id
+            columns, is_same = self._engine.segments(source(), id, name=name, shifts=self._shifts)
+            self._check_same(is_same)
+        return as_table(columns, _engine.ROW_COLUMNS)
 
     def follow(self, connections: Iterable[int]) -> None:
         """Read series and events of several connections in one go, so that asking for each is free."""
@@ -177,9 +183,12 @@ class Analysis:
             end_ns=LAST_NS if end_ns is None else end_ns,
             shifts=self._shifts,
         )
-        if not details.is_same:
-            raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
+        self._check_same(details.is_same)
         return details
+
+    def _check_same(self, is_same: bool) -> None:
+        if not is_same:
+            raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
 
     def write_json(self, file: IO[str], *, connection: int | None = None, events: bool = False) -> None:
         """Write the analysis as one JSON document: all connections, or one, which can come with its events.

@@ -1,4 +1,4 @@
-"""The per-segment table as columns."""
+"""The per-segment table as columns: codes of the engine become names."""
 
 from __future__ import annotations
 
@@ -9,15 +9,6 @@ import numpy as np
 
 from tcpwin import _engine
 from tcpwin.analysis._table import Table, masked, texts
-from tcpwin.sources import Source
-
-
-def read_segments(
-    source: Source, connection: int | None = None, *, shifts: dict[int, tuple[int, int]] | None = None
-) -> Table:
-    """Read the table of one connection or of all, in the columns' fixed order."""
-    columns = _engine.row_columns(source.open(), name=source.name, only=connection, shifts=shifts)
-    return as_table(columns, _engine.ROW_COLUMNS)
 
 
 def as_table(columns: dict[str, Any], order: Iterable[str]) -> Table:

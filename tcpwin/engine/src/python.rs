@@ -168,6 +168,11 @@ impl Result {
         Ok(DirectionView::new(self.get(id)?, from_initiator).sender)
     }
 
+    fn tracker_again(&self, ids: &HashSet<u32>, shifts: Option<HashMap<u32, [u8; 2]>>) -> Tracker {
+        let earlier = &self.findings.tracker.connections;
+        Tracker::again(earlier, ids, shifts.unwrap_or_default())
+    }
+
     /// What the connections say of the capture's quality, in one walk over them.
     fn quality(&self) -> Quality {
         let mut quality = Quality::default();
@@ -381,20 +386,36 @@ impl Result {
             buckets,
             rows,
         };
-        let mut sink = DetailSink::new(Chosen::These(ids), extent);
-        let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
-        let again = pass(
-            py,
-            open(source, name)?,
-            tracker,
-            &mut sink,
-            progress.as_ref(),
-        )?;
-        let is_same = again.tracker.connections.len() == self.findings.tracker.connections.len();
-        Ok(Details::new(
-            sink.finish(&again.tracker.connections),
-            is_same,
-        ))
+        let tracker = self.tracker_again(&ids, shifts);
+        let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
+        let input = open(source, name)?;
+        let again = pass(py, input, tracker, &mut sink, progress.as_ref())?;
+        let is_same = self.findings.reads_as(&again, &ids);
+        Ok(Details::new(sink.finish(&again.tracker), is_same))
+    }
+
+    /// Read the capture again for the per-segment table of one connection, as [`row_columns`], and whether it is still
+    /// what it was.
+    #[pyo3(signature = (source, only, *, name="stream", shifts=None, progress=None))]
+    fn segments<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        only: u32,
+        name: &str,
+        shifts: Option<HashMap<u32, [u8; 2]>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Bound<'py, PyDict>, bool)> {
+        let ids = HashSet::from([only]);
+        let tracker = self.tracker_again(&ids, shifts);
+        let mut rows = RowColumns {
+            only: Some(only),
+            ..RowColumns::default()
+        };
+        let input = open(source, name)?;
+        let again = pass(py, input, tracker, &mut rows, progress.as_ref())?;
+        let is_same = self.findings.reads_as(&again, &ids);
+        Ok((rows_to_python(py, rows)?, is_same))
     }
 
     /// The first telling events of any connection as dictionaries, and how many more telling ones it had.
@@ -447,7 +468,7 @@ fn analyze(
         };
         let mut sink = DetailSink::new(chosen, extent);
         let findings = pass(py, input, tracker, &mut sink, progress.as_ref())?;
-        let details = sink.finish(&findings.tracker.connections);
+        let details = sink.finish(&findings.tracker);
         (findings, details)
     } else {
         let findings = pass(py, input, tracker, &mut NoSink, progress.as_ref())?;
@@ -489,7 +510,8 @@ fn write_rows<'py>(
     };
     let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)
         .map_err(|e| fail(&e))?;
-    let findings = pass(py, input, Tracker::new(), &mut writer, progress.as_ref())?;
+    let tracker = only.map_or_else(Tracker::new, Tracker::only);
+    let findings = pass(py, input, tracker, &mut writer, progress.as_ref())?;
     let flushed = py.detach(|| writer.flush());
     if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
         return Err(fail(error));
@@ -508,20 +530,16 @@ fn write_rows<'py>(
 
 /// The per-segment table as columns: name → (values, mask or None). Addresses are codes into `address_names`.
 #[pyfunction]
-#[pyo3(signature = (source, *, name="stream", only=None, shifts=None, progress=None))]
+#[pyo3(signature = (source, *, name="stream", shifts=None, progress=None))]
 fn row_columns<'py>(
     source: &Bound<'py, PyAny>,
     name: &str,
-    only: Option<u32>,
     shifts: Option<HashMap<u32, [u8; 2]>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = source.py();
     let input = open(source, name)?;
-    let mut rows = RowColumns {
-        only,
-        ..RowColumns::default()
-    };
+    let mut rows = RowColumns::default();
     let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
     pass(py, input, tracker, &mut rows, progress.as_ref())?;
     rows_to_python(py, rows)

@@ -17,7 +17,7 @@ use crate::window::scale::{Offer, ScaleInference, ScaleState};
 use crate::window::zero::{EndedBy, ZeroWindow};
 use crate::wire::Segment;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// Network byte order; IPv4 as ::ffff:a.b.c.d.
     pub address: [u8; 16],

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::connection::arena::Arena;
 use crate::connection::journal::Entry;
 use crate::connection::stalls::Stall;
 use crate::connection::state::Connection;
@@ -13,7 +12,7 @@ use crate::output::pass::Sink;
 use crate::output::series::Span;
 use crate::output::track::Track;
 use crate::recovery::cause::Evidence;
-use crate::tracker::Verdict;
+use crate::tracker::{Tracker, Verdict};
 use crate::wire::Segment;
 
 /// Events kept for one connection; beyond it they are counted only.
@@ -100,10 +99,12 @@ impl DetailSink {
         }
     }
 
-    /// What was kept, by number; `connections` are those of the pass, which is over.
-    pub fn finish(mut self, connections: &Arena) -> HashMap<u32, Box<Detail>> {
-        for (id, detail) in &mut self.details {
-            if let Some(connection) = connections.get(*id) {
+    /// What was kept, by number, with the connections of the pass, which is over.
+    pub fn finish(mut self, tracker: &Tracker) -> HashMap<u32, Box<Detail>> {
+        for (index, connection) in (0..).zip(tracker.connections.iter()) {
+            let number = tracker.number(index);
+            let detail = number.and_then(|number| self.details.get_mut(&number));
+            if let Some(detail) = detail {
                 detail.finish(connection, self.extent.span);
             }
         }

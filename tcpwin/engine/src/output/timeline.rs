@@ -3,7 +3,7 @@
 //! What is decided late is moved from one item to another afterwards; the sum never changes.
 
 use crate::output::series::Span;
-use crate::timing::budget::ITEMS;
+use crate::timing::budget::{Item, ITEMS};
 
 /// The items, and one that stands for those not told yet.
 pub const KINDS: usize = ITEMS + 1;
@@ -158,6 +158,24 @@ impl Timeline {
         given_ns
     }
 
+    fn convert_latest(&mut self, kind: usize, into: usize, most_ns: i64) -> i64 {
+        let mut left_ns = most_ns;
+        for index in (0..self.slots.len()).rev().take_while(|_| most_ns > 0) {
+            let Some(slot) = self.slots.get(index) else {
+                break;
+            };
+            let (start_ns, end_ns) = (slot.start_ns, slot.end_ns);
+            let spare_ns = slot.length_ns() - slot.spent_ns[kind].min(left_ns);
+            let from_ns = if slot.is_all(kind) {
+                start_ns.saturating_add(spare_ns)
+            } else {
+                start_ns
+            };
+            left_ns -= self.convert_one(from_ns, end_ns, kind, into, left_ns);
+        }
+        most_ns - left_ns
+    }
+
     /// A part of a slot that is all of one kind becomes another's; the number of slots that this adds.
     fn split(
         &mut self,
@@ -203,16 +221,20 @@ impl Timeline {
         totals
     }
 
-    /// Give to each item what it has in sum, wherever others have too much.
+    /// Give to each item what it has in sum, wherever others have too much, the latest first; of the application's time,
+    /// which corrections are for the beginning of, the earliest.
     pub fn settle(&mut self, wanted_ns: &[i64; ITEMS]) {
-        let (from_ns, to_ns) = (i64::MIN, i64::MAX);
         let mut totals = self.totals_ns();
         for (into, wanted) in wanted_ns.iter().enumerate() {
             for kind in (0..KINDS).rev().filter(|kind| *kind != into) {
                 let lacking_ns = wanted.saturating_sub(totals[into]).max(0);
                 let spare_ns = totals[kind] - wanted_ns.get(kind).copied().unwrap_or(0);
                 let most_ns = lacking_ns.min(spare_ns.max(0));
-                let moved_ns = self.convert(from_ns, to_ns, &[kind], into, most_ns);
+                let moved_ns = if kind == Item::Application as usize {
+                    self.convert_one(i64::MIN, i64::MAX, kind, into, most_ns)
+                } else {
+                    self.convert_latest(kind, into, most_ns)
+                };
                 totals[kind] -= moved_ns;
                 totals[into] += moved_ns;
             }
