@@ -65,7 +65,7 @@ impl These {
 
     #[inline(always)]
     fn may_hold(&self, tag: u32) -> bool {
-        let place = tag as usize / 64 & (self.sieve.len() - 1);
+        let place = (tag as usize / 64) & (self.sieve.len() - 1);
         let is_in = self
             .sieve
             .get(place)

@@ -242,17 +242,20 @@ impl Timeline {
         self.shorten();
     }
 
-    /// Join neighbours of one kind, and then, while there are too many, those of twice the width.
+    /// Join neighbours of one kind, and then, while there are too many, those within a width that doubles.
     fn shorten(&mut self) {
         self.merge(|one, next| {
             let kind = (0..KINDS).find(|kind| one.is_all(*kind));
             kind.is_some_and(|kind| next.is_all(kind))
         });
-        while self.slots().count() > self.limit && self.width_ns < i64::MAX / 2 {
-            self.width_ns *= 2;
-            let (start_ns, width_ns) = (self.start_ns.max(self.span.start_ns), self.width_ns);
+        let start_ns = self.start_ns.max(self.span.start_ns);
+        while self.slots().count() > self.limit {
+            let width_ns = self.width_ns;
             let bucket = |time_ns: i64| time_ns.saturating_sub(start_ns) / width_ns;
             self.merge(|one, next| bucket(one.start_ns) == bucket(next.end_ns - 1));
+            if self.slots().count() > self.limit {
+                self.width_ns = self.width_ns.saturating_mul(2);
+            }
         }
     }
 

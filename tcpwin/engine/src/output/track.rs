@@ -142,7 +142,8 @@ impl Track {
         if let Some(pace) = direction.pace() {
             if let Some(view) = &pace.view {
                 sender_flight.add(now_ns, i64::from(view.bytes()));
-                if is_certain {
+                // Before the first ACK reached it, the view holds an edge that is newer than what the sender had.
+                if is_certain && view.initial_bytes.is_some() {
                     sender_window.add(now_ns, i64::from(view.window_bytes()));
                 }
             }
