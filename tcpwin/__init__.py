@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tcpwin.analysis import (
+        BudgetSeries,
         Capture,
         Connections,
         Direction,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         Series,
         Stall,
         Table,
+        View,
         WindowScale,
         ZeroWindowEpisode,
     )
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "tcpwin.analysis": (
+        "BudgetSeries",
         "Capture",
         "Connections",
         "Direction",
@@ -40,6 +43,7 @@ _HOMES = {
         "Series",
         "Stall",
         "Table",
+        "View",
         "WindowScale",
         "ZeroWindowEpisode",
     ),
@@ -51,6 +55,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Analysis",
+    "BudgetSeries",
     "Bundle",
     "Capture",
     "CaptureError",
@@ -68,6 +73,7 @@ __all__ = [
     "Stall",
     "Table",
     "TcpwinError",
+    "View",
     "WindowScale",
     "ZeroWindowEpisode",
     "analyze",

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROW_COLUMNS: list[str]
+VIEW_COLUMNS: list[str]
 EVENT_NAMES: list[str]
 SERIES_NAMES: list[str]
 STALL_CAUSES: list[str]
 EVENT_FIELDS: tuple[str, ...]
+BUDGET_ITEMS: list[str]
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
@@ -42,19 +44,49 @@ class Result:
     def direction_value(self, id: int, from_initiator: bool, name: str) -> Any: ...
     def scale_evidence(self, id: int, from_initiator: bool) -> list[str]: ...
     def began_with_initiator(self, id: int) -> bool: ...
-    def has_detail(self, id: int) -> bool: ...
-    def series(self, id: int, from_initiator: bool, name: str) -> tuple[list[NDArray[np.int64]], int]: ...
-    def percentiles(
-        self, id: int, from_initiator: bool, name: str, shares: Sequence[float]
-    ) -> tuple[list[int | None], int]: ...
-    def round_trips(self, id: int, from_initiator: bool, shares: Sequence[float]) -> list[int | None]: ...
+    def details(self) -> Details: ...
+    def follow(
+        self,
+        source: _Source,
+        ids: set[int],
+        *,
+        name: str = "stream",
+        buckets: int = 1024,
+        rows: int = 0,
+        start_ns: int = ...,
+        end_ns: int = ...,
+        shifts: dict[int, tuple[int, int]] | None = None,
+        progress: _Progress = None,
+    ) -> Details: ...
+    def segments(
+        self,
+        source: _Source,
+        only: int,
+        *,
+        name: str = "stream",
+        shifts: dict[int, tuple[int, int]] | None = None,
+        progress: _Progress = None,
+    ) -> tuple[dict[str, Any], bool]: ...
     def first_events(
         self, id: int, from_initiator: bool | None, names: Sequence[str], causes: Sequence[str]
     ) -> list[int]: ...
     def count_originals(self, id: int, places: Sequence[int]) -> int: ...
     def first_event(self, id: int, place: int) -> tuple[Any, ...]: ...
-    def stalls(self, id: int) -> list[dict[str, Any]]: ...
+
+class Details:
+    is_same: bool
+    def ids(self) -> list[int]: ...
+    def series(self, id: int, from_initiator: bool, name: str) -> tuple[list[NDArray[np.int64]], int]: ...
+    def percentiles(
+        self, id: int, from_initiator: bool, name: str, shares: Sequence[float]
+    ) -> tuple[list[int | None], int]: ...
+    def round_trips(self, id: int, from_initiator: bool, shares: Sequence[float]) -> list[int | None]: ...
+    def budget(
+        self, id: int, from_initiator: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.int64]]]: ...
     def events(self, id: int) -> tuple[list[tuple[Any, ...]], int]: ...
+    def stalls(self, id: int) -> list[dict[str, Any]]: ...
+    def rows(self, id: int) -> dict[str, Any] | None: ...
 
 _NamedNumber: TypeAlias = tuple[str, int, int, int, bool, int]
 """Name, place, size, factor, whether 0 is a value, the most that is one."""
@@ -92,6 +124,7 @@ def analyze(
     name: str = "stream",
     follow: set[int] | str | None = None,
     buckets: int = 1024,
+    rows: int = 0,
     shifts: dict[int, tuple[int, int]] | None = None,
     progress: _Progress = None,
 ) -> Result: ...
@@ -108,7 +141,6 @@ def row_columns(
     source: _Source,
     *,
     name: str = "stream",
-    only: int | None = None,
     shifts: dict[int, tuple[int, int]] | None = None,
     progress: _Progress = None,
 ) -> dict[str, Any]: ...

@@ -10,13 +10,15 @@ from tcpwin.analysis._connection import Connection
 from tcpwin.analysis._connections import Connections
 from tcpwin.analysis._direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis._endpoint import Endpoint
-from tcpwin.analysis._series import Event, Series, Stall
+from tcpwin.analysis._series import BudgetSeries, Event, Series, Stall
+from tcpwin.analysis._view import View
 
 if TYPE_CHECKING:
     from tcpwin.analysis._table import Table
 
 __all__ = [
     "Analysis",
+    "BudgetSeries",
     "Capture",
     "CaptureFile",
     "CaptureWarning",
@@ -31,6 +33,7 @@ __all__ = [
     "Series",
     "Stall",
     "Table",
+    "View",
     "WindowScale",
     "ZeroWindowEpisode",
     "analyze",

@@ -13,6 +13,7 @@ from tcpwin import _engine
 from tcpwin.analysis._capture import Capture
 from tcpwin.analysis._connection import Connection
 from tcpwin.analysis._connections import Connections
+from tcpwin.analysis._view import View
 from tcpwin.errors import TcpwinError
 from tcpwin.sources import Packets, Source, resolve
 
@@ -23,6 +24,7 @@ SCHEMA = "tcpwin/analysis/1"
 """Version of the JSON document: the number grows when a name goes or changes its meaning; additions keep it."""
 
 CONNECTIONS_PER_CHUNK = 2000
+FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
 
 
 class Analysis:
@@ -34,13 +36,16 @@ class Analysis:
         engine: _engine.Result,
         *,
         buckets: int = 1024,
+        rows: int = 0,
         shifts: dict[int, tuple[int, int]] | None = None,
     ) -> None:
         self._source = source
         self._engine = engine
         self._buckets = buckets
+        self._rows = rows
         self._shifts = shifts
-        self._details: dict[int, _engine.Result] = {}
+        kept = engine.details()
+        self._details = dict.fromkeys(kept.ids(), kept)
 
     @property
     def name(self) -> str:
@@ -113,32 +118,95 @@ class Analysis:
             IndexError: there is no such connection.
             SourceError: the source changed, or could be read only once.
         """
-        from tcpwin.analysis._segments import read_segments
+        from tcpwin.analysis._segments import as_table
 
-        id = None if connection is None else self.connections[connection].id
-        return read_segments(self._source, id, shifts=self._shifts)
+        source, name = self._source.open, self._source.name
+        if connection is None:
+            columns = _engine.row_columns(source(), name=name, shifts=self._shifts)
+        else:
+            id = self.connections[connection].id
+            columns, is_same = self._engine.segments(source(), id, name=name, shifts=self._shifts)
+            self._check_same(is_same)
+        return as_table(columns, _engine.ROW_COLUMNS)
 
     def follow(self, connections: Iterable[int]) -> None:
         """Read series and events of several connections in one go, so that asking for each is free."""
-        wanted = {id for id in connections if id not in self._details and not self._engine.has_detail(id)}
+        wanted = {id for id in connections if id not in self._details}
         if wanted:
-            detail = _engine.analyze(
-                self._source.open(),
-                name=self._source.name,
-                follow=wanted,
-                buckets=self._buckets,
-                shifts=self._shifts,
-            )
-            self._check_same(detail)
-            self._details.update(dict.fromkeys(wanted, detail))
+            details = self._read_details(wanted, buckets=self._buckets)
+            self._details.update(dict.fromkeys(wanted, details))
 
-    def _check_same(self, again: _engine.Result) -> None:
-        if len(again) != len(self._engine):
+    def views(
+        self,
+        connections: Iterable[int],
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        *,
+        buckets: int | None = None,
+        rows: int = 0,
+    ) -> list[View]:
+        """What `Connection.view` gives, of several connections by their numbers, reading the source once.
+
+        Raises:
+            IndexError: there is no such connection.
+            ValueError: the span ends before it begins.
+            SourceError: the source changed, or could be read only once.
+        """
+        return self._views([self.connections[id] for id in connections], start_ns, end_ns, buckets, rows)
+
+    def _views(
+        self,
+        connections: Sequence[Connection],
+        start_ns: int | None,
+        end_ns: int | None,
+        buckets: int | None,
+        rows: int,
+    ) -> list[View]:
+        if not connections:
+            return []
+        for name, time_ns in (("begins", start_ns), ("ends", end_ns)):
+            if time_ns is not None and not FIRST_NS <= time_ns <= LAST_NS:
+                raise ValueError(f"the span {name} at {time_ns} ns, which is no time")
+        if start_ns is not None and end_ns is not None and end_ns < start_ns:
+            raise ValueError(f"the span ends at {end_ns} ns, before it begins at {start_ns} ns")
+        buckets = self._buckets if buckets is None else buckets
+        is_life = start_ns is None and end_ns is None and buckets == self._buckets
+        if is_life and rows <= self._rows:
+            self.follow(connection.id for connection in connections)
+            return [View(each, self._details[each.id], rows=rows) for each in connections]
+        ids = {connection.id for connection in connections}
+        details = self._read_details(ids, start_ns=start_ns, end_ns=end_ns, buckets=buckets, rows=rows)
+        return [View(each, details, start_ns=start_ns, end_ns=end_ns, rows=rows) for each in connections]
+
+    def _life(self, connection: Connection) -> View:
+        self.follow([connection.id])
+        return View(connection, self._details[connection.id])
+
+    def _read_details(
+        self,
+        connections: Iterable[int],
+        *,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        buckets: int,
+        rows: int | None = None,
+    ) -> _engine.Details:
+        details = self._engine.follow(
+            self._source.open(),
+            set(connections),
+            name=self._source.name,
+            buckets=buckets,
+            rows=self._rows if rows is None else rows,
+            start_ns=FIRST_NS if start_ns is None else start_ns,
+            end_ns=LAST_NS if end_ns is None else end_ns,
+            shifts=self._shifts,
+        )
+        self._check_same(details.is_same)
+        return details
+
+    def _check_same(self, is_same: bool) -> None:
+        if not is_same:
             raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
-
-    def _followed(self, id: int) -> _engine.Result:
-        self.follow([id])
-        return self._details.get(id, self._engine)
 
     def write_json(self, file: IO[str], *, connection: int | None = None, events: bool = False) -> None:
         """Write the analysis as one JSON document: all connections, or one, which can come with its events.
@@ -152,7 +220,7 @@ class Analysis:
             raise ValueError("events come with one connection: say which")
         id = None if connection is None else self.connections[connection].id
         # Before a byte is written: what cannot be read must not leave half a document behind.
-        listed = self._followed(id).events(id) if events and id is not None else None
+        listed = self._listed(id) if events and id is not None else None
         more = self._more(id) if events and id is not None else {}
         file.write(json.dumps(self._head())[:-1])
         file.write(', "connections": [')
@@ -165,6 +233,10 @@ class Analysis:
         if listed is not None:
             _write_events(file, *listed, more)
         file.write("]}\n")
+
+    def _listed(self, id: int) -> tuple[list[tuple[Any, ...]], int]:
+        self.follow([id])
+        return self._details[id].events(id)
 
     def _head(self) -> dict[str, Any]:
         return {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
@@ -212,6 +284,7 @@ def analyze(
     *,
     follow: Iterable[int] | None = None,
     buckets: int = 1024,
+    rows: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> Analysis:
     """Read a capture once and measure every connection in it.
@@ -221,6 +294,7 @@ def analyze(
         follow: numbers of connections whose series and events are kept in this first pass already; others are read
             when they are asked for.
         buckets: most buckets a series has.
+        rows: most rows that a view of a whole connection has without reading the source again.
         progress: called now and then with the bytes read so far.
 
     Raises:
@@ -229,5 +303,7 @@ def analyze(
     """
     resolved = resolve(source)
     chosen = None if follow is None else set(follow)
-    engine = _engine.analyze(resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, progress=progress)
-    return Analysis(resolved, engine, buckets=buckets)
+    engine = _engine.analyze(
+        resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, rows=rows, progress=progress
+    )
+    return Analysis(resolved, engine, buckets=buckets, rows=rows)

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from tcpwin import _engine
     from tcpwin.analysis._analysis import Analysis
     from tcpwin.analysis._table import Table
-
-SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+    from tcpwin.analysis._view import View
 
 
 class _Fields(dict[str, Any]):
@@ -174,6 +173,10 @@ class Connection:
         """All fields of the connection itself by name, as in the columns and in JSON."""
         return self._analysis._engine.connection(self.id)
 
+    @property
+    def _life(self) -> View:
+        return self._analysis._life(self)
+
     def series(self, name: str, *, direction: str = "a_to_b") -> Series:
         """A quantity over time, by a name that `Series` lists.
 
@@ -181,34 +184,45 @@ class Connection:
             KeyError: there is no such series.
             SourceError: the source changed, or could be read only once.
         """
-        columns, width_ns = self._analysis._followed(self.id).series(self.id, _is_a(direction), name)
-        time_ns, least, most, last, total = columns
-        return Series(name, time_ns, least, most, last, total, width_ns)
+        return self._life.series(name, direction=direction)
 
     def percentiles(self, name: str, *, direction: str = "a_to_b") -> Percentiles:
         """How ``receive_window``, ``flight`` or ``pipe`` was distributed over time."""
-        if name not in ("receive_window", "flight", "pipe"):
-            raise KeyError(f"no percentiles of {name}; there are receive_window, flight, pipe")
-        followed = self._analysis._followed(self.id)
-        values, step_bytes = followed.percentiles(self.id, _is_a(direction), name, SHARES)
-        p5, p25, p50, p75, p95, p99 = values
-        return Percentiles(p5, p25, p50, p75, p95, p99, step_bytes)
+        return self._life.percentiles(name, direction=direction)
 
     def round_trips(self, *, direction: str = "a_to_b") -> RoundTrips:
         """How the round trips of this direction's ACKs, as in the column ``rtt_ns``, were distributed."""
-        followed = self._analysis._followed(self.id)
-        return RoundTrips(*followed.round_trips(self.id, _is_a(direction), SHARES))
+        return self._life.round_trips(direction=direction)
 
     @property
     def events(self) -> list[Event]:
         """Every segment at which something happened, in order."""
-        records, _ = self._analysis._followed(self.id).events(self.id)
-        return [Event(*values) for values in records]
+        return self._life.events
 
     @property
     def stalls(self) -> list[Stall]:
         """Long silences and what each waited for, in order; pauses in which nobody had anything to send among them."""
-        return [Stall(**record) for record in self._analysis._followed(self.id).stalls(self.id)]
+        return self._life.stalls
+
+    def view(
+        self, start_ns: int | None = None, end_ns: int | None = None, *, buckets: int | None = None, rows: int = 0
+    ) -> View:
+        """Series, events, stalls and rows of a span of the connection's life, or of all of it.
+
+        Reads the source again, but for a view of the whole life that was read before. `Analysis.views` reads those of
+        several connections at once.
+
+        Args:
+            start_ns, end_ns: the span, both included, in nanoseconds since the epoch.
+            buckets: most buckets a series has; by default what `tcpwin.analyze` was told, 1024.
+            rows: `View.rows` has the segments, if there are no more than these.
+
+        Raises:
+            ValueError: the span ends before it begins.
+            SourceError: the source changed, or could be read only once.
+        """
+        [view] = self._analysis._views([self], start_ns, end_ns, buckets, rows)
+        return view
 
     def segments(self) -> Table:
         """The per-segment table of this connection."""
@@ -231,9 +245,3 @@ class Connection:
             f"<table><caption>{escape(title)}</caption>"
             f"<tr><th></th><th>a → b</th><th>b → a</th></tr>{''.join(rows)}</table>"
         )
-
-
-def _is_a(direction: str) -> bool:
-    if direction not in ("a_to_b", "b_to_a"):
-        raise ValueError(f"direction is a_to_b or b_to_a, not {direction}")
-    return direction == "a_to_b"

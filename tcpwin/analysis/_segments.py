@@ -1,23 +1,22 @@
-"""The per-segment table as columns."""
+"""The per-segment table as columns: codes of the engine become names."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from tcpwin import _engine
 from tcpwin.analysis._table import Table, masked, texts
-from tcpwin.sources import Source
 
 
-def read_segments(
-    source: Source, connection: int | None = None, *, shifts: dict[int, tuple[int, int]] | None = None
-) -> Table:
-    """Read the table of one connection or of all, in the columns' fixed order."""
-    columns = _engine.row_columns(source.open(), name=source.name, only=connection, shifts=shifts)
-    addresses = texts(columns.pop("address_names"))
+def as_table(columns: dict[str, Any], order: Iterable[str]) -> Table:
+    """Put the engine's columns, in which addresses and events are codes, in order."""
+    addresses = texts(columns["address_names"])
     names = list(_engine.EVENT_NAMES)
     table = {}
-    for name in _engine.ROW_COLUMNS:
+    for name in order:
         values, mask = columns[name]
         if name in ("src", "dst"):
             table[name] = addresses[values] if len(addresses) else texts([])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,13 @@ class Series:
 
     Attributes:
         name: receive_window, right_edge, flight, pipe, sequence, acknowledged (bytes; right edge, sequence and
-            acknowledged, which is SND.UNA, count from the connection's start, the SYN as one), window_raw (the
-            window field as on the wire), throughput (payload bytes per bucket: use `sum`); rtt (of each ACK, at the
-            capture point), rtt_smoothed, rto (nanoseconds; the timeout that a Linux sender has, step by step);
-            sender_flight (bytes in flight as the sender saw it, where the capture point is another) or cwnd_model
-            (the congestion window by Linux's rules, bytes).
+            acknowledged, which is SND.UNA, count from the connection's start, the SYN as one), sacked (bytes in flight
+            that SACK reported as received: what pipe leaves out), window_raw (the window field as on the wire);
+            throughput (payload), goodput (payload that was acknowledged, each byte once), resent (payload that was
+            sent before): bytes per bucket, use `sum`; rtt (of each ACK, at the capture point), rtt_smoothed, rto
+            (nanoseconds; the timeout that a Linux sender has, step by step); sender_flight and sender_window (bytes in
+            flight, and the window from the SND.UNA that it has, as the sender saw them, where the capture point is
+            another) or cwnd_model (the congestion window by Linux's rules, bytes).
         time_ns: when each bucket begins, nanoseconds since the epoch. Shape (n,), like all arrays here.
         min, max, last: least, greatest and last value in the bucket.
         sum: their sum.
@@ -40,6 +43,31 @@ class Series:
 
     def __repr__(self) -> str:
         return f"<Series {self.name}: {len(self)} buckets of {self.width_ns} ns>"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSeries:
+    """Where a sender's time went, over time: intervals that follow each other without a gap.
+
+    While there are few, each is of one item; neighbours are put together when there are more than the view has buckets.
+    Over a connection's whole life each item adds up to the direction's field, ``budget_zero_window_ns`` for
+    ``zero_window``.
+
+    Attributes:
+        start_ns, end_ns: when each interval begins and ends, nanoseconds since the epoch. Shape (n,), like all arrays.
+        spent_ns: by item, in the order of the fields: how much of each interval it took.
+    """
+
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    spent_ns: Mapping[str, NDArray[np.int64]]
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def __repr__(self) -> str:
+        told = [name for name, spent_ns in self.spent_ns.items() if spent_ns.any()]
+        return f"<BudgetSeries: {len(self)} intervals of {', '.join(told) or 'nothing'}>"
 
 
 @dataclass(frozen=True, slots=True)

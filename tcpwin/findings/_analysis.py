@@ -86,6 +86,7 @@ def analyze(
     clock_offset_ns: int | None = None,
     follow: Iterable[int] | None = None,
     buckets: int = 1024,
+    rows: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> Analysis:
     """Read a capture once and measure every connection in it; with snapshots, put them beside it.
@@ -100,6 +101,7 @@ def analyze(
         follow: numbers of connections whose series and events are kept in this first pass already; others are read
             when they are asked for.
         buckets: most buckets a series has.
+        rows: most rows that a view of a whole connection has without reading the source again.
         progress: called now and then with the bytes read so far.
 
     Raises:
@@ -114,6 +116,7 @@ def analyze(
         clock_offset_ns=clock_offset_ns,
         follow=follow,
         buckets=buckets,
+        rows=rows,
         progress=progress,
         kind=Analysis,
     )

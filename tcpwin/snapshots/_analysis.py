@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from tcpwin import _engine
 from tcpwin.analysis import Analysis as CaptureAnalysis
 from tcpwin.analysis import Connection as CaptureConnection
-from tcpwin.analysis import Connections
+from tcpwin.analysis import Connections, View
 from tcpwin.analysis import analyze as measure
 from tcpwin.errors import SnapshotError
 from tcpwin.snapshots._open import open_capture, opened
@@ -171,20 +171,13 @@ class Analysis(CaptureAnalysis):
         from tcpwin.snapshots._socket_track import SocketTrack
 
         if id not in self._wide:
-            self._wide = {id: self._measure_wide([id])}
-        return SocketTrack(CaptureConnection(self._wide[id], id), side)
+            self._wide = {id: CaptureConnection(self, id).view(buckets=JOINED_BUCKETS)}
+        return SocketTrack(self._wide[id], side)
 
     @cached_property
-    def _wide(self) -> dict[int, CaptureAnalysis]:
+    def _wide(self) -> dict[int, View]:
         """The connection that was compared last, with series of many buckets."""
         return {}
-
-    def _measure_wide(self, ids: Iterable[int]) -> CaptureAnalysis:
-        engine = _engine.analyze(
-            self._source.open(), name=self._source.name, follow=set(ids), buckets=JOINED_BUCKETS, shifts=self._shifts
-        )
-        self._check_same(engine)
-        return CaptureAnalysis(self._source, engine, buckets=JOINED_BUCKETS, shifts=self._shifts)
 
     def _take_snapshots(self, snapshots: Iterable[Snapshots], clock_offset_ns: int | None) -> dict[int, Any]:
         """Read the snapshots, compare the clocks, and return the window shifts that only they know."""
@@ -211,10 +204,10 @@ class Analysis(CaptureAnalysis):
         # Which of several connections with one four-tuple a sample is of, the clock has to tell first.
         alone = [item for item in host.found.items() if item[0].connection not in self._epochs]
         ranked = sorted(alone, key=lambda item: len(item[1]), reverse=True)[:CLOCK_CONNECTIONS]
-        wide = self._measure_wide({match.connection for match, _ in ranked} or {0})
+        views = self.views([match.connection for match, _ in ranked], buckets=JOINED_BUCKETS)
         bounds: list[Bounds] = []
-        for match, samples in ranked:
-            track = SocketTrack(CaptureConnection(wide, match.connection), match.side)
+        for view, (match, samples) in zip(views, ranked, strict=True):
+            track = SocketTrack(view, match.side)
             thinned = samples[:: max(len(samples) // CLOCK_SAMPLES, 1)]
             track.find_bases(thinned)
             bounds += [track.bounds(sample) for sample in thinned]
@@ -253,6 +246,7 @@ def analyze(
     clock_offset_ns: int | None = None,
     follow: Iterable[int] | None = None,
     buckets: int = 1024,
+    rows: int = 0,
     progress: Callable[[int], object] | None = None,
     kind: type[AnalysisT] = Analysis,  # type: ignore[assignment]
 ) -> AnalysisT:
@@ -268,6 +262,7 @@ def analyze(
         follow: numbers of connections whose series and events are kept in this first pass already; others are read
             when they are asked for.
         buckets: most buckets a series has.
+        rows: most rows that a view of a whole connection has without reading the source again.
         progress: called now and then with the bytes read so far.
         kind: the class of what is returned: a later stage's own.
 
@@ -283,7 +278,7 @@ def analyze(
         elif capture is not None:
             raise SnapshotError("is no bundle, so that no capture in it can be chosen", str(source))
         packets = cast("Packets | Source", source) if bundle is None else open_capture(bundle, capture)
-        return _analyze(packets, wanted, clock_offset_ns, follow, buckets, progress, kind)
+        return _analyze(packets, wanted, clock_offset_ns, follow, buckets, rows, progress, kind)
 
 
 def _analyze(
@@ -292,11 +287,12 @@ def _analyze(
     clock_offset_ns: int | None,
     follow: Iterable[int] | None,
     buckets: int,
+    rows: int,
     progress: Callable[[int], object] | None,
     kind: type[AnalysisT],
 ) -> AnalysisT:
-    base = measure(source, follow=follow, buckets=buckets, progress=progress)
-    analysis = kind(base._source, base._engine, buckets=buckets)
+    base = measure(source, follow=follow, buckets=buckets, rows=rows, progress=progress)
+    analysis = kind(base._source, base._engine, buckets=buckets, rows=rows)
     if snapshots:
         shifts = analysis._take_snapshots(snapshots, clock_offset_ns)
         if shifts:
@@ -306,10 +302,11 @@ def _analyze(
                 name=base._source.name,
                 follow=None if follow is None else set(follow),
                 buckets=buckets,
+                rows=rows,
                 shifts=shifts,
                 progress=progress,
             )
-            analysis = kind(base._source, again, buckets=buckets, shifts=shifts)
+            analysis = kind(base._source, again, buckets=buckets, rows=rows, shifts=shifts)
             analysis.hosts, analysis.notes = hosts, notes
             analysis._epochs.update(epochs)
     return analysis

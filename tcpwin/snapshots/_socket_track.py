@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import Connection
+from tcpwin.analysis import View
 from tcpwin.snapshots._clock import CONTRADICTION, Bounds, ClockOffset
 from tcpwin.snapshots._socket import SocketSample
 from tcpwin.snapshots._steps import Seen, Steps
@@ -46,8 +46,9 @@ class Base:
 class SocketTrack:
     """One end of a connection. `side` is the host's: ``a`` or ``b``."""
 
-    def __init__(self, connection: Connection, side: str) -> None:
-        self.connection = connection
+    def __init__(self, view: View, side: str) -> None:
+        self._view = view
+        connection = self.connection = view.connection
         self.side = side
         self.peer = "b" if side == "a" else "a"
         out, back = ("a_to_b", "b_to_a") if side == "a" else ("b_to_a", "a_to_b")
@@ -66,7 +67,7 @@ class SocketTrack:
         self.sent_base = Base(1, 0) if self.out.syn_seen else None
 
     def _steps(self, name: str, direction: str) -> Steps | None:
-        series = self.connection.series(name, direction=direction)
+        series = self._view.series(name, direction=direction)
         return Steps(series) if len(series) else None
 
     @property

@@ -67,9 +67,9 @@ def causes() -> list[str]:
 
 def known_names() -> set[str]:
     """Return every name that tcpwin gives to something."""
-    events = {field.name for field in fields(tcpwin.Event)}
-    series = {name for name in dir(tcpwin.Connection) if not name.startswith("_")}
-    columns = {*_engine.ROW_COLUMNS, *_engine.EVENT_NAMES, *_engine.SERIES_NAMES}
+    events = {field.name for kind in (tcpwin.Event, tcpwin.Series, tcpwin.BudgetSeries) for field in fields(kind)}
+    series = {name for kind in (tcpwin.Connection, tcpwin.View) for name in dir(kind) if not name.startswith("_")}
+    columns = {*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS, *_engine.EVENT_NAMES, *_engine.SERIES_NAMES}
     return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | set(causes())
 
 
@@ -90,6 +90,12 @@ def test_every_field_of_loss_and_time_is_explained(name: str) -> None:
 @pytest.mark.parametrize("name", _engine.EVENT_NAMES)
 def test_every_event_is_explained(name: str) -> None:
     assert name in codes(PAGES["retransmissions.md"])
+
+
+@pytest.mark.parametrize("name", _engine.SERIES_NAMES)
+def test_every_series_has_its_row(name: str) -> None:
+    table = PAGES["views.md"].partition("## Series")[2].partition("\n## ")[0]
+    assert f"`{name}`" in table
 
 
 @pytest.mark.parametrize("cause", causes())

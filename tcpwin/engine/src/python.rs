@@ -3,12 +3,14 @@
 //! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
 
 mod changes;
+mod columns;
+mod details;
 mod events;
 mod facts;
 mod files;
 mod picks;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -25,7 +27,9 @@ use crate::connection::stalls::CAUSES;
 use crate::connection::state::Connection;
 use crate::event::{Events, NAMES};
 use crate::output::address::address_text;
-use crate::output::detail::{Chosen, Detail, DetailSink, EventRecord, SERIES};
+use crate::output::budget_fields::item_names;
+use crate::output::columns::{RowColumns, VIEW_COLUMNS};
+use crate::output::detail::{Chosen, DetailSink, EventRecord, Extent};
 use crate::output::fields::{
     connection_field, direction_field, direction_fields, ConnectionView, DirectionView, Kind,
     Value, CONNECTION_FIELDS,
@@ -33,11 +37,15 @@ use crate::output::fields::{
 use crate::output::json::write_connection;
 use crate::output::pass::{run_with, Findings, NoSink, Sink};
 use crate::output::rank::{held_back, worst};
-use crate::output::rows::{Format, RowColumns, RowWriter, COLUMNS};
+use crate::output::rows::{Format, RowWriter, COLUMNS};
 use crate::output::select::{by_responder, pick};
+use crate::output::series::Span;
+use crate::output::track::SERIES;
 use crate::tracker::Tracker;
 use changes::MessageLayout;
-use events::{event_to_python, journal, stall_to_python, NameTuples, EVENT_FIELDS};
+use columns::rows_to_python;
+use details::Details;
+use events::{event_to_python, journal, NameTuples, EVENT_FIELDS};
 use facts::facts_to_python;
 use files::{open, raise_if_kept, Opened, PythonOut};
 use picks::{question, Asked, Picks};
@@ -131,7 +139,7 @@ struct Quality {
 #[pyclass(frozen, module = "tcpwin._engine")]
 struct Result {
     findings: Findings,
-    details: HashMap<u32, Box<Detail>>,
+    details: Py<Details>,
 }
 
 impl Result {
@@ -146,6 +154,11 @@ impl Result {
 
     fn side(&self, id: u32, from_initiator: bool) -> PyResult<usize> {
         Ok(DirectionView::new(self.get(id)?, from_initiator).sender)
+    }
+
+    fn tracker_again(&self, ids: &HashSet<u32>, shifts: Option<HashMap<u32, [u8; 2]>>) -> Tracker {
+        let earlier = &self.findings.tracker.connections;
+        Tracker::again(earlier, ids, shifts.unwrap_or_default())
     }
 
     /// What the connections say of the capture's quality, in one walk over them.
@@ -165,12 +178,6 @@ impl Result {
             }
         }
         quality
-    }
-
-    fn detail(&self, id: u32) -> PyResult<&Detail> {
-        self.details.get(&id).map(Box::as_ref).ok_or_else(|| {
-            PyKeyError::new_err(format!("connection {id} was not followed in this pass"))
-        })
     }
 }
 
@@ -377,78 +384,62 @@ impl Result {
         Ok(self.side(id, true)? == 0)
     }
 
-    fn has_detail(&self, id: u32) -> bool {
-        self.details.contains_key(&id)
+    /// What was kept of the connections followed in this pass.
+    fn details(&self, py: Python<'_>) -> Py<Details> {
+        self.details.clone_ref(py)
     }
 
-    /// A series as arrays: bucket times, minima, maxima, last values, sums; then the bucket width.
-    #[allow(clippy::type_complexity)]
-    fn series<'py>(
+    /// Read the capture again for details of these connections, within a span of time.
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (source, ids, *, name="stream", buckets=1024, rows=0, start_ns=i64::MIN, end_ns=i64::MAX, shifts=None, progress=None))]
+    fn follow(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        ids: HashSet<u32>,
+        name: &str,
+        buckets: usize,
+        rows: usize,
+        start_ns: i64,
+        end_ns: i64,
+        shifts: Option<HashMap<u32, [u8; 2]>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Details> {
+        let extent = Extent {
+            span: Span { start_ns, end_ns },
+            buckets,
+            rows,
+        };
+        let tracker = self.tracker_again(&ids, shifts);
+        let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
+        let input = open(source, name)?;
+        let again = pass(py, input, tracker, &mut sink, progress.as_ref())?;
+        let is_same = self.findings.reads_as(&again, &ids);
+        Ok(Details::new(sink.finish(&again.tracker), is_same))
+    }
+
+    /// Read the capture again for the per-segment table of one connection, as [`row_columns`], and whether it is still
+    /// what it was.
+    #[pyo3(signature = (source, only, *, name="stream", shifts=None, progress=None))]
+    fn segments<'py>(
         &self,
         py: Python<'py>,
-        id: u32,
-        from_initiator: bool,
+        source: &Bound<'py, PyAny>,
+        only: u32,
         name: &str,
-    ) -> PyResult<([Bound<'py, PyArray1<i64>>; 5], i64)> {
-        let position = SERIES
-            .iter()
-            .position(|known| *known == name)
-            .ok_or_else(|| {
-                PyKeyError::new_err(format!("no series {name}; there are {}", SERIES.join(", ")))
-            })?;
-        let series = &self.detail(id)?.tracks[self.side(id, from_initiator)?].series[position];
-        let column = |get: &dyn Fn(&crate::output::series::Bucket) -> i64| {
-            PyArray1::from_vec(py, series.buckets.iter().map(get).collect())
+        shifts: Option<HashMap<u32, [u8; 2]>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Bound<'py, PyDict>, bool)> {
+        let ids = HashSet::from([only]);
+        let tracker = self.tracker_again(&ids, shifts);
+        let mut rows = RowColumns {
+            only: Some(only),
+            ..RowColumns::default()
         };
-        let columns = [
-            column(&|b| series.time_ns(b)),
-            column(&|b| b.min),
-            column(&|b| b.max),
-            column(&|b| b.last),
-            column(&|b| b.sum),
-        ];
-        Ok((columns, series.width_ns))
-    }
-
-    /// Time-weighted percentiles of `receive_window` or `flight`, and the step in bytes to which they are exact.
-    fn percentiles(
-        &self,
-        id: u32,
-        from_initiator: bool,
-        name: &str,
-        shares: Vec<f64>,
-    ) -> PyResult<(Vec<Option<u32>>, u32)> {
-        let track = &self.detail(id)?.tracks[self.side(id, from_initiator)?];
-        let histogram = match name {
-            "flight" => &track.flight,
-            "pipe" => &track.pipe,
-            _ => &track.window,
-        };
-        Ok((histogram.percentiles(&shares), histogram.step()))
-    }
-
-    /// Percentiles of the round trips of a followed connection's ACKs, in nanoseconds.
-    fn round_trips(
-        &self,
-        id: u32,
-        from_initiator: bool,
-        shares: Vec<f64>,
-    ) -> PyResult<Vec<Option<i64>>> {
-        let track = &self.detail(id)?.tracks[self.side(id, from_initiator)?];
-        let percentile = |share: &f64| track.rtt.percentile_ns(*share);
-        Ok(shares.iter().map(percentile).collect())
-    }
-
-    /// Events of a followed connection, of each the values of `EVENT_FIELDS`, and how many were not kept.
-    fn events<'py>(&self, py: Python<'py>, id: u32) -> PyResult<(Vec<Bound<'py, PyTuple>>, u64)> {
-        let detail = self.detail(id)?;
-        let mut names = NameTuples::default();
-        let events: PyResult<Vec<_>> = detail
-            .events
-            .iter()
-            .map(|event| event_to_python(py, event, &mut names))
-            .collect();
-        Ok((events?, detail.events_omitted))
+        let input = open(source, name)?;
+        let again = pass(py, input, tracker, &mut rows, progress.as_ref())?;
+        let is_same = self.findings.reads_as(&again, &ids);
+        Ok((rows_to_python(py, rows)?, is_same))
     }
 
     /// Places, among the first events kept of any connection, of those that one side sent (None: both), that have any
@@ -508,49 +499,47 @@ impl Result {
         let event = EventRecord::of(entry, connection.initiator_side());
         event_to_python(py, &event, &mut NameTuples::default())
     }
-
-    /// Stalls of a followed connection as dictionaries.
-    fn stalls<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let connection = self.get(id)?;
-        let stalls = self.detail(id)?.stalls.iter();
-        stalls
-            .map(|(before_frame, stall)| stall_to_python(py, connection, *before_frame, stall))
-            .collect()
-    }
 }
 
-/// Read a capture. `follow` chooses the connections whose series and events are kept: None, "all" or numbers. `shifts`
-/// are window scale shifts from elsewhere, by number of the connection: of the first segment's sender, and the other.
+/// Read a capture. `follow` chooses the connections of which series, events and up to `rows` rows are kept: None, "all"
+/// or numbers. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's
+/// sender, and the other.
 #[pyfunction]
-#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, shifts=None, progress=None))]
+#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, rows=0, shifts=None, progress=None))]
 fn analyze(
     source: &Bound<'_, PyAny>,
     name: &str,
     follow: Option<&Bound<'_, PyAny>>,
     buckets: usize,
+    rows: usize,
     shifts: Option<HashMap<u32, [u8; 2]>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Result> {
     let py = source.py();
     let input = open(source, name)?;
     let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
-    let Some(follow) = follow else {
-        let findings = pass(py, input, tracker, &mut NoSink, progress.as_ref())?;
-        return Ok(Result {
-            findings,
-            details: Default::default(),
-        });
-    };
-    let chosen = if follow.is_instance_of::<PyString>() {
-        Chosen::All
+    let (findings, details) = if let Some(follow) = follow {
+        let chosen = if follow.is_instance_of::<PyString>() {
+            Chosen::All
+        } else {
+            Chosen::These(follow.extract()?)
+        };
+        let extent = Extent {
+            span: Span::ALL,
+            buckets,
+            rows,
+        };
+        let mut sink = DetailSink::new(chosen, extent);
+        let findings = pass(py, input, tracker, &mut sink, progress.as_ref())?;
+        let details = sink.finish(&findings.tracker);
+        (findings, details)
     } else {
-        Chosen::These(follow.extract()?)
+        let findings = pass(py, input, tracker, &mut NoSink, progress.as_ref())?;
+        (findings, HashMap::new())
     };
-    let mut sink = DetailSink::new(chosen, buckets);
-    let findings = pass(py, input, tracker, &mut sink, progress.as_ref())?;
     Ok(Result {
         findings,
-        details: sink.into_details(),
+        details: Py::new(py, Details::new(details, true))?,
     })
 }
 
@@ -584,7 +573,8 @@ fn write_rows<'py>(
     };
     let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)
         .map_err(|e| fail(&e))?;
-    let findings = pass(py, input, Tracker::new(), &mut writer, progress.as_ref())?;
+    let tracker = only.map_or_else(Tracker::new, Tracker::only);
+    let findings = pass(py, input, tracker, &mut writer, progress.as_ref())?;
     let flushed = py.detach(|| writer.flush());
     if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
         return Err(fail(error));
@@ -603,72 +593,19 @@ fn write_rows<'py>(
 
 /// The per-segment table as columns: name → (values, mask or None). Addresses are codes into `address_names`.
 #[pyfunction]
-#[pyo3(signature = (source, *, name="stream", only=None, shifts=None, progress=None))]
+#[pyo3(signature = (source, *, name="stream", shifts=None, progress=None))]
 fn row_columns<'py>(
     source: &Bound<'py, PyAny>,
     name: &str,
-    only: Option<u32>,
     shifts: Option<HashMap<u32, [u8; 2]>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = source.py();
     let input = open(source, name)?;
-    let mut rows = RowColumns {
-        only,
-        ..RowColumns::default()
-    };
+    let mut rows = RowColumns::default();
     let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
     pass(py, input, tracker, &mut rows, progress.as_ref())?;
-    let dict = PyDict::new(py);
-    macro_rules! plain {
-        ($name:literal, $values:expr) => {
-            dict.set_item($name, (PyArray1::from_vec(py, $values), py.None()))?
-        };
-    }
-    macro_rules! optional {
-        ($name:literal, $values:expr) => {{
-            let mask: Vec<bool> = $values.iter().map(Option::is_none).collect();
-            let values = $values
-                .iter()
-                .map(|value| value.unwrap_or_default())
-                .collect();
-            dict.set_item(
-                $name,
-                (PyArray1::from_vec(py, values), PyArray1::from_vec(py, mask)),
-            )?
-        }};
-    }
-    let mut codes = std::collections::HashMap::new();
-    let mut names = Vec::new();
-    let mut code = |address: &[u8; 16]| {
-        *codes.entry(*address).or_insert_with(|| {
-            names.push(address_text(address));
-            names.len() as u32 - 1
-        })
-    };
-    let src: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.0)).collect();
-    let dst: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.2)).collect();
-    plain!("frame", rows.frame);
-    plain!("time_ns", rows.time_ns);
-    plain!("connection", rows.connection);
-    plain!("direction", rows.is_from_initiator);
-    plain!("src", src);
-    plain!("sport", rows.endpoints.iter().map(|row| row.1).collect());
-    plain!("dst", dst);
-    plain!("dport", rows.endpoints.iter().map(|row| row.3).collect());
-    plain!("seq", rows.seq);
-    plain!("ack", rows.ack);
-    plain!("length", rows.length);
-    plain!("flags", rows.flags);
-    plain!("window_raw", rows.window_raw);
-    optional!("window", rows.window);
-    optional!("shift", rows.shift);
-    optional!("bytes_in_flight", rows.bytes_in_flight);
-    optional!("pipe", rows.pipe);
-    optional!("rtt_ns", rows.rtt_ns);
-    plain!("events", rows.events);
-    dict.set_item("address_names", names)?;
-    Ok(dict)
+    rows_to_python(py, rows)
 }
 
 /// Fields of a group as (name, kind, documentation).
@@ -697,13 +634,16 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Result>()?;
     module.add_class::<Picks>()?;
     module.add_class::<MessageLayout>()?;
+    module.add_class::<Details>()?;
     module.add_function(wrap_pyfunction!(analyze, module)?)?;
     module.add_function(wrap_pyfunction!(write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(row_columns, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;
     module.add("ROW_COLUMNS", COLUMNS)?;
+    module.add("VIEW_COLUMNS", VIEW_COLUMNS)?;
     module.add("EVENT_NAMES", NAMES)?;
     module.add("SERIES_NAMES", SERIES)?;
+    module.add("BUDGET_ITEMS", item_names().collect::<Vec<_>>())?;
     module.add("STALL_CAUSES", CAUSES)?;
     module.add("EVENT_FIELDS", PyTuple::new(module.py(), EVENT_FIELDS)?)?;
     Ok(())

@@ -5,3 +5,4 @@ pub mod journal;
 pub mod stalls;
 pub mod state;
 pub mod table;
+pub mod wanted;

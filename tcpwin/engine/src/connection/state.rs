@@ -17,7 +17,7 @@ use crate::window::scale::{Offer, ScaleInference, ScaleState};
 use crate::window::zero::{EndedBy, ZeroWindow};
 use crate::wire::Segment;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// Network byte order; IPv4 as ::ffff:a.b.c.d.
     pub address: [u8; 16],
@@ -326,6 +326,13 @@ impl Direction {
     /// Time in which the next segment did not fit the receive window.
     pub fn limited_ns(&self) -> i64 {
         self.cold.as_ref().map_or(0, |cold| cold.limited_ns)
+    }
+
+    /// Payload that was acknowledged: sequence space less SYN and FIN.
+    pub fn acked_payload_bytes(&self) -> u64 {
+        let control = u64::from(self.has_syn && self.acked_bytes > 0)
+            + u64::from(self.has_fin && !self.fin_end.is_after(self.flight.una));
+        self.acked_bytes.saturating_sub(control)
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-use super::state::halves;
+use super::state::{halves, Endpoint};
 use crate::wire::Segment;
 
 const INITIAL_SLOTS: usize = 1024;
@@ -46,10 +46,21 @@ impl FlowTable {
     /// The tag of a segment's four-tuple; the same for both directions.
     #[inline]
     pub fn tag(&self, segment: &Segment) -> u32 {
-        let both = self
-            .hash_endpoint(&segment.src, segment.src_port)
-            .wrapping_add(self.hash_endpoint(&segment.dst, segment.dst_port));
-        (fold(both ^ self.seed[2], self.seed[3]) >> 16) as u32
+        self.join(
+            self.hash_endpoint(&segment.src, segment.src_port),
+            self.hash_endpoint(&segment.dst, segment.dst_port),
+        )
+    }
+
+    /// The tag of a connection's segments.
+    pub fn tag_of(&self, endpoints: &[Endpoint; 2]) -> u32 {
+        let [one, other] = endpoints.map(|end| self.hash_endpoint(&end.address, end.port));
+        self.join(one, other)
+    }
+
+    #[inline(always)]
+    fn join(&self, one: u64, other: u64) -> u32 {
+        (fold(one.wrapping_add(other) ^ self.seed[2], self.seed[3]) >> 16) as u32
     }
 
     /// The first connection with this tag: nearly always the only one.
@@ -174,6 +185,8 @@ mod tests {
     fn ports_are_not_interchangeable_between_endpoints() {
         let table = FlowTable::new();
         let one = segment(9, false);
+        let connection = super::super::state::Connection::new(&one, 0);
+        assert_eq!(table.tag(&one), table.tag_of(&connection.endpoints));
         let mut other = one;
         (other.src_port, other.dst_port) = (other.dst_port, other.src_port);
         assert_ne!(table.tag(&one), table.tag(&other));

@@ -97,7 +97,7 @@ impl DirectionView<'_> {
     }
 
     /// From the first SYN to the ACK that completed the handshake; all of it where none did.
-    fn handshake_ns(&self, total_ns: i64) -> i64 {
+    pub(super) fn handshake_ns(&self, total_ns: i64) -> i64 {
         let connection = self.connection;
         let since_start = |ns: i64| ns.saturating_sub(connection.start_ns).max(0);
         if let Some(established_ns) = connection.established_ns() {
@@ -114,6 +114,12 @@ impl DirectionView<'_> {
             .min();
         first.unwrap_or(total_ns)
     }
+}
+
+/// Names of the items, in the order of [`Item::ALL`]: those of the fields, less what these have in common.
+pub fn item_names() -> impl Iterator<Item = &'static str> {
+    let name = |field: &DirectionField| field.name.strip_prefix("budget_")?.strip_suffix("_ns");
+    BUDGET_FIELDS.iter().filter_map(name)
 }
 
 pub const BUDGET_FIELDS: &[DirectionField] = fields! {

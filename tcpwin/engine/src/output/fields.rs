@@ -142,14 +142,6 @@ impl<'a> DirectionView<'a> {
         self.cold().map_or(0, |cold| cold.resent_bytes)
     }
 
-    /// Payload that was acknowledged: sequence space less SYN and FIN.
-    fn acked_payload_bytes(&self) -> u64 {
-        let data = self.data();
-        let control = u64::from(data.has_syn && data.acked_bytes > 0)
-            + u64::from(data.has_fin && !data.fin_end.is_after(data.flight.una));
-        data.acked_bytes.saturating_sub(control)
-    }
-
     pub(super) fn transfer_ns(&self) -> i64 {
         let data = self.data();
         if data.data_segments == 0 {
@@ -189,7 +181,7 @@ impl<'a> DirectionView<'a> {
             return false;
         }
         let per_round_trip =
-            self.acked_payload_bytes() as f64 * path_ns as f64 / transfer_ns as f64;
+            self.data().acked_payload_bytes() as f64 * path_ns as f64 / transfer_ns as f64;
         let window = &self.data().window;
         per_round_trip >= WINDOW_FILLED * mean(window.integral, window.known_ns, window.bytes)
     }
@@ -474,11 +466,11 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     data_segments Int "Segments that carried payload." |v| int(v.data().data_segments);
     payload_bytes Int "Payload sent, retransmissions included." |v| count(v.data().payload_bytes);
     unique_bytes Int "Payload sent, each byte counted once." |v| count(v.data().payload_bytes.saturating_sub(v.resent_bytes()));
-    acked_bytes Int "Payload that the receiver acknowledged." |v| count(v.acked_payload_bytes());
+    acked_bytes Int "Payload that the receiver acknowledged." |v| count(v.data().acked_payload_bytes());
     first_data_ns Int "Time of the first payload." |v| if v.data().data_segments > 0 { int(v.data().first_data_ns) } else { Value::None };
     last_data_ns Int "Time of the last payload." |v| if v.data().data_segments > 0 { int(v.data().last_data_ns) } else { Value::None };
     throughput_bps Real "Payload bits per second from the first payload to the last payload or acknowledgment." |v| v.rate(v.data().payload_bytes);
-    goodput_bps Real "Acknowledged payload bits per second over the same time." |v| v.rate(v.acked_payload_bytes());
+    goodput_bps Real "Acknowledged payload bits per second over the same time." |v| v.rate(v.data().acked_payload_bytes());
     mss_bytes Int "Largest payload to expect: the smaller MSS option less the timestamps option, else the largest payload seen." |v| int(v.data().segment_size());
     max_payload_bytes Int "Largest payload seen; above the MSS with segmentation offload (TSO, GRO)." |v| int(v.data().max_payload);
     syn_mss Int "MSS option in the sender's SYN." |v| if v.data().syn.mss > 0 { int(v.data().syn.mss) } else { Value::None };

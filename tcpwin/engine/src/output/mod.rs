@@ -1,7 +1,9 @@
 //! What leaves the engine: one pass over a capture, rows, connection fields, series and percentiles.
 
 pub mod address;
-mod budget_fields;
+pub mod budget_fields;
+mod budget_track;
+pub mod columns;
 pub mod detail;
 pub mod fields;
 pub mod histogram;
@@ -13,3 +15,5 @@ pub mod rows;
 pub mod select;
 pub mod series;
 mod time_fields;
+pub mod timeline;
+pub mod track;

@@ -1,5 +1,6 @@
 //! One pass: packets → segments → tracker, in batches, with a sink for those who want every segment.
 
+use std::collections::HashSet;
 use std::hint::black_box;
 
 use crate::capture::{CaptureFacts, MergedReader, Packet};
@@ -21,6 +22,11 @@ const REPORT_EVERY: u64 = 1 << 17;
 pub trait Sink {
     /// False lets the pass leave out what only a sink needs.
     const WANTS_SEGMENTS: bool = true;
+
+    /// Whether the budgets of a connection are to keep their log.
+    fn wants_budget(&self, _connection: u32) -> bool {
+        false
+    }
 
     /// Return false to stop the pass.
     fn take(&mut self, segment: &Segment, verdict: &Verdict, connection: &Connection) -> bool;
@@ -45,6 +51,34 @@ pub struct Findings {
     pub counters: ParseCounters,
     /// The progress function or the sink asked to stop before the end.
     pub was_stopped: bool,
+}
+
+impl Findings {
+    /// Whether a later reading, of these connections at least, read what this one did.
+    pub fn reads_as(&self, again: &Findings, numbers: &HashSet<u32>) -> bool {
+        let files = |findings: &Findings| {
+            let facts = findings.facts.iter();
+            facts
+                .map(|facts| (facts.packets, facts.bytes, facts.last_time_ns))
+                .collect::<Vec<_>>()
+        };
+        let extent = |connection: &Connection| {
+            let [first, second] = &connection.directions;
+            let counts = (first.segments, second.segments);
+            (connection.first_frame, connection.end_ns, counts)
+        };
+        let same = (0..)
+            .zip(again.tracker.connections.iter())
+            .filter(|(index, connection)| {
+                let number = again.tracker.number(*index);
+                let number = number.filter(|number| numbers.contains(number));
+                let before = number.and_then(|number| self.tracker.connections.get(number));
+                before.is_some_and(|before| extent(before) == extent(connection))
+            });
+        files(self) == files(again)
+            && self.counters.segments == again.counters.segments
+            && same.count() == numbers.len()
+    }
 }
 
 /// Read to the end. `report` is called now and then with the bytes read so far; false stops the pass.
@@ -95,6 +129,12 @@ pub fn run_with<S: Sink>(
             black_box(touched);
         }
         for (position, ((segment, tag), place)) in batch.iter().zip(tags).zip(places).enumerate() {
+            if S::WANTS_SEGMENTS && !tracker.wants(tag) {
+                if let Some(place) = marks.get_mut(first + position) {
+                    *place = 0;
+                }
+                continue;
+            }
             let mark = mark(segment, tag);
             let done =
                 match tracker.track_ordinary(segment, place_or_now(&tracker, known, place, tag)) {
@@ -111,6 +151,10 @@ pub fn run_with<S: Sink>(
                 *place = mark;
             }
             if S::WANTS_SEGMENTS {
+                let number = tracker.number(done.connection);
+                if number.is_some_and(|number| sink.wants_budget(number)) {
+                    tracker.follow_budgets(done.connection);
+                }
                 if let Some((verdict, connection)) = tracker.verdict(segment, &done) {
                     if !sink.take(segment, &verdict, connection) {
                         was_stopped = true;

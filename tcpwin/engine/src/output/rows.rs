@@ -195,54 +195,6 @@ pub fn event_names(mut events: Events) -> String {
     text
 }
 
-/// Rows as columns, in memory: grows with the number of rows, for callers who asked for just that.
-#[derive(Default)]
-pub struct RowColumns {
-    pub only: Option<u32>,
-    pub frame: Vec<u64>,
-    pub time_ns: Vec<i64>,
-    pub connection: Vec<u32>,
-    pub is_from_initiator: Vec<bool>,
-    pub endpoints: Vec<([u8; 16], u16, [u8; 16], u16)>,
-    pub seq: Vec<u32>,
-    pub ack: Vec<u32>,
-    pub length: Vec<u32>,
-    pub flags: Vec<u16>,
-    pub window_raw: Vec<u16>,
-    pub window: Vec<Option<u32>>,
-    pub shift: Vec<Option<u8>>,
-    pub bytes_in_flight: Vec<Option<u32>>,
-    pub pipe: Vec<Option<u32>>,
-    pub rtt_ns: Vec<Option<u64>>,
-    pub events: Vec<Events>,
-}
-
-impl Sink for RowColumns {
-    fn take(&mut self, segment: &Segment, verdict: &Verdict, _: &Connection) -> bool {
-        if self.only.is_some_and(|only| only != verdict.connection) {
-            return true;
-        }
-        self.frame.push(segment.frame);
-        self.time_ns.push(segment.time_ns);
-        self.connection.push(verdict.connection);
-        self.is_from_initiator.push(verdict.is_from_initiator);
-        self.endpoints
-            .push((segment.src, segment.src_port, segment.dst, segment.dst_port));
-        self.seq.push(segment.seq);
-        self.ack.push(segment.ack);
-        self.length.push(segment.payload_len);
-        self.flags.push(segment.flags);
-        self.window_raw.push(segment.window);
-        self.window.push(verdict.window_bytes);
-        self.shift.push(verdict.shift);
-        self.bytes_in_flight.push(verdict.flight_bytes);
-        self.pipe.push(verdict.pipe_bytes);
-        self.rtt_ns.push(verdict.rtt_ns);
-        self.events.push(verdict.events);
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,26 +10,85 @@ pub struct Bucket {
     pub sum: i64,
 }
 
+/// A time from which on something is wanted, and until when; both belong to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub start_ns: i64,
+    pub end_ns: i64,
+}
+
+impl Span {
+    pub const ALL: Span = Span {
+        start_ns: i64::MIN,
+        end_ns: i64::MAX,
+    };
+
+    pub fn contains(&self, time_ns: i64) -> bool {
+        (self.start_ns..=self.end_ns).contains(&time_ns)
+    }
+
+    /// How long the time from `from_ns` to `to_ns` lies in it.
+    pub fn overlap_ns(&self, from_ns: i64, to_ns: i64) -> i64 {
+        let (from_ns, to_ns) = (from_ns.max(self.start_ns), to_ns.min(self.end_ns));
+        to_ns.saturating_sub(from_ns).max(0)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Series {
     pub buckets: Vec<Bucket>,
     limit: usize,
+    span: Span,
+    /// Where the first bucket begins.
     start_ns: i64,
+    /// A value holds until the next one.
+    is_step: bool,
+    /// The value in force when the span begins.
+    carried: Option<i64>,
     pub width_ns: i64,
 }
 
 impl Series {
-    /// At most `limit` buckets, the first beginning at `start_ns`.
-    pub fn new(start_ns: i64, limit: usize) -> Self {
+    /// At most `limit` buckets, of what happens in the span; the first begins with it, or at `first_ns` if that is
+    /// later. `is_step`: a value holds until the next one, and the one before the span is carried into it.
+    pub fn new(first_ns: i64, span: Span, limit: usize, is_step: bool) -> Self {
         Series {
             buckets: Vec::new(),
             limit: limit.max(2),
-            start_ns,
+            span,
+            start_ns: first_ns.max(span.start_ns),
+            is_step,
+            carried: None,
             width_ns: 1,
         }
     }
 
     pub fn add(&mut self, time_ns: i64, value: i64) {
+        if time_ns < self.span.start_ns && self.buckets.is_empty() {
+            self.carried = Some(value).filter(|_| self.is_step);
+            return;
+        }
+        // Time that ran backwards: a value that is in force still counts, a sample of its own is none of the span's.
+        if time_ns < self.span.start_ns && !self.is_step {
+            return;
+        }
+        if time_ns > self.span.start_ns {
+            self.settle();
+        }
+        self.carried = None;
+        if time_ns <= self.span.end_ns {
+            self.put(time_ns, value);
+        }
+    }
+
+    /// Nothing more comes: what was in force when the span began is all there is.
+    pub fn settle(&mut self) {
+        if let Some(value) = self.carried.take() {
+            self.put(self.start_ns, value);
+        }
+    }
+
+    fn put(&mut self, time_ns: i64, value: i64) {
         let index = time_ns.saturating_sub(self.start_ns).max(0) / self.width_ns;
         match self.buckets.last_mut() {
             // Time that runs backwards falls into the newest bucket.
@@ -89,7 +148,7 @@ mod tests {
 
     #[test]
     fn few_samples_are_kept_one_by_one() {
-        let mut series = Series::new(1_000, 8);
+        let mut series = Series::new(1_000, Span::ALL, 8, true);
         for (time_ns, value) in [(1_000, 5), (1_001, 9), (1_001, 2), (9_000, 4)] {
             series.add(time_ns, value);
         }
@@ -108,10 +167,36 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_span_begins_with_the_value_in_force() {
+        let span = Span {
+            start_ns: 1_000,
+            end_ns: 2_000,
+        };
+        let seen = |samples: &[(i64, i64)], is_step| {
+            let mut series = Series::new(0, span, 8, is_step);
+            for (time_ns, value) in samples {
+                series.add(*time_ns, *value);
+            }
+            series.settle();
+            let buckets = series.buckets.iter();
+            buckets
+                .map(|b| (series.time_ns(b), b.last))
+                .collect::<Vec<_>>()
+        };
+        let samples = [(10, 1), (900, 2), (1_500, 3), (2_000, 4), (2_001, 5)];
+        assert_eq!(seen(&samples, true), [(1_000, 2), (1_500, 3), (2_000, 4)]);
+        assert_eq!(seen(&samples, false), [(1_500, 3), (2_000, 4)]);
+        assert_eq!(seen(&[(10, 1), (1_000, 2)], true), [(1_000, 2)]);
+        assert_eq!(seen(&[(10, 1)], true), [(1_000, 1)], "nothing came later");
+        assert_eq!(seen(&[(10, 1), (5_000, 2)], true), [(1_000, 1)]);
+        assert_eq!(seen(&[(5_000, 2)], true), []);
+    }
+
     proptest! {
         #[test]
         fn extremes_and_sums_survive_whatever_the_length(steps in prop::collection::vec((0i64..5_000, -1_000i64..1_000), 1..3_000)) {
-            let mut series = Series::new(0, 16);
+            let mut series = Series::new(0, Span::ALL, 16, true);
             let mut now = 0;
             for (gap, value) in &steps {
                 now += gap;

@@ -96,12 +96,12 @@ pub fn event_to_python<'py>(
 
 pub fn stall_to_python<'py>(
     py: Python<'py>,
-    connection: &Connection,
+    initiator_side: usize,
     before_frame: u64,
     stall: &Stall,
 ) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let is_initiator = usize::from(stall.waiting) == connection.initiator_side();
+    let is_initiator = usize::from(stall.waiting) == initiator_side;
     dict.set_item("start_ns", stall.start_ns)?;
     dict.set_item("end_ns", stall.end_ns)?;
     dict.set_item("before_frame", before_frame)?;

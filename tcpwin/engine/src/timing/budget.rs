@@ -125,6 +125,48 @@ pub struct Shown {
     pub mss: u32,
 }
 
+/// What was charged to whom, for one who looks after each segment: of the newest entries only.
+#[derive(Clone, Debug)]
+pub struct Log {
+    entries: [Entry; LOGGED],
+    written: u64,
+}
+
+/// More than a segment makes.
+const LOGGED: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// This span is the item's; with none, the end of the round tells whose.
+    Span {
+        item: Option<Item>,
+        from_ns: i64,
+        to_ns: i64,
+    },
+    /// The round is over: what was left open in it is this item's.
+    Round(Item),
+}
+
+impl Log {
+    const EMPTY: Log = Log {
+        entries: [Entry::Round(Item::Unknown); LOGGED],
+        written: 0,
+    };
+
+    fn write(&mut self, entry: Entry) {
+        self.entries[(self.written % LOGGED as u64) as usize] = entry;
+        self.written += 1;
+    }
+
+    /// Entries from that number on, and the number of the next.
+    pub fn since(&self, read: u64) -> (impl Iterator<Item = Entry> + '_, u64) {
+        let first = read.max(self.written.saturating_sub(LOGGED as u64));
+        let entries =
+            (first..self.written).map(|number| self.entries[(number % LOGGED as u64) as usize]);
+        (entries, self.written)
+    }
+}
+
 /// What every segment touches stands first.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -151,11 +193,14 @@ pub struct Budget {
     flat_rounds: u32,
     flat_bytes: u32,
     spent_ns: [i64; ITEMS],
+    /// While somebody follows.
+    log: Option<Box<Log>>,
 }
 
 impl Budget {
     pub const EMPTY: Budget = Budget {
         spent_ns: [0; ITEMS],
+        log: None,
         began_ns: i64::MIN,
         since_ns: i64::MIN,
         busy_ns: 0,
@@ -196,6 +241,44 @@ impl Budget {
         &self.spent_ns
     }
 
+    /// What was charged, once [`Budget::follow`] was called.
+    pub fn log(&self) -> Option<&Log> {
+        self.log.as_deref()
+    }
+
+    /// Keep a log from here on; what was charged so far is its beginning.
+    pub fn follow(&mut self) {
+        if self.log.is_some() {
+            return;
+        }
+        let mut log = Box::new(Log::EMPTY);
+        let mut from_ns = self.began_ns;
+        let told = Item::ALL.into_iter().map(Some).zip(self.spent_ns);
+        for (item, spent_ns) in told.chain([(None, self.busy_ns)]) {
+            if spent_ns > 0 {
+                let to_ns = from_ns.saturating_add(spent_ns);
+                log.write(Entry::Span {
+                    item,
+                    from_ns,
+                    to_ns,
+                });
+                from_ns = to_ns;
+            }
+        }
+        self.log = Some(log);
+    }
+
+    fn note_span(&mut self, item: Option<Item>, from_ns: i64, span_ns: i64) {
+        if let Some(log) = &mut self.log {
+            let to_ns = from_ns.saturating_add(span_ns);
+            log.write(Entry::Span {
+                item,
+                from_ns,
+                to_ns,
+            });
+        }
+    }
+
     /// The state after a segment.
     #[inline(always)]
     pub fn turn(&mut self, state: State, now_ns: i64) {
@@ -226,6 +309,7 @@ impl Budget {
             return;
         }
         let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
+        self.note_span(self.state.item(), self.since_ns, span_ns);
         self.since_ns = self.since_ns.max(now_ns);
         self.add(self.state, span_ns);
     }
@@ -264,6 +348,7 @@ impl Budget {
         // Up to the silence it was what the state says.
         self.charge(from_ns.clamp(self.since_ns, now_ns.max(self.since_ns)));
         let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
+        self.note_span(Some(item), self.since_ns, span_ns);
         self.since_ns = self.since_ns.max(now_ns);
         self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(span_ns);
     }
@@ -287,6 +372,9 @@ impl Budget {
         }
         let item = self.judge(shown);
         let busy_ns = std::mem::take(&mut self.busy_ns);
+        if let Some(log) = &mut self.log {
+            log.write(Entry::Round(item));
+        }
         self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(busy_ns);
         (self.idle_ns, self.window_ns, self.gap_ns) = (0, 0, 0);
         self.has_recovered = self.state.is_recovery();

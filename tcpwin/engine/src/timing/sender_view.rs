@@ -78,6 +78,11 @@ impl SenderView {
         self.known.una.to(self.nxt).max(0) as u32
     }
 
+    /// The window that the sender knows, from SND.UNA as it has it.
+    pub fn window_bytes(&self) -> u32 {
+        self.known.una.to(self.known.edge).max(0) as u32
+    }
+
     /// Whether the window that the sender knows stopped it.
     pub fn is_blocked(&self) -> bool {
         self.blocked_ns.is_some()

@@ -10,12 +10,13 @@ mod open;
 mod send;
 pub mod stall;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::connection::arena::Arena;
 use crate::connection::stalls::Stall;
 use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
+use crate::connection::wanted::{These, Wanted};
 use crate::event::{self, Events};
 use crate::recovery::cause::Evidence;
 use crate::recovery::duplicate::WITHIN_NS;
@@ -85,6 +86,8 @@ pub struct Tracker {
     evidence: Option<Evidence>,
     /// The silence that the newest segment ended.
     stall: Option<Stall>,
+    /// Those that alone are tracked.
+    wanted: Option<Wanted>,
 }
 
 impl Tracker {
@@ -98,6 +101,48 @@ impl Tracker {
         Tracker {
             given_shifts,
             ..Self::default()
+        }
+    }
+
+    /// A tracker of these connections of an earlier reading of the same capture only, which keep the numbers that they
+    /// had there; of all where they cannot be told from others. For the shifts see [`Tracker::with_shifts`].
+    pub fn again(
+        earlier: &Arena,
+        numbers: &HashSet<u32>,
+        given_shifts: HashMap<u32, [u8; 2]>,
+    ) -> Self {
+        let mut tracker = Self::with_shifts(given_shifts);
+        let known = numbers.iter().filter_map(|number| {
+            let connection = earlier.get(*number)?;
+            let tag = tracker.table.tag_of(&connection.endpoints);
+            Some((tag, *number, connection))
+        });
+        tracker.wanted = These::new(known).map(Wanted::These);
+        tracker
+    }
+
+    /// A tracker of the connection with this number only, and, until that begins, of those before it.
+    pub fn only(number: u32) -> Self {
+        Tracker {
+            wanted: Some(Wanted::Number { number, tag: None }),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a segment with this tag is to be tracked.
+    #[inline(always)]
+    pub fn wants(&self, tag: u32) -> bool {
+        match &self.wanted {
+            Some(wanted) => wanted.may_hold(tag),
+            None => true,
+        }
+    }
+
+    /// The number of the connection that was opened as the `index`th; none for one that is not wanted.
+    pub fn number(&self, index: u32) -> Option<u32> {
+        match &self.wanted {
+            Some(wanted) => wanted.number(index),
+            None => Some(index),
         }
     }
 
@@ -200,10 +245,12 @@ impl Tracker {
         taken(found)
     }
 
-    /// The row of a segment that was just taken.
+    /// The row of a segment that was just taken; none for one of a connection that is not wanted.
     pub fn verdict(&self, segment: &Segment, taken: &Taken) -> Option<(Verdict, &Connection)> {
+        let number = self.number(taken.connection)?;
         let connection = self.connections.get(taken.connection)?;
         let mut verdict = connection.verdict(segment, taken);
+        verdict.connection = number;
         if taken.events & event::WITH_EVIDENCE != 0 {
             verdict.evidence = self.evidence;
         }
@@ -212,6 +259,17 @@ impl Tracker {
             .stall
             .filter(|stall| stall.after_frame == segment.frame);
         Some((verdict, connection))
+    }
+
+    /// Let the budgets of a connection keep a log of what they charge.
+    pub fn follow_budgets(&mut self, connection: u32) {
+        if let Some(connection) = self.connections.get_mut(connection) {
+            for direction in &mut connection.directions {
+                if let Some(pace) = direction.ledger.pace_mut() {
+                    pace.late.budget.follow();
+                }
+            }
+        }
     }
 
     /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection.
@@ -235,8 +293,16 @@ impl Tracker {
     }
 
     fn open(&mut self, segment: &Segment, epoch: u16) -> u32 {
-        let index = self.connections.push(Connection::new(segment, epoch));
-        if let Some(shifts) = self.given_shifts.get(&index) {
+        let connection = Connection::new(segment, epoch);
+        if let Some(wanted) = &mut self.wanted {
+            let tag = self.table.tag(segment);
+            wanted.open(self.connections.len(), tag, &connection);
+        }
+        let index = self.connections.push(connection);
+        let shifts = self
+            .number(index)
+            .and_then(|number| self.given_shifts.get(&number));
+        if let Some(shifts) = shifts {
             if let Some(connection) = self.connections.get_mut(index) {
                 for (direction, shift) in connection.directions.iter_mut().zip(shifts) {
                     let shift = (*shift).min(MAX_SHIFT);

@@ -1,0 +1,267 @@
+//! The budget of a followed direction over time.
+//!
+//! Comes in: the state of the direction after each segment, with its budget's log. Goes out: spans and their items, which
+//! add up to the direction's budget over the whole life. What the budget's fields correct by their sums is moved here
+//! where it happened.
+
+use crate::connection::state::{Connection, Direction};
+use crate::output::fields::{path_rtt_ns, DirectionView};
+use crate::output::series::Span;
+use crate::output::timeline::{Timeline, KINDS, OPEN};
+use crate::timing::budget::{Budget, Entry, Item};
+
+/// Kinds of which the cost of an idle restart is taken, as [`DirectionView::budget`] does.
+const OF_A_RESTART: [usize; 4] = [
+    Item::SlowStart as usize,
+    Item::Congestion as usize,
+    Item::Path as usize,
+    Item::Application as usize,
+];
+const IDLE: usize = Item::Application as usize;
+const CLOSED_WINDOW: usize = Item::ZeroWindow as usize;
+
+pub struct BudgetTrack {
+    pub timeline: Timeline,
+    /// Entries of the budget's log that were read.
+    read: u64,
+    /// Since when the log tells; before, what the direction's counts say.
+    began_ns: Option<i64>,
+    /// Where the oldest span begins of which the item is not told.
+    open_ns: i64,
+    limited_ns: i64,
+    recovery_ns: i64,
+    closed: Closed,
+    restart: Restart,
+}
+
+/// Zero-window episodes, as far as they were seen.
+#[derive(Default)]
+struct Closed {
+    episodes: u32,
+    total_ns: i64,
+    waiting_ns: i64,
+    /// The last one that ended.
+    last: (i64, i64),
+}
+
+/// What idle restarts cost, as far as it was seen.
+#[derive(Default)]
+struct Restart {
+    cost_ns: i64,
+    ramp_ns: i64,
+    /// Costs whose round is not told yet: from, to, how much.
+    owed: Vec<(i64, i64, i64)>,
+}
+
+impl BudgetTrack {
+    /// At most `limit` spans.
+    pub fn new(start_ns: i64, span: Span, limit: usize) -> Self {
+        BudgetTrack {
+            timeline: Timeline::new(start_ns, span, limit),
+            read: 0,
+            began_ns: None,
+            open_ns: i64::MAX,
+            limited_ns: 0,
+            recovery_ns: 0,
+            closed: Closed::default(),
+            restart: Restart::default(),
+        }
+    }
+
+    /// The direction after a segment.
+    pub fn take(&mut self, now_ns: i64, direction: &Direction) {
+        match budget_of(direction) {
+            Some(budget) => self.read_log(budget),
+            None => self.take_early(now_ns, direction),
+        }
+        self.take_episodes(now_ns, direction);
+        self.take_restarts(now_ns, direction);
+    }
+
+    fn read_log(&mut self, budget: &Budget) {
+        let Some(log) = budget.log() else {
+            return;
+        };
+        if self.began_ns.is_none() {
+            self.began_ns = Some(budget.began_ns);
+            self.timeline.push(IDLE, budget.began_ns);
+        }
+        let (entries, next) = log.since(self.read);
+        self.read = next;
+        for entry in entries {
+            match entry {
+                Entry::Span {
+                    item,
+                    from_ns,
+                    to_ns,
+                } => self.charge(item.map_or(OPEN, |item| item as usize), from_ns, to_ns),
+                Entry::Round(item) => self.end_round(item as usize),
+            }
+        }
+    }
+
+    fn charge(&mut self, kind: usize, from_ns: i64, to_ns: i64) {
+        let end_ns = self.timeline.end_ns();
+        // A silence began before it was seen to be one.
+        if from_ns < end_ns {
+            let to_ns = to_ns.min(end_ns);
+            self.timeline.convert(from_ns, to_ns, &ANY, kind, i64::MAX);
+        }
+        self.timeline.push(IDLE, from_ns);
+        self.timeline.push(kind, to_ns);
+        if kind == OPEN {
+            self.open_ns = self.open_ns.min(from_ns);
+        }
+    }
+
+    fn end_round(&mut self, kind: usize) {
+        if self.open_ns < i64::MAX {
+            self.timeline
+                .convert(self.open_ns, i64::MAX, &[OPEN], kind, i64::MAX);
+            self.open_ns = i64::MAX;
+        }
+        self.settle_restarts();
+    }
+
+    /// While no two segments were in flight there is no log, but counts are.
+    fn take_early(&mut self, now_ns: i64, direction: &Direction) {
+        self.timeline.push(IDLE, now_ns);
+        let cold = direction.cold.as_deref();
+        let episode = cold.and_then(|cold| cold.episode.as_ref());
+        let counts = [
+            (
+                &mut self.limited_ns,
+                direction.limited_ns(),
+                Item::WindowFull,
+            ),
+            (
+                &mut self.recovery_ns,
+                episode.map_or(0, |episode| episode.recovery_ns),
+                Item::FastRecovery,
+            ),
+        ];
+        for (known_ns, count_ns, item) in counts {
+            let more_ns = count_ns.saturating_sub(std::mem::replace(known_ns, count_ns));
+            if more_ns > 0 {
+                let from_ns = now_ns.saturating_sub(more_ns);
+                self.timeline
+                    .convert(from_ns, now_ns, &[IDLE], item as usize, more_ns);
+            }
+        }
+    }
+
+    /// A closed window costs a sender only what it was seen to wait; that may show after the episode.
+    fn take_episodes(&mut self, now_ns: i64, direction: &Direction) {
+        let Some(zero) = direction
+            .cold
+            .as_deref()
+            .and_then(|cold| cold.zero.as_ref())
+        else {
+            return;
+        };
+        let closed = &mut self.closed;
+        if zero.episode_count != closed.episodes {
+            let length_ns = zero.total_ns.saturating_sub(closed.total_ns);
+            (closed.episodes, closed.total_ns) = (zero.episode_count, zero.total_ns);
+            let kept = zero.episodes.last();
+            closed.last = kept
+                .filter(|_| zero.episodes.len() == zero.episode_count as usize)
+                .map_or((now_ns.saturating_sub(length_ns), now_ns), |episode| {
+                    (episode.start_ns, episode.end_ns)
+                });
+            let (from_ns, to_ns) = closed.last;
+            self.timeline
+                .convert(from_ns, to_ns, &[CLOSED_WINDOW], IDLE, i64::MAX);
+        }
+        let closed = &mut self.closed;
+        let waited_ns = zero.waiting_ns.saturating_sub(closed.waiting_ns);
+        if waited_ns > 0 {
+            closed.waiting_ns = zero.waiting_ns;
+            let (from_ns, to_ns) = closed.last;
+            self.timeline
+                .convert(from_ns, to_ns, &[IDLE], CLOSED_WINDOW, waited_ns);
+        }
+    }
+
+    fn take_restarts(&mut self, now_ns: i64, direction: &Direction) {
+        let Some(idle) = direction.pace().and_then(|pace| pace.idle.as_deref()) else {
+            return;
+        };
+        let restart = &mut self.restart;
+        let cost_ns = idle.cost_ns.saturating_sub(restart.cost_ns);
+        if cost_ns > 0 {
+            restart.cost_ns = idle.cost_ns;
+            restart.owed.push((restart.ramp_ns, now_ns, cost_ns));
+        }
+        if let Some(ramp) = &idle.ramp {
+            restart.ramp_ns = ramp.start_ns;
+        }
+    }
+
+    fn settle_restarts(&mut self) {
+        for (from_ns, to_ns, cost_ns) in self.restart.owed.drain(..) {
+            let into = Item::IdleRestart as usize;
+            self.timeline
+                .convert(from_ns, to_ns, &OF_A_RESTART, into, cost_ns);
+        }
+    }
+
+    /// The connection is over: what only its end tells, and what sums alone do.
+    pub fn finish(&mut self, connection: &Connection, side: usize) {
+        let view = DirectionView {
+            connection,
+            sender: side,
+        };
+        let direction = &connection.directions[side];
+        let (start_ns, end_ns) = (connection.start_ns, connection.end_ns);
+        self.take(end_ns, direction);
+        self.timeline.push(IDLE, end_ns);
+        self.settle_restarts();
+        match self.began_ns {
+            Some(began_ns) => {
+                let first_ns = began_ns.saturating_sub(direction.first_data_ns);
+                if first_ns <= path_rtt_ns(connection).unwrap_or(0) {
+                    let from_ns = direction.first_data_ns;
+                    let into = Item::SlowStart as usize;
+                    self.timeline
+                        .convert(from_ns, began_ns, &[IDLE], into, i64::MAX);
+                }
+            }
+            None if direction.has_fin && !direction.flight.is_outstanding() => {
+                let from_ns = direction.last_ack_ns.max(direction.last_data_ns);
+                let into = Item::Closed as usize;
+                self.timeline
+                    .convert(from_ns, end_ns, &[IDLE], into, i64::MAX);
+            }
+            None => {}
+        }
+        let handshake_ns = view.handshake_ns(end_ns.saturating_sub(start_ns).max(0));
+        let (to_ns, into) = (
+            start_ns.saturating_add(handshake_ns),
+            Item::Handshake as usize,
+        );
+        self.timeline
+            .convert(start_ns, to_ns, &ANY, into, handshake_ns);
+        if direction.data_segments > 0 && !direction.is_flight_known() {
+            let (to_ns, into) = (self.began_ns.unwrap_or(end_ns), Item::Unknown as usize);
+            self.timeline
+                .convert(start_ns, to_ns, &[IDLE], into, i64::MAX);
+        }
+        self.timeline.settle(&view.budget());
+    }
+}
+
+const ANY: [usize; KINDS] = {
+    let mut kinds = [0; KINDS];
+    let mut kind = 0;
+    while kind < KINDS {
+        kinds[kind] = kind;
+        kind += 1;
+    }
+    kinds
+};
+
+fn budget_of(direction: &Direction) -> Option<&Budget> {
+    let budget = &direction.pace()?.late.budget;
+    budget.has_begun().then_some(budget)
+}

@@ -1,0 +1,200 @@
+//! The per-segment table as columns in memory, of a whole capture or of the segments of a view.
+
+use crate::connection::state::Connection;
+use crate::event::Events;
+use crate::output::pass::Sink;
+use crate::tracker::Verdict;
+use crate::wire::{Segment, ACK};
+
+/// Columns that rows of a view have beside those of the table, each signed and of 64 bits.
+pub const VIEW_COLUMNS: [&str; 11] = [
+    "sequence",
+    "acknowledged",
+    "right_edge",
+    "sack_left_1",
+    "sack_right_1",
+    "sack_left_2",
+    "sack_right_2",
+    "sack_left_3",
+    "sack_right_3",
+    "sack_left_4",
+    "sack_right_4",
+];
+
+/// Rows as columns: they grow with the number of rows, for callers who asked for just that.
+#[derive(Clone, Default)]
+pub struct RowColumns {
+    pub only: Option<u32>,
+    pub frame: Vec<u64>,
+    pub time_ns: Vec<i64>,
+    pub connection: Vec<u32>,
+    pub is_from_initiator: Vec<bool>,
+    pub endpoints: Vec<([u8; 16], u16, [u8; 16], u16)>,
+    pub seq: Vec<u32>,
+    pub ack: Vec<u32>,
+    pub length: Vec<u32>,
+    pub flags: Vec<u16>,
+    pub window_raw: Vec<u16>,
+    pub window: Vec<Option<u32>>,
+    pub shift: Vec<Option<u8>>,
+    pub bytes_in_flight: Vec<Option<u32>>,
+    pub pipe: Vec<Option<u32>>,
+    pub rtt_ns: Vec<Option<u64>>,
+    pub events: Vec<Events>,
+}
+
+impl RowColumns {
+    pub fn len(&self) -> usize {
+        self.frame.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.frame.is_empty()
+    }
+
+    pub fn push(&mut self, segment: &Segment, verdict: &Verdict) {
+        self.frame.push(segment.frame);
+        self.time_ns.push(segment.time_ns);
+        self.connection.push(verdict.connection);
+        self.is_from_initiator.push(verdict.is_from_initiator);
+        self.endpoints
+            .push((segment.src, segment.src_port, segment.dst, segment.dst_port));
+        self.seq.push(segment.seq);
+        self.ack.push(segment.ack);
+        self.length.push(segment.payload_len);
+        self.flags.push(segment.flags);
+        self.window_raw.push(segment.window);
+        self.window.push(verdict.window_bytes);
+        self.shift.push(verdict.shift);
+        self.bytes_in_flight.push(verdict.flight_bytes);
+        self.pipe.push(verdict.pipe_bytes);
+        self.rtt_ns.push(verdict.rtt_ns);
+        self.events.push(verdict.events);
+    }
+}
+
+impl Sink for RowColumns {
+    fn take(&mut self, segment: &Segment, verdict: &Verdict, _: &Connection) -> bool {
+        if self.only.is_none_or(|only| only == verdict.connection) {
+            self.push(segment, verdict);
+        }
+        true
+    }
+}
+
+/// The rows of a view, as long as they are not too many.
+pub struct ViewRows {
+    most: usize,
+    is_over: bool,
+    rows: RowColumns,
+    /// In the order of [`VIEW_COLUMNS`].
+    places: [Vec<Option<i64>>; VIEW_COLUMNS.len()],
+}
+
+impl ViewRows {
+    /// At most `most` rows: with one more there are none.
+    pub fn new(most: usize) -> Self {
+        ViewRows {
+            most,
+            is_over: false,
+            rows: RowColumns::default(),
+            places: Default::default(),
+        }
+    }
+
+    /// `sent` and `acked` tell where a sequence number of the sender, and one of the other side, lie on the axis of
+    /// their direction.
+    pub fn push(
+        &mut self,
+        segment: &Segment,
+        verdict: &Verdict,
+        sent: impl Fn(u32) -> Option<i64>,
+        acked: impl Fn(u32) -> Option<i64>,
+    ) {
+        if self.is_over {
+            return;
+        }
+        if self.rows.len() >= self.most {
+            *self = ViewRows::new(self.most);
+            self.is_over = true;
+            return;
+        }
+        self.rows.push(segment, verdict);
+        let has_ack = segment.flags & ACK != 0;
+        let acknowledged = acked(segment.ack).filter(|_| has_ack);
+        let edge = acknowledged
+            .zip(verdict.window_bytes)
+            .map(|(at, bytes)| at + i64::from(bytes));
+        let blocks = segment.options.sack_blocks();
+        let ends = (0..4).flat_map(|number| {
+            let block = blocks.get(number);
+            [
+                block.and_then(|block| acked(block.0)),
+                block.and_then(|block| acked(block.1)),
+            ]
+        });
+        let values = [sent(segment.seq), acknowledged, edge].into_iter();
+        for (column, value) in self.places.iter_mut().zip(values.chain(ends)) {
+            column.push(value);
+        }
+    }
+
+    /// The rows and their places, unless there were too many.
+    pub fn get(&self) -> Option<(&RowColumns, &[Vec<Option<i64>>])> {
+        (!self.is_over).then_some((&self.rows, &self.places))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict() -> Verdict {
+        Verdict {
+            connection: 0,
+            side: 0,
+            is_from_initiator: true,
+            events: 0,
+            window_bytes: Some(100),
+            shift: Some(0),
+            flight_bytes: None,
+            pipe_bytes: None,
+            rtt_ns: None,
+            evidence: None,
+            stall: None,
+        }
+    }
+
+    #[test]
+    fn places_lie_on_the_axis_of_their_direction() {
+        let mut rows = ViewRows::new(1);
+        let mut segment = Segment {
+            seq: 7,
+            ack: 50,
+            flags: ACK,
+            ..Segment::EMPTY
+        };
+        (segment.options.sack_count, segment.options.sack[0]) = (1, (60, 70));
+        rows.push(
+            &segment,
+            &verdict(),
+            |seq| Some(i64::from(seq) + 1_000),
+            |seq| Some(i64::from(seq) + 2_000),
+        );
+        let (columns, places) = rows.get().unwrap();
+        assert_eq!((columns.len(), columns.is_empty()), (1, false));
+        let row: Vec<_> = places.iter().map(|column| column[0]).collect();
+        assert_eq!(row[..3], [Some(1_007), Some(2_050), Some(2_150)]);
+        assert_eq!(row[3..6], [Some(2_060), Some(2_070), None]);
+    }
+
+    #[test]
+    fn one_row_too_many_leaves_none() {
+        let mut rows = ViewRows::new(1);
+        for _ in 0..3 {
+            rows.push(&Segment::EMPTY, &verdict(), |_| None, |_| None);
+        }
+        assert!(rows.get().is_none());
+        assert!(ViewRows::new(0).get().is_some());
+    }
+}

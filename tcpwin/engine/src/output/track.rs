@@ -1,0 +1,177 @@
+//! One direction of a followed connection over time: series and distributions.
+
+use crate::connection::state::Connection;
+use crate::output::histogram::Histogram;
+use crate::output::series::{Series, Span};
+use crate::sequence::Seq;
+use crate::timing::delays::Delays;
+
+/// Names of the series of a direction, in the order of [`Track::series`].
+pub const SERIES: [&str; 17] = [
+    "receive_window",
+    "right_edge",
+    "flight",
+    "pipe",
+    "sequence",
+    "throughput",
+    "rtt",
+    "rtt_smoothed",
+    "rto",
+    "sender_flight",
+    "cwnd_model",
+    "acknowledged",
+    "window_raw",
+    "goodput",
+    "resent",
+    "sacked",
+    "sender_window",
+];
+
+/// Those whose samples stand for themselves: no value of theirs holds until the next.
+const OF_AN_INSTANT: [&str; 4] = ["throughput", "rtt", "goodput", "resent"];
+
+/// One direction over time, within a span.
+pub struct Track {
+    pub series: [Series; SERIES.len()],
+    pub window: Histogram,
+    pub flight: Histogram,
+    pub pipe: Histogram,
+    pub rtt: Delays,
+    span: Span,
+    /// SND.MAX at the last segment.
+    at: Option<Seq>,
+    /// SND.MAX less the first SND.UNA, beyond 32 bits.
+    extended: i64,
+    acked_bytes: u64,
+    resent_bytes: u64,
+    last_ns: i64,
+    last_window: Option<u32>,
+    last_flight: Option<u32>,
+    last_pipe: Option<u32>,
+}
+
+impl Track {
+    /// Of a connection that begins at `start_ns`; at most `limit` buckets a series.
+    pub fn new(start_ns: i64, span: Span, limit: usize) -> Self {
+        Track {
+            series: SERIES
+                .map(|name| Series::new(start_ns, span, limit, !OF_AN_INSTANT.contains(&name))),
+            window: Histogram::default(),
+            flight: Histogram::default(),
+            pipe: Histogram::default(),
+            rtt: Delays::default(),
+            span,
+            at: None,
+            extended: 0,
+            acked_bytes: 0,
+            resent_bytes: 0,
+            last_ns: start_ns,
+            last_window: None,
+            last_flight: None,
+            last_pipe: None,
+        }
+    }
+
+    /// Where a sequence number lies on the axis of the direction: bytes since the connection's start, the SYN as one.
+    pub fn place(&self, seq: u32) -> Option<i64> {
+        let at = self.at?;
+        Some(self.extended + i64::from(at.to(Seq(seq))))
+    }
+
+    /// The state of the direction of `side` after a segment, which carried so much payload of its own.
+    pub fn take(&mut self, now_ns: i64, connection: &Connection, side: usize, sent_bytes: u32) {
+        let direction = &connection.directions[side];
+        let elapsed_ns = self.span.overlap_ns(self.last_ns, now_ns);
+        if let Some(bytes) = self.last_window {
+            self.window.add(bytes, elapsed_ns);
+        }
+        if let Some(bytes) = self.last_flight {
+            self.flight.add(bytes, elapsed_ns);
+        }
+        if let Some(bytes) = self.last_pipe {
+            self.pipe.add(bytes, elapsed_ns);
+        }
+        self.last_ns = self.last_ns.max(now_ns);
+
+        let [window, edge, flight, pipe, sequence, throughput, _, _, _, sender_flight, cwnd, acknowledged, raw, goodput, resent, sacked, sender_window] =
+            &mut self.series;
+        if sent_bytes > 0 {
+            throughput.add(now_ns, i64::from(sent_bytes));
+        }
+        if !direction.is_started {
+            return;
+        }
+        let acked_bytes = direction.acked_payload_bytes();
+        let before = std::mem::replace(&mut self.acked_bytes, acked_bytes);
+        if acked_bytes != before {
+            goodput.add(now_ns, acked_bytes.wrapping_sub(before) as i64);
+        }
+        let resent_bytes = direction.cold.as_ref().map_or(0, |cold| cold.resent_bytes);
+        let before = std::mem::replace(&mut self.resent_bytes, resent_bytes);
+        if resent_bytes != before {
+            resent.add(now_ns, resent_bytes.wrapping_sub(before) as i64);
+        }
+        let next = direction.flight.nxt;
+        let at = self.at.replace(next).unwrap_or(direction.flight.una);
+        self.extended += i64::from(at.to(next));
+        sequence.add(now_ns, self.extended);
+        let span = direction.flight.una.to(next);
+        acknowledged.add(now_ns, self.extended - i64::from(span));
+        if direction.is_acked {
+            raw.add(now_ns, i64::from(direction.window.last_raw));
+        }
+        let is_certain = direction.window.is_known && connection.window_is_certain(1 - side);
+        self.last_window = is_certain.then_some(direction.window.bytes);
+        if is_certain {
+            window.add(now_ns, i64::from(direction.window.bytes));
+            edge.add(
+                now_ns,
+                self.extended + i64::from(next.to(direction.window.edge)),
+            );
+        }
+        let known = direction.known_flight();
+        let piped = known.map(|bytes| bytes.saturating_sub(direction.sacked_bytes()));
+        // As the means do, percentiles begin where SND.UNA is known, not with the SYN.
+        self.last_flight = known.filter(|_| direction.is_acked);
+        self.last_pipe = piped.filter(|_| direction.is_acked);
+        if let (Some(known), Some(piped)) = (known, piped) {
+            flight.add(now_ns, i64::from(known));
+            pipe.add(now_ns, i64::from(piped));
+            sacked.add(now_ns, i64::from(direction.sacked_bytes()));
+        }
+        if let Some(pace) = direction.pace() {
+            if let Some(view) = &pace.view {
+                sender_flight.add(now_ns, i64::from(view.bytes()));
+                // Before the first ACK reached it, the view holds an edge that is newer than what the sender had.
+                if is_certain && view.initial_bytes.is_some() {
+                    sender_window.add(now_ns, i64::from(view.window_bytes()));
+                }
+            }
+            if pace.window_bytes > 0 {
+                cwnd.add(now_ns, i64::from(pace.window_bytes));
+            }
+        }
+    }
+
+    /// An ACK timed data of this side.
+    pub fn time(&mut self, now_ns: i64, connection: &Connection, side: usize, rtt_ns: u64) {
+        let (direction, peer) = (
+            &connection.directions[side],
+            &connection.directions[1 - side],
+        );
+        let rtt_ns = i64::try_from(rtt_ns).unwrap_or(i64::MAX);
+        if self.span.contains(now_ns) {
+            self.rtt.add(rtt_ns);
+        }
+        let near_ns = peer.far_ns().unwrap_or(0);
+        let [_, _, _, _, _, _, rtt, smoothed, rto, ..] = &mut self.series;
+        rtt.add(now_ns, rtt_ns);
+        smoothed.add(now_ns, direction.ledger.estimator().smoothed_ns());
+        rto.add(now_ns, direction.ledger.rto_ns(near_ns));
+    }
+
+    /// Nothing more comes.
+    pub fn settle(&mut self) {
+        self.series.iter_mut().for_each(Series::settle);
+    }
+}

@@ -1,0 +1,76 @@
+//! Rows as columns: name → (values, mask or None). Addresses are codes into `address_names`.
+
+use std::collections::HashMap;
+
+use numpy::{Element, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::output::address::address_text;
+use crate::output::columns::{RowColumns, VIEW_COLUMNS};
+
+pub fn rows_to_python(py: Python<'_>, rows: RowColumns) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    macro_rules! plain {
+        ($name:literal, $values:expr) => {
+            dict.set_item($name, (PyArray1::from_vec(py, $values), py.None()))?
+        };
+    }
+    let mut codes = HashMap::new();
+    let mut names = Vec::new();
+    let mut code = |address: &[u8; 16]| {
+        *codes.entry(*address).or_insert_with(|| {
+            names.push(address_text(address));
+            names.len() as u32 - 1
+        })
+    };
+    let src: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.0)).collect();
+    let dst: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.2)).collect();
+    plain!("frame", rows.frame);
+    plain!("time_ns", rows.time_ns);
+    plain!("connection", rows.connection);
+    plain!("direction", rows.is_from_initiator);
+    plain!("src", src);
+    plain!("sport", rows.endpoints.iter().map(|row| row.1).collect());
+    plain!("dst", dst);
+    plain!("dport", rows.endpoints.iter().map(|row| row.3).collect());
+    plain!("seq", rows.seq);
+    plain!("ack", rows.ack);
+    plain!("length", rows.length);
+    plain!("flags", rows.flags);
+    plain!("window_raw", rows.window_raw);
+    dict.set_item("window", optional(py, &rows.window))?;
+    dict.set_item("shift", optional(py, &rows.shift))?;
+    dict.set_item("bytes_in_flight", optional(py, &rows.bytes_in_flight))?;
+    dict.set_item("pipe", optional(py, &rows.pipe))?;
+    dict.set_item("rtt_ns", optional(py, &rows.rtt_ns))?;
+    plain!("events", rows.events);
+    dict.set_item("address_names", names)?;
+    Ok(dict)
+}
+
+/// Add the columns that rows of a view have beside.
+pub fn places_to_python(
+    py: Python<'_>,
+    columns: &Bound<'_, PyDict>,
+    places: &[Vec<Option<i64>>],
+) -> PyResult<()> {
+    for (name, values) in VIEW_COLUMNS.iter().zip(places) {
+        columns.set_item(*name, optional(py, values))?;
+    }
+    Ok(())
+}
+
+type Masked<'py, T> = (Bound<'py, PyArray1<T>>, Bound<'py, PyArray1<bool>>);
+
+fn optional<'py, T: Element + Copy + Default>(
+    py: Python<'py>,
+    values: &[Option<T>],
+) -> Masked<'py, T> {
+    let mask = values.iter().map(Option::is_none).collect();
+    let values = values
+        .iter()
+        .map(|value| value.unwrap_or_default())
+        .collect();
+    (PyArray1::from_vec(py, values), PyArray1::from_vec(py, mask))
+}

@@ -1,0 +1,166 @@
+//! Series, percentiles, events, stalls and rows of followed connections.
+
+use std::collections::HashMap;
+
+use numpy::PyArray1;
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::columns::{places_to_python, rows_to_python};
+use super::events::{event_to_python, stall_to_python, NameTuples};
+use crate::output::detail::Detail;
+use crate::output::series::Bucket;
+use crate::output::timeline::Slot;
+use crate::output::track::{Track, SERIES};
+use crate::timing::budget::ITEMS;
+
+/// What a pass kept of the connections that it followed, by number.
+#[pyclass(frozen, module = "tcpwin._engine")]
+pub struct Details {
+    by_id: HashMap<u32, Box<Detail>>,
+    /// The capture is still what it was in the first reading.
+    #[pyo3(get)]
+    is_same: bool,
+}
+
+impl Details {
+    pub fn new(by_id: HashMap<u32, Box<Detail>>, is_same: bool) -> Self {
+        Details { by_id, is_same }
+    }
+
+    fn get(&self, id: u32) -> PyResult<&Detail> {
+        self.by_id.get(&id).map(Box::as_ref).ok_or_else(|| {
+            PyKeyError::new_err(format!("connection {id} was not followed in this pass"))
+        })
+    }
+
+    fn track(&self, id: u32, from_initiator: bool) -> PyResult<&Track> {
+        let detail = self.get(id)?;
+        Ok(&detail.tracks[detail.side(from_initiator)])
+    }
+}
+
+#[pymethods]
+impl Details {
+    fn ids(&self) -> Vec<u32> {
+        self.by_id.keys().copied().collect()
+    }
+
+    /// A series as arrays: bucket times, minima, maxima, last values, sums; then the bucket width.
+    #[allow(clippy::type_complexity)]
+    fn series<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+        name: &str,
+    ) -> PyResult<([Bound<'py, PyArray1<i64>>; 5], i64)> {
+        let position = SERIES
+            .iter()
+            .position(|known| *known == name)
+            .ok_or_else(|| {
+                PyKeyError::new_err(format!("no series {name}; there are {}", SERIES.join(", ")))
+            })?;
+        let series = &self.track(id, from_initiator)?.series[position];
+        let column = |get: &dyn Fn(&Bucket) -> i64| {
+            PyArray1::from_vec(py, series.buckets.iter().map(get).collect())
+        };
+        let columns = [
+            column(&|b| series.time_ns(b)),
+            column(&|b| b.min),
+            column(&|b| b.max),
+            column(&|b| b.last),
+            column(&|b| b.sum),
+        ];
+        Ok((columns, series.width_ns))
+    }
+
+    /// Time-weighted percentiles of `receive_window`, `flight` or `pipe`, and the step in bytes to which they are exact.
+    fn percentiles(
+        &self,
+        id: u32,
+        from_initiator: bool,
+        name: &str,
+        shares: Vec<f64>,
+    ) -> PyResult<(Vec<Option<u32>>, u32)> {
+        let track = self.track(id, from_initiator)?;
+        let histogram = match name {
+            "receive_window" => &track.window,
+            "flight" => &track.flight,
+            "pipe" => &track.pipe,
+            _ => return Err(PyValueError::new_err(format!("no percentiles of {name}"))),
+        };
+        Ok((histogram.percentiles(&shares), histogram.step()))
+    }
+
+    /// Percentiles of the round trips of ACKs, in nanoseconds.
+    fn round_trips(
+        &self,
+        id: u32,
+        from_initiator: bool,
+        shares: Vec<f64>,
+    ) -> PyResult<Vec<Option<i64>>> {
+        let track = self.track(id, from_initiator)?;
+        let percentile = |share: &f64| track.rtt.percentile_ns(*share);
+        Ok(shares.iter().map(percentile).collect())
+    }
+
+    /// The budget over time: where each interval begins and ends, and of each item how much of it was spent so.
+    #[allow(clippy::type_complexity)]
+    fn budget<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+    ) -> PyResult<(
+        Bound<'py, PyArray1<i64>>,
+        Bound<'py, PyArray1<i64>>,
+        Vec<Bound<'py, PyArray1<i64>>>,
+    )> {
+        let detail = self.get(id)?;
+        let timeline = &detail.budgets[detail.side(from_initiator)].timeline;
+        let column = |get: &dyn Fn(&Slot) -> i64| {
+            PyArray1::from_vec(py, timeline.slots().map(get).collect())
+        };
+        let items = (0..ITEMS).map(|item| column(&|slot| slot.spent_ns[item]));
+        Ok((
+            column(&|slot| slot.start_ns),
+            column(&|slot| slot.end_ns),
+            items.collect(),
+        ))
+    }
+
+    /// Events, of each the values of `EVENT_FIELDS`, and how many were not kept.
+    fn events<'py>(&self, py: Python<'py>, id: u32) -> PyResult<(Vec<Bound<'py, PyTuple>>, u64)> {
+        let detail = self.get(id)?;
+        let mut names = NameTuples::default();
+        let events: PyResult<Vec<_>> = detail
+            .events
+            .iter()
+            .map(|event| event_to_python(py, event, &mut names))
+            .collect();
+        Ok((events?, detail.events_omitted))
+    }
+
+    /// Stalls as dictionaries.
+    fn stalls<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let detail = self.get(id)?;
+        let stalls = detail.stalls.iter();
+        stalls
+            .map(|(before_frame, stall)| {
+                stall_to_python(py, detail.initiator_side, *before_frame, stall)
+            })
+            .collect()
+    }
+
+    /// Rows as columns, with their places on the axes of the series; None where there were more than wanted.
+    fn rows<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some((rows, places)) = self.get(id)?.rows.get() else {
+            return Ok(None);
+        };
+        let columns = rows_to_python(py, rows.clone())?;
+        places_to_python(py, &columns, places)?;
+        Ok(Some(columns))
+    }
+}
