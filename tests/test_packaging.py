@@ -59,7 +59,13 @@ def test_wheel_holds_every_python_file_and_no_rust(wheel: set[str]) -> None:
     sources = {str(path.relative_to(ROOT)) for path in package.rglob("*.py") if package / "engine" not in path.parents}
     assert "tcpwin/__init__.py" in sources
     assert sources <= wheel
-    assert not [name for name in wheel if "engine/" in name or name.endswith((".rs", ".toml", ".lock"))]
+    assert not [name for name in wheel if "engine/" in name or name.endswith((".rs", ".lock"))]
+
+
+def test_wheel_holds_the_published_references_and_no_other_toml(wheel: set[str]) -> None:
+    data = {str(path.relative_to(ROOT)) for path in (ROOT / "tcpwin" / "reference" / "data").iterdir()}
+    assert "tcpwin/reference/data/passt-ramps.toml" in data
+    assert {name for name in wheel if name.endswith(".toml")} == data
 
 
 def test_sdist_can_be_built_from(tmp_path: Path) -> None:

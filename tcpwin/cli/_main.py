@@ -21,6 +21,7 @@ COMMANDS = {
     "fields": "List the fields of the JSON document and of the columns.",
     "nstat": "Say how much the counters of the network stack grew, and what they count.",
     "packets": "Write one row per TCP segment.",
+    "reference": "Show published results to compare with.",
     "rules": "List the rules of `check`.",
     "snap": "Record this host's TCP sockets, counters and memory.",
     "ss": "Show sockets of snapshots, or how a field is distributed over them.",

@@ -1,0 +1,115 @@
+"""`tcpwin reference` as a user starts it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from cli.command import refused, tcpwin
+
+from tcpwin.reference import references
+
+
+def lines_of(*arguments: object) -> list[str]:
+    done = tcpwin("reference", *arguments)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout.decode().splitlines()
+
+
+def document_of(*arguments: object) -> Any:
+    done = tcpwin("reference", "--json", *arguments)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return json.loads(done.stdout, parse_constant=pytest.fail)
+
+
+def test_the_list() -> None:
+    lines = lines_of()
+    assert [line.split()[0] for line in lines] == list(references())
+    assert lines[-1] == "windows-autotuning            5 runs  Windows: receive window by autotuning level"
+
+
+def test_one_run() -> None:
+    assert lines_of("cloudflare-oscil-300ms/170p2")[5:] == [
+        "",
+        "170p2",
+        "  workload: oscillating-reader, round trip 300 ms, 1 Gbit/s",
+        "  kernel: version not stated, with the collapse patch",
+        "  memory: tcp_rmem at most 170 MiB, tcp_adv_win_scale +2, 1.33 bytes of memory for each of data, "
+        "window 128 MiB",
+        "  setting: net.ipv4.tcp_collapse_max_bytes = 6291456",
+        "  throughput: 1–941 / 36–605 / 1–298 Mbit/s",
+        "  counters: TcpExtTCPRcvCollapsed 0, TcpExtTCPRcvQDrop 9, TcpExtTCPOFODrop 86",
+        "  tcp_try_rmem_schedule: at most 11 µs",
+    ]
+
+
+@pytest.mark.parametrize("name", references())
+def test_each_reference_says_its_source_and_all_its_runs(name: str) -> None:
+    lines = lines_of(name)
+    found = references()[name]
+    assert lines[0] == f"{name}: {found.title}"
+    assert lines[1].startswith(f"source: {found.source.article}")
+    assert [line for line in lines if line in {run.name for run in found.runs}] == [run.name for run in found.runs]
+
+
+def test_ramps_and_histograms_and_distributions() -> None:
+    assert lines_of("passt-ramps/5ms")[-3:] == [
+        "  ramp:   1 s  40.9 Mbit/s, 22 retransmitted, cwnd 246 kB",
+        "          2 s   388 Mbit/s, 34 retransmitted, cwnd 922 kB",
+        "          3 s   923 Mbit/s, 0 retransmitted, cwnd 1.16 MB",
+    ]
+    assert "  tcp_try_rmem_schedule: 0 to 1 ms: 27,093, 32 to 64 ms: 16" in lines_of("cloudflare-default-kernel/170p2")
+    assert "  tcp_try_rmem_schedule: below 16 ms: 37,222, 36 to 40 ms: 1, 40 to 44 ms: 8, 44 to 48 ms: 2" in lines_of(
+        "cloudflare-default-kernel/137p4"
+    )
+    assert lines_of("tuning-memory-10000-sockets/tcp-mem-1gb")[-2:] == [
+        "  memory: tcp_mem at most 1 GiB, 10,000 sockets",
+        "  wmem_queued_bytes: min 4,180, mean 105,137, max 338,736, p25 61,768, p50 95,744, p75 134,256, p85 168,232, "
+        "p95 237,832, p99 333,576, sum 1,051,366,496",
+    ]
+    assert lines_of("ably-idle-restart/production")[-1] == "  latency: min about 90 ms, p95 over 400 ms"
+
+
+def test_the_document() -> None:
+    found = document_of()
+    assert found["schema"] == "tcpwin/reference/1"
+    assert [each["name"] for each in found["references"]] == list(references())
+    [one] = document_of("cloudflare-oscil-300ms/146p3")["references"]
+    [run] = one["runs"]
+    assert run["throughput"] == [
+        {"least_bps": 1_000_000, "most_bps": 940_000_000},
+        {"least_bps": 2_000_000, "most_bps": 82_000_000},
+        {"least_bps": 292_000_000, "most_bps": 395_000_000},
+    ]
+    assert (run["rmem_max_bytes"], run["kernel"], run["ramp"]) == (146 << 20, None, [])
+
+
+def test_the_nearest() -> None:
+    lines = lines_of("--rtt", "290ms", "--rate", "1gbit", "--workload", "iperf3", "--limit", "1")
+    assert lines[:4] == [
+        "distance 0.05: cloudflare-iperf3-300ms/512m2",
+        "  round trip: 300 ms, yours 290 ms",
+        "  rate: 1000 Mbit/s, the same",
+        "  workload: iperf3, the same",
+    ]
+    found = document_of("--rmem", "16M", "--rtt", "130ms", "--kernel", "5.15")["nearest"]
+    assert (found[0]["reference"], found[0]["name"]) == ("cloudflare-production", "iowa-old")
+    assert len(found) == 3
+    assert [each["distance"] for each in found] == sorted(each["distance"] for each in found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["cloudflare-osci"], "there is no reference 'cloudflare-osci': did you mean cloudflare-oscil-"),
+        (["x"], "there is no reference 'x'; `tcpwin reference` lists them"),
+        (["passt-ramps/1ms"], "passt-ramps has no run '1ms'; it has 500us, 5ms"),
+        (["passt-ramps", "--rtt", "1ms"], "NAME shows one reference"),
+        (["--workload", "x"], "there is no workload 'x'; there are autotuning-level,"),
+        (["--kernel", "new"], "new"),
+        (["--rtt", "300"], "is not understood: write it as 300ms"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], told: str) -> None:
+    assert told in refused("reference", *arguments, status=2)
