@@ -560,7 +560,7 @@ def test_files_are_bounded_and_each_stands_alone(pairs: Pairs, tmp_path: Path) -
     assert done.files == 1
     path.unlink()
     # Every sample is larger than what is left of the file.
-    done = record(path, every_ns=20 * MS, duration_ns=200 * MS, filter=pairs.filter, max_bytes=1, keep=3)
+    done = record(path, every_ns=20 * MS, duration_ns=1500 * MS, filter=pairs.filter, max_bytes=1, keep=3)
     names = [path, tmp_path / "snap.jsonl.1", tmp_path / "snap.jsonl.2"]
     assert sorted(tmp_path.iterdir()) == names
     assert done.files == done.samples >= 4
