@@ -19,6 +19,7 @@ COMMANDS = {
     "compare": "Say whether the same workload went better or worse than before.",
     "explain": "Explain a rule of `check`.",
     "fields": "List the fields of the JSON document and of the columns.",
+    "lab": "Run published experiments on two hosts, or in a kernel with virtual time.",
     "nstat": "Say how much the counters of the network stack grew, and what they count.",
     "packets": "Write one row per TCP segment.",
     "reference": "Show published results to compare with.",

@@ -1,0 +1,122 @@
+"""`tcpwin lab run`: scenarios, each to a bundle."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tcpwin.cli._lab_scenarios import chosen
+from tcpwin.cli._main import EXIT_PROBLEM, complain
+from tcpwin.cli._snapshots import WithSnapshots
+
+if TYPE_CHECKING:
+    from tcpwin.lab import Outcome, Scenario
+
+
+@click.command(cls=WithSnapshots)
+@click.argument("names", nargs=-1, metavar="[SCENARIO...]")
+@click.option("--set", "wanted", metavar="NAME", help="All scenarios of a set (`tcpwin lab list`).")
+@click.option("--kernel", type=click.Choice(["stock", "patched"]), help="Only on this one of its kernels.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
+@click.option("--engine", type=click.Choice(["uml", "netns"]), default="uml", show_default=True)
+@click.option("--no-capture", is_flag=True, help="No packets, only samples, counters and logs.")
+@click.option("--again", is_flag=True, help="Run although the bundle is there.")
+@click.option("--yes", is_flag=True, help="With --engine netns: do not ask.")
+@click.option("--like", metavar="CAPTURE", help="A transfer over the path of this capture's worst connection instead.")
+@click.option("--rate", "rate_mbps", type=click.FloatRange(0.001), metavar="MBPS", help="With --like: of the path.")
+@click.option("--with", "snapshots", multiple=True, metavar="FILE...", help="With --like: sysctl and ss of its hosts.")
+def run(
+    names: tuple[str, ...],
+    wanted: str | None,
+    kernel: str | None,
+    output: Path,
+    engine: str,
+    no_capture: bool,
+    again: bool,
+    yes: bool,
+    like: str | None,
+    rate_mbps: float | None,
+    snapshots: tuple[str, ...],
+) -> int:
+    """Run scenarios and write a bundle of each: SCENARIO-stock.zip, SCENARIO-patched.zip.
+
+    A bundle that is there with the same scenario in it is left as it is, so that a set which was interrupted goes on.
+    Exit status 1: a run did not come out as its scenario expects.
+
+    With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
+    network namespaces of this host, as root: what it changes is printed first, and set back at the end.
+    """
+    from tcpwin.lab import run_scenario
+
+    scenarios = chosen(names, wanted)
+    if like is not None:
+        scenarios.append(_like(like, snapshots, rate_mbps))
+    elif snapshots or rate_mbps:
+        raise click.UsageError("--with and --rate go with --like")
+    if not scenarios:
+        raise click.UsageError("name a scenario, or a set with --set; `tcpwin lab list` lists them")
+    runs = [(each, which) for each in scenarios for which in each.kernels if kernel in (None, which)]
+    if not runs:
+        raise click.UsageError(f"none of these runs on the {kernel} kernel")
+    if engine == "netns":
+        _announce(runs, yes)
+    output.mkdir(parents=True, exist_ok=True)
+    held = True
+    for scenario, which in runs:
+        outcome = run_scenario(
+            scenario, which, output, engine=engine, capture=not no_capture, again=again, tick=_Progress(scenario, which)
+        )
+        _report(outcome)
+        held = held and all(is_held for _, is_held, _ in outcome.claims)
+    return 0 if held else EXIT_PROBLEM
+
+
+def _like(capture: str, snapshots: tuple[str, ...], rate_mbps: float | None) -> Scenario:
+    from tcpwin.findings import analyze
+    from tcpwin.lab import scenario_like
+
+    return scenario_like(analyze(capture, snapshots=list(snapshots)), rate_mbps=rate_mbps)
+
+
+def _announce(runs: list[tuple[Scenario, str]], yes: bool) -> None:
+    """What root is about to do to this host."""
+    from tcpwin.lab import plan
+
+    for scenario, kernel in runs:
+        click.echo(f"{scenario.name} ({kernel}) will do this on this host, and remove it afterwards:", err=True)
+        for step in plan(scenario, kernel):
+            click.echo(f"  {step.text}", err=True)
+    if not yes:
+        click.confirm("Go on?", abort=True, err=True)
+
+
+class _Progress:
+    """On a terminal, how far the run's own clock is."""
+
+    def __init__(self, scenario: Scenario, kernel: str) -> None:
+        self._label = f"{scenario.name} ({kernel})"
+        self._shows = sys.stderr.isatty()
+        self._began = time.monotonic()
+
+    def __call__(self, elapsed_ns: int) -> None:
+        if self._shows:
+            spent = time.monotonic() - self._began
+            click.echo(f"\r\x1b[K{self._label}: second {elapsed_ns / 1e9:.0f}, after {spent:.0f} s", nl=False, err=True)
+
+
+def _report(outcome: Outcome) -> None:
+    if sys.stderr.isatty():
+        click.echo("\r\x1b[K", nl=False, err=True)
+    how = "was there" if outcome.elapsed_s is None else f"{outcome.elapsed_s:.0f} s"
+    failed = [(claim, value) for claim, is_held, value in outcome.claims if not is_held]
+    count = len(outcome.claims)
+    verdict = f"{count - len(failed)} of {count} as expected" if count else "nothing expected"
+    click.echo(f"{outcome.bundle}: {verdict} ({how})")
+    if outcome.truth["hosts"]["sender"]["capture"] and outcome.elapsed_s is not None:
+        click.echo(f"  tcpwin analyze {outcome.bundle} --capture sender.pcap.gz")
+    for claim, value in failed:
+        complain(f"{outcome.bundle.stem}: expected {claim.text}, found {'nothing' if value is None else f'{value:g}'}")

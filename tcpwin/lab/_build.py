@@ -1,0 +1,218 @@
+"""The lab's kernel: Debian's linux-source built as a User Mode Linux program, once, and kept.
+
+In: apt (or a source archive), gcc, make. Out: a program in the cache. It needs no root, and installs nothing: flex,
+bison and m4 are fetched beside it where the machine has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcpwin.errors import TcpwinError
+
+SERIES = "6.1"
+PACKAGE = f"linux-source-{SERIES}"
+_RECIPE = Path(__file__).with_name("kernel")
+PATCH, CONFIG = _RECIPE / "lab.patch", _RECIPE / "config"
+DOWNLOAD_BYTES = 141_000_000
+BUILD_BYTES = 2_000_000_000
+KEPT_BYTES = 8_000_000
+BUILD_CPU_S = 240
+"""Of one core of 2020; measured, and printed before anything is done."""
+OBJECTS = 1150
+"""Lines of make that begin with CC or AS: how far a build is."""
+_PROGRAMS = {"gcc": "gcc", "make": "make", "bc": "bc", "patch": "patch", "xz": "xz-utils", "tar": "tar", "perl": "perl"}
+_FETCHED = ("flex", "bison", "m4")
+_REPRODUCIBLE = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_USER": "tcpwin",
+    "KBUILD_BUILD_HOST": "lab",
+    "LC_ALL": "C",
+}
+
+Say = Callable[[str, float | None], None]
+"""Told what is being done, and how much of it is done (0 to 1) where that is known."""
+
+
+class BuildError(TcpwinError):
+    """A kernel that cannot be built here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a build needs, to be said before."""
+
+    download_bytes: int
+    disk_bytes: int
+    kept_bytes: int
+    cpu_s: int
+    cores: int
+    place: Path
+
+    def __str__(self) -> str:
+        minutes = self.cpu_s / self.cores / 60
+        download = f"downloads {self.download_bytes / 1e6:,.0f} MB, " if self.download_bytes else ""
+        return (
+            f"{download}needs {self.disk_bytes / 1e9:.1f} GB of disk in {self.place} while it builds and "
+            f"{self.kept_bytes / 1e6:,.0f} MB afterwards, and about {self.cpu_s / 60:.0f} minutes of processor: "
+            f"{minutes:.0f} min on {self.cores} free core{'' if self.cores == 1 else 's'}; no root"
+        )
+
+
+def cache() -> Path:
+    """The folder of what tcpwin keeps between calls (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "tcpwin"
+
+
+def kernel_path() -> Path:
+    """Where the kernel of this recipe is, or will be: another patch or configuration is another kernel."""
+    recipe = hashlib.sha256(PATCH.read_bytes() + CONFIG.read_bytes() + SERIES.encode())
+    return cache() / f"linux-{SERIES}-{recipe.hexdigest()[:12]}"
+
+
+def needs(source: Path | None) -> Needs:
+    """What `build` will need."""
+    cores = len(os.sched_getaffinity(0))
+    return Needs(0 if source else DOWNLOAD_BYTES, BUILD_BYTES, KEPT_BYTES, BUILD_CPU_S, cores, cache())
+
+
+def build(say: Say, source: Path | None = None) -> Path:
+    """Build the kernel and return its program. `source`: linux-source's .deb or a tar of that series."""
+    path = kernel_path()
+    _check(source)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(path.parent).free
+    if free < BUILD_BYTES:
+        raise BuildError(f"{path.parent}: {free / 1e9:.1f} GB are free, and a build needs {BUILD_BYTES / 1e9:.1f} GB")
+    with tempfile.TemporaryDirectory(prefix="build-", dir=path.parent) as folder:
+        work = Path(folder)
+        tree = _unpack(work, source, say)
+        _run(["patch", "-p1", "--batch", "-i", str(PATCH)], tree, "the lab's patch does not fit this source")
+        built = _make(work, tree, say)
+        shutil.copy2(built, path.with_suffix(".new"))
+        path.with_suffix(".new").replace(path)
+    return path
+
+
+def _check(source: Path | None) -> None:
+    if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
+        raise BuildError("the lab's kernel is built on Linux on x86-64 only")
+    wanted = dict(_PROGRAMS)
+    if source is None or any(shutil.which(tool) is None for tool in _FETCHED):
+        wanted |= {"apt-get": "apt", "dpkg-deb": "dpkg"}
+    missing = sorted(package for program, package in wanted.items() if shutil.which(program) is None)
+    if missing:
+        raise BuildError(f"missing here: {', '.join(missing)} (apt install {' '.join(missing)})")
+    if source and not source.is_file():
+        raise BuildError(f"{source}: no such file")
+
+
+def _unpack(work: Path, source: Path | None, say: Say) -> Path:
+    """The source tree."""
+    if source is None:
+        say("download", None)
+        source = _download(work, PACKAGE)
+    say("unpack", None)
+    if source.suffix == ".deb":
+        _run(["dpkg-deb", "-x", str(source), "package"], work, f"{source} cannot be unpacked")
+        found = list(work.glob("package/usr/src/linux-source-*.tar.xz"))
+        if len(found) != 1:
+            raise BuildError(f"{source}: holds no linux-source-*.tar.xz")
+        source = found[0]
+    tree = work / "source"
+    tree.mkdir()
+    _run(["tar", "-xf", str(source.absolute()), "-C", str(tree), "--strip-components=1"], work, f"{source}: no archive")
+    shutil.rmtree(work / "package", ignore_errors=True)
+    return tree
+
+
+def _download(work: Path, package: str) -> Path:
+    reason = (
+        f"apt has no {package}, which is in Debian 12: a .deb of it, or a tar of Linux {SERIES}, goes with --source"
+    )
+    _run(["apt-get", "download", "-q", package], work, reason)
+    return next(iter(work.glob(f"{package}_*.deb")))
+
+
+def _make(work: Path, tree: Path, say: Say) -> Path:
+    out = work / "out"
+    out.mkdir()
+    environment = {**os.environ, **_REPRODUCIBLE, **_tools(work)}
+    # A signed or verbose build of the user's own must not reach into this one.
+    for name in ("MAKEFLAGS", "CFLAGS", "KCFLAGS", "ARCH", "CROSS_COMPILE"):
+        environment.pop(name, None)
+    make = ["make", "-C", str(tree), f"O={out}", "ARCH=um"]
+    say("configure", None)
+    _run([*make, "tinyconfig"], work, "the kernel cannot be configured", environment)
+    with (out / ".config").open("a", encoding="ascii") as config:
+        config.write(CONFIG.read_text(encoding="ascii"))
+    _run([*make, "olddefconfig"], work, "the kernel cannot be configured", environment)
+    _check_config(out / ".config")
+    say("compile", 0.0)
+    log = cache() / "build.log"
+    with log.open("w", encoding="utf8") as lines:
+        jobs = f"-j{len(os.sched_getaffinity(0))}"
+        command = [*make, jobs, "linux"]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
+        )
+        assert process.stdout is not None
+        done = 0
+        try:
+            for line in process.stdout:
+                lines.write(line)
+                if line.startswith(("  CC ", "  AS ")):
+                    done += 1
+                    say("compile", min(1.0, done / OBJECTS))
+        finally:
+            if process.poll() is None and sys.exc_info()[0] is not None:
+                process.terminate()
+            process.wait()
+    if process.returncode:
+        raise BuildError(f"the kernel does not compile here: {log} says why")
+    log.unlink()
+    return out / "linux"
+
+
+def _check_config(path: Path) -> None:
+    """Options that Kconfig dropped would only show much later."""
+    has = set(path.read_text(encoding="utf8").splitlines())
+    wanted = [line for line in CONFIG.read_text(encoding="ascii").splitlines() if line.startswith("CONFIG_")]
+    dropped = [line for line in wanted if line not in has]
+    if dropped:
+        raise BuildError(f"this source does not know {', '.join(dropped)}")
+
+
+def _tools(work: Path) -> dict[str, str]:
+    """Where flex, bison and m4 are, fetched where the machine has none."""
+    missing = [tool for tool in _FETCHED if shutil.which(tool) is None]
+    if not missing:
+        return {}
+    for tool in missing:
+        _run(["dpkg-deb", "-x", str(_download(work, tool)), "tools"], work, f"{tool} cannot be unpacked")
+    programs = work / "tools" / "usr"
+    path = f"{programs / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    found = {"PATH": path}
+    if "bison" in missing:
+        found["BISON_PKGDATADIR"] = str(programs / "share" / "bison")
+    if "m4" in missing:
+        found["M4"] = str(programs / "bin" / "m4")
+    return found
+
+
+def _run(argv: Sequence[str], where: Path, reason: str, environment: dict[str, str] | None = None) -> None:
+    done = subprocess.run(
+        argv, cwd=where, env=environment, capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise BuildError(f"{reason} ({said[-1].strip()[:200] if said else argv[0]})")

@@ -1,0 +1,69 @@
+"""A scenario like what a capture shows: its round trip, its bytes, its hosts' settings.
+
+In: an analysis with what its hosts said. Out: a scenario that sends as many bytes over such a path to such a receiver.
+What the capture cannot tell, the rate of the path, is given or taken as 1 Gbit/s; the scenario's text says which.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpwin.lab._scenario import Scenario, ScenarioError, read_scenario
+
+if TYPE_CHECKING:
+    from tcpwin.findings import Analysis
+
+ASSUMED_RATE_MBPS = 1000.0
+_MOST_BYTES = 1 << 30
+_SETTINGS = (
+    *("tcp_rmem", "tcp_wmem", "tcp_adv_win_scale", "tcp_window_scaling", "tcp_sack", "tcp_timestamps"),
+    *("tcp_slow_start_after_idle", "tcp_notsent_lowat", "tcp_moderate_rcvbuf", "tcp_congestion_control"),
+)
+_CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "dctcp")
+"""Those of the lab's kernel."""
+
+
+def scenario_like(analysis: Analysis, *, rate_mbps: float | None = None) -> Scenario:
+    """A bulk transfer like the capture's worst connection, with the settings that its snapshots hold."""
+    worst = analysis.worst(1)
+    if not worst:
+        raise ScenarioError("the capture has no TCP connection")
+    connection = worst[0]
+    is_a_sender = connection.a_to_b.unique_bytes >= connection.b_to_a.unique_bytes
+    way = connection.a_to_b if is_a_sender else connection.b_to_a
+    rtt_ns = connection.path_rtt_ns or way.rtt_min_ns
+    if not rtt_ns or not way.unique_bytes:
+        raise ScenarioError("the worst connection of the capture has no data, or shows no round trip")
+    known = {"a" if is_a_sender else "b": "sender", "b" if is_a_sender else "a": "receiver"}
+    tables: dict[str, dict[str, str]] = {"sysctl": {}, "sysctl_sender": {}, "sysctl_receiver": {}}
+    left_out: list[str] = []
+    for host in analysis.hosts:
+        sides = sorted(host.sides)
+        table = tables[f"sysctl_{known[sides[0]]}" if len(sides) == 1 else "sysctl"]
+        said = {} if host.settings is None else host.settings.values
+        for name in _SETTINGS:
+            value = said.get(f"net.ipv4.{name}")
+            if name == "tcp_congestion_control" and value not in (None, *_CONGESTION_CONTROLS):
+                left_out.append(f"# Not in the lab's kernel: {name} = {value}")
+            elif value is not None:
+                table[f"net.ipv4.{name}"] = value
+    title = "like-" + (
+        re.sub(r"[^a-z0-9]+", "-", Path(analysis.capture.files[0].file).name.lower()).strip("-") or "capture"
+    )
+    rate = f"rate_mbps = {rate_mbps or ASSUMED_RATE_MBPS:g}" + ("" if rate_mbps else "  # assumed: --rate says another")
+    lines = [
+        f'title = "A transfer like connection {connection.id} of a capture"',
+        *dict.fromkeys(left_out),
+        "[path]",
+        f"rtt_ms = {rtt_ns / 1e6:.3f}",
+        rate,
+        "[workload]",
+        'name = "bulk"',
+        f"serve.bytes = {min(way.unique_bytes, _MOST_BYTES)}",
+    ]
+    for heading, settings in tables.items():
+        if settings:
+            lines += [f"[{heading}]", *(f'"{key}" = "{value}"' for key, value in settings.items())]
+    return read_scenario(title, "\n".join(lines) + "\n")

@@ -1,0 +1,96 @@
+"""One scenario, run and packed: what `tcpwin lab run` does for each.
+
+In: a scenario, a kernel, a folder. Out: the bundle there, and how the run compares with what the scenario expects.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcpwin.lab._build import kernel_path
+from tcpwin.lab._bundle import bundled_scenario, write_bundle, write_host_cost
+from tcpwin.lab._claim import Claim
+from tcpwin.lab._network import NetworkError
+from tcpwin.lab._runner import TRUTH, run_here
+from tcpwin.lab._scenario import Scenario
+from tcpwin.lab._uml import run_in_uml
+
+ENGINES = ("uml", "netns")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run that is in its bundle.
+
+    Attributes:
+        bundle: the file.
+        truth: what the run's kernel and programs said: the bundle's ``meta.json``.
+        claims: what the scenario expects, whether it holds, and the value that was found.
+        elapsed_s: of this host's time; None where the bundle was there already.
+    """
+
+    bundle: Path
+    truth: dict[str, Any]
+    claims: tuple[tuple[Claim, bool, float | None], ...]
+    elapsed_s: float | None
+
+
+def run_scenario(
+    scenario: Scenario,
+    kernel: str,
+    folder: Path,
+    *,
+    engine: str = "uml",
+    capture: bool = True,
+    again: bool = False,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Outcome:
+    """Run a scenario on a kernel, unless its bundle is in the folder already, with the same scenario in it.
+
+    Args:
+        kernel: ``stock``, or ``patched``: the same kernel with `tcp_collapse_max_bytes` set.
+        engine: ``uml``, the lab's own kernel; ``netns``, this host's, as root.
+        capture: False leaves the packets out.
+        tick: told how far the run's own clock is, in nanoseconds.
+
+    Raises:
+        UmlError: the lab's kernel is not built, or it ended without a result.
+        NetworkError: the network cannot be made, or the workload failed.
+    """
+    if not capture:
+        scenario = scenario.without_capture()
+    bundle = folder / f"{scenario.name}-{kernel}.zip"
+    if not again and bundled_scenario(bundle) == scenario.text:
+        return _outcome(scenario, kernel, bundle, _read_truth(bundle), None)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tcpwin-lab-") as name:
+        out = Path(name) / "results"
+        out.mkdir()
+        if engine == "uml":
+            truth = run_in_uml(scenario, kernel, kernel_path(), out, tick)
+        else:
+            if os.geteuid():
+                raise NetworkError("--engine netns makes network namespaces of this host: it takes root")
+            truth = run_here(scenario, kernel, out, tick)
+        write_bundle(out, scenario.text, bundle)
+        write_host_cost(out, bundle.with_suffix(".host.txt"))
+    return _outcome(scenario, kernel, bundle, truth, time.monotonic() - began)
+
+
+def _outcome(scenario: Scenario, kernel: str, bundle: Path, truth: dict[str, Any], elapsed_s: float | None) -> Outcome:
+    claims = tuple((claim, claim.holds(truth), claim.found(truth)) for claim in scenario.expect[kernel])
+    return Outcome(bundle, truth, claims, elapsed_s)
+
+
+def _read_truth(bundle: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(bundle) as members:
+        truth: dict[str, Any] = json.loads(members.read(f"{bundle.stem}/{TRUTH}"))
+    return truth

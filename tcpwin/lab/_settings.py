@@ -1,0 +1,56 @@
+"""Settings of a workload: a frozen dataclass, its fields read from a scenario's table or from options.
+
+In: names and values as TOML has them. Out: an instance, or SettingsError that says which name or value is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import Field, field, fields
+from typing import Any, TypeVar
+
+from tcpwin.errors import TcpwinError
+
+T = TypeVar("T")
+_KINDS: dict[str, type] = {"int": int, "float": float, "bool": bool, "tuple[int, ...]": int}
+_SHOWN = {"int": "a whole number", "float": "a number", "bool": "true or false", "tuple[int, ...]": "whole numbers"}
+
+
+class SettingsError(TcpwinError):
+    """A setting that a workload does not have, or a value that it cannot take."""
+
+
+def setting(default: Any, text: str, *, least: float = 0, most: float = math.inf) -> Any:
+    """Declare a field: its default, what it says in one line, and the least and most that make sense."""
+    return field(default=default, metadata={"help": text, "least": least, "most": most})
+
+
+def read_settings(kind: type[T], values: Mapping[str, object], *, where: str) -> T:
+    """An instance of these settings; what is not said has its default. `where` begins the sentence of an error."""
+    known: dict[str, Field[Any]] = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    for name in values:
+        if name not in known:
+            has = ", ".join(known) or "none"
+            raise SettingsError(f"{where}: there is no setting {name}; there are {has}")
+    return kind(**{name: _value(known[name], value, where) for name, value in values.items()})
+
+
+def _value(each: Field[Any], value: object, where: str) -> object:
+    kind = str(each.type)
+    is_many = kind.startswith("tuple")
+    if is_many:
+        value = tuple(value) if isinstance(value, list | tuple) else ()
+    elif kind == "float" and type(value) is int:
+        value = float(value)
+    parts = value if isinstance(value, tuple) else (value,)
+    if not parts or any(type(part) is not _KINDS[kind] for part in parts):
+        raise SettingsError(f"{where}: {each.name} must be {_SHOWN[kind]}")
+    least, most = each.metadata["least"], each.metadata["most"]
+    if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
+        raise SettingsError(f"{where}: {each.name} must be a finite number")
+    if any(part < least for part in parts):
+        raise SettingsError(f"{where}: {each.name} must be {least} or more")
+    if any(part > most for part in parts):
+        raise SettingsError(f"{where}: {each.name} must be {most} or less")
+    return value

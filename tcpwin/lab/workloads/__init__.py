@@ -1,0 +1,1 @@
+"""The workloads, each one module with a `WORKLOAD`; its docstring is the workload's page."""

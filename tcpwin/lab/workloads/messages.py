@@ -1,0 +1,106 @@
+"""Messages with gaps between them, each answered: the TCPping of Ably's article on latency across the world.
+
+The end that serves sends a message, waits, sends the next; with a heartbeat it sends small ones in between. The end
+that drives answers each with sixteen bytes. One-way delays compare the clocks of both ends: between two hosts they are
+as good as these agree, in the lab they share one. Round trips are of one clock alone.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from dataclasses import dataclass
+
+from tcpwin.lab._settings import setting
+from tcpwin.lab._workload import SECOND_NS, Log, Workload, accept, finish, spread
+
+_HEADER = struct.Struct("!QII")
+"""When it was sent (ns since the epoch), its number, and its length with this header."""
+_HEARTBEAT = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """What is sent, and when."""
+
+    message_bytes: int = setting(30720, "Of one message.", least=_HEADER.size)
+    count: int = setting(20, "How many messages.", least=1)
+    gap_s: float = setting(2.0, "From message to message.")
+    heartbeat_s: float = setting(0.0, "From heartbeat to heartbeat; 0 for none.")
+    heartbeat_bytes: int = setting(100, "Of one heartbeat.", least=_HEADER.size)
+
+
+@dataclass(frozen=True, slots=True)
+class DriveSettings:
+    """Nothing is to be set: it reads what comes."""
+
+
+def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
+    """Send the messages to the first that connects, and take the answers."""
+    connection = accept(listener)
+    round_trips_ns: list[int] = []
+    answers = threading.Thread(target=_take_answers, args=(connection, settings.count, round_trips_ns, log))
+    answers.start()
+    next_ns = time.monotonic_ns()
+    for index in range(settings.count):
+        connection.sendall(_message(index, settings.message_bytes))
+        next_ns += round(settings.gap_s * SECOND_NS)
+        _wait(connection, settings, next_ns)
+    answers.join()
+    summary = {f"{name}_round_trip_ns": value for name, value in spread(round_trips_ns).items()}
+    log.write("summary", messages=settings.count, bytes=settings.count * settings.message_bytes, **summary)
+    finish(connection)
+
+
+def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:  # noqa: ARG001
+    """Read messages, note their delays, answer."""
+    delays_ns: list[int] = []
+    heartbeats_ns: list[int] = []
+    with socket.create_connection(address) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        reader = connection.makefile("rb")
+        while len(header := reader.read(_HEADER.size)) == _HEADER.size:
+            sent_ns, index, length = _HEADER.unpack(header)
+            reader.read(length - _HEADER.size)
+            delay_ns = time.time_ns() - sent_ns
+            if index == _HEARTBEAT:
+                heartbeats_ns.append(delay_ns)
+                continue
+            delays_ns.append(delay_ns)
+            log.write("message", index=index, bytes=length, one_way_delay_ns=delay_ns)
+            connection.sendall(header)
+    summary = {f"{name}_one_way_delay_ns": value for name, value in spread(delays_ns or [0]).items()}
+    if heartbeats_ns:
+        summary |= {f"{name}_heartbeat_delay_ns": value for name, value in spread(heartbeats_ns).items()}
+    log.write("summary", messages=len(delays_ns), heartbeats=len(heartbeats_ns), **summary)
+
+
+def _message(index: int, length: int) -> bytes:
+    return _HEADER.pack(time.time_ns(), index, length) + bytes(length - _HEADER.size)
+
+
+def _wait(connection: socket.socket, settings: ServeSettings, until_ns: int) -> None:
+    """Sleep until then, with heartbeats on the way."""
+    beat_ns = round(settings.heartbeat_s * SECOND_NS)
+    while beat_ns and time.monotonic_ns() + beat_ns < until_ns:
+        time.sleep(settings.heartbeat_s)
+        connection.sendall(_message(_HEARTBEAT, settings.heartbeat_bytes))
+    time.sleep(max(0, until_ns - time.monotonic_ns()) / SECOND_NS)
+
+
+def _take_answers(connection: socket.socket, count: int, round_trips_ns: list[int], log: Log) -> None:
+    reader = connection.makefile("rb")
+    for _ in range(count):
+        answer = reader.read(_HEADER.size)
+        if len(answer) < _HEADER.size:
+            return
+        sent_ns, index, _ = _HEADER.unpack(answer)
+        round_trips_ns.append(time.time_ns() - sent_ns)
+        log.write("answer", index=index, round_trip_ns=round_trips_ns[-1])
+
+
+WORKLOAD = Workload(
+    "messages", "messages with gaps, each answered: one-way delays", ServeSettings, DriveSettings, serve, drive, __doc__
+)

@@ -1,0 +1,80 @@
+"""The rate of one transfer after another, each with buffers of another size.
+
+For each size a connection of its own is made, with SO_SNDBUF at the end that serves and SO_RCVBUF at the end that
+drives; 0 leaves both to the kernel. Linux doubles what is set, and caps it by net.core.wmem_max and rmem_max: what was
+granted stands in the log. Both ends must be given the same sizes.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass
+
+from tcpwin.lab._settings import setting
+from tcpwin.lab._workload import SECOND_NS, Log, Meter, Workload, accept, finish
+
+_SIZES = (65536, 262144, 1048576, 4194304, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """What is sent."""
+
+    buffer_bytes: tuple[int, ...] = setting(_SIZES, "Send buffers, one transfer each; 0: the kernel's.")
+    seconds: float = setting(10.0, "Of each transfer.")
+    chunk_bytes: int = setting(1 << 20, "Of one write.", least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DriveSettings:
+    """How it is read."""
+
+    buffer_bytes: tuple[int, ...] = setting(_SIZES, "Receive buffers, one transfer each; 0: the kernel's.")
+    chunk_bytes: int = setting(1 << 20, "Of one read.", least=1)
+
+
+def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
+    """Send to as many connections as there are sizes."""
+    chunk = memoryview(bytes(settings.chunk_bytes))
+    total = 0
+    for size in settings.buffer_bytes:
+        connection = accept(listener)
+        granted = _set(connection, socket.SO_SNDBUF, size)
+        end_ns = time.monotonic_ns() + round(settings.seconds * SECOND_NS)
+        sent = 0
+        while time.monotonic_ns() < end_ns:
+            sent += connection.send(chunk)
+        log.write("transfer", buffer_bytes=size, granted_bytes=granted, bytes=sent)
+        finish(connection)
+        total += sent
+    log.write("summary", bytes=total)
+
+
+def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
+    """Read each transfer to its end."""
+    rates: dict[str, int] = {}
+    buffer = bytearray(settings.chunk_bytes)
+    for size in settings.buffer_bytes:
+        with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as connection:
+            # The window's scale is settled by the SYN: the buffer must be set before.
+            granted = _set(connection, socket.SO_RCVBUF, size)
+            connection.connect(address)
+            meter = Meter(log)
+            while count := connection.recv_into(buffer):
+                meter.add(count)
+        measured = meter.summary()
+        rates[f"rate_{size}_bps"] = measured["rate_bps"]
+        log.write("transfer", buffer_bytes=size, granted_bytes=granted, **measured)
+    log.write("summary", **rates)
+
+
+def _set(connection: socket.socket, option: int, size: int) -> int:
+    if size:
+        connection.setsockopt(socket.SOL_SOCKET, option, size)
+    return connection.getsockopt(socket.SOL_SOCKET, option)
+
+
+WORKLOAD = Workload(
+    "transfer-rate", "the rate of a transfer by buffer size", ServeSettings, DriveSettings, serve, drive, __doc__
+)

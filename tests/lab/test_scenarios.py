@@ -1,0 +1,129 @@
+"""Scenario files: those that come with tcpwin are whole; a wrong one is refused in a sentence that says where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.command import refused, tcpwin
+
+from tcpwin.lab import Scenario, ScenarioError, find_scenario, plan, read_scenario, scenario_names, scenarios
+
+PLAIN = 'title = "A"\n[workload]\nname = "bulk"\n'
+EVERY = list(scenarios())
+
+
+@pytest.mark.parametrize("scenario", EVERY, ids=lambda each: each.name)
+def test_a_scenario_is_whole(scenario: Scenario) -> None:
+    assert scenario.sets
+    assert scenario.route.rtt_ms > 0
+    for kernel in scenario.kernels:
+        assert scenario.expect[kernel], "a scenario says what is to come out"
+        texts = [step.text for step in plan(scenario, kernel)]
+        patched = [text for text in texts if "tcp_collapse_max_bytes" in text]
+        assert len(patched) == (2 if kernel == "patched" else 0)
+
+
+def test_the_published_matrix_is_whole() -> None:
+    """Two workloads, three round trips, five settings, stock and patched: 60 runs."""
+    runs = [(each.name, kernel) for each in EVERY if "published" in each.sets for kernel in each.kernels]
+    settings = ("512m2", "256p1", "170p2", "146p3", "137p4")
+    assert set(runs) == {
+        (f"{workload}-{rtt}-{setting}", kernel)
+        for workload in ("oscil", "bulk")
+        for rtt in ("300ms", "20ms", "0ms")
+        for setting in settings
+        for kernel in ("stock", "patched")
+    }
+
+
+def test_the_published_settings_are_the_articles() -> None:
+    scenario = find_scenario("oscil-300ms-170p2")
+    assert scenario.route.rtt_ms == 300
+    assert scenario.route.rate_mbps == 1000
+    assert scenario.sysctl["receiver"]["net.ipv4.tcp_rmem"] == f"8192 262144 {170 << 20}"
+    assert scenario.sysctl["receiver"]["net.ipv4.tcp_adv_win_scale"] == "2"
+    assert scenario.hosts.collapse_max_bytes == 6291456
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title = ", "Invalid value"),
+        ('[workload]\nname = "bulk"\n', "it needs a title"),
+        (PLAIN + "[paths]\nrtt_ms = 1\n", "there is no key paths; there are title, sets"),
+        (PLAIN + "[path]\nrtt = 1\n", "[path]: there is no setting rtt; there are rtt_ms"),
+        (PLAIN + '[path]\nrtt_ms = "1"\n', "[path]: rtt_ms must be a number"),
+        (PLAIN + "[path]\nrtt_ms = -1\n", "[path]: rtt_ms must be 0 or more"),
+        (PLAIN + "[path]\nrtt_ms = inf\n", "[path]: rtt_ms must be a finite number"),
+        (PLAIN + "[path]\nloss_percent = 101\n", "[path]: loss_percent must be 100 or less"),
+        (PLAIN + "[path]\nqueue_bytes = 9\n", "bottleneck_mbps and queue_bytes go together"),
+        (PLAIN + "[path]\nqueue_bytes = 9\nbottleneck_mbps = 1\nloss_percent = 1\n", "goes with no other loss"),
+        (PLAIN + '[sysctl]\n"kernel.panic" = 1\n', "kernel.panic is not the name of a setting"),
+        (PLAIN + '[sysctl]\n"net.ipv4.tcp_sack" = true\n', "tcp_sack must be text or a whole number"),
+        (PLAIN + '[expect]\nall = ["receiver.X = 1"]\n', "'receiver.X = 1' is no claim"),
+        (PLAIN + "[expect]\nnew = []\n", "[expect] has all, stock, patched, no new"),
+        ('title = "A"\n[workload]\nname = "x"\n', "[workload] needs a name of bulk, max-send"),
+        ('title = "A"\nworkload = 1\n', "workload must be a table"),
+        (PLAIN + "serve.count = 3\n", "[workload.serve]: there is no setting count"),
+        ('title = "A"\nkernels = ["new"]\n[workload]\nname = "bulk"\n', "kernels must be of stock, patched"),
+        ('title = "A"\nseed = 0\n[workload]\nname = "bulk"\n', "seed must be a whole number from 1"),
+    ],
+)
+def test_a_wrong_scenario_says_where(text: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        read_scenario("mine", text)
+    assert str(error.value).startswith("mine: ")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_names_are_found_or_guessed(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="did you mean oscil-300ms-170p2"):
+        find_scenario("oscil-300ms-170p3")
+    (tmp_path / "mine.toml").write_text(PLAIN)
+    assert find_scenario(str(tmp_path / "mine.toml")).name == "mine"
+    (tmp_path / "My File.toml").write_text(PLAIN)
+    with pytest.raises(ScenarioError, match="lower-case"):
+        find_scenario(str(tmp_path / "My File.toml"))
+
+
+def test_without_packets_it_is_another_scenario() -> None:
+    for name in ("oscil-300ms-170p2", "zero-window-5s"):
+        scenario = find_scenario(name)
+        other = scenario.without_capture()
+        assert scenario.measure.capture
+        assert not other.measure.capture
+        assert other.text != scenario.text
+        assert other.without_capture() is other
+
+
+def test_loss_delay_and_queue_become_qdiscs() -> None:
+    texts = [step.text for step in plan(find_scenario("loss-cubic-sack"), "stock")]
+    assert any(text.endswith("dev r1 root netem delay 25000us loss 1.0% limit 2000000") for text in texts)
+    assert any(text.endswith("dev r0 root netem delay 25000us limit 2000000") for text in texts)
+    texts = [step.text for step in plan(find_scenario("queue-droptail"), "stock")]
+    assert any("dev r1 root tbf rate 20000000bit burst 3200 limit 100000" in text for text in texts)
+    assert any(text.endswith("dev r0 root netem delay 50000us limit 2000000") for text in texts)
+
+
+def test_the_list_and_a_scenario_can_be_shown() -> None:
+    listed = json.loads(tcpwin("lab", "list", "--json").stdout)["scenarios"]
+    assert [each["name"] for each in listed] == scenario_names()
+    told = tcpwin("lab", "list", "--set", "zero-window").stdout.decode()
+    assert "zero-window-5s" in told
+    assert "oscil" not in told
+    shown = tcpwin("lab", "show", "zero-window-5s").stdout.decode()
+    assert shown == find_scenario("zero-window-5s").text
+    assert b"netem delay 20000us" in tcpwin("lab", "show", "zero-window-5s", "--steps").stdout
+
+
+def test_wrong_names_are_told() -> None:
+    assert "there is no scenario x" in refused("lab", "show", "x")
+    assert "there is no set x; there are" in refused("lab", "list", "--set", "x", status=2)
+    assert "name a scenario" in refused("lab", "run", status=2)
+    assert "go with --like" in refused("lab", "run", "zero-window-5s", "--rate", "5", status=2)
+    assert "none of these runs on the patched kernel" in refused(
+        "lab", "run", "zero-window-5s", "--kernel", "patched", status=2
+    )

@@ -1,0 +1,171 @@
+"""Every workload over loopback: two processes, as on two hosts, and the logs of both beside each other."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcpwin.lab import workloads
+
+TCPWIN = Path(sys.executable).with_name("tcpwin")
+TESTED = {
+    "bulk",
+    "max-send",
+    "messages",
+    "oscillating-reader",
+    "record-reader",
+    "stalled-reader",
+    "transfer-rate",
+}
+Lines = list[dict[str, Any]]
+
+
+def over_loopback(name: str, serve: str = "", drive: str = "") -> tuple[Lines, Lines]:
+    """Run both ends of a workload; the lines of their logs."""
+    server = subprocess.Popen(
+        [TCPWIN, "lab", "serve", name, "--port", "0", *serve.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    try:
+        listening = re.fullmatch(r"tcpwin: listening on 127\.0\.0\.1, port (\d+)\n", server.stderr.readline())
+        assert listening is not None
+        reader = subprocess.run(
+            [TCPWIN, "lab", "drive", name, "127.0.0.1", "--port", listening[1], *drive.split()],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert reader.returncode == 0, reader.stderr
+        said, complaints = server.communicate()
+    finally:
+        server.kill()
+    assert server.returncode == 0, complaints
+    return [json.loads(line) for line in said.splitlines()], [json.loads(line) for line in reader.stdout.splitlines()]
+
+
+def events(lines: Lines, name: str) -> Lines:
+    return [line for line in lines if line["event"] == name]
+
+
+def test_every_workload_is_tested() -> None:
+    assert set(workloads()) == TESTED
+
+
+def test_bulk_by_bytes_arrives_whole() -> None:
+    sent, read = over_loopback("bulk", "--bytes 5000000")
+    assert sent[-1]["bytes"] == read[-1]["bytes"] == 5_000_000
+    assert read[-1]["rate_bps"] == pytest.approx(8e9 * 5_000_000 / read[-1]["elapsed_ns"], rel=1e-6)
+
+
+def test_bulk_by_time_sends_for_so_long() -> None:
+    sent, read = over_loopback("bulk", "--seconds 1.2")
+    assert sent[-1]["bytes"] == read[-1]["bytes"] > 0
+    assert sent[-1]["elapsed_ns"] >= 1_200_000_000
+    assert sum(line["bytes"] for line in events(read, "second")) <= read[-1]["bytes"]
+
+
+def test_the_oscillating_reader_reads_a_twentieth_in_its_slow_seconds() -> None:
+    sent, read = over_loopback("oscillating-reader", "", "--fast-s 1 --slow-s 2 --loops 2")
+    seconds = events(read, "second")
+    assert [line["mode"] for line in seconds] == ["fast", "slow", "slow"] * 2
+    first = seconds[0]["bytes"]
+    assert [line["bytes"] for line in seconds[1:3]] == [first // 20] * 2
+    assert read[-1]["high_water_bytes"] == max(line["bytes"] for line in seconds)
+    assert read[-1]["bytes"] == sum(line["bytes"] for line in seconds)
+    assert sent[-1]["bytes"] > read[-1]["bytes"]
+    gaps = [later["time_ns"] - line["time_ns"] for line, later in pairwise(seconds)]
+    assert all(gap >= 990_000_000 for gap in gaps)
+
+
+def test_the_published_pattern_is_the_default() -> None:
+    settings = workloads()["oscillating-reader"].drive_settings()
+    assert (settings.fast_s, settings.slow_s, settings.slow_share, settings.loops) == (5, 15, 0.05, 3)
+
+
+def test_messages_are_timed_one_way_and_both_ways() -> None:
+    sent, read = over_loopback("messages", "--count 5 --gap-s 0.1 --heartbeat-s 0.02 --message-bytes 3000")
+    assert [line["index"] for line in events(read, "message")] == list(range(5))
+    assert read[-1]["messages"] == sent[-1]["messages"] == len(events(sent, "answer")) == 5
+    assert read[-1]["heartbeats"] >= 5
+    for message, answer in zip(events(read, "message"), events(sent, "answer"), strict=True):
+        assert 0 < message["one_way_delay_ns"] <= answer["round_trip_ns"]
+
+
+def test_messages_keep_their_gaps() -> None:
+    sent, _ = over_loopback("messages", "--count 4 --gap-s 0.2 --message-bytes 100")
+    first, *_, last = events(sent, "answer")
+    assert last["time_ns"] - first["time_ns"] >= 550_000_000
+
+
+def test_each_size_of_buffer_has_a_transfer() -> None:
+    sizes = "--buffer-bytes 16384 --buffer-bytes 0"
+    sent, read = over_loopback("transfer-rate", f"{sizes} --seconds 0.2", sizes)
+    ours, theirs = events(sent, "transfer"), events(read, "transfer")
+    assert [line["buffer_bytes"] for line in ours] == [line["buffer_bytes"] for line in theirs] == [16384, 0]
+    assert [line["bytes"] for line in ours] == [line["bytes"] for line in theirs]
+    assert ours[0]["granted_bytes"] == theirs[0]["granted_bytes"] == 2 * 16384
+    assert {"rate_16384_bps", "rate_0_bps"} <= read[-1].keys()
+
+
+def test_connections_that_never_read_take_what_buffers_hold() -> None:
+    sent, read = over_loopback("max-send", "--connections 20 --write-s 1 --hold-s 0.1", "--connections 20")
+    assert events(sent, "accepted")[0]["connections"] == read[-1]["connections"] == 20
+    assert sent[-1]["least_written_bytes"] > 0
+    assert sent[-1]["bytes"] == events(sent, "written")[0]["bytes"]
+
+
+def test_a_stalled_reader_reads_the_rest() -> None:
+    sent, read = over_loopback("stalled-reader", "--bytes 60000000", "--read-s 0 --stall-s 0.5 --stalls 2")
+    assert [line["event"] for line in read if line["event"] != "second"][:4] == ["stall", "resume"] * 2
+    assert read[-1]["stalled_ns"] >= 1_000_000_000
+    assert read[-1]["bytes"] == sent[-1]["bytes"] == 60_000_000
+    assert sent[-1]["elapsed_ns"] >= 1_000_000_000
+
+
+def test_whole_records_pass_through_a_buffer_that_holds_them() -> None:
+    sent, read = over_loopback("record-reader", "--records 20", "--receive-buffer-bytes 524288 --look-s 0.001")
+    assert read[-1]["records"] == sent[-1]["records"] == 20
+    assert not read[-1]["stalled"]
+
+
+def test_a_buffer_locked_below_a_record_stalls_both_for_ever() -> None:
+    sent, read = over_loopback("record-reader", "--records 200", "--receive-buffer-bytes 16384 --give-up-s 1")
+    assert read[-1]["records"] == 0
+    assert read[-1]["stalled"]
+    assert 0 < read[-1]["left_bytes"] < 65536
+    assert sent[-1]["records"] < 200
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [("--count 0", "count must be 1 or more"), ("--nothing", "No such option")]
+)
+def test_a_wrong_setting_is_one_sentence(options: str, said: str) -> None:
+    done = subprocess.run(
+        [TCPWIN, "lab", "serve", "messages", *options.split()], capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (2, 3)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_end_that_nobody_serves_is_one_sentence() -> None:
+    done = subprocess.run(
+        [TCPWIN, "lab", "drive", "bulk", "127.0.0.1", "--port", "1"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert done.stderr == "tcpwin: Connection refused\n"
+
+
+def test_a_log_can_be_a_file(tmp_path: Path) -> None:
+    _, read = over_loopback("bulk", f"--bytes 1000 --log {tmp_path / 'log.jsonl'}")
+    assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])["bytes"] == read[-1]["bytes"] == 1000
