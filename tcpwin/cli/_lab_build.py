@@ -35,7 +35,7 @@ def build(source: Path | None, again: bool, only_needs: bool) -> None:
         if shows:
             click.echo(f"\r\x1b[K{what}" + ("" if share is None else f" {share:.0%}"), nl=False, err=True)
         elif what != last:
-            click.echo(what, err=True)
+            click.echo(what)
         last = what
 
     try:

@@ -143,27 +143,31 @@ def _shape(scenario: Scenario) -> list[Step]:
     if route.queue_bytes:
         # The whole delay lies on the way back, so that the queue is the router's own.
         steps.append(_tbf("router", "r1", round(route.bottleneck_mbps * 1e6), 3200, route.queue_bytes))
-        forward: list[str] | None = None
-        back = ["delay", f"{2 * half_us}us"]
+        forward: list[str] = []
+        back = _delay(2 * half_us)
     else:
-        forward = ["delay", f"{half_us}us"]
+        forward = _delay(half_us)
         if route.jitter_ms:
             forward.append(f"{round(route.jitter_ms * 1000)}us")
         if route.reorder_percent:
             forward += ["reorder", f"{route.reorder_percent}%"]
         if route.loss_percent:
             forward += ["loss", f"{route.loss_percent}%"]
-        back = ["delay", f"{half_us}us"]
+        back = _delay(half_us)
     if route.ack_loss_percent:
         back += ["loss", f"{route.ack_loss_percent}%"]
     router = SPACES["router"]
     limit = ("limit", str(_LARGE_QUEUE))
     for device, settings in (("r1", forward), ("r0", back)):
-        if settings is not None:
+        if settings:
             steps.append(
                 _command("tc", "-n", router, "qdisc", "add", "dev", device, "root", "netem", *settings, *limit)
             )
     return steps
+
+
+def _delay(delay_us: int) -> list[str]:
+    return ["delay", f"{delay_us}us"] if delay_us else []
 
 
 def _tbf(end: str, device: str, rate_bps: int, burst: int, limit: int) -> Step:
@@ -250,4 +254,6 @@ def run(*argv: str) -> None:
     except FileNotFoundError:
         raise NetworkError(f"there is no program {argv[0]} here: install iproute2") from None
     if done.returncode:
-        raise NetworkError(f"{' '.join(argv)}: {(done.stderr or done.stdout).strip()}")
+        said = (done.stderr or done.stdout).strip()
+        hint = ": this kernel lacks sch_netem or sch_tbf (modprobe)" if "qdisc kind is unknown" in said else ""
+        raise NetworkError(f"{' '.join(argv)}: {said.splitlines()[-1] if said else done.returncode}{hint}")

@@ -24,6 +24,7 @@ from tcpwin.lab._scenario import Scenario
 START_NS = 1_767_225_600 * 10**9
 """When each run begins by its own clock: 2026-01-01 00:00 UTC."""
 _LAST_LINES = 5
+_LIBRARY = Path(__file__).parents[2]
 _INTERPRETER = ("PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1")
 
 
@@ -35,9 +36,13 @@ def run_in_uml(scenario: Scenario, kernel: str, linux: Path, out: Path, tick: Ca
     """Run a scenario and return its truth; the files are in `out`, which must be empty. `tick` is told virtual time."""
     if not linux.is_file():
         raise UmlError("the lab's kernel is not built yet: `tcpwin lab build` does it once")
+    command = _command(scenario, kernel, linux, out)
+    spaced = [word for word in command if any(letter.isspace() for letter in word)]
+    if spaced:
+        raise UmlError(f"a kernel's command line takes no path with a space in it: {spaced[0]}")
     (out / JOB).write_text(scenario.text, encoding="utf8")
     process = subprocess.Popen(
-        _command(scenario, kernel, linux, out),
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -77,6 +82,7 @@ def _command(scenario: Scenario, kernel: str, linux: Path, out: Path) -> list[st
         *("setarch", "-R", str(linux), f"mem={scenario.hosts.memory_mib}M", f"uml_dir={out}/"),
         *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null", "con0=fd:0,fd:1"),
         *("time-travel=inf-cpu", f"time-travel-start={START_NS}", f"lab_seed={scenario.seed}"),
-        *(*_INTERPRETER, f"LAB_NAME={scenario.name}", f"LAB_KERNEL={kernel}"),
+        # The same tcpwin inside, wherever it was found here.
+        *(*_INTERPRETER, f"PYTHONPATH={_LIBRARY}", f"LAB_NAME={scenario.name}", f"LAB_KERNEL={kernel}"),
         *(f"init={sys.executable}", "--", "-m", "tcpwin.lab._inside", str(out)),
     ]

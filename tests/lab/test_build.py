@@ -1,0 +1,85 @@
+"""The kernel's build, as far as it goes without building one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli.command import refused, tcpwin
+
+from tcpwin.lab import _build as recipe
+from tcpwin.lab import kernel_path
+
+HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@.*")
+
+
+def test_the_patch_is_whole() -> None:
+    """Each hunk has as many lines as its head says: a patch that was edited by hand often has not."""
+    files = 0
+    old = new = 0
+    for line in recipe.PATCH.read_text(encoding="utf8").splitlines():
+        if old == new == 0:
+            files += line.startswith("+++ b/")
+            found = HUNK.fullmatch(line)
+            assert found or line.startswith(("--- a/", "+++ b/")), line
+            old, new = (int(found[1] or 1), int(found[2] or 1)) if found else (0, 0)
+        else:
+            old -= line[:1] in (" ", "-", "")
+            new -= line[:1] in (" ", "+", "")
+    assert (old, new) == (0, 0)
+    assert files == 7
+
+
+def test_the_patch_has_the_setting_of_the_article() -> None:
+    text = recipe.PATCH.read_text(encoding="utf8")
+    for name in ("tcp_collapse_max_bytes", "lab_read_ps_per_byte", "rx_truesize", "lab_seed", "tcp_lab"):
+        assert name in text
+
+
+def test_no_option_is_said_twice() -> None:
+    lines = recipe.CONFIG.read_text(encoding="ascii").splitlines()
+    names = [re.sub(r"^# |[= ].*", "", line) for line in lines if "CONFIG_" in line]
+    assert len(names) == len(set(names))
+
+
+def test_another_recipe_is_another_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = kernel_path()
+    assert first.parent == tmp_path / "tcpwin"
+    other = tmp_path / "config"
+    other.write_text("CONFIG_NET=y\n")
+    monkeypatch.setattr(recipe, "CONFIG", other)
+    assert kernel_path() != first
+
+
+def test_what_it_needs_is_said_first(tmp_path: Path) -> None:
+    said = tcpwin("lab", "build", "--needs", env={"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}).stdout
+    assert re.match(rb"downloads 1\d\d MB, needs 2\.\d GB of disk in .* and about \d+ minutes of processor", said)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_without_a_compiler_is_told_what_to_install(tmp_path: Path) -> None:
+    said = refused("lab", "build", env={"XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path)})
+    assert "missing here: " in said
+    assert "gcc" in said
+
+
+@pytest.mark.skipif(
+    any(subprocess.run(["which", tool], capture_output=True, check=False).returncode for tool in ("gcc", "make", "bc")),
+    reason="a compiler must be there for the source to be looked at",
+)
+def test_a_source_that_is_none_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "linux.tar.xz"
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"}
+    assert "no such file" in refused("lab", "build", "--source", source, env=environment)
+    source.write_bytes(b"nothing")
+    assert "no archive" in refused("lab", "build", "--source", source, env=environment)
+    assert list((tmp_path / "cache" / "tcpwin").iterdir()) == []
+
+
+def test_a_run_without_a_kernel_says_what_to_do(tmp_path: Path) -> None:
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    said = refused("lab", "run", "zero-window-5s", "-o", tmp_path, env=environment)
+    assert "`tcpwin lab build` does it once" in said

@@ -1,0 +1,101 @@
+"""The runner on this host (`--engine netns`): one small scenario, and what it leaves behind. Needs root and tcpdump."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+from cli.command import refused, tcpwin
+
+import tcpwin as library
+
+SMALL = """title = "A small transfer"
+[path]
+rate_mbps = 50
+[workload]
+name = "bulk"
+serve.bytes = 1_000_000
+[sysctl]
+"net.ipv4.tcp_sack" = 0
+[expect]
+all = ["receiver.bytes == 1000000", "sender.TcpRetransSegs == 0"]
+stock = ["receiver.nothing > 0"]
+"""
+
+
+def can_make_namespaces() -> bool:
+    """Root in a container often may not."""
+    if os.geteuid() or not all(map(shutil.which, ("ip", "ss", "tc", "tcpdump"))):
+        return False
+    made = subprocess.run(["ip", "netns", "add", "tcpwin-probe"], capture_output=True, check=False).returncode == 0
+    subprocess.run(["ip", "netns", "del", "tcpwin-probe"], capture_output=True, check=False)
+    return made
+
+
+needs_namespaces = pytest.mark.skipif(not can_make_namespaces(), reason="needs root, namespaces, iproute2, tcpdump")
+
+
+def namespaces() -> str:
+    return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+
+
+@needs_namespaces
+def test_a_run_on_this_host_is_a_bundle_and_leaves_nothing(tmp_path: Path) -> None:
+    scenario = tmp_path / "small.toml"
+    scenario.write_text(SMALL)
+    before = namespaces()
+    done = tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
+    said, told = done.stdout.decode(), done.stderr.decode()
+    if "qdisc kind is unknown" in told:
+        pytest.skip("this kernel has no tbf")
+    assert namespaces() == before
+    # What was to be changed is told first, and the claim that cannot hold ends with status 1.
+    assert "  sender: net.ipv4.tcp_sack = 0\n" in told
+    assert "small-stock: expected receiver.nothing > 0, found nothing" in told
+    assert f"{tmp_path / 'small-stock.zip'}: 2 of 3 as expected" in said
+    assert done.returncode == 1
+    bundle = tmp_path / "small-stock.zip"
+    with zipfile.ZipFile(bundle) as members:
+        assert members.read("small-stock/scenario.toml").decode() == SMALL
+        truth = json.loads(members.read("small-stock/meta.json"))
+    assert truth["hosts"]["sender"]["capture"]["dropped"] == 0
+    for end in ("sender", "receiver"):
+        analysis = library.analyze(bundle, capture=f"{end}.pcap.gz")
+        connection = analysis.connections[0]
+        assert connection.b_to_a.unique_bytes == truth["hosts"]["receiver"]["log"]["bytes"] == 1_000_000
+        assert str(connection.b.address) == truth["hosts"]["sender"]["address"]
+        assert [host.label for host in analysis.hosts] == ["receiver", "sender"]
+        assert analysis.hosts[0].settings is not None
+        assert analysis.hosts[0].settings.values["net.ipv4.tcp_sack"] == "0"
+    again = tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
+    assert b"(was there)" in again.stdout
+
+
+@needs_namespaces
+def test_what_only_the_labs_kernel_has_is_told_and_cleared_away(tmp_path: Path) -> None:
+    scenario = tmp_path / "own.toml"
+    scenario.write_text(SMALL + "[host]\nframe_memory_bytes = 3328\n")
+    before = namespaces()
+    done = tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
+    assert done.returncode == 3
+    assert b"--engine uml" in done.stderr
+    assert namespaces() == before
+    assert not (tmp_path / "own-stock.zip").exists()
+
+
+def test_nothing_is_done_without_a_yes(tmp_path: Path) -> None:
+    scenario = tmp_path / "small.toml"
+    scenario.write_text(SMALL)
+    done = tcpwin("lab", "run", scenario, "--engine", "netns", "-o", tmp_path, input=b"n\n")
+    assert done.returncode == 130
+    assert not (tmp_path / "small-stock.zip").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="is about users who are not root")
+def test_a_user_is_told_that_it_takes_root(tmp_path: Path) -> None:
+    assert "it takes root" in refused("lab", "run", "zero-window-5s", "--engine", "netns", "--yes", "-o", tmp_path)
