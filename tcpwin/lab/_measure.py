@@ -47,20 +47,13 @@ class Capture:
         self._started = []
         for end in _HOSTS:
             argv = ["ip", "netns", "exec", SPACES[end], "tcpdump", "-i", DEVICES[end], "-s", str(_SNAP_BYTES), "-n"]
-            argv += [
-                "-Z",
-                "root",
-                "-B",
-                str(_RING_KIB),
-                "--time-stamp-precision=nano",
-                "-w",
-                f"{out}/{end}.pcap",
-                "tcp",
-            ]
-            try:
-                process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            except FileNotFoundError:
-                raise NetworkError("there is no program ip here: install iproute2") from None
+            argv += ["-Z", "root", "-B", str(_RING_KIB), "--time-stamp-precision=nano", "-w", "-", "tcp"]
+            # A file of its own it would give to another user, which the host of the lab's kernel may not allow.
+            with (out / f"{end}.pcap").open("wb") as file:
+                try:
+                    process = subprocess.Popen(argv, stdout=file, stderr=subprocess.PIPE, text=True)
+                except FileNotFoundError:
+                    raise NetworkError("there is no program ip here: install iproute2") from None
             self._started.append((end, process))
         time.sleep(_SETTLE_S)
         for end, process in self._started:
