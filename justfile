@@ -45,6 +45,13 @@ bench *ARGS:
 fuzz TARGET SECONDS="120":
     cd tcpwin/engine && cargo +nightly fuzz run {{ TARGET }} -- -max_total_time={{ SECONDS }}
 
+# Build the lab's kernel, run every scenario, and one of them twice (hours of processor; goes on where it stopped)
+lab-check FOLDER="lab-runs":
+    {{ bin }}/tcpwin lab build
+    {{ bin }}/tcpwin lab run --all -o {{ FOLDER }}
+    {{ bin }}/tcpwin lab run zero-window-5s --again -o {{ FOLDER }}/twice
+    cmp {{ FOLDER }}/zero-window-5s-stock.zip {{ FOLDER }}/twice/zero-window-5s-stock.zip
+
 # Show captures in a browser
 serve *CAPTURES="captures":
     {{ bin }}/tcpwin-web {{ CAPTURES }}

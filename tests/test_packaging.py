@@ -54,6 +54,13 @@ def test_wheel_is_typed_and_compiled(wheel: set[str]) -> None:
     assert {"tcpwin/py.typed", "tcpwin/_engine.pyi", "tcpwin/_engine.abi3.so"} <= wheel
 
 
+def test_wheel_holds_the_labs_scenarios_and_its_kernels_recipe(wheel: set[str]) -> None:
+    lab = ROOT / "tcpwin" / "lab"
+    files = [*lab.glob("scenarios/*.toml"), *(lab / "kernel").iterdir()]
+    assert len(files) > 50
+    assert {str(path.relative_to(ROOT)) for path in files} <= wheel
+
+
 def test_wheel_holds_every_python_file_and_no_rust(wheel: set[str]) -> None:
     package = ROOT / "tcpwin"
     sources = {str(path.relative_to(ROOT)) for path in package.rglob("*.py") if package / "engine" not in path.parents}

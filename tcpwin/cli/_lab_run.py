@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.command(cls=WithSnapshots)
 @click.argument("names", nargs=-1, metavar="[SCENARIO...]")
 @click.option("--set", "wanted", metavar="NAME", help="All scenarios of a set (`tcpwin lab list`).")
+@click.option("--all", "every", is_flag=True, help="Every scenario that comes with tcpwin.")
 @click.option("--kernel", type=click.Choice(["stock", "patched"]), help="Only on this one of its kernels.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
 @click.option("--engine", type=click.Choice(["uml", "netns"]), default="uml", show_default=True)
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 def run(
     names: tuple[str, ...],
     wanted: str | None,
+    every: bool,
     kernel: str | None,
     output: Path,
     engine: str,
@@ -52,13 +54,13 @@ def run(
     """
     from tcpwin.lab import run_scenario
 
-    scenarios = chosen(names, wanted)
+    scenarios = chosen(names, wanted, every=every)
     if like is not None:
         scenarios.append(_like(like, snapshots, rate_mbps))
     elif snapshots or rate_mbps:
         raise click.UsageError("--with and --rate go with --like")
     if not scenarios:
-        raise click.UsageError("name a scenario, or a set with --set; `tcpwin lab list` lists them")
+        raise click.UsageError("name a scenario, or --set, or --all; `tcpwin lab list` lists them")
     runs = [(each, which) for each in scenarios for which in each.kernels if kernel in (None, which)]
     if not runs:
         raise click.UsageError(f"none of these runs on the {kernel} kernel")

@@ -18,13 +18,13 @@ def check_set(wanted: str | None, found: Iterable[Scenario]) -> None:
         raise click.UsageError(f"there is no set {wanted}; there are {', '.join(sets)}")
 
 
-def chosen(names: Sequence[str], wanted: str | None) -> list[Scenario]:
-    """The scenarios of these names and of a set, each once."""
+def chosen(names: Sequence[str], wanted: str | None, *, every: bool) -> list[Scenario]:
+    """The scenarios of these names and of a set, or all of them, each once."""
     from tcpwin.lab import find_scenario, scenarios
 
     found = [find_scenario(name) for name in names]
-    if wanted is not None:
-        every = list(scenarios())
-        check_set(wanted, every)
-        found += [each for each in every if wanted in each.sets and each.name not in names]
+    if wanted is not None or every:
+        known = list(scenarios())
+        check_set(wanted, known)
+        found += [each for each in known if (every or wanted in each.sets) and each.name not in names]
     return found
