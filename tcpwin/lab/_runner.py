@@ -96,14 +96,23 @@ def _run_workload(scenario: Scenario, out: Path) -> dict[str, dict[str, Any]]:
     name = scenario.workload.name
     serve = _options(scenario.serve)
     drive = _options(scenario.drive)
-    server = _start("sender", out, "serve", name, "--listen", ADDRESSES["sender"], *serve)
-    time.sleep(_SETTLE_S)
-    reader = _start("receiver", out, "drive", name, ADDRESSES["sender"], *drive)
-    for end, process in (("receiver", reader), ("sender", server)):
-        _, complaint = process.communicate()
-        if process.returncode:
-            server.kill()
-            raise NetworkError(f"the workload {name} failed at the {end}: {complaint.strip()[-300:]}")
+    started = {"sender": _start("sender", out, "serve", name, "--listen", ADDRESSES["sender"], *serve)}
+    try:
+        time.sleep(_SETTLE_S)
+        started["receiver"] = _start("receiver", out, "drive", name, ADDRESSES["sender"], *drive)
+        complaints = {"receiver": started["receiver"].communicate()[1]}
+        if started["receiver"].returncode:
+            started["sender"].kill()
+        complaints["sender"] = started["sender"].communicate()[1]
+    finally:
+        for process in started.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    # The sender first: a reader that was refused is only what followed.
+    for end, process in started.items():
+        if process.returncode > 0:
+            raise NetworkError(f"the workload {name} failed at the {end}: {complaints[end].strip()[-300:]}")
     return {end: _summary(out / f"log_{end}.jsonl") for end in ADDRESSES}
 
 
