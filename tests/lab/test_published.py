@@ -1,0 +1,82 @@
+"""The published matrix as it was run: the data, the page's table, and the signs that the article has."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcpwin.lab import scenarios
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tcpwin" / "reference" / "data"
+PAGE = (ROOT / "tcpwin" / "docs" / "lab" / "published.md").read_text(encoding="utf8")
+COUNTERS = ("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed", "TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop")
+PRUNED, COLLAPSED, DROPPED, _ = COUNTERS
+ROUND_TRIPS = {"300ms": "300ms", "20ms": "20ms", "0ms": "0.3ms"}
+HEADINGS = {"oscil": "Oscillating reader", "bulk": "Bulk transfer (the article: iperf3)"}
+
+
+def runs() -> dict[str, dict[str, Any]]:
+    """Every run by its scenario and kernel, as ``oscil-300ms-170p2-stock``."""
+    found = {}
+    for workload in HEADINGS:
+        for name, file in ROUND_TRIPS.items():
+            data = tomllib.loads((DATA / f"lab-{workload}-{file}.toml").read_text(encoding="utf8"))
+            found |= {f"{workload}-{name}-{run['name']}": {**data["all"], **run} for run in data["runs"]}
+    return found
+
+
+RUNS = runs()
+
+
+def test_the_whole_matrix_was_run() -> None:
+    published = {f"{each.name}-{kernel}" for each in scenarios() if "published" in each.sets for kernel in each.kernels}
+    assert RUNS.keys() == published
+    assert len(RUNS) == 60
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name.startswith("oscil-300ms")])
+def test_the_signs_are_the_articles(name: str) -> None:
+    """Stock collapses under +2, +3 and +4; patched drops there; neither happens at −2 and +1."""
+    counters = RUNS[name]["counters"]
+    overflows = name.split("-")[2] in ("170p2", "146p3", "137p4")
+    is_stock = name.endswith("stock")
+    assert (counters[COLLAPSED] > 0) == (overflows and is_stock)
+    assert (counters[PRUNED] > 0) == (overflows and is_stock)
+    assert (counters[DROPPED] > 0) == (overflows and not is_stock)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_patched_never_collapses_and_stock_never_drops(name: str) -> None:
+    assert RUNS[name]["counters"][DROPPED if name.endswith("stock") else COLLAPSED] == 0
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name.startswith("bulk")])
+def test_a_bulk_transfer_shows_none_of_it(name: str) -> None:
+    assert set(RUNS[name]["counters"].values()) == {0}
+    assert RUNS[name]["throughput_mbps"] == [[941, 941]]
+
+
+def rows(workload: str, rtt: str) -> list[list[str]]:
+    section = PAGE.partition(f"## {HEADINGS[workload]}, {rtt[:-2]} ms\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if re.match(r"\| \d", line)]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.parametrize("workload", HEADINGS)
+@pytest.mark.parametrize("rtt", ROUND_TRIPS)
+def test_the_page_has_the_datas_numbers(workload: str, rtt: str) -> None:
+    told = rows(workload, ROUND_TRIPS[rtt])
+    assert len(told) == 10
+    for setting, kernel, *counts, ours, _, _ in told:
+        mib, scale = setting.split("/")
+        name = f"{workload}-{rtt}-{mib}{'m' if scale[0] == '-' else 'p'}{scale[1:]}-{kernel}"
+        run = RUNS[name]
+        numbers = [int(cell.split(" ")[0].replace(",", "")) for cell in counts]
+        assert numbers == [run["counters"][counter] for counter in COUNTERS], name
+        rates = [[int(number) for number in loop.split("–")] for loop in ours.split(" / ")]
+        assert [[loop[0], loop[-1]] for loop in rates] == run["throughput_mbps"], name
