@@ -52,7 +52,7 @@ def run(
     With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
     network namespaces of this host, as root: what it changes is printed first, and set back at the end.
     """
-    from tcpwin.lab import run_scenario
+    from tcpwin.lab import check_kernel, kernel_path, run_needs, run_scenario
 
     scenarios = chosen(names, wanted, every=every)
     if like is not None:
@@ -66,6 +66,9 @@ def run(
         raise click.UsageError(f"none of these runs on the {kernel} kernel")
     if engine == "netns":
         _announce(runs, yes)
+    else:
+        check_kernel(kernel_path())
+        click.echo(str(run_needs(runs, capture=not no_capture)), err=True)
     output.mkdir(parents=True, exist_ok=True)
     held = True
     for scenario, which in runs:

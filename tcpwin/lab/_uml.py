@@ -35,8 +35,7 @@ class UmlError(TcpwinError):
 
 def run_in_uml(scenario: Scenario, kernel: str, linux: Path, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
     """Run a scenario and return its truth; the files are in `out`, which must be empty. `tick` is told virtual time."""
-    if not linux.is_file():
-        raise UmlError("the lab's kernel is not built yet: `tcpwin lab build` does it once")
+    check_kernel(linux)
     command = _command(scenario, kernel, linux, out)
     spaced = [word for word in command if any(letter.isspace() for letter in word)]
     if spaced:
@@ -75,6 +74,12 @@ def run_in_uml(scenario: Scenario, kernel: str, linux: Path, out: Path, tick: Ca
         raise UmlError(f"{scenario.name}: the lab's kernel ended without a result ({last or process.returncode})")
     truth: dict[str, Any] = json.loads((out / TRUTH).read_text(encoding="utf8"))
     return truth
+
+
+def check_kernel(linux: Path) -> None:
+    """Refuse where the kernel's program is not there."""
+    if not linux.is_file():
+        raise UmlError("the lab's kernel is not built yet: `tcpwin lab build` does it once")
 
 
 def _command(scenario: Scenario, kernel: str, linux: Path, out: Path) -> list[str]:

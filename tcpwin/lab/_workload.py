@@ -21,6 +21,8 @@ from tcpwin.lab import workloads as _package
 
 SECOND_NS = 1_000_000_000
 DEFAULT_PORT = 5201
+FRAME_BYTES = 1448
+"""Payload of a full frame of Ethernet with timestamps."""
 
 
 class Log:
@@ -39,6 +41,14 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """How long a run takes by its own clock, and how many bytes it sends at most."""
+
+    seconds: float
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """A workload.
 
@@ -49,6 +59,7 @@ class Workload:
         drive_settings: dataclass of the settings of the end that connects and reads.
         serve: from a listening socket, settings and a log; returns after one run.
         drive: from the address to connect to, settings and a log; returns after one run.
+        extent: from the settings of both ends and the path's rate, what a run comes to where nothing else slows it.
         page: the module's docstring.
     """
 
@@ -58,6 +69,7 @@ class Workload:
     drive_settings: type
     serve: Callable[[socket.socket, Any, Log], None]
     drive: Callable[[tuple[str, int], Any, Log], None]
+    extent: Callable[[Any, Any, float], Extent]
     page: str
 
 

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 
 from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import SECOND_NS, Log, Meter, Workload, accept, finish
+from tcpwin.lab._workload import SECOND_NS, Extent, Log, Meter, Workload, accept, finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +54,10 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
     log.write("summary", **meter.summary())
 
 
-WORKLOAD = Workload("bulk", "one connection at full speed", ServeSettings, DriveSettings, serve, drive, __doc__)
+def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:  # noqa: ARG001
+    """Bytes at the path's rate, or the rate for a time."""
+    seconds = 8 * serve.bytes / rate_bps if serve.bytes else serve.seconds
+    return Extent(seconds, seconds * rate_bps / 8)
+
+
+WORKLOAD = Workload("bulk", "one connection at full speed", ServeSettings, DriveSettings, serve, drive, extent, __doc__)

@@ -15,10 +15,11 @@ import time
 from dataclasses import dataclass
 
 from tcpwin.lab._settings import SettingsError, setting
-from tcpwin.lab._workload import SECOND_NS, Log, Workload, spread
+from tcpwin.lab._workload import SECOND_NS, Extent, Log, Workload, spread
 
 _RESET_ON_CLOSE = struct.pack("@ii", 1, 0)
 _OTHER_FILES = 64
+_BUFFERS_BYTES = 10 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,12 @@ def _allow_files(connections: int) -> None:
         ) from None
 
 
+def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:
+    """The three stages; a receive and a send buffer of Linux's defaults for each connection at most."""
+    seconds = serve.accept_s + serve.write_s + serve.hold_s
+    return Extent(seconds, min(drive.connections * _BUFFERS_BYTES, serve.write_s * rate_bps / 8))
+
+
 WORKLOAD = Workload(
-    "max-send", "thousands of connections that never read", ServeSettings, DriveSettings, serve, drive, __doc__
+    "max-send", "thousands of connections that never read", ServeSettings, DriveSettings, serve, drive, extent, __doc__
 )

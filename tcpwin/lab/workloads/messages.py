@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 
 from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import SECOND_NS, Log, Workload, accept, finish, spread
+from tcpwin.lab._workload import FRAME_BYTES, SECOND_NS, Extent, Log, Workload, accept, finish, spread
 
 _HEADER = struct.Struct("!QII")
 """When it was sent (ns since the epoch), its number, and its length with this header."""
@@ -101,6 +101,21 @@ def _take_answers(connection: socket.socket, count: int, round_trips_ns: list[in
         log.write("answer", index=index, round_trip_ns=round_trips_ns[-1])
 
 
+def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:  # noqa: ARG001
+    """A gap for each message."""
+    seconds = serve.count * serve.gap_s
+    beats = seconds / serve.heartbeat_s if serve.heartbeat_s else 0
+    # A heartbeat is a frame of its own, however small.
+    return Extent(seconds, serve.count * serve.message_bytes + beats * FRAME_BYTES)
+
+
 WORKLOAD = Workload(
-    "messages", "messages with gaps, each answered: one-way delays", ServeSettings, DriveSettings, serve, drive, __doc__
+    "messages",
+    "messages with gaps, each answered: one-way delays",
+    ServeSettings,
+    DriveSettings,
+    serve,
+    drive,
+    extent,
+    __doc__,
 )

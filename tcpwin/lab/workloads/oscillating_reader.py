@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 
 from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import SECOND_NS, Log, Workload, accept
+from tcpwin.lab._workload import SECOND_NS, Extent, Log, Workload, accept
 
 _MOST_WAIT = struct.pack("@ll", 0, 50_000)
 """A read gives up after 50 ms (struct timeval), so that a second without data ends in time."""
@@ -93,6 +93,11 @@ def _read_second(connection: socket.socket, buffer: memoryview, wanted: int | No
     return count
 
 
+def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:  # noqa: ARG001
+    """The fast seconds at the path's rate; what is read in the slow ones filled a queue before."""
+    return Extent(drive.loops * (drive.fast_s + drive.slow_s), (drive.loops * drive.fast_s + 1) * rate_bps / 8)
+
+
 WORKLOAD = Workload(
     "oscillating-reader",
     "a reader that opens the window wide, then hardly reads, three times",
@@ -100,5 +105,6 @@ WORKLOAD = Workload(
     DriveSettings,
     serve,
     drive,
+    extent,
     __doc__,
 )

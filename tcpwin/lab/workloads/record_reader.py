@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import SECOND_NS, Log, Workload, accept, finish, spread
+from tcpwin.lab._workload import SECOND_NS, Extent, Log, Workload, accept, finish, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,19 @@ def _is_over(connection: socket.socket) -> bool:
         return False
 
 
+def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:
+    """The records at the path's rate, or until it gives up."""
+    total = serve.records * serve.record_bytes
+    return Extent(max(8 * total / rate_bps, drive.give_up_s), total)
+
+
 WORKLOAD = Workload(
-    "record-reader", "whole records only, with a locked buffer", ServeSettings, DriveSettings, serve, drive, __doc__
+    "record-reader",
+    "whole records only, with a locked buffer",
+    ServeSettings,
+    DriveSettings,
+    serve,
+    drive,
+    extent,
+    __doc__,
 )

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 
 from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import SECOND_NS, Log, Meter, Workload, accept, finish
+from tcpwin.lab._workload import SECOND_NS, Extent, Log, Meter, Workload, accept, finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,11 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
     log.write("summary", stalled_ns=stalled_ns, **meter.summary())
 
 
+def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:
+    """The bytes at the path's rate, and the stalls."""
+    return Extent(8 * serve.bytes / rate_bps + drive.stalls * drive.stall_s, serve.bytes)
+
+
 WORKLOAD = Workload(
-    "stalled-reader", "a reader that stops for a while", ServeSettings, DriveSettings, serve, drive, __doc__
+    "stalled-reader", "a reader that stops for a while", ServeSettings, DriveSettings, serve, drive, extent, __doc__
 )

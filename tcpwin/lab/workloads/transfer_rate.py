@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import SECOND_NS, Log, Meter, Workload, accept, finish
+from tcpwin.lab._workload import SECOND_NS, Extent, Log, Meter, Workload, accept, finish
 
 _SIZES = (65536, 262144, 1048576, 4194304, 0)
 
@@ -75,6 +75,19 @@ def _set(connection: socket.socket, option: int, size: int) -> int:
     return connection.getsockopt(socket.SOL_SOCKET, option)
 
 
+def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:  # noqa: ARG001
+    """A time for each size."""
+    seconds = len(serve.buffer_bytes) * serve.seconds
+    return Extent(seconds, seconds * rate_bps / 8)
+
+
 WORKLOAD = Workload(
-    "transfer-rate", "the rate of a transfer by buffer size", ServeSettings, DriveSettings, serve, drive, __doc__
+    "transfer-rate",
+    "the rate of a transfer by buffer size",
+    ServeSettings,
+    DriveSettings,
+    serve,
+    drive,
+    extent,
+    __doc__,
 )
