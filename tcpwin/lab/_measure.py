@@ -59,6 +59,9 @@ class Capture:
         for end, process in self._started:
             if process.poll() is not None:
                 assert process.stderr is not None
+                for _, other in self._started:
+                    other.kill()
+                    other.wait()
                 raise NetworkError(f"tcpdump at the {end} ended at once: {process.stderr.read().strip()[:200]}")
 
     def finish(self) -> dict[str, dict[str, int]]:

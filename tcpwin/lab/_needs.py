@@ -13,8 +13,8 @@ from tcpwin.lab._workload import FRAME_BYTES
 
 # Measured on one core of a machine of 2026 with the lab's own kernel; a start is boot, network and three Pythons.
 _START_S = 4.0
-_FRAME_S = 40e-6
-_CAPTURED_FRAME_S = 15e-6
+_FRAME_S = 25e-6
+_CAPTURED_FRAME_S = 5e-6
 _SAMPLE_S = 0.12
 _CAPTURED_BYTES = 112
 """Of a frame in a capture: 96 of headers and the record's 16."""
