@@ -29,7 +29,8 @@ if TYPE_CHECKING:
         ZeroWindowEpisode,
     )
     from tcpwin.errors import CaptureError, OutputError, SnapshotError, SourceError, TcpwinError
-    from tcpwin.findings import Analysis, Connection, Finding, analyze
+    from tcpwin.findings import Finding
+    from tcpwin.report import Analysis, Connection, analyze
     from tcpwin.snapshots import Bundle, SnapshotFile
 
 _HOMES = {
@@ -48,7 +49,8 @@ _HOMES = {
         "ZeroWindowEpisode",
     ),
     "tcpwin.errors": ("CaptureError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
-    "tcpwin.findings": ("Analysis", "Connection", "Finding", "analyze"),
+    "tcpwin.findings": ("Finding",),
+    "tcpwin.report": ("Analysis", "Connection", "analyze"),
     "tcpwin.snapshots": ("Bundle", "SnapshotFile"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

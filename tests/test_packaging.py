@@ -69,8 +69,9 @@ def test_wheel_holds_every_python_file_and_no_rust(wheel: set[str]) -> None:
     assert not [name for name in wheel if "engine/" in name or name.endswith((".rs", ".lock"))]
 
 
-def test_wheel_holds_the_published_references_and_no_other_toml(wheel: set[str]) -> None:
-    data = {str(path.relative_to(ROOT)) for path in (ROOT / "tcpwin" / "reference" / "data").iterdir()}
+def test_wheel_holds_the_published_references_and_the_labs_scenarios_and_no_other_toml(wheel: set[str]) -> None:
+    folders = [ROOT / "tcpwin" / "reference" / "data", ROOT / "tcpwin" / "lab" / "scenarios"]
+    data = {str(path.relative_to(ROOT)) for folder in folders for path in folder.glob("*.toml")}
     assert "tcpwin/reference/data/passt-ramps.toml" in data
     assert {name for name in wheel if name.endswith(".toml")} == data
 

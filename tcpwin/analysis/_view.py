@@ -51,6 +51,13 @@ class View:
         time_ns, least, most, last, total = columns
         return Series(name, time_ns, least, most, last, total, width_ns)
 
+    def place(self, seq: int, *, direction: str = "a_to_b") -> int | None:
+        """Where a sequence number, as on the wire, lies on the axis of the series ``sequence``; None without a segment.
+
+        It is exact modulo 2³²: of a direction with more data, the place nearest to the end of the span is given.
+        """
+        return self._details.place(self.connection.id, is_a(direction), seq)
+
     def percentiles(self, name: str, *, direction: str = "a_to_b") -> Percentiles:
         """How ``receive_window``, ``flight`` or ``pipe`` was distributed over the time of the span.
 

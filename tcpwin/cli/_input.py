@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -34,6 +36,28 @@ def check_connection(connection: int | None, count: int) -> None:
     """Refuse a number that no connection has."""
     if connection is not None and connection >= count:
         raise SourceError(f"no connection {connection}: the capture has {count}")
+
+
+def spare_captures(captures: tuple[str, ...], out: str | None) -> None:
+    """Refuse to write over a capture that is read.
+
+    Raises:
+        UsageError: the output is one of the captures.
+    """
+    if out is not None and Path(out).exists():
+        for capture in captures:
+            is_input = (
+                _is_standard_input(out) if capture == "-" else Path(capture).exists() and Path(out).samefile(capture)
+            )
+            if is_input:
+                raise click.UsageError(f"{out} is the capture itself: name another file with -o OUT")
+
+
+def _is_standard_input(path: str) -> bool:
+    try:
+        return os.path.samestat(Path(path).stat(), os.fstat(sys.stdin.fileno()))
+    except (OSError, ValueError):
+        return False
 
 
 class ConnectionNumber(click.IntRange):

@@ -22,6 +22,7 @@ COMMANDS = {
     "lab": "Run published experiments on two hosts, or in a kernel with virtual time.",
     "nstat": "Say how much the counters of the network stack grew, and what they count.",
     "packets": "Write one row per TCP segment.",
+    "plot": "Draw a figure of a connection, or of all: image, page or data.",
     "reference": "Show published results to compare with.",
     "rules": "List the rules of `check`.",
     "snap": "Record this host's TCP sockets, counters and memory.",

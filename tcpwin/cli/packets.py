@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import click
 
-from tcpwin.cli._input import ConnectionNumber, check_connection, open_captures, progress
+from tcpwin.cli._input import ConnectionNumber, check_connection, open_captures, progress, spare_captures
 from tcpwin.cli._main import complain
 from tcpwin.errors import OutputError
 
@@ -27,7 +26,7 @@ def packets(captures: tuple[str, ...], connection: int | None, form: str | None,
 
     form = form or _format_of(out)
     source = open_captures(captures)
-    _spare_captures(captures, out)
+    spare_captures(captures, out)
     if form == "parquet":
         _write_parquet(captures, connection, out)
         return
@@ -53,23 +52,6 @@ def packets(captures: tuple[str, ...], connection: int | None, form: str | None,
 def _format_of(out: str | None) -> str:
     ending = (out or "").rpartition(".")[2].lower()
     return ending if ending in ("jsonl", "parquet") else "csv"
-
-
-def _spare_captures(captures: tuple[str, ...], out: str | None) -> None:
-    if out is not None and Path(out).exists():
-        for capture in captures:
-            is_input = (
-                _is_standard_input(out) if capture == "-" else Path(capture).exists() and Path(out).samefile(capture)
-            )
-            if is_input:
-                raise click.UsageError(f"{out} is the capture itself: name another file with -o OUT")
-
-
-def _is_standard_input(path: str) -> bool:
-    try:
-        return os.path.samestat(Path(path).stat(), os.fstat(sys.stdin.fileno()))
-    except (OSError, ValueError):
-        return False
 
 
 def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tcpwin.analysis import Connections
 from tcpwin.snapshots import Analysis as JoinedAnalysis
@@ -78,6 +78,9 @@ class Analysis(JoinedAnalysis):
         return summarize(self, self.findings)
 
 
+AnalysisT = TypeVar("AnalysisT", bound=Analysis)
+
+
 def analyze(
     source: Packets | Source | Bundle,
     *,
@@ -88,7 +91,8 @@ def analyze(
     buckets: int = 1024,
     rows: int = 0,
     progress: Callable[[int], object] | None = None,
-) -> Analysis:
+    kind: type[AnalysisT] = Analysis,  # type: ignore[assignment]
+) -> AnalysisT:
     """Read a capture once and measure every connection in it; with snapshots, put them beside it.
 
     Args:
@@ -103,6 +107,7 @@ def analyze(
         buckets: most buckets a series has.
         rows: most rows that a view of a whole connection has without reading the source again.
         progress: called now and then with the bytes read so far.
+        kind: the class of what is returned: a later stage's own.
 
     Raises:
         CaptureError: nothing can be read at all.
@@ -118,5 +123,5 @@ def analyze(
         buckets=buckets,
         rows=rows,
         progress=progress,
-        kind=Analysis,
+        kind=kind,
     )

@@ -76,6 +76,11 @@ impl Details {
         Ok((columns, series.width_ns))
     }
 
+    /// Where a sequence number lies on the axis of the series `sequence`, if within 2 GiB of its end.
+    fn place(&self, id: u32, from_initiator: bool, seq: u32) -> PyResult<Option<i64>> {
+        Ok(self.track(id, from_initiator)?.place(seq))
+    }
+
     /// Time-weighted percentiles of `receive_window`, `flight` or `pipe`, and the step in bytes to which they are exact.
     fn percentiles(
         &self,

@@ -1,0 +1,161 @@
+"""`tcpwin plot`: one figure as an image, a page or data."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcpwin.cli._input import ConnectionNumber, check_connection, spare_captures
+from tcpwin.cli._main import complain
+from tcpwin.cli._snapshots import WithSnapshots, measure, snapshot_options
+from tcpwin.errors import OutputError
+
+if TYPE_CHECKING:
+    from tcpwin.report import Analysis, Connection
+
+_S = 10**9
+_UNITS_NS = {"": _S, "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": _S, "min": 60 * _S, "h": 3600 * _S}
+TIMELINE = "timeline"
+
+
+class _Moment(click.ParamType):  # type: ignore[type-arg]
+    """A time since the connection's first segment: 12.5, 250ms, 2min; in nanoseconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)(ns|us|µs|ms|s|min|h|)", str(value))
+        if match is None:
+            self.fail(f"{value!r} is no time since the connection's start, such as 12.5, 250ms or 2min", param, ctx)
+        whole, _, rest = match[1].partition(".")
+        unit_ns = _UNITS_NS[match[2]]
+        return int(whole) * unit_ns + int(rest.ljust(9, "0")) * unit_ns // 10**9
+
+
+def _list_figures(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    figures = _figures()
+    rows = [(name, figures.get(name).scope, figures.get(name).title) for name in figures.names()]
+    rows.append((TIMELINE, "connection", "several of these, one above the other, on one time axis"))
+    for name, scope, title in rows:
+        click.echo(f"{name:20} {scope:11} {title}")
+    ctx.exit()
+
+
+def _figures() -> Any:
+    """The package of figures, or one sentence on what it needs."""
+    try:
+        import plotly  # noqa: F401
+        import tsdownsample  # noqa: F401
+    except ImportError:
+        raise OutputError("figures need plotly and tsdownsample: pip install 'tcpwin[plot]'") from None
+    from tcpwin.report import figures
+
+    return figures
+
+
+@click.command(cls=WithSnapshots)
+@click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
+@snapshot_options
+@click.option("--figure", "name", default="window", show_default=True, metavar="NAME", help="--list says which.")
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_figures,
+    help="List the figures.",
+)
+@click.option(
+    "--connection", type=ConnectionNumber(), metavar="N", help="By default the one that a window cost most time."
+)
+@click.option("--direction", type=click.Choice(["a_to_b", "b_to_a"]), help="By default the one with more data.")
+@click.option("--from", "first", type=_Moment(), help="From this time of the connection on: 12.5, 250ms.")
+@click.option("--to", "last", type=_Moment(), help="Up to this time.")
+@click.option("--field", metavar="NAME", help="Of sockets, for socket-distribution.")
+@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
+@click.option("--width", type=click.IntRange(100, 10_000), metavar="PIXELS", help="By default 1000.")
+@click.option("--height", type=click.IntRange(100, 10_000), metavar="PIXELS", help="By default the figure's own.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0.1, 8),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Of an image: its pixels to each of these.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(dir_okay=False),
+    metavar="OUT",
+    help="Its ending says the format: png, svg, pdf, jpg, webp, html, json.",
+)
+def plot(
+    captures: tuple[str, ...],
+    snapshots: tuple[str, ...],
+    clock_offset: int | None,
+    member: str | None,
+    name: str,
+    connection: int | None,
+    direction: str | None,
+    first: int | None,
+    last: int | None,
+    field: str | None,
+    theme: str,
+    width: int | None,
+    height: int | None,
+    scale: float,
+    out: str,
+) -> None:
+    """Draw a figure of a connection, or of all of them, and write it to a file."""
+    figures = _figures()
+    from tcpwin.report.figures._export import FORMATS, check, format_of, write
+
+    if format_of(out) is None:
+        raise click.UsageError(f"the name {out} says no format: let it end in one of {', '.join(FORMATS)}")
+    check(out)
+    spare_captures(captures, out)
+    if name != TIMELINE and name not in figures.names():
+        raise click.UsageError(f"no figure is called '{name}': there are {', '.join((*figures.names(), TIMELINE))}")
+    if first is not None and last is not None and last <= first:
+        raise click.UsageError("--to is not after --from")
+    is_whole = name != TIMELINE and figures.get(name).scope == "analysis"
+    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    check_connection(connection, len(analysis))
+    options: dict[str, Any] = {"theme": theme}
+    if is_whole:
+        subject: Analysis | Connection = analysis
+        try:
+            figure = figures.draw(name, analysis, field=field, **options)
+        except ValueError as error:
+            raise click.UsageError(f"{error}") from None
+        title = f"{analysis.name}: {figures.get(name).title}"
+    else:
+        subject = _chosen(analysis, connection)
+        for option, moment in (("start_ns", first), ("end_ns", last)):
+            options[option] = None if moment is None else subject.start_ns + moment
+        draw = figures.timeline if name == TIMELINE else lambda *args, **more: figures.draw(name, *args, **more)
+        figure = draw(subject, direction=direction, **options)
+        title = f"{subject.a} and {subject.b}: {TIMELINE if name == TIMELINE else figures.get(name).title}"
+    reason = (figure.layout.meta or {}).get("nothing")
+    if reason:
+        complain(f"warning: nothing to show: {reason}")
+    write(figure, out, title=title, width=width, height=height, scale=scale)
+
+
+def _chosen(analysis: Analysis, number: int | None) -> Connection:
+    """The connection asked for; else the worst, which is said where there are several."""
+    if number is not None:
+        return analysis.connections[number]
+    if not len(analysis):
+        raise OutputError(f"{analysis.name} has no TCP connection to draw")
+    worst = analysis.worst(1)[0]
+    if len(analysis) > 1:
+        complain(f"drawing connection {worst.id} of {len(analysis):,}, the worst; --connection chooses another")
+    return worst

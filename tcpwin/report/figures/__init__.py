@@ -1,0 +1,131 @@
+"""Figures: what a capture and its hosts show, drawn with plotly.
+
+In: a Connection or an Analysis. Out: plotly figures. One module of this package is one kind of figure, found by its
+name; a new one needs no other edit. Nothing here is imported by a plain analysis. plotly is the extra ``plot``.
+
+>>> figure = figures.draw("window", analysis.connections[0], direction="b_to_a")
+>>> figure.write_html("window.html")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.report.figures._kind import FigureKind, Nothing, all_figures
+from tcpwin.report.figures._request import make_request
+from tcpwin.report.figures._theme import THEMES
+
+if TYPE_CHECKING:
+    from tcpwin.findings import Analysis, Connection
+
+__all__ = ["THEMES", "FigureKind", "draw", "get", "names", "timeline"]
+
+
+def names(scope: str | None = None) -> list[str]:
+    """Names of all figures, or of those drawn of a ``connection`` or of an ``analysis``, in the order to show them."""
+    return [name for name, kind in all_figures().items() if scope in (None, kind.scope)]
+
+
+def get(name: str) -> FigureKind:
+    """The kind of figure of a name.
+
+    Raises:
+        KeyError: there is none; the message lists those there are.
+    """
+    kinds = all_figures()
+    if name not in kinds:
+        raise KeyError(f"no figure is called {name}: there are {', '.join(kinds)}")
+    return kinds[name]
+
+
+def draw(
+    name: str,
+    subject: Connection | Analysis,
+    *,
+    direction: str | None = None,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+    points: int = 1000,
+    theme: str = "light",
+    field: str | None = None,
+) -> Any:
+    """Draw one figure; where there is nothing to draw, the figure says so and why.
+
+    Args:
+        name: one of `names`.
+        subject: what it is drawn of, by the figure's scope. An analysis with one connection, or a connection, whose
+            analysis is meant, will do for the other.
+        direction: whose data: ``a_to_b`` or ``b_to_a``; the one with more data where none is given.
+        start_ns, end_ns: only this span of time, in finer detail; nanoseconds since the epoch.
+        points: most points of a curve.
+        theme: ``light`` or ``dark``.
+        field: of sockets, for a figure that draws any, as ``rcvbuf_bytes``.
+
+    Returns:
+        A ``plotly.graph_objects.Figure``.
+
+    Raises:
+        KeyError: there is no such figure.
+        ValueError: another option that there is not.
+        SourceError: the source changed, or could be read only once.
+    """
+    from tcpwin.report.figures._compose import compose, nothing
+
+    kind = get(name)
+    request = make_request(
+        subject,
+        kind.scope,
+        direction=direction,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        points=points,
+        theme=theme,
+        field=field,
+    )
+    try:
+        request.check()
+        return compose(request, [(kind, kind.draw(request))])
+    except Nothing as empty:
+        return nothing(request, kind, empty.reason)
+
+
+def timeline(
+    connection: Connection,
+    names: Sequence[str] | None = None,
+    *,
+    direction: str | None = None,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+    points: int = 1000,
+    theme: str = "light",
+) -> Any:
+    """Several figures of a connection, one above the other, on one time axis that all follow when one is zoomed.
+
+    Args:
+        names: from top to bottom; where none are given, those with ``is_in_timeline``. What has nothing to show is
+            left out.
+
+    Raises:
+        KeyError: there is no such figure.
+        ValueError: a figure whose axis is not time, or another option that there is not.
+    """
+    from tcpwin.report.figures._compose import compose, nothing
+
+    if names is None:
+        names = [name for name, kind in all_figures().items() if kind.is_in_timeline]
+    kinds = [get(name) for name in names]
+    for kind in kinds:
+        if kind.scope != "connection" or not kind.has_time_axis:
+            raise ValueError(f"figure {kind.name} has no time axis to share")
+    request = make_request(
+        connection, "connection", direction=direction, start_ns=start_ns, end_ns=end_ns, points=points, theme=theme
+    )
+    panels, reason = [], "no figure was asked for"
+    for kind in kinds:
+        try:
+            request.check()
+            panels.append((kind, kind.draw(request)))
+        except Nothing as empty:
+            reason = empty.reason
+    return compose(request, panels) if panels else nothing(request, None, reason)

@@ -1,0 +1,296 @@
+"""From panels to a plotly figure: axes, titles, legend.
+
+In: a request and one panel, or several that share the time axis. Out: a plotly figure. Plain dictionaries are wrapped
+without plotly's validation of each property, which would cost ten times the drawing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import PurePath
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.report._units import count_text
+from tcpwin.report.figures._text import escape
+from tcpwin.report.figures._theme import axis, base_layout
+
+if TYPE_CHECKING:
+    from tcpwin.report.figures._kind import FigureKind
+    from tcpwin.report.figures._panel import Panel, Trace
+    from tcpwin.report.figures._request import Request
+
+HEIGHT = 140
+"""Of title and time axis, in pixels."""
+LEGEND_ROW = 19
+PANEL_HEIGHT = 220
+GAP = 34
+"""Between the panels of a timeline, in pixels, with room for a panel's title."""
+LEGEND_WIDTH = 96
+"""Of the text of an entry, in pixels: two columns fit into 375."""
+NOTE_CHARACTERS = 58
+"""Of a line under the title: as many as 375 pixels hold."""
+
+
+def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> Any:
+    """Lay the panels out from top to bottom."""
+    is_single = len(panels) == 1
+    height = HEIGHT + round(PANEL_HEIGHT * sum(panel.weight for _, panel in panels)) + _legend_height(panels)
+    layout = {
+        **base_layout(request.theme),
+        "height": height,
+        "hovermode": "closest",
+        "hoverdistance": 24,
+        "bargap": 0,
+        "legend": _legend(request),
+        "meta": _meta(request, [kind for kind, _ in panels]),
+    }
+    traces: list[Trace] = []
+    annotations: list[dict[str, Any]] = []
+    spans = _domains([panel.weight for _, panel in panels], height)
+    for place, ((kind, panel), (bottom, top)) in enumerate(zip(panels, spans, strict=True)):
+        under, over = _axis_name("y", 2 * place), _axis_name("y", 2 * place + 1)
+        layout[_axis_key(over)] = axis(request.theme, **{"side": "left", "domain": [bottom, top], **panel.y})
+        # What overlays an axis that has no trace loses its place.
+        if panel.shades:
+            layout[_axis_key(over)]["overlaying"] = under
+            layout[_axis_key(under)] = {
+                "domain": [bottom, top],
+                "range": [0, 1],
+                "fixedrange": True,
+                "visible": False,
+            }
+        traces += [{**each, "yaxis": under} for each in panel.shades]
+        traces += [{**each, "yaxis": over} for each in panel.traces]
+        layout.update(panel.layout)
+        annotations += [_lane_label(request, over, *label) for label in panel.labels]
+        if not is_single:
+            annotations.append(_panel_title(request, kind, panel, top))
+    # Curves of all panels hang on one horizontal axis: what is zoomed in one is zoomed in all.
+    first = panels[0][1]
+    layout["xaxis"] = axis(
+        request.theme,
+        anchor=_axis_name("y", 2 * len(panels) - 1),
+        **(dict(first.x) if first.x is not None else _time_axis(request)),
+    )
+    layout["title"] = title = _title(request, panels)
+    layout["margin"] = {**layout["margin"], "t": _title_height(title) + (0 if is_single else 20)}
+    if annotations:
+        layout["annotations"] = [*layout.get("annotations", ()), *annotations]
+    return wrap_figure(_share_legend(traces), layout)
+
+
+def nothing(request: Request, kind: FigureKind | None, reason: str) -> Any:
+    """A figure that says why there is nothing to show."""
+    text = "<br>".join(escape(line) for line in wrap(f"Nothing to show: {reason}.", 42))
+    layout = {
+        **base_layout(request.theme),
+        "height": 220,
+        "xaxis": {"visible": False, "fixedrange": True},
+        "yaxis": {"visible": False, "fixedrange": True},
+        "meta": {**_meta(request, [kind] if kind else []), "nothing": reason},
+        "title": _title_box(request, [f"<b>{kind.title}</b>" if kind else "<b>Timeline</b>", *_whose(request, kind)]),
+        "annotations": [
+            {
+                "text": text,
+                "showarrow": False,
+                "xref": "paper",
+                "yref": "paper",
+                "x": 0.5,
+                "y": 0.5,
+                "font": {"size": 14, "color": request.theme.faint_text},
+            }
+        ],
+    }
+    return wrap_figure([], layout)
+
+
+def wrap_figure(traces: list[Trace], layout: dict[str, Any]) -> Any:
+    """A plotly figure of plain dictionaries."""
+    from plotly.graph_objects import Figure
+
+    # An empty template keeps plotly's default one, 7 kB in each figure, out.
+    figure = Figure({"data": traces, "layout": {**layout, "template": {}}}, _validate=False)
+    figure._validate = True
+    return figure
+
+
+def _legend_height(panels: Sequence[tuple[FigureKind, Panel]]) -> int:
+    """Room for the legend in two columns, as a phone shows it; up to 300 pixels."""
+    traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
+    names = {each.get("legendgroup", each.get("name")) for each in traces}
+    return LEGEND_ROW * min(-(-len(names) // 2), 16)
+
+
+def _lane_label(request: Request, axis_name: str, height: float, text: str) -> dict[str, Any]:
+    """A label over a lane; on the picture, so that zooming does not move it."""
+    return {
+        "text": text,
+        "showarrow": False,
+        "xref": "paper",
+        "yref": axis_name,
+        "x": 0,
+        "xanchor": "left",
+        "xshift": 3,
+        "y": height,
+        "yanchor": "bottom",
+        "font": {"size": 10, "color": request.theme.text},
+    }
+
+
+def _axis_name(letter: str, place: int) -> str:
+    return letter if place == 0 else f"{letter}{place + 1}"
+
+
+def _axis_key(name: str) -> str:
+    return f"{name[0]}axis{name[1:]}"
+
+
+def _domains(weights: Sequence[float], height: int) -> list[tuple[float, float]]:
+    """Bottom and top of each panel, from the first at the top, as shares of the plot's height."""
+    gap = GAP / height
+    left = 1 - gap * (len(weights) - 1)
+    top, found = 1.0, []
+    for weight in weights:
+        bottom = top - left * weight / sum(weights)
+        found.append((max(bottom, 0.0), top))
+        top = bottom - gap
+    return found
+
+
+def _time_axis(request: Request) -> dict[str, Any]:
+    """Seconds since the connection began; where the capture's clock says when that was, the title tells it."""
+    # Integers: a float would lose the nanoseconds, of which six digits are shown.
+    seconds, rest_ns = divmod(request.origin_ns, 1_000_000_000)
+    began = datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    first, last = request.seconds(request.start_ns), request.seconds(request.end_ns)
+    margin = (last - first) * 0.01 or 0.5
+    return {
+        "title": {"text": f"s since {began}.{rest_ns // 1000:06d} UTC", "font": {"size": 12}, "standoff": 8},
+        "range": [first - margin, last + margin],
+        "exponentformat": "none",
+        "separatethousands": True,
+        "hoverformat": ".6f",
+        "showspikes": True,
+        "spikemode": "across",
+        "spikesnap": "cursor",
+        "spikethickness": 1,
+        "spikedash": "dot",
+        "spikecolor": request.theme.faint_text,
+    }
+
+
+def _legend(request: Request) -> dict[str, Any]:
+    """Under the figure, where it covers nothing; it takes as many rows as the width asks for."""
+    return {
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "entrywidth": LEGEND_WIDTH,
+        "entrywidthmode": "pixels",
+        "y": 0,
+        "yanchor": "bottom",
+        "yref": "container",
+        "font": {"size": 11, "color": request.theme.text},
+        "bgcolor": "rgba(0,0,0,0)",
+        "itemsizing": "constant",
+        "traceorder": "normal",
+    }
+
+
+def _share_legend(traces: list[Trace]) -> list[Trace]:
+    """What is in several panels has one entry, which shows and hides all of it."""
+    seen: set[str] = set()
+    shared = []
+    for each in traces:
+        name = str(each.get("name", ""))
+        group = str(each.get("legendgroup", name))
+        is_first = each.get("showlegend", True) and group not in seen
+        seen.add(group)
+        shared.append({**each, "legendgroup": group, "showlegend": bool(is_first)})
+    return shared
+
+
+def _title(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
+    kind, panel = panels[0]
+    lines = [f"<b>{kind.title}</b>" if len(panels) == 1 else "<b>Timeline</b>", *_whose(request, kind)]
+    notes = list(panel.notes)
+    if len(panels) > 1:
+        notes = [note for of, each in panels for note in each.notes if note not in _beside(of, each)[:1]]
+    lines += [line for note in dict.fromkeys(notes) for line in wrap(escape(note), NOTE_CHARACTERS)]
+    return _title_box(request, lines)
+
+
+def _title_box(request: Request, lines: Sequence[str]) -> dict[str, Any]:
+    style = f"font-size:11px;color:{request.theme.faint_text}"
+    small = "".join(f'<br><span style="{style}">{each}</span>' for each in lines[1:])
+    return {
+        "text": lines[0] + small,
+        "font": {"size": 15, "color": request.theme.text},
+        "x": 0,
+        "xanchor": "left",
+        "xref": "container",
+        "y": 1,
+        "yanchor": "top",
+        "yref": "container",
+        "pad": {"l": 12, "t": 22},
+    }
+
+
+def _title_height(title: dict[str, Any]) -> int:
+    return 30 + 20 * str(title["text"]).count("<br>")
+
+
+def _whose(request: Request, kind: FigureKind | None) -> list[str]:
+    """Lines that say what it is drawn of: the ends of the connection, or the capture."""
+    if request.only is None:
+        # Folders say little, and are long.
+        path, colon, member = request.analysis.name.partition(": ")
+        name = f"{PurePath(path).name}{colon}{member}"
+        whole = f"{count_text(len(request.analysis), 'connection')} of {name}"
+        return [escape(line) for line in wrap(whole[:200], NOTE_CHARACTERS)]
+    ends = {"a": escape(request.connection.a), "b": escape(request.connection.b)}
+    if kind is not None and not kind.has_directions:
+        whole = f"#{request.connection.id} {ends['a']} and {ends['b']}"
+        return wrap(whole, NOTE_CHARACTERS)
+    sender, receiver = request.sender, request.receiver
+    return wrap(
+        f"#{request.connection.id} data of {sender} {ends[sender]} → {receiver} {ends[receiver]}", NOTE_CHARACTERS
+    )
+
+
+def _beside(kind: FigureKind, panel: Panel) -> list[str]:
+    """Notes of a panel that are short enough to stand beside its title."""
+    return [note for note in panel.notes if len(kind.title) + len(note) <= NOTE_CHARACTERS - 6]
+
+
+def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -> dict[str, Any]:
+    style = f"font-size:11px;color:{request.theme.faint_text}"
+    notes = "".join(f'  <span style="{style}">{escape(each)}</span>' for each in _beside(kind, panel)[:1])
+    return {
+        "text": f"<b>{kind.title}</b>{notes}",
+        "showarrow": False,
+        "xref": "paper",
+        "yref": "paper",
+        "x": 0,
+        "xanchor": "left",
+        "y": top,
+        "yanchor": "bottom",
+        "font": {"size": 12, "color": request.theme.text},
+    }
+
+
+def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
+    """What a page needs in order to draw the same again, of another span or theme."""
+    if request.only is None:
+        return {"figures": [kind.name for kind in kinds]}
+    return {
+        "figures": [kind.name for kind in kinds],
+        "connection": request.connection.id,
+        "direction": request.direction,
+        # As text: JSON readers keep 53 bits of a number.
+        "origin_ns": str(request.origin_ns),
+        "start_ns": str(request.start_ns),
+        "end_ns": str(request.end_ns),
+    }

@@ -1,0 +1,124 @@
+"""Events as markers that tell frame, what happened and by which rule.
+
+In: events and the height at which each is drawn. Out: traces. Of too many, as many as can be told apart are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpwin.analysis import Event
+from tcpwin.report._units import time_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tcpwin.report.figures._panel import Trace
+    from tcpwin.report.figures._request import Request
+
+MAX_MARKERS = 150
+"""Of one kind, in one figure: a zoomed figure shows those between."""
+
+CAUSE_WORDS = {
+    "fast": "fast retransmission",
+    "recovery": "sent again in recovery",
+    "lost_retransmission": "sent again, lost again",
+    "rto": "timeout",
+    "go_back_n": "after a timeout",
+    "tail_loss_probe": "tail loss probe",
+    "spurious": "sent again needlessly",
+    "syn": "SYN again",
+    "syn_ack": "SYN/ACK again",
+    "fin": "FIN again",
+    "zero_window": "into a closed window",
+    "unknown": "sent again, cause unknown",
+    "out_of_order": "out of order",
+    "capture_reordered": "reordered by the capture",
+}
+"""Why a segment came again or late, in words."""
+LATE = ("out_of_order", "capture_reordered")
+
+
+def is_resent(event: Event) -> bool:
+    """Whether its data, SYN or FIN had been sent before."""
+    return event.cause is not None and event.cause not in LATE
+
+
+def with_name(events: Sequence[Event], name: str) -> list[Event]:
+    """Those of a kind."""
+    return [each for each in events if name in each.names]
+
+
+def event_text(event: Event) -> str:
+    """Frame, what happened, and the rule where one decided."""
+    lines = [f"<b>frame {event.frame:,}</b>"]
+    if event.cause is None:
+        return f"{lines[0]}: {', '.join(name.replace('_', ' ') for name in event.names)}"
+    lines[0] += f": {CAUSE_WORDS.get(event.cause, event.cause.replace('_', ' '))}"
+    if event.reason:
+        lines.append(f"{event.reason} ({event.confidence} confidence)")
+    links = []
+    if event.original_frame:
+        links.append(f"first sent in frame {event.original_frame:,}")
+    if event.age_ns is not None:
+        links.append(f"{time_text(event.age_ns)} before")
+    if event.trigger_frame:
+        links.append(f"set off by frame {event.trigger_frame:,}")
+    if links:
+        lines.append(", ".join(links))
+    return "<br>".join(lines)
+
+
+def markers(
+    request: Request,
+    events: Sequence[Event],
+    heights: NDArray[Any],
+    name: str,
+    colour: str,
+    symbol: str,
+    *,
+    height_format: str = "%{y:.4s}B",
+    most: int = MAX_MARKERS,
+    notes: list[str] | None = None,
+    **more: Any,
+) -> list[Trace]:
+    """One trace of the events; nothing where there are none.
+
+    Args:
+        heights: of each event, shape (n,).
+        most: of more, so many are drawn, evenly chosen.
+        notes: gets a sentence where not all are drawn.
+    """
+    if not events:
+        return []
+    chosen = np.arange(len(events))
+    if len(events) > most:
+        from tsdownsample import EveryNthDownsampler
+
+        chosen = EveryNthDownsampler().downsample(heights, n_out=most)
+        if notes is not None:
+            notes.append(f"{name}: {len(chosen):,} of {len(events):,} drawn")
+    kept = [events[place] for place in chosen.tolist()]
+    times = np.array([each.time_ns for each in kept], dtype=np.int64)
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "x": request.seconds(times),
+            "y": np.asarray(heights)[chosen],
+            "text": [event_text(each) for each in kept],
+            "hovertemplate": f"%{{text}}<br>%{{x:.6f}} s, {height_format}<extra></extra>",
+            "marker": {
+                "color": colour,
+                "symbol": symbol,
+                "size": 8,
+                "line": {"color": request.theme.background, "width": 0.5},
+            },
+            "cliponaxis": False,
+            **more,
+        }
+    ]

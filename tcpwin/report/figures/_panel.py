@@ -1,0 +1,34 @@
+"""A figure before it is laid out: its curves, shaded spans and axes, as plain dictionaries that plotly.js takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Trace = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Panel:
+    """What is drawn in one pair of axes.
+
+    Attributes:
+        y: the vertical axis: title, unit, range.
+        traces: curves and markers.
+        shades: bars from the bottom to the top, under the curves: spans of time.
+        x: the horizontal axis; None is time in seconds since the connection began.
+        layout: what else the layout needs, as ``barmode``.
+        notes: sentences shown under the title.
+        labels: texts on the left of the picture, each with its height on the vertical axis.
+        weight: its share of the height of a timeline, 1 for most.
+    """
+
+    y: Mapping[str, Any]
+    traces: list[Trace] = field(default_factory=list)
+    shades: list[Trace] = field(default_factory=list)
+    x: Mapping[str, Any] | None = None
+    layout: Mapping[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    labels: list[tuple[float, str]] = field(default_factory=list)
+    weight: float = 1.0

@@ -1,0 +1,194 @@
+"""Colours, fonts and number formats of all figures: the same thing has the same colour everywhere, in both themes.
+
+Colours are those of Okabe and Ito (2008) where they have a contrast of 3:1 (WCAG 2.2, 1.4.11) with both backgrounds,
+else neighbours of theirs that do. No figure tells by colour alone: dashes, symbols or patterns differ too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log10
+from typing import Any
+
+RECEIVER = "#0a7ec2"
+FLIGHT = "#d55e00"
+CONGESTION = "#009e73"
+LOSS = "#d0342c"
+PINK = "#c7588e"
+GOLD = "#b07d0b"
+VIOLET = "#8c6bc8"
+BROWN = "#a0643c"
+SLATE = "#6a7b8c"
+GREY = "#7d7d7d"
+
+COLOURS = {
+    "receive window": RECEIVER,
+    "right edge": VIOLET,
+    "flight": FLIGHT,
+    "pipe": PINK,
+    "congestion window": CONGESTION,
+    "sent": FLIGHT,
+    "acknowledged": CONGESTION,
+    "sack": VIOLET,
+    "throughput": FLIGHT,
+    "goodput": CONGESTION,
+    "round trip": BROWN,
+    "smoothed": VIOLET,
+    "timeout": LOSS,
+    "loss": LOSS,
+    "probe": GOLD,
+    "restart": PINK,
+    "zero window": RECEIVER,
+    "stall": SLATE,
+    "pause": GREY,
+    "memory": FLIGHT,
+    "buffer": RECEIVER,
+    "queue": CONGESTION,
+    "overhead": VIOLET,
+    "ceiling": SLATE,
+}
+"""What is drawn, by its colour."""
+
+SERIES_COLOURS = (RECEIVER, FLIGHT, CONGESTION, VIOLET, GOLD, PINK, LOSS, BROWN, SLATE, GREY)
+"""For things that have no colour of their own, as counters, in this order."""
+
+BUDGET_COLOURS = {
+    "handshake": VIOLET,
+    "receiver": RECEIVER,
+    "congestion window": CONGESTION,
+    "loss recovery": LOSS,
+    "idle restart": PINK,
+    "application": GOLD,
+    "send buffer": BROWN,
+    "path": SLATE,
+    "closed": GREY,
+    "unknown": GREY,
+}
+"""Of each group of the time budget; items of one group differ by pattern."""
+
+BUDGET_SYMBOLS = {
+    "handshake": "star",
+    "receiver": "circle",
+    "congestion window": "square",
+    "loss recovery": "x",
+    "idle restart": "star-triangle-up",
+    "application": "diamond",
+    "send buffer": "hexagon",
+    "path": "triangle-up",
+    "closed": "circle-open",
+    "unknown": "circle-open",
+}
+"""Of each group, where it is a point."""
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """What differs between light and dark."""
+
+    background: str
+    text: str
+    faint_text: str
+    grid: str
+    axis: str
+    hover: str
+
+
+THEMES = {
+    "light": Theme("#ffffff", "#1b1f24", "#57606a", "#e4e7eb", "#8c959f", "#ffffff"),
+    "dark": Theme("#12161b", "#e6edf3", "#9aa5b1", "#2a3038", "#6e7681", "#1c2229"),
+}
+
+
+def find_theme(name: str) -> Theme:
+    """The theme of a name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in THEMES:
+        raise ValueError(f"no theme is called {name}: there are {', '.join(THEMES)}")
+    return THEMES[name]
+
+
+def base_layout(theme: Theme) -> dict[str, Any]:
+    """The part of a layout that all figures share."""
+    return {
+        "paper_bgcolor": theme.background,
+        "plot_bgcolor": theme.background,
+        "font": {"family": FONT, "size": 12, "color": theme.text},
+        "hoverlabel": {
+            "bgcolor": theme.hover,
+            "bordercolor": theme.axis,
+            "font": {"family": FONT, "size": 12, "color": theme.text},
+            "align": "left",
+            "namelength": -1,
+        },
+        "colorway": list(SERIES_COLOURS),
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": theme.faint_text, "activecolor": theme.text},
+        "margin": {"l": 12, "r": 12, "t": 12, "b": 12},
+    }
+
+
+def axis(theme: Theme, **more: Any) -> dict[str, Any]:
+    """An axis: its lines, its grid, and margins that follow its labels."""
+    return {
+        "automargin": True,
+        "gridcolor": theme.grid,
+        "linecolor": theme.axis,
+        "zerolinecolor": theme.axis,
+        "zeroline": False,
+        "showline": True,
+        # An axis over another takes the other's ticks by default.
+        "tickmode": "auto",
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": theme.axis,
+        "tickfont": {"size": 11, "color": theme.text},
+        **more,
+    }
+
+
+BYTES_AXIS = {"tickformat": "~s", "ticksuffix": "B", "hoverformat": ".4s"}
+"""An axis of bytes: decimal prefixes, as 1.5 MB."""
+RATE_AXIS = {"tickformat": "~s", "ticksuffix": "bit/s", "hoverformat": ".4s"}
+"""An axis of bits per second."""
+SECONDS_AXIS = {"tickformat": "~s", "ticksuffix": "s", "hoverformat": ".4s"}
+"""An axis of times of any length: 5.5 µs, 226 ms, 40 s."""
+MS_AXIS = {"ticksuffix": " ms", "separatethousands": True}
+"""An axis of milliseconds."""
+
+CAUSE_MARKS = {
+    "fast": ("fast", LOSS, "x"),
+    "recovery": ("in recovery", LOSS, "cross"),
+    "lost_retransmission": ("lost again", BROWN, "x"),
+    "rto": ("timeout", PINK, "square"),
+    "go_back_n": ("after timeout", PINK, "square-open"),
+    "tail_loss_probe": ("tail loss probe", GOLD, "triangle-up"),
+    "spurious": ("spurious", VIOLET, "diamond"),
+    "zero_window": ("into no window", RECEIVER, "triangle-down"),
+    "syn": ("SYN again", SLATE, "star"),
+    "syn_ack": ("SYN/ACK again", SLATE, "star-open"),
+    "fin": ("FIN again", SLATE, "hexagon"),
+    "unknown": ("cause unknown", GREY, "x-open"),
+    "out_of_order": ("out of order", CONGESTION, "triangle-right"),
+    "capture_reordered": ("capture's order", GREY, "triangle-left"),
+}
+"""Legend, colour and symbol of each cause for which a segment came again or late."""
+
+
+def log_axis(least: float, most: float, *, below: float = 1.6, above: float = 2) -> dict[str, Any]:
+    """A logarithmic axis with room on both sides: labelled at powers of ten, or between them where these are few."""
+    span = {"type": "log", "tickmode": "linear", "range": [log10(least / below), log10(most * above)]}
+    if most > 30 * least:
+        return {**span, "dtick": 1}
+    return {**span, "dtick": "D2", "minorloglabels": "complete"}
+
+
+def pattern_fill(shape: str, colour: str, background: str) -> dict[str, Any]:
+    """The fill of a bar: a colour, with a pattern over it where the colour is another bar's too."""
+    if not shape:
+        return {"color": colour, "line": {"width": 0}}
+    pattern = {"shape": shape, "size": 6, "solidity": 0.25, "fillmode": "overlay", "fgcolor": background}
+    return {"color": colour, "line": {"width": 0}, "pattern": {**pattern, "bgcolor": colour, "fgopacity": 0.9}}

@@ -1,0 +1,85 @@
+"""How long messages and answers took: half of them, 95 % and 99 % of them.
+
+- **message**: from the first byte of a message to its last byte's arrival, as the page on messages tells it. The median
+  of bulk transfers is their duration.
+- **first byte**: from the other side's last data to the first byte of the answer, at the capture point: near the
+  server that is its own time, near the client it has a round trip in it.
+
+Both directions are drawn where both have messages. The axis is logarithmic where the values ask for it. A percentile of
+few messages is one of them: the number of messages stands in the label.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpwin.report._units import count_text, time_text
+from tcpwin.report.figures._kind import FigureKind, Nothing
+from tcpwin.report.figures._panel import Panel
+from tcpwin.report.figures._theme import COLOURS, SECONDS_AXIS, log_axis, pattern_fill
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Direction
+    from tcpwin.report.figures._panel import Trace
+    from tcpwin.report.figures._request import Request
+
+SHARES = (("p50", "half"), ("p95", "95 %"), ("p99", "99 %"))
+LOGARITHMIC = 50
+"""Ratio of the largest to the least value beyond which small ones could not be read."""
+
+
+def draw(request: Request) -> Panel:
+    """Bars by share, in groups by direction and kind."""
+    groups: list[tuple[str, list[float]]] = []
+    for name, sender, receiver in (("a_to_b", "a", "b"), ("b_to_a", "b", "a")):
+        facts: Direction = getattr(request.connection, name)
+        for kind, count, noun in (("message_delay", facts.messages, "message"), ("first_byte", facts.turns, "answer")):
+            values = [getattr(facts, f"{kind}_{share}_ns") for share, _ in SHARES]
+            if count and None not in values:
+                what = "messages" if kind == "message_delay" else "first byte"
+                label = f"{what}<br>{sender} → {receiver}<br>{count_text(count, noun)}"
+                groups.append((label, [value / 1e9 for value in values]))
+    if not groups:
+        raise Nothing("no message was captured whose first and last byte are known")
+    amounts = [value for _, values in groups for value in values if value > 0]
+    y: dict[str, Any] = {**SECONDS_AXIS, "rangemode": "tozero"}
+    if amounts and max(amounts) / min(amounts) > LOGARITHMIC:
+        y |= log_axis(min(amounts), max(amounts))
+    panel = Panel(
+        y=y,
+        x={"type": "category", "showgrid": False, "tickangle": 0},
+        layout={"barmode": "group", "bargap": 0.25, "bargroupgap": 0.05},
+    )
+    panel.traces = [_bars(request, groups, place) for place in range(len(SHARES))]
+    return panel
+
+
+def _bars(request: Request, groups: list[tuple[str, list[float]]], place: int) -> Trace:
+    colours = (COLOURS["round trip"], COLOURS["smoothed"], COLOURS["timeout"])
+    share, words = SHARES[place]
+    return {
+        "type": "bar",
+        "name": share,
+        "x": [label for label, _ in groups],
+        "y": np.array([values[place] for _, values in groups], dtype=np.float64),
+        "marker": pattern_fill(("", "/", "x")[place], colours[place], request.theme.background),
+        "text": [time_text(round(values[place] * 1e9)) for _, values in groups],
+        "textposition": "outside",
+        "textfont": {"size": 10},
+        "cliponaxis": False,
+        "hovertemplate": f"{words} took no longer than %{{y:.4s}}s<extra>{share}</extra>",
+    }
+
+
+FIGURE = FigureKind(
+    name="messages",
+    title="Delay of messages and answers",
+    scope="connection",
+    page=__doc__ or "",
+    draw=draw,
+    has_directions=False,
+    has_time_axis=False,
+    order=80,
+)

@@ -1,0 +1,189 @@
+"""All connections by round trip and goodput, with the rate that a window allows at each round trip.
+
+A window allows at most window ÷ round trip: the straight lines, on logarithmic axes. Connections that lie along one of
+them are held by a window of that size; the colour tells what took most of the time of the direction with more data. The
+article "Optimizing TCP for high WAN throughput" (Cloudflare, 2022) begins with such a line, of 2 MiB.
+
+The round trip is the least of the whole path (``path_rtt_ns``), so that a line is a bound; a connection without one is
+left out, as is one that carried no data. Goodput is the mean over the direction's life. Of many connections those with
+most data are drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpwin.findings import GROUPS
+from tcpwin.report.figures._kind import FigureKind, Nothing
+from tcpwin.report.figures._panel import Panel
+from tcpwin.report.figures._text import escape
+from tcpwin.report.figures._theme import BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, log_axis
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Connections
+    from tcpwin.findings import Connection
+    from tcpwin.report.figures._panel import Trace
+    from tcpwin.report.figures._request import Request
+
+CEILINGS = ((64 << 10, "64 KiB"), (1 << 20, "1 MiB"), (16 << 20, "16 MiB"), (256 << 20, "256 MiB"))
+"""Windows that are drawn: without scaling, and in steps of 16 from there on."""
+MARGIN = 1.6
+"""Of the round trips, on both sides."""
+FAR = 30
+"""A window that would allow so many times the highest rate limits nobody: its line is left out."""
+NAMED = 200
+"""Points whose ends are told on hover; of more, their number only."""
+
+
+def draw(request: Request) -> Panel:
+    """Points and lines."""
+    connections = request.analysis.connections
+    trips, rates, amounts, is_a = _measures(connections)
+    known = (trips > 0) & (rates > 0)
+    total = len(trips)
+    if not known.any():
+        raise Nothing("no connection has both a round trip of its whole path and acknowledged data")
+    chosen = np.flatnonzero(known)
+    notes: list[str] = []
+    if len(chosen) > request.points:
+        largest = np.argpartition(amounts[chosen], -request.points)[-request.points :]
+        chosen = np.sort(chosen[largest])
+        notes.append(f"{len(chosen):,} connections with most data drawn, of {int(known.sum()):,}")
+    elif len(chosen) < total:
+        left_out = total - len(chosen)
+        notes.append(f"{left_out:,} without a known round trip or without acknowledged data left out")
+    panel = Panel(
+        y={
+            "tickformat": "~s",
+            "title": {"text": "goodput, bit/s", "standoff": 6, "font": {"size": 12}},
+            **log_axis(*_ends_of(rates[chosen]), below=2.5, above=4),
+        },
+        x={
+            "title": {"text": "least round trip of the path, ms", "standoff": 8, "font": {"size": 12}},
+            **log_axis(*_ends_of(trips[chosen] / 1e6), below=MARGIN, above=MARGIN),
+        },
+        notes=notes,
+    )
+    panel.traces += _ceilings(trips[chosen] / 1e6, rates[chosen])
+    groups = _largest_groups(connections, chosen, is_a)
+    for place, name in enumerate(GROUPS):
+        members = chosen[groups == place]
+        if len(members):
+            panel.traces.append(_points(request, connections, members, trips, rates, is_a, name))
+    return panel
+
+
+def _measures(
+    connections: Connections[Connection],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Of each connection: round trip in ns (0: not known), goodput in bit/s, bytes, and whether ``a`` sent more."""
+
+    def column(name: str) -> NDArray[np.float64]:
+        return np.ma.filled(connections.column(name), 0)
+
+    trips = column("path_rtt_ns").astype(np.int64)
+    sent = {way: column(f"{way}.acked_bytes").astype(np.int64) for way in ("a_to_b", "b_to_a")}
+    is_a = sent["a_to_b"] >= sent["b_to_a"]
+    rates = np.where(is_a, column("a_to_b.goodput_bps"), column("b_to_a.goodput_bps"))
+    return trips, rates, np.where(is_a, sent["a_to_b"], sent["b_to_a"]), is_a
+
+
+def _largest_groups(
+    connections: Connections[Connection], chosen: NDArray[np.int64], is_a: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Of each chosen connection: the place in `GROUPS` of what took most of the sender's time."""
+    totals = np.zeros((len(GROUPS), len(chosen)))
+    for place, items in enumerate(GROUPS.values()):
+        for item in items:
+            spent = [np.ma.filled(connections.column(f"{way}.budget_{item}_ns"), 0) for way in ("a_to_b", "b_to_a")]
+            totals[place] += np.where(is_a, *spent)[chosen]
+    # What came after the close limited nothing.
+    totals[list(GROUPS).index("closed")] = -1
+    return np.asarray(totals.argmax(axis=0))
+
+
+def _points(
+    request: Request,
+    connections: Connections[Connection],
+    members: NDArray[np.int64],
+    trips: NDArray[np.int64],
+    rates: NDArray[np.float64],
+    is_a: NDArray[np.bool_],
+    group: str,
+) -> Trace:
+    names = [_ends(connections[int(id)], bool(is_a[id])) for id in members] if len(connections) <= NAMED else None
+    told = "<br>%{text}" if names else ""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": group,
+        "x": (trips[members] / 1e6).astype(np.float32),
+        "y": rates[members].astype(np.float32),
+        "customdata": members.astype(np.int32),
+        **({"text": names} if names else {}),
+        "marker": {
+            "color": BUDGET_COLOURS[group],
+            "symbol": BUDGET_SYMBOLS[group],
+            "size": 9 if len(connections) <= NAMED else 6,
+            "opacity": 0.85,
+            "line": {"color": request.theme.background, "width": 0.5},
+        },
+        "hovertemplate": f"<b>connection %{{customdata:d}}</b>{told}<br>%{{y:.4s}}bit/s at %{{x:,.4~g}} ms"
+        f"<extra>{group}</extra>",
+    }
+
+
+def _ends(connection: Connection, from_a: bool) -> str:
+    ends = (connection.a, connection.b) if from_a else (connection.b, connection.a)
+    return " → ".join(escape(end) for end in ends)
+
+
+def _ends_of(values: NDArray[Any]) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
+
+
+def _ceilings(trips_ms: NDArray[np.float64], rates: NDArray[np.float64]) -> list[Trace]:
+    """Lines of those windows that pass through the picture, and the next above."""
+    shortest, longest = _ends_of(trips_ms)
+    first, last = shortest / MARGIN, longest * MARGIN
+    bottom, top = _ends_of(rates)
+    traces: list[Trace] = []
+    for window, name in CEILINGS:
+        at_first, at_last = (window * 8e3 / trip for trip in (first, last))
+        if at_first < bottom / 4:
+            continue
+        if at_last > top * FAR:
+            break
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+text",
+                "name": "window ceiling",
+                "legendgroup": "window ceiling",
+                "x": [first, last],
+                "y": [at_first, at_last],
+                "text": ["", name],
+                "textposition": "bottom left",
+                "textfont": {"size": 11, "color": COLOURS["ceiling"]},
+                "line": {"color": COLOURS["ceiling"], "dash": "dash", "width": 1},
+                "hovertemplate": f"a window of {name}: at most %{{y:.4s}}bit/s at %{{x:,.4~g}} ms<extra></extra>",
+            }
+        )
+        if at_last > top:
+            break
+    return traces
+
+
+FIGURE = FigureKind(
+    name="overview",
+    title="Round trip and goodput",
+    scope="analysis",
+    page=__doc__ or "",
+    draw=draw,
+    has_directions=False,
+    has_time_axis=False,
+    order=5,
+)

@@ -1,0 +1,93 @@
+"""How fast data went: what was sent, what was acknowledged for the first time, and what was sent again.
+
+- **throughput**: payload bits sent per second, what was sent again among them.
+- **goodput**: payload bits acknowledged for the first time per second. It follows the throughput by a round trip.
+- **sent again**: payload bits per second that had been sent before.
+
+Each step is the mean over an interval: the same for the whole figure, named under the title, and at least a round trip
+where that leaves enough of them, as a sender that waits for its window sends in bursts a round trip apart. The sum over
+all intervals is exact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tcpwin.report._units import time_text
+from tcpwin.report.figures._kind import FigureKind, Nothing
+from tcpwin.report.figures._panel import Panel
+from tcpwin.report.figures._theme import COLOURS, RATE_AXIS
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Series
+    from tcpwin.report.figures._panel import Trace
+    from tcpwin.report.figures._request import Request
+
+DRAWN = {
+    "throughput": ("throughput", COLOURS["throughput"], "solid"),
+    "goodput": ("goodput", COLOURS["goodput"], "solid"),
+    "resent": ("sent again", COLOURS["loss"], "dot"),
+}
+"""Series, with their name in the legend, colour and dash."""
+INTERVALS = 240
+"""Most of them in a figure."""
+LEAST_INTERVALS = 40
+"""Rather intervals below a round trip than fewer of them."""
+
+
+def draw(request: Request) -> Panel:
+    """Rates of one direction."""
+    found = [(request.series(name), name) for name in DRAWN]
+    found = [each for each in found if len(each[0])]
+    if not found:
+        raise Nothing("no data of this direction was captured")
+    interval_ns = _interval_ns(request, [series for series, _ in found])
+    panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, notes=[f"Means over {time_text(interval_ns)}"])
+    for series, of in found:
+        name, colour, dash = DRAWN[of]
+        panel.traces.append(_steps(request, series, interval_ns, name, colour, dash))
+    return panel
+
+
+def _interval_ns(request: Request, series: list[Series]) -> int:
+    """A multiple of every series' buckets, so that each bucket falls into one interval."""
+    width_ns = max(each.width_ns for each in series)
+    span_ns = max(request.end_ns - request.start_ns, 1)
+    facts = request.facts
+    trip_ns = facts.sender_rtt_smoothed_ns or facts.rtt_smoothed_ns or 0
+    wanted_ns = max(span_ns // INTERVALS, min(trip_ns, span_ns // LEAST_INTERVALS), 1)
+    if width_ns > 1:
+        return -(-wanted_ns // width_ns) * width_ns
+    step_ns = int(10 ** (len(str(wanted_ns)) - 1))
+    return next(step_ns * each for each in (1, 2, 5, 10) if step_ns * each >= wanted_ns)
+
+
+def _steps(request: Request, series: Series, interval_ns: int, name: str, colour: str, dash: str) -> Trace:
+    # Buckets lie on a grid from the span's start on.
+    places = np.maximum((series.time_ns - request.start_ns) // interval_ns, 0)
+    count = int(max(places.max(), (request.end_ns - request.start_ns) // interval_ns)) + 1
+    totals = np.bincount(places, weights=series.sum, minlength=count)
+    edges = request.start_ns + np.arange(count + 1, dtype=np.int64) * interval_ns
+    rates = np.append(totals, totals[-1:]) * (8e9 / interval_ns)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": request.seconds(edges),
+        "y": rates.astype(np.float32),
+        "line": {"color": colour, "shape": "hv", "width": 1.5, "dash": dash},
+        "hovertemplate": f"%{{y:.4s}}bit/s from %{{x:.6f}} s, over {time_text(interval_ns)}<extra>{name}</extra>",
+    }
+
+
+FIGURE = FigureKind(
+    name="throughput",
+    title="Throughput and goodput",
+    scope="connection",
+    page=__doc__ or "",
+    draw=draw,
+    is_in_timeline=True,
+    order=30,
+)

@@ -1,0 +1,135 @@
+"""Whatever a capture holds, a figure is drawn, or says why there is nothing to show; plotly accepts every property."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ladder
+import pytest
+from analysis.bundled import READABLE, name_of
+from report.figures.drawn import NAMES, SLOW_READER, is_valid, nothing
+from scapy.layers.inet import IP, TCP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+from scapy.utils import wrpcap
+
+import tcpwin
+from tcpwin.report import figures
+
+SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.ladder"))
+GROUPS = 12
+
+
+def segment(source: str, flags: str, seq: int, ack: int, *, data: int = 0, time: float = 0.0, **more: Any) -> Packet:
+    ends = {"a": ("10.0.0.1", 40_000), "b": ("10.0.0.2", 80)}
+    (src, sport), (dst, dport) = ends[source], ends["b" if source == "a" else "a"]
+    header = TCP(sport=sport, dport=dport, flags=flags, seq=seq, ack=ack, window=1000, **more)
+    packet = Ether() / IP(src=src, dst=dst) / header / Raw(b"x" * data)
+    packet.time = 1_600_000_000 + time
+    return packet
+
+
+SUBJECTS = {
+    "one SYN": [segment("a", "S", 1, 0)],
+    "one data segment": [segment("a", "PA", 1, 1, data=100)],
+    "one ACK": [segment("b", "A", 1, 500)],
+    "one way": [segment("a", "A", 1 + 1000 * each, 1, data=1000, time=each / 100) for each in range(20)],
+    "only ACKs": [segment("b", "A", 1, 1 + 1000 * each, time=each / 100) for each in range(20)],
+    "one instant": [segment("a", "A", 1 + 1000 * each, 1, data=1000) for each in range(20)],
+    "clock runs backwards": [
+        segment("a", "A", 1 + 1000 * each, 1, data=1000, time=1 - each / 100) for each in range(20)
+    ],
+    "a week": [segment("ab"[each % 2], "A", 1, 1, data=each % 3, time=each * 86_400.0) for each in range(8)],
+    "sequence numbers far apart": [
+        segment("ab"[each % 2], "A", each * 3_000_000_000 % 2**32, each * 2_000_000_000 % 2**32, data=10, time=each)
+        for each in range(9)
+    ],
+}
+
+
+def draw_all(analysis: tcpwin.Analysis, **options: Any) -> None:
+    """Draw everything of every connection, whole and zoomed, both ways."""
+    for name in figures.names("analysis"):
+        assert is_valid(figures.draw(name, analysis))
+    for connection in analysis.connections[:3]:
+        for name in figures.names("connection"):
+            for direction in ("a_to_b", "b_to_a"):
+                assert is_valid(figures.draw(name, connection, direction=direction, **options))
+        middle_ns = (connection.start_ns + connection.end_ns) // 2
+        assert is_valid(figures.timeline(connection, theme="dark"))
+        for span in ({"start_ns": middle_ns}, {"end_ns": middle_ns + 1}):
+            for name in ("window", "time-sequence", "throughput", "budget", "rtt"):
+                assert is_valid(figures.draw(name, connection, **span))
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_few_packets(subject: str, tmp_path: Path) -> None:
+    path = tmp_path / "few.pcap"
+    wrpcap(str(path), SUBJECTS[subject])
+    draw_all(tcpwin.analyze(path))
+
+
+@pytest.mark.parametrize("path", READABLE, ids=name_of)
+def test_bundled_captures(path: Path) -> None:
+    draw_all(tcpwin.analyze(path))
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_scenarios(group: int, tmp_path: Path) -> None:
+    """The ladders of the suite: every odd thing that TCP does."""
+    for place, source in enumerate(SCENARIOS[group::GROUPS]):
+        path = tmp_path / f"{place}.pcap"
+        ladder.parse(source.read_text(encoding="utf8"), source.name).write_pcap(path)
+        analysis = tcpwin.analyze(path)
+        for name in NAMES:
+            if figures.get(name).scope == "analysis":
+                figures.draw(name, analysis)
+            else:
+                for connection in analysis.connections[:3]:
+                    figures.draw(name, connection)
+
+
+def test_no_connection_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "none.pcap"
+    wrpcap(str(path), [Ether() / Raw(b"x" * 60)])
+    analysis = tcpwin.analyze(path)
+    assert len(analysis) == 0
+    assert nothing(figures.draw("overview", analysis)) is not None
+    assert nothing(figures.draw("socket-distribution", analysis)) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("socket-memory", "no snapshot has a socket of this connection"),
+        ("counters", "no snapshot has counters"),
+        ("socket-distribution", "no snapshot has a socket of the capture's connections"),
+    ],
+)
+def test_without_snapshots_the_reason_is_told(name: str, said: str) -> None:
+    analysis = tcpwin.analyze(SLOW_READER)
+    figure = figures.draw(name, analysis)
+    assert said in (nothing(figure) or "")
+    shown = figure.layout.annotations[0].text.replace("<br>", " ")
+    assert shown.startswith(f"Nothing to show: {said}")
+    assert not figure.data
+
+
+def test_a_span_beside_the_connections_life_is_empty() -> None:
+    connection = tcpwin.analyze(SLOW_READER).connections[0]
+    for name in figures.names("connection"):
+        figure = figures.draw(name, connection, start_ns=connection.end_ns + 10**9)
+        assert nothing(figure) == "the connection has no segment in this span of time"
+
+
+def test_a_scale_that_is_not_certain_is_told_and_its_least_drawn() -> None:
+    path = SLOW_READER.parent / "mid-connection.pcap.gz"
+    connection = tcpwin.analyze(path).connections[0]
+    scale = connection.b_to_a.window_scale
+    assert scale.shift is None
+    figure = figures.draw("window", connection, direction="b_to_a")
+    assert f"shift {scale.shift_min} to {scale.shift_max}" in figure.layout.title.text
+    least = next(each for each in figure.data if each.name == "window, at least")
+    raw = connection.series("window_raw", direction="b_to_a")
+    assert max(least.y) == int(raw.max.max()) << scale.shift_min

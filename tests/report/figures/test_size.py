@@ -1,0 +1,98 @@
+"""A figure's document stays small however long the connection was; it is measured in bytes, not in time."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report.figures.drawn import OF_CONNECTION, nothing
+
+import tcpwin
+from tcpwin.report import figures
+
+SEGMENTS = 120_000
+MOST_BYTES = 150_000
+
+
+def write_long(path: Path) -> None:
+    """A transfer with a window that breathes, losses, full and closed windows: much to draw everywhere."""
+    random = np.random.default_rng(7)
+    ethernet = bytes.fromhex("02000000000b02000000000a0800")
+    ends = (bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
+    time_ns, sent, acked = 1_600_000_000 * 10**9, 1, 1
+    lost: list[int] = []
+    chance = random.random(SEGMENTS)
+    with path.open("wb") as out:
+        out.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
+
+        def put(from_a: bool, seq: int, ack: int, flags: int, window: int, data: int, options: bytes = b"") -> None:
+            source, target = ends if from_a else ends[::-1]
+            header = 20 + len(options)
+            total = 20 + header + data
+            ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, total, 0, 0x4000, 64, 6, 0, source, target)
+            ports = (40_000, 80) if from_a else (80, 40_000)
+            tcp = struct.pack(">HHIIBBHHH", *ports, seq % 2**32, ack % 2**32, header // 4 << 4, flags, window, 0, 0)
+            packet = ethernet + ip + tcp + options
+            seconds, rest = divmod(time_ns, 10**9)
+            out.write(struct.pack("<IIII", seconds, rest, len(packet), 14 + total) + packet)
+
+        scale = bytes((2, 4, 5, 0xB4, 1, 3, 3, 7))
+        put(True, 0, 0, 0x02, 64_240, 0, scale)
+        put(False, 0, 1, 0x12, 65_160, 0, scale)
+        put(True, 1, 1, 0x10, 502, 0)
+        for place in range(SEGMENTS // 2):
+            time_ns += int(40_000 + 400_000 * chance[place])
+            if lost and chance[place] < 0.3:
+                put(True, lost.pop(0), 1, 0x18, 502, 1000)
+            else:
+                if chance[place] > 0.99:
+                    lost.append(sent)
+                else:
+                    put(True, sent, 1, 0x18, 502, 1000)
+                sent += 1000
+            time_ns += 30_000
+            acked = lost[0] if lost else sent
+            window = 0 if place % 997 < 3 else 30 + int(900 * abs(np.sin(place / 700)))
+            put(False, 1, acked, 0x10, window, 0)
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> tcpwin.Analysis:
+    path = tmp_path_factory.mktemp("long") / "long.pcap"
+    write_long(path)
+    return tcpwin.analyze(path)
+
+
+def test_it_is_long_and_full_of_events(long: tcpwin.Analysis) -> None:
+    connection = long.connections[0]
+    assert connection.a_to_b.segments + connection.b_to_a.segments > SEGMENTS * 0.9
+    assert connection.a_to_b.retransmissions > 100
+    assert connection.a_to_b.zero_window_episode_count > 50
+
+
+@pytest.mark.parametrize("name", OF_CONNECTION)
+def test_a_document_is_small(name: str, long: tcpwin.Analysis) -> None:
+    figure = figures.draw(name, long.connections[0])
+    assert len(figure.to_json()) < MOST_BYTES
+    assert nothing(figure) is None or name in ("socket-memory", "counters")
+
+
+@pytest.mark.parametrize("name", ["window", "time-sequence"])
+def test_so_is_one_of_a_span(name: str, long: tcpwin.Analysis) -> None:
+    connection = long.connections[0]
+    for share in (2, 20, 200):
+        end_ns = connection.start_ns + connection.duration_ns // share
+        figure = figures.draw(name, connection, start_ns=connection.start_ns, end_ns=end_ns)
+        assert len(figure.to_json()) < MOST_BYTES
+
+
+def test_fewer_points_make_a_smaller_document(long: tcpwin.Analysis) -> None:
+    sizes = [len(figures.draw("window", long.connections[0], points=points).to_json()) for points in (100, 1000)]
+    assert sizes[0] < 0.7 * sizes[1]
+
+
+def test_what_is_not_drawn_is_told(long: tcpwin.Analysis) -> None:
+    title = figures.draw("window", long.connections[0]).layout.title.text
+    assert f"sent again: 150 of {long.connections[0].a_to_b.retransmissions:,} drawn" in title
