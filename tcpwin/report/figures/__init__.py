@@ -19,7 +19,7 @@ from tcpwin.report.figures._theme import THEMES
 if TYPE_CHECKING:
     from tcpwin.findings import Analysis, Connection
 
-__all__ = ["THEMES", "FigureKind", "draw", "get", "names", "timeline"]
+__all__ = ["THEMES", "FigureKind", "draw", "get", "names", "plain", "plain_timeline", "timeline"]
 
 
 def names(scope: str | None = None) -> list[str]:
@@ -70,24 +70,10 @@ def draw(
         ValueError: another option that there is not.
         SourceError: the source changed, or could be read only once.
     """
-    from tcpwin.report.figures._compose import compose, nothing
+    from tcpwin.report.figures._compose import wrap_figure
 
-    kind = get(name)
-    request = make_request(
-        subject,
-        kind.scope,
-        direction=direction,
-        start_ns=start_ns,
-        end_ns=end_ns,
-        points=points,
-        theme=theme,
-        field=field,
-    )
-    try:
-        request.check()
-        return compose(request, [(kind, kind.draw(request))])
-    except Nothing as empty:
-        return nothing(request, kind, empty.reason)
+    options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points}
+    return wrap_figure(plain(name, subject, theme=theme, field=field, **options))
 
 
 def timeline(
@@ -110,6 +96,27 @@ def timeline(
         KeyError: there is no such figure.
         ValueError: a figure whose axis is not time, or another option that there is not.
     """
+    from tcpwin.report.figures._compose import wrap_figure
+
+    options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points}
+    return wrap_figure(plain_timeline(connection, names, theme=theme, **options))
+
+
+def plain(name: str, subject: Connection | Analysis, *, field: str | None = None, **options: Any) -> dict[str, Any]:
+    """What `draw` draws as plain data: ``data`` and ``layout``, with numpy arrays; it needs no plotly."""
+    from tcpwin.report.figures._compose import compose, nothing
+
+    kind = get(name)
+    request = make_request(subject, kind.scope, field=field, **options)
+    try:
+        request.check()
+        return compose(request, [(kind, kind.draw(request))])
+    except Nothing as empty:
+        return nothing(request, kind, empty.reason)
+
+
+def plain_timeline(connection: Connection, names: Sequence[str] | None = None, **options: Any) -> dict[str, Any]:
+    """What `timeline` draws, likewise."""
     from tcpwin.report.figures._compose import compose, nothing
 
     if names is None:
@@ -118,9 +125,7 @@ def timeline(
     for kind in kinds:
         if kind.scope != "connection" or not kind.has_time_axis:
             raise ValueError(f"figure {kind.name} has no time axis to share")
-    request = make_request(
-        connection, "connection", direction=direction, start_ns=start_ns, end_ns=end_ns, points=points, theme=theme
-    )
+    request = make_request(connection, "connection", **options)
     panels, reason = [], "no figure was asked for"
     for kind in kinds:
         try:

@@ -33,8 +33,8 @@ NOTE_CHARACTERS = 58
 """Of a line under the title: as many as 375 pixels hold."""
 
 
-def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> Any:
-    """Lay the panels out from top to bottom."""
+def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
+    """Lay the panels out from top to bottom: ``data`` and ``layout`` of a plotly figure."""
     is_single = len(panels) == 1
     height = HEIGHT + round(PANEL_HEIGHT * sum(panel.weight for _, panel in panels)) + _legend_height(panels)
     layout = {
@@ -78,11 +78,11 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> Any
     layout["margin"] = {**layout["margin"], "t": _title_height(title) + (0 if is_single else 20)}
     if annotations:
         layout["annotations"] = [*layout.get("annotations", ()), *annotations]
-    return wrap_figure(_share_legend(traces), layout)
+    return {"data": _share_legend(traces), "layout": layout}
 
 
-def nothing(request: Request, kind: FigureKind | None, reason: str) -> Any:
-    """A figure that says why there is nothing to show."""
+def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str, Any]:
+    """The same of a figure that says why there is nothing to show."""
     text = "<br>".join(escape(line) for line in wrap(f"Nothing to show: {reason}.", 42))
     layout = {
         **base_layout(request.theme),
@@ -103,15 +103,15 @@ def nothing(request: Request, kind: FigureKind | None, reason: str) -> Any:
             }
         ],
     }
-    return wrap_figure([], layout)
+    return {"data": [], "layout": layout}
 
 
-def wrap_figure(traces: list[Trace], layout: dict[str, Any]) -> Any:
+def wrap_figure(plain: dict[str, Any]) -> Any:
     """A plotly figure of plain dictionaries."""
     from plotly.graph_objects import Figure
 
     # An empty template keeps plotly's default one, 7 kB in each figure, out.
-    figure = Figure({"data": traces, "layout": {**layout, "template": {}}}, _validate=False)
+    figure = Figure({**plain, "layout": {**plain["layout"], "template": {}}}, _validate=False)
     figure._validate = True
     return figure
 
