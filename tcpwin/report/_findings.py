@@ -100,18 +100,23 @@ def summary(analysis: Analysis, found: Findings, *, asked: int) -> str:
 
 def value_text(name: str, value: float | int | str) -> str:
     """A value with its name in words: ``window_bytes`` of 65535 is ``window 65.5 kB``."""
+    return " ".join(value_words(name, value))
+
+
+def value_words(name: str, value: float | int | str) -> tuple[str, str]:
+    """A value's name in words, and the value with its unit: ``window``, ``65.5 kB``."""
     number: Any = plain(value)
     ending, text = next((each for each in _UNITS if name.endswith(each[0]) and name != each[0]), ("", None))
     words = name.removesuffix(ending).replace("_", " ")
     if not isinstance(number, int | float):
-        return f"{words} {'unknown' if number is None else number}"
+        return words, "unknown" if number is None else str(number)
     if text is not None:
-        return f"{words} {'-' if number < 0 else ''}{text(abs(number))}"
+        return words, f"{'-' if number < 0 else ''}{text(abs(number))}"
     if name == "share" or name.endswith("_share"):
-        return f"{words} {number:.1%}"
+        return words, f"{number:.1%}"
     if isinstance(number, int) or abs(number) >= 1e15:
-        return f"{words} {number:,}"
-    return f"{words} {f'{number:,.3f}'.rstrip('0').rstrip('.')}"
+        return words, f"{number:,}"
+    return words, f"{number:,.3f}".rstrip("0").rstrip(".")
 
 
 def frames_text(frames: Sequence[int]) -> str:

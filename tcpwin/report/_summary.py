@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import wrap
 
-from tcpwin.analysis import Connection
+from tcpwin.analysis import Connection, Stall
 from tcpwin.findings import ITEMS, Budget, Summary
 from tcpwin.findings import Connection as JudgedConnection
 from tcpwin.report._units import bytes_text, count_text, name_text, time_text
@@ -19,7 +19,7 @@ BAR = 40
 STALLS_SHOWN = 10
 PAUSES = ("application", "idle", "response")
 """Causes of silences in which the sender had nothing to send."""
-_ITEMS = {
+ITEM_WORDS = {
     "handshake": "handshake",
     "zero_window": "window closed",
     "small_window": "window below a segment",
@@ -70,7 +70,7 @@ def _render_budget(sender: str, budget: Budget) -> Iterator[str]:
         if ns:
             share = budget.share(item)
             guess = " (suspected)" if item == "send_buffer" and budget.kernel is None else ""
-            row = f"{_ITEMS[item] + guess:32}{time_text(ns):>10}{share:>8.1%}   {'#' * round(share * BAR)}"
+            row = f"{ITEM_WORDS[item] + guess:32}{time_text(ns):>10}{share:>8.1%}   {'#' * round(share * BAR)}"
             yield row.rstrip()
     kernel, apart = budget.kernel, budget.disagreement
     if kernel is not None and apart is not None:
@@ -80,16 +80,21 @@ def _render_budget(sender: str, budget: Budget) -> Iterator[str]:
         yield f"the window's time by the packets alone is {apart:.1%} of the duration off the kernel's"
 
 
-def render_stalls(connection: Connection) -> Iterator[str]:
-    """The longest silences, in order of time: when, how long, what was waited for, in flight, between which frames.
+def longest_stalls(connection: Connection) -> tuple[list[Stall], int]:
+    """The longest silences, in order of time, and how many more there are.
 
-    Those in which nobody had anything to send are shown where there is room left.
+    Those in which nobody had anything to send are among them where there is room left.
     """
     stalls = connection.stalls
-    if not stalls:
-        return
     worst = sorted(stalls, key=lambda stall: (stall.cause in PAUSES, -stall.duration_ns))[:STALLS_SHOWN]
-    shown = sorted(worst, key=lambda stall: stall.start_ns)
+    return sorted(worst, key=lambda stall: stall.start_ns), len(stalls) - len(worst)
+
+
+def render_stalls(connection: Connection) -> Iterator[str]:
+    """The longest silences: when, how long, what was waited for, in flight, between which frames."""
+    shown, left = longest_stalls(connection)
+    if not shown:
+        return
     yield ""
     yield f"{'silent at':>10}{'for':>10}  {'of':2}  {'because of':20}{'in flight':>10}   frames"
     for stall in shown:
@@ -98,5 +103,5 @@ def render_stalls(connection: Connection) -> Iterator[str]:
         flight = bytes_text(stall.flight_bytes)
         frames = f"{stall.before_frame} to {stall.after_frame}"
         yield f"{at:>10}{took:>10}  {stall.sender:2}  {cause:20}{flight:>10}   {frames}"
-    if len(stalls) > len(shown):
-        yield f"{count_text(len(stalls) - len(shown), 'more silence')} not shown"
+    if left:
+        yield f"{count_text(left, 'more silence')} not shown"

@@ -14,6 +14,7 @@ from tcpwin.report._units import bytes_text, count_text, name_text, rate_text, t
 from tcpwin.snapshots import Analysis as WithHosts
 from tcpwin.snapshots import Connection as WithSockets
 
+WHOLE = "no drops, gaps, duplicates or damage found"
 DETAILED = 3
 """Connections shown in full even when nothing is wrong with them."""
 
@@ -64,13 +65,13 @@ def _render_capture(analysis: Analysis) -> list[str]:
         f"{count_text(len(analysis), 'connection')}, {time_text(capture.duration_ns)}"
     )
     lines = [f"capture  {name_text(analysis.name)} ({', '.join(sorted(forms))})", f"         {first}"]
-    for position, remark in enumerate(_quality(capture) or ["no drops, gaps, duplicates or damage found"]):
+    for position, remark in enumerate(quality_remarks(capture) or [WHOLE]):
         lines.append(("quality  " if position == 0 else "         ") + remark)
     return lines
 
 
-def _quality(capture: Capture) -> list[str]:
-    """What weakens the numbers below, most serious first."""
+def quality_remarks(capture: Capture) -> list[str]:
+    """What weakens a capture's numbers, most serious first; nothing of a whole one."""
     remarks = [f"damaged: {name_text(warning.message)} (at byte {warning.byte_offset})" for warning in capture.warnings]
     kinds = ", ".join(f"LINKTYPE {link}" for link, _ in capture.unknown_link_types)
     counted = [
@@ -101,7 +102,7 @@ def _render_connection(
     for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
             costly = {cost.kind for cost in costs if cost.sender == sender}
-            told = _render_direction(connection, sender, receiver, direction, costly)
+            told = render_direction(connection, sender, receiver, direction, costly)
             lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
         elif direction.retransmissions:
             told = [f"{sender} → {receiver}  no data, {count_text(direction.retransmissions, 'retransmission')}"]
@@ -118,10 +119,11 @@ def head_line(connection: Connection) -> str:
     """Number, ends, duration and close of a connection."""
     guess = "" if connection.initiator_known else "   (who initiated is guessed)"
     head = f"#{connection.id}  {connection.a} → {connection.b}   {time_text(connection.duration_ns)}, "
-    return head + _close_text(connection) + guess
+    return head + close_text(connection) + guess
 
 
-def _close_text(connection: Connection) -> str:
+def close_text(connection: Connection) -> str:
+    """How a connection ended, and by whom."""
     close = connection.close.replace("_", " ")
     by = connection.reset_by if connection.close == "reset" else connection.closed_first
     return f"{close} by {by}" if by and connection.close in ("reset", "half_closed") else close
@@ -160,9 +162,10 @@ def problem_text(connection: Connection, problem: Problem) -> str:
     return text
 
 
-def _render_direction(
+def render_direction(
     connection: Connection, sender: str, receiver: str, direction: Direction, costly: set[str]
 ) -> list[str]:
+    """What a direction carried, a line; its window, flight, losses and times below it, indented by seven."""
     rate = f" at {rate_text(direction.goodput_bps)}" if direction.goodput_bps is not None else ""
     resent = count_text(direction.retransmissions, "retransmission")
     got = f"{bytes_text(direction.acked_bytes)} acknowledged{rate}"

@@ -21,10 +21,14 @@ def rate_text(bits_per_second: float | None) -> str:
 
 
 def time_text(ns: int | None) -> str:
-    """A duration: ``271 ms``, ``5.03 s``."""
+    """A duration: ``271 ms``, ``5.03 s``, ``2.5 min``, ``7.2 h``, ``3.5 d``."""
     if ns is None:
         return "unknown"
     seconds = ns / 1e9
+    if seconds >= 3 * 86_400:
+        return f"{seconds / 86_400:.1f} d"
+    if seconds >= 7200:
+        return f"{seconds / 3600:.1f} h"
     if seconds >= 120:
         return f"{seconds / 60:.1f} min"
     if seconds >= 1:

@@ -12,13 +12,13 @@ from report.made_findings import NASTY, bundled, found
 import tcpwin
 from tcpwin.findings import ITEMS, summarize
 from tcpwin.report import render, render_connection
-from tcpwin.report._summary import _ITEMS, BAR, WIDTH, render_budgets, render_stalls, render_summary, render_verdict
+from tcpwin.report._summary import BAR, ITEM_WORDS, WIDTH, render_budgets, render_stalls, render_summary, render_verdict
 
 ROW = re.compile(r"(?P<item>\D.*?) +(?P<time>[\d.]+ (?:µs|ms|s|min)) +(?P<share>[\d.]+)%(?:   (?P<bar>#+))?")
 
 
 def test_every_item_has_words() -> None:
-    assert tuple(_ITEMS) == ITEMS
+    assert tuple(ITEM_WORDS) == ITEMS
 
 
 def test_report_of_a_lossy_capture() -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 
 def time_words(ns: float) -> str:
     """A duration with three digits: ``271 ms``, ``5.03 s``."""
+    if ns >= 3 * 86_400e9:
+        return f"{ns / 86_400e9:.1f} d"
+    if ns >= 7200e9:
+        return f"{ns / 3600e9:.1f} h"
     if ns >= 120e9:
         return f"{ns / 60e9:.1f} min"
     if ns >= 0.9995e9:
