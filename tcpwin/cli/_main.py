@@ -24,6 +24,7 @@ COMMANDS = {
     "packets": "Write one row per TCP segment.",
     "plot": "Draw a figure of a connection, or of all: image, page or data.",
     "reference": "Show published results to compare with.",
+    "report": "Write a report: one file with figures that needs no network.",
     "rules": "List the rules of `check`.",
     "snap": "Record this host's TCP sockets, counters and memory.",
     "ss": "Show sockets of snapshots, or how a field is distributed over them.",

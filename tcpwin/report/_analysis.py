@@ -15,6 +15,9 @@ from tcpwin.findings import analyze as judge
 from tcpwin.sources import Packets, Source
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tcpwin.report.standalone import Report
     from tcpwin.snapshots import Bundle
     from tcpwin.snapshots._load import Snapshots
 
@@ -47,7 +50,7 @@ class Connection(JudgedConnection):
 
 
 class Analysis(JudgedAnalysis):
-    """All that was measured of a capture, what its hosts said, and what the rules found; it can be drawn."""
+    """All that was measured of a capture, what its hosts said, and what rules found; it makes figures and reports."""
 
     @property
     def connections(self) -> Connections[Connection]:
@@ -67,6 +70,24 @@ class Analysis(JudgedAnalysis):
         from tcpwin.report import figures
 
         return figures.draw(name, self, points=points, theme=theme)
+
+    def report(self, path: str | Path | None = None, *, limit: int = 10, theme: str = "auto") -> Report:
+        """The standalone report: as HTML, PDF, JSON or Markdown.
+
+        >>> analysis.report("report.html")
+        >>> print(analysis.report(limit=3).markdown())
+
+        Args:
+            path: a file to write it to, in the form that its name says; `Report.write` says what is raised.
+            limit: most connections told in full.
+            theme: of HTML: ``auto``, ``light`` or ``dark``.
+        """
+        from tcpwin.report.standalone import Report
+
+        made = Report(self, limit=limit, given=self.findings)
+        if path is not None:
+            made.write(path, theme=theme)
+        return made
 
 
 def analyze(

