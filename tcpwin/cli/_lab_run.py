@@ -84,7 +84,9 @@ def _like(capture: str, snapshots: tuple[str, ...], rate_mbps: float | None) -> 
     from tcpwin.findings import analyze
     from tcpwin.lab import scenario_like
 
-    return scenario_like(analyze(capture, snapshots=list(snapshots)), rate_mbps=rate_mbps)
+    return scenario_like(
+        analyze(capture, snapshots=list(snapshots)), name=Path(capture).name.partition(".")[0], rate_mbps=rate_mbps
+    )
 
 
 def _announce(runs: list[tuple[Scenario, str]], yes: bool) -> None:

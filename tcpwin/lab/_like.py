@@ -7,7 +7,6 @@ What the capture cannot tell, the rate of the path, is given or taken as 1 Gbit/
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpwin.lab._scenario import Scenario, ScenarioError, read_scenario
@@ -25,8 +24,16 @@ _CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "dctcp")
 """Those of the lab's kernel."""
 
 
-def scenario_like(analysis: Analysis, *, rate_mbps: float | None = None) -> Scenario:
-    """A bulk transfer like the capture's worst connection, with the settings that its snapshots hold."""
+def scenario_like(analysis: Analysis, *, name: str = "capture", rate_mbps: float | None = None) -> Scenario:
+    """A bulk transfer like the capture's worst connection, with the settings that its snapshots hold.
+
+    Args:
+        name: of the capture; the scenario is `like-` and what letters and digits it has.
+        rate_mbps: of the path.
+
+    Raises:
+        ScenarioError: there is no connection, or the worst has no data or shows no round trip.
+    """
     worst = analysis.worst(1)
     if not worst:
         raise ScenarioError("the capture has no TCP connection")
@@ -43,15 +50,13 @@ def scenario_like(analysis: Analysis, *, rate_mbps: float | None = None) -> Scen
         sides = sorted(host.sides)
         table = tables[f"sysctl_{known[sides[0]]}" if len(sides) == 1 else "sysctl"]
         said = {} if host.settings is None else host.settings.values
-        for name in _SETTINGS:
-            value = said.get(f"net.ipv4.{name}")
-            if name == "tcp_congestion_control" and value not in (None, *_CONGESTION_CONTROLS):
-                left_out.append(f"# Not in the lab's kernel: {name} = {value}")
+        for setting in _SETTINGS:
+            value = said.get(f"net.ipv4.{setting}")
+            if setting == "tcp_congestion_control" and value not in (None, *_CONGESTION_CONTROLS):
+                left_out.append(f"# Not in the lab's kernel: {setting} = {value}")
             elif value is not None:
-                table[f"net.ipv4.{name}"] = value
-    title = "like-" + (
-        re.sub(r"[^a-z0-9]+", "-", Path(analysis.capture.files[0].file).name.lower()).strip("-") or "capture"
-    )
+                table[f"net.ipv4.{setting}"] = value
+    title = "like-" + (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "capture")
     rate = f"rate_mbps = {rate_mbps or ASSUMED_RATE_MBPS:g}" + ("" if rate_mbps else "  # assumed: --rate says another")
     lines = [
         f'title = "A transfer like connection {connection.id} of a capture"',

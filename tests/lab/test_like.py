@@ -13,13 +13,15 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 
 
 def test_a_bundle_becomes_a_scenario() -> None:
-    scenario = scenario_like(tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip"), rate_mbps=100)
+    scenario = scenario_like(
+        tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip"), name="Slow reader!", rate_mbps=100
+    )
     assert scenario.route.rtt_ms == pytest.approx(40, abs=0.5)
     assert scenario.route.rate_mbps == 100
     assert scenario.serve.bytes == 6_000_000
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_rmem"] == "4096 131072 6291456"
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_congestion_control"] == "cubic"
-    assert scenario.name == "like-sender-pcap-gz"
+    assert scenario.name == "like-slow-reader"
 
 
 def test_settings_of_a_file_are_of_both_hosts_and_an_assumed_rate_is_told(tmp_path: Path) -> None:
