@@ -338,7 +338,8 @@ def test_every_file_is_tested_here() -> None:
         *("cloudflare-default-kernel", "cloudflare-production", "ably-idle-restart", "passt-ramps", "windows-64k"),
         *("tuning-memory-10000-sockets", "tuning-buffer-size", "windows-autotuning"),
     }
-    assert references().keys() == {*PATCHED, *others}
+    # What the project's own lab ran is held to its page in tests/lab.
+    assert {name for name in references() if not name.startswith("lab-")} == {*PATCHED, *others}
     for name, each in references().items():
         assert each.name == name
         assert {run.reference for run in each.runs} == {name}
