@@ -328,6 +328,18 @@ impl Direction {
         self.cold.as_ref().map_or(0, |cold| cold.limited_ns)
     }
 
+    /// The same up to a time, with what is not over yet.
+    pub fn limited_until_ns(&self, now_ns: i64) -> i64 {
+        self.cold.as_ref().map_or(0, |cold| {
+            let open_ns = if self.is_limited {
+                now_ns.saturating_sub(cold.limited_since_ns).max(0)
+            } else {
+                0
+            };
+            cold.limited_ns.saturating_add(open_ns)
+        })
+    }
+
     /// Payload that was acknowledged: sequence space less SYN and FIN.
     pub fn acked_payload_bytes(&self) -> u64 {
         let control = u64::from(self.has_syn && self.acked_bytes > 0)

@@ -30,14 +30,13 @@ impl DirectionView<'_> {
         match data.pace().map(|pace| &pace.late.budget) {
             Some(budget) if budget.has_begun() => {
                 let mut items = *budget.spent();
-                let held_ns = items[Item::WindowFull as usize] + items[Item::SmallWindow as usize];
                 let closed_ns = items[Item::ZeroWindow as usize];
                 // Before two segments were in flight: what its own counts say, the rest its application's.
                 let mut early_ns = budget.began_ns.saturating_sub(connection.start_ns)
                     - self.handshake_ns(total_ns);
                 for (item, ns) in [
                     (Item::ZeroWindow, self.closed_ns() - closed_ns),
-                    (Item::WindowFull, data.limited_ns() - held_ns),
+                    (Item::WindowFull, budget.early_limited_ns),
                 ] {
                     let ns = ns.clamp(0, early_ns.max(0));
                     take(item, ns);
@@ -59,7 +58,6 @@ impl DirectionView<'_> {
                 let idle_ns = (closed_ns - self.closed_ns()).max(0);
                 items[Item::ZeroWindow as usize] -= idle_ns;
                 items[Item::Application as usize] += idle_ns;
-                self.restart(&mut items);
                 for (item, ns) in Item::ALL.into_iter().zip(items) {
                     take(item, ns);
                 }
@@ -77,23 +75,6 @@ impl DirectionView<'_> {
         }
         spent[Item::Unknown as usize] += left_ns;
         spent
-    }
-
-    /// What an idle restart cost was counted as its slow start, or as waiting for the congestion window.
-    fn restart(&self, items: &mut [i64; ITEMS]) {
-        let idle = self.data().pace().and_then(|pace| pace.idle.as_deref());
-        let mut cost_ns = idle.map_or(0, |idle| idle.cost_ns);
-        for item in [
-            Item::SlowStart,
-            Item::Congestion,
-            Item::Path,
-            Item::Application,
-        ] {
-            let moved_ns = cost_ns.clamp(0, items[item as usize]);
-            items[item as usize] -= moved_ns;
-            items[Item::IdleRestart as usize] += moved_ns;
-            cost_ns -= moved_ns;
-        }
     }
 
     /// From the first SYN to the ACK that completed the handshake; all of it where none did.

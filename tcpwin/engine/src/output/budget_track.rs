@@ -10,13 +10,6 @@ use crate::output::series::Span;
 use crate::output::timeline::{Timeline, KINDS, OPEN};
 use crate::timing::budget::{Budget, Entry, Item};
 
-/// Kinds of which the cost of an idle restart is taken, as [`DirectionView::budget`] does.
-const OF_A_RESTART: [usize; 4] = [
-    Item::SlowStart as usize,
-    Item::Congestion as usize,
-    Item::Path as usize,
-    Item::Application as usize,
-];
 const IDLE: usize = Item::Application as usize;
 const CLOSED_WINDOW: usize = Item::ZeroWindow as usize;
 
@@ -31,7 +24,6 @@ pub struct BudgetTrack {
     limited_ns: i64,
     recovery_ns: i64,
     closed: Closed,
-    restart: Restart,
 }
 
 /// Zero-window episodes, as far as they were seen.
@@ -42,15 +34,6 @@ struct Closed {
     waiting_ns: i64,
     /// The last one that ended.
     last: (i64, i64),
-}
-
-/// What idle restarts cost, as far as it was seen.
-#[derive(Default)]
-struct Restart {
-    cost_ns: i64,
-    ramp_ns: i64,
-    /// Costs whose round is not told yet: from, to, how much.
-    owed: Vec<(i64, i64, i64)>,
 }
 
 impl BudgetTrack {
@@ -64,7 +47,6 @@ impl BudgetTrack {
             limited_ns: 0,
             recovery_ns: 0,
             closed: Closed::default(),
-            restart: Restart::default(),
         }
     }
 
@@ -75,7 +57,6 @@ impl BudgetTrack {
             None => self.take_early(now_ns, direction),
         }
         self.take_episodes(now_ns, direction);
-        self.take_restarts(now_ns, direction);
     }
 
     fn read_log(&mut self, budget: &Budget) {
@@ -85,6 +66,12 @@ impl BudgetTrack {
         if self.began_ns.is_none() {
             self.began_ns = Some(budget.began_ns);
             self.timeline.push(IDLE, budget.began_ns);
+            // What was not over when the log began.
+            let open_ns = budget.early_limited_ns.saturating_sub(self.limited_ns);
+            let from_ns = budget.began_ns.saturating_sub(open_ns);
+            let into = Item::WindowFull as usize;
+            self.timeline
+                .convert(from_ns, budget.began_ns, &[IDLE], into, open_ns);
         }
         let (entries, next) = log.since(self.read);
         self.read = next;
@@ -96,6 +83,15 @@ impl BudgetTrack {
                     to_ns,
                 } => self.charge(item.map_or(OPEN, |item| item as usize), from_ns, to_ns),
                 Entry::Round(item) => self.end_round(item as usize),
+                Entry::Restart {
+                    item,
+                    since_ns,
+                    moved_ns,
+                } => {
+                    let (kinds, into) = ([item as usize], Item::IdleRestart as usize);
+                    self.timeline
+                        .convert(since_ns, i64::MAX, &kinds, into, moved_ns);
+                }
             }
         }
     }
@@ -120,7 +116,6 @@ impl BudgetTrack {
                 .convert(self.open_ns, i64::MAX, &[OPEN], kind, i64::MAX);
             self.open_ns = i64::MAX;
         }
-        self.settle_restarts();
     }
 
     /// While no two segments were in flight there is no log, but counts are.
@@ -183,29 +178,6 @@ impl BudgetTrack {
         }
     }
 
-    fn take_restarts(&mut self, now_ns: i64, direction: &Direction) {
-        let Some(idle) = direction.pace().and_then(|pace| pace.idle.as_deref()) else {
-            return;
-        };
-        let restart = &mut self.restart;
-        let cost_ns = idle.cost_ns.saturating_sub(restart.cost_ns);
-        if cost_ns > 0 {
-            restart.cost_ns = idle.cost_ns;
-            restart.owed.push((restart.ramp_ns, now_ns, cost_ns));
-        }
-        if let Some(ramp) = &idle.ramp {
-            restart.ramp_ns = ramp.start_ns;
-        }
-    }
-
-    fn settle_restarts(&mut self) {
-        for (from_ns, to_ns, cost_ns) in self.restart.owed.drain(..) {
-            let into = Item::IdleRestart as usize;
-            self.timeline
-                .convert(from_ns, to_ns, &OF_A_RESTART, into, cost_ns);
-        }
-    }
-
     /// The connection is over: what only its end tells, and what sums alone do.
     pub fn finish(&mut self, connection: &Connection, side: usize) {
         let view = DirectionView {
@@ -216,7 +188,6 @@ impl BudgetTrack {
         let (start_ns, end_ns) = (connection.start_ns, connection.end_ns);
         self.take(end_ns, direction);
         self.timeline.push(IDLE, end_ns);
-        self.settle_restarts();
         match self.began_ns {
             Some(began_ns) => {
                 let first_ns = began_ns.saturating_sub(direction.first_data_ns);

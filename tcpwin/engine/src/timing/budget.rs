@@ -145,6 +145,28 @@ pub enum Entry {
     },
     /// The round is over: what was left open in it is this item's.
     Round(Item),
+    /// So much of this item's time since then was an idle restart's.
+    Restart {
+        item: Item,
+        since_ns: i64,
+        moved_ns: i64,
+    },
+}
+
+/// What an idle restart may have been charged to: its slow start, or waiting for the congestion window.
+const OF_A_RESTART: [Item; 5] = [
+    Item::SlowStart,
+    Item::Congestion,
+    Item::AfterLoss,
+    Item::Path,
+    Item::Application,
+];
+
+/// A time, and what was charged until then to the items of which the cost of an idle restart may be taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    at_ns: i64,
+    spent_ns: [i64; OF_A_RESTART.len()],
 }
 
 impl Log {
@@ -183,6 +205,8 @@ pub struct Budget {
     busy_ns: i64,
     /// When the first state was seen.
     pub began_ns: i64,
+    /// Before that, time in which the receive window held the next segment back.
+    pub early_limited_ns: i64,
     idle_ns: i64,
     best_rate: f64,
     round_trip_ns: i64,
@@ -202,6 +226,7 @@ impl Budget {
         spent_ns: [0; ITEMS],
         log: None,
         began_ns: i64::MIN,
+        early_limited_ns: 0,
         since_ns: i64::MIN,
         busy_ns: 0,
         idle_ns: 0,
@@ -232,8 +257,15 @@ impl Budget {
         }
     }
 
+    #[inline(always)]
     pub fn has_begun(&self) -> bool {
         self.began_ns != i64::MIN
+    }
+
+    /// Time is told from now on. `limited_ns`: for how long the receive window held the next segment back before.
+    pub fn begin(&mut self, now_ns: i64, limited_ns: i64) {
+        (self.began_ns, self.since_ns) = (now_ns, now_ns);
+        self.early_limited_ns = limited_ns;
     }
 
     /// Nanoseconds of each item, in the order of [`Item::ALL`].
@@ -305,7 +337,7 @@ impl Budget {
     /// Count the time up to now.
     fn charge(&mut self, now_ns: i64) {
         if !self.has_begun() {
-            (self.began_ns, self.since_ns) = (now_ns, now_ns);
+            self.begin(now_ns, 0);
             return;
         }
         let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
@@ -342,7 +374,9 @@ impl Budget {
     #[cold]
     pub fn silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
         if !self.has_begun() {
-            (self.began_ns, self.since_ns) = (from_ns, from_ns);
+            self.begin(from_ns, 0);
+        }
+        if self.state == State::Unseen {
             self.state = State::Busy;
         }
         // Up to the silence it was what the state says.
@@ -378,6 +412,37 @@ impl Budget {
         self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(busy_ns);
         (self.idle_ns, self.window_ns, self.gap_ns) = (0, 0, 0);
         self.has_recovered = self.state.is_recovery();
+    }
+
+    /// What is charged so far. Called when a round is over.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            at_ns: self.since_ns,
+            spent_ns: OF_A_RESTART.map(|item| self.spent_ns[item as usize]),
+        }
+    }
+
+    /// So much of the time since the mark was an idle restart's. Called when a round is over.
+    pub fn charge_restart(&mut self, since: &Mark, cost_ns: i64) {
+        let mut left_ns = cost_ns;
+        for (item, before_ns) in OF_A_RESTART.into_iter().zip(since.spent_ns) {
+            let spent_ns = self.spent_ns[item as usize].saturating_sub(before_ns);
+            let moved_ns = left_ns.clamp(0, spent_ns.max(0));
+            if moved_ns == 0 {
+                continue;
+            }
+            left_ns -= moved_ns;
+            self.spent_ns[item as usize] -= moved_ns;
+            let restart = &mut self.spent_ns[Item::IdleRestart as usize];
+            *restart = restart.saturating_add(moved_ns);
+            if let Some(log) = &mut self.log {
+                log.write(Entry::Restart {
+                    item,
+                    since_ns: since.at_ns,
+                    moved_ns,
+                });
+            }
+        }
     }
 
     fn judge(&mut self, shown: &Shown) -> Item {
@@ -475,6 +540,28 @@ mod tests {
         budget.end_round(&shown(), 300);
         assert_eq!(spent_ns(&budget, Item::Timeout), 260);
         assert_eq!(total_ns(&budget), 300);
+    }
+
+    #[test]
+    fn a_restart_is_charged_to_the_time_since_it_began_only() {
+        let grows = Shown {
+            grows: true,
+            ..shown()
+        };
+        let mut budget = Budget::EMPTY;
+        budget.turn(State::Busy, 0);
+        budget.end_round(&grows, 500);
+        let mark = budget.mark();
+        budget.turn(State::Idle, 500);
+        budget.turn(State::Busy, 510);
+        budget.end_round(&grows, 600);
+        budget.turn(State::WindowFull, 600);
+        budget.end_round(&grows, 700);
+        budget.charge_restart(&mark, 300);
+        assert_eq!(spent_ns(&budget, Item::SlowStart), 500, "the initial one");
+        assert_eq!(spent_ns(&budget, Item::IdleRestart), 100);
+        assert_eq!(spent_ns(&budget, Item::WindowFull), 100, "is seen, not judged");
+        assert_eq!(total_ns(&budget), 700);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! nothing in flight sends again (`tcp_slow_start_after_idle_check`, `tcp_cwnd_restart`; RFC 5681 §4.1). It shows in the
 //! packets as a burst that ends although more is to be sent, and goes on one round trip later.
 
+use crate::timing::budget::Mark;
 use crate::wire::Segment;
 
 /// A path shorter than this loses nothing worth telling.
@@ -19,6 +20,10 @@ pub struct Idle {
     pub round_trips: u32,
     pub cost_ns: i64,
     pub ramp: Option<Ramp>,
+    /// The budget when the last ramp began.
+    pub before: Mark,
+    /// Cost of it that the budget was not told yet.
+    owed_ns: i64,
 }
 
 /// What follows an idle gap.
@@ -154,9 +159,14 @@ impl Idle {
             .rounds
             .saturating_sub(rounds_needed(ramp.sent_bytes, ramp.gap.window_bytes));
         self.round_trips = self.round_trips.saturating_add(lost);
-        self.cost_ns = self
-            .cost_ns
-            .saturating_add(ramp.gap.round_trip_ns.saturating_mul(i64::from(lost)));
+        let cost_ns = ramp.gap.round_trip_ns.saturating_mul(i64::from(lost));
+        self.cost_ns = self.cost_ns.saturating_add(cost_ns);
+        self.owed_ns = self.owed_ns.saturating_add(cost_ns);
+    }
+
+    /// The cost of the last ramp, once.
+    pub fn take_owed_ns(&mut self) -> i64 {
+        std::mem::take(&mut self.owed_ns)
     }
 
     /// Whether as much as before the gap is in flight again.

@@ -262,6 +262,17 @@ impl Pace {
         self.window_bytes = self.window_bytes.max(peak);
     }
 
+    /// Charge what the last idle restart cost, if that is known now. Called when a round is over.
+    pub fn settle_restart(&mut self) {
+        let Some(idle) = &mut self.idle else {
+            return;
+        };
+        let owed_ns = idle.take_owed_ns();
+        if owed_ns > 0 {
+            self.late.budget.charge_restart(&idle.before, owed_ns);
+        }
+    }
+
     /// The first ACK or SACK of data, with so much in flight at most until then.
     pub fn note_initial(&mut self, peak_bytes: u32) {
         if self.initial_flight.is_none() && !self.is_initial_missed && peak_bytes > 0 {

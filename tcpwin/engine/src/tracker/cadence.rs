@@ -230,6 +230,7 @@ impl Direction {
             pace.late.budget.drain(drained, view.drained_ns);
         }
         pace.end_round(&round);
+        pace.settle_restart();
         let has_view = pace.view.is_some();
         let is_early = pace.rounds < EARLY_ROUNDS || pace.rounds % EARLY_ROUNDS == 0;
         self.flight.max_bytes = self.flight.bytes();
@@ -315,6 +316,7 @@ impl Direction {
     /// its next data.
     pub fn note_state(&mut self, now_ns: i64, is_certain: bool, is_data: bool) {
         let state = self.state();
+        self.begin_budget(now_ns);
         let mss = self.segment_size();
         let flight_bytes = self.flight.bytes();
         let Some(pace) = self.ledger.pace_mut() else {
@@ -428,6 +430,25 @@ impl Direction {
         }
     }
 
+    /// Tell time from now on, where it is not told yet.
+    #[inline(always)]
+    fn begin_budget(&mut self, now_ns: i64) {
+        if self
+            .pace()
+            .is_some_and(|pace| !pace.late.budget.has_begun())
+        {
+            self.begin_budget_now(now_ns);
+        }
+    }
+
+    #[cold]
+    fn begin_budget_now(&mut self, now_ns: i64) {
+        let limited_ns = self.limited_until_ns(now_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.late.budget.begin(now_ns, limited_ns);
+        }
+    }
+
     fn note_viewed_state(&mut self, now_ns: i64, is_data: bool) {
         let mss = self.segment_size();
         let Some(pace) = self.ledger.pace_mut() else {
@@ -472,6 +493,7 @@ impl Direction {
 
     /// The connection was reset.
     pub fn note_aborted(&mut self, now_ns: i64) {
+        self.begin_budget(now_ns);
         if let Some(pace) = self.ledger.pace_mut() {
             pace.late.budget.turn(State::Closed, now_ns);
         }
@@ -481,6 +503,8 @@ impl Direction {
     #[cold]
     pub fn note_silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
         let una = self.flight.una;
+        self.ledger.pace_from(una);
+        self.begin_budget(from_ns);
         let pace = self.ledger.pace_from(una);
         pace.late.budget.silence(item, from_ns, now_ns);
     }
@@ -577,6 +601,7 @@ impl Direction {
         };
         let idle = pace.idle.get_or_insert_with(Box::default);
         idle.begin(gap, idle_ns, segment, has_room);
+        idle.before = pace.late.budget.mark();
     }
 
     /// Whether the window that the sender knew held another segment behind this one, which is its next.
@@ -652,6 +677,7 @@ impl Direction {
         if let Some(idle) = &mut pace.idle {
             idle.end();
         }
+        pace.settle_restart();
         if let Some(view) = &mut pace.view {
             view.finish(end_ns);
         }
