@@ -10,10 +10,12 @@ Names are loaded when they are first used, so that importing tcpwin costs next t
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+# Importing typing would cost as much as the interpreter's own start; type checkers know the name.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from tcpwin.analysis import (
         BudgetSeries,
         Capture,
@@ -90,6 +92,8 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'tcpwin' has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

@@ -121,6 +121,13 @@ def test_importing_tcpwin_loads_no_heavy_package(tmp_path: Path) -> None:
     assert not heavy & set(done.stdout.split())
 
 
+def test_importing_tcpwin_loads_little_of_the_standard_library(tmp_path: Path) -> None:
+    """Importing typing alone costs as much as the start of the interpreter."""
+    code = "import sys; before = set(sys.modules); import tcpwin; print(*set(sys.modules) - before)"
+    done = run(sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {code}", cwd=tmp_path)
+    assert set(done.stdout.split()) == {"tcpwin", "__future__"}, done.stderr
+
+
 @pytest.mark.parametrize("command", ["tcpwin", "tcpwin-web"])
 def test_command_prints_the_version_of_its_distribution(command: str, tmp_path: Path) -> None:
     done = run(SCRIPTS / command, "--version", cwd=tmp_path)

@@ -1,8 +1,8 @@
 """What of a capture rules may read again: nothing of a large one, and of a small one a bounded number of packets.
 
 In: an analysis. Out: events and rows of a connection, or the first events that were kept in the first reading. Reading
-again costs as much as the first reading, whatever is asked for: so events of many connections are read together, and
-what was read is kept.
+again walks the whole capture, but tracks the wanted connections only: a fifth of the first reading, and their segments.
+So events of many connections are read together, and what was read is kept.
 """
 
 from __future__ import annotations
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from tcpwin.analysis import Table
     from tcpwin.snapshots import Analysis
 
-SMALL_PACKETS = 1_000_000
-"""A larger capture is not read again: it would cost more than all judging."""
-MOST_READ_PACKETS = 4_000_000
-"""Packets that all rules together may read again: about a second."""
+SMALL_PACKETS = 4_000_000
+"""A larger capture is not read again: its walk alone would cost more than all judging."""
+MOST_READ_PACKETS = 2_000_000
+"""What all rules together may read again, in packets of a first reading: about half a second."""
+WALK_SHARE = 0.2
+"""What a packet of other connections costs, of one that is tracked (measured: 0.20 to 0.23)."""
+READING_PACKETS = 1000
+"""What opening the capture costs."""
 BATCH = 256
 """Connections whose events are read together."""
 KEPT_TABLES = 8
@@ -35,7 +39,7 @@ class Reading:
     def __init__(self, analysis: Analysis) -> None:
         # The analysis keeps this, not the other way round.
         self.may_read = analysis.capture.packets <= SMALL_PACKETS
-        self._left = MOST_READ_PACKETS if self.may_read else 0
+        self._left: float = MOST_READ_PACKETS if self.may_read else 0
         self._followed: set[int] = set()
         self._tables: dict[int, Table] = {}
 
@@ -43,10 +47,17 @@ class Reading:
         """Whether the details of a connection are at hand, or could be read, with those of the candidates after it."""
         if id in self._followed:
             return True
-        if not self._spend(analysis):
+        cost = _walk_cost(analysis) + _cost(analysis, id)
+        if cost > self._left:
             return False
+        wanted = [id]
         following = (other for other in dict.fromkeys(candidates()) if other > id and other not in self._followed)
-        wanted = [id, *islice(following, BATCH - 1)]
+        for other in islice(following, BATCH - 1):
+            more = _cost(analysis, other)
+            if cost + more <= self._left:
+                wanted.append(other)
+                cost += more
+        self._left -= cost
         try:
             analysis.follow(wanted)
         except TcpwinError:
@@ -59,11 +70,12 @@ class Reading:
         """The segments of a connection; None where they may not be read."""
         if id in self._tables:
             return self._tables[id]
-        connection = analysis.connections[id]
-        if connection.a_to_b.segments + connection.b_to_a.segments > MOST_ROWS or not self._spend(analysis):
+        cost = _walk_cost(analysis) + _cost(analysis, id)
+        if _segments(analysis, id) > MOST_ROWS or cost > self._left:
             return None
+        self._left -= cost
         try:
-            table = connection.segments()
+            table = analysis.connections[id].segments()
         except TcpwinError:
             self._left = 0
             return None
@@ -72,12 +84,19 @@ class Reading:
         self._tables[id] = table
         return table
 
-    def _spend(self, analysis: Analysis) -> bool:
-        cost = analysis.capture.packets + 1000
-        if cost > self._left:
-            return False
-        self._left -= cost
-        return True
+
+def _walk_cost(analysis: Analysis) -> float:
+    return analysis.capture.packets * WALK_SHARE + READING_PACKETS
+
+
+def _cost(analysis: Analysis, id: int) -> float:
+    """What following a connection costs beside the walk."""
+    return (1 - WALK_SHARE) * _segments(analysis, id)
+
+
+def _segments(analysis: Analysis, id: int) -> int:
+    connection = analysis.connections[id]
+    return connection.a_to_b.segments + connection.b_to_a.segments
 
 
 _READINGS: WeakKeyDictionary[Analysis, Reading] = WeakKeyDictionary()

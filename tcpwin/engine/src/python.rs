@@ -16,7 +16,6 @@ use std::io::{self, BufWriter, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 
-use numpy::PyArray1;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -40,10 +39,11 @@ use crate::output::rank::{held_back, worst};
 use crate::output::rows::{Format, RowWriter, COLUMNS};
 use crate::output::select::{by_responder, pick};
 use crate::output::series::Span;
+use crate::output::table::{fill_columns, Column};
 use crate::output::track::SERIES;
 use crate::tracker::Tracker;
 use changes::MessageLayout;
-use columns::rows_to_python;
+use columns::{column_to_python, rows_to_python, ColumnAndMask};
 use details::Details;
 use events::{event_to_python, journal, NameTuples, EVENT_FIELDS};
 use facts::facts_to_python;
@@ -82,48 +82,15 @@ fn pass<S: Sink + Send>(
     }
 }
 
-fn value_to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
+fn value_to_python(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
     match value {
         Value::None => Ok(py.None()),
         Value::Bool(value) => value.into_py_any(py),
         Value::Int(value) => value.into_py_any(py),
         Value::Real(value) => value.into_py_any(py),
         Value::Text(value) => value.as_ref().into_py_any(py),
+        Value::Address(address) => address_text(&address).into_py_any(py),
     }
-}
-
-/// A column of values of one kind: an array (text: a list), and the places where there is no value.
-fn column_to_python(
-    py: Python<'_>,
-    kind: Kind,
-    values: impl Iterator<Item = Value>,
-) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-    let (mut bools, mut ints, mut reals, mut texts, mut absent) =
-        (vec![], vec![], vec![], vec![], vec![]);
-    for value in values {
-        absent.push(value == Value::None);
-        match (kind, value) {
-            (Kind::Bool, value) => bools.push(value == Value::Bool(true)),
-            (Kind::Int, Value::Int(value)) => ints.push(value),
-            (Kind::Int, _) => ints.push(0),
-            (Kind::Real, Value::Real(value)) => reals.push(value),
-            (Kind::Real, _) => reals.push(f64::NAN),
-            (Kind::Text, Value::Text(value)) => texts.push(Some(value.into_owned())),
-            (Kind::Text, _) => texts.push(None),
-        }
-    }
-    let data = match kind {
-        Kind::Bool => PyArray1::from_vec(py, bools).into_py_any(py)?,
-        Kind::Int => PyArray1::from_vec(py, ints).into_py_any(py)?,
-        Kind::Real => PyArray1::from_vec(py, reals).into_py_any(py)?,
-        Kind::Text => texts.into_py_any(py)?,
-    };
-    let mask = if absent.contains(&true) {
-        PyArray1::from_vec(py, absent).into_py_any(py)?
-    } else {
-        py.None()
-    };
-    Ok((data, mask))
 }
 
 /// Sums over the connections that say how far the capture's numbers can be trusted.
@@ -224,7 +191,7 @@ impl Result {
         };
         let dict = PyDict::new(py);
         for field in CONNECTION_FIELDS {
-            dict.set_item(field.name, value_to_python(py, (field.get)(&view))?)?;
+            dict.set_item(field.name, value_to_python(py, &(field.get)(&view))?)?;
         }
         Ok(dict)
     }
@@ -238,7 +205,7 @@ impl Result {
         let view = DirectionView::new(self.get(id)?, from_initiator);
         let dict = PyDict::new(py);
         for field in direction_fields() {
-            dict.set_item(field.name, value_to_python(py, (field.get)(&view))?)?;
+            dict.set_item(field.name, value_to_python(py, &(field.get)(&view))?)?;
         }
         dict.set_item("window_scale_evidence", view.scale_evidence())?;
         Ok(dict)
@@ -268,26 +235,22 @@ impl Result {
             .collect()
     }
 
-    /// A field of all connections: `group` is `connection`, `a_to_b` or `b_to_a`.
-    fn column(&self, py: Python<'_>, group: &str, name: &str) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-        let connections = || (0u32..).zip(self.findings.tracker.connections.iter());
-        let unknown = || PyKeyError::new_err(format!("no column {name} in {group}"));
-        if group == "connection" {
-            let field = CONNECTION_FIELDS
-                .iter()
-                .find(|field| field.name == name)
-                .ok_or_else(unknown)?;
-            let values = connections()
-                .map(|(id, connection)| (field.get)(&ConnectionView { id, connection }));
-            return column_to_python(py, field.kind, values);
-        }
-        let from_initiator = group == "a_to_b";
-        let field = direction_fields()
-            .find(|field| field.name == name)
-            .ok_or_else(unknown)?;
-        let values = connections()
-            .map(|(_, connection)| (field.get)(&DirectionView::new(connection, from_initiator)));
-        column_to_python(py, field.kind, values)
+    /// Fields of all connections, each by its group, `connection`, `a_to_b` or `b_to_a`, and its name: values and mask.
+    fn columns<'py>(
+        &self,
+        py: Python<'py>,
+        names: Vec<(String, String)>,
+    ) -> PyResult<Vec<ColumnAndMask<'py>>> {
+        let new = |(group, name): &(String, String)| {
+            let column = Column::new(group, name);
+            column.ok_or_else(|| PyKeyError::new_err(format!("no column {name} in {group}")))
+        };
+        let mut columns = names.iter().map(new).collect::<PyResult<Vec<_>>>()?;
+        py.detach(|| fill_columns(&mut columns, &self.findings.tracker.connections));
+        columns
+            .into_iter()
+            .map(|column| column_to_python(py, column))
+            .collect()
     }
 
     /// Connections `start` to `stop` as JSON objects, separated by commas.
@@ -357,7 +320,7 @@ impl Result {
         let field = connection_field(name)
             .ok_or_else(|| PyKeyError::new_err(format!("no field {name} of a connection")))?;
         let connection = self.get(id)?;
-        value_to_python(py, (field.get)(&ConnectionView { id, connection }))
+        value_to_python(py, &(field.get)(&ConnectionView { id, connection }))
     }
 
     /// One field of a direction.
@@ -371,7 +334,7 @@ impl Result {
         let field = direction_field(name)
             .ok_or_else(|| PyKeyError::new_err(format!("no field {name} of a direction")))?;
         let view = DirectionView::new(self.get(id)?, from_initiator);
-        value_to_python(py, (field.get)(&view))
+        value_to_python(py, &(field.get)(&view))
     }
 
     /// How the scale of a direction's windows is known, in words.

@@ -47,6 +47,10 @@ impl Arena {
         self.len - 1
     }
 
+    pub fn blocks(&self) -> impl Iterator<Item = &[Connection]> + '_ {
+        self.blocks.iter().map(Vec::as_slice)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Connection> + '_ {
         self.blocks.iter().flatten()
     }

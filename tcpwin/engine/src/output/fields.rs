@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use crate::connection::stalls::Stalls;
 use crate::connection::state::{syn_kind, Cold, Connection, Direction, Initiator};
 use crate::event;
-use crate::output::address::address_text;
 use crate::output::budget_fields::BUDGET_FIELDS;
 use crate::output::loss_fields::LOSS_FIELDS;
 use crate::output::time_fields::TIME_FIELDS;
@@ -21,6 +20,8 @@ pub enum Value {
     Int(i64),
     Real(f64),
     Text(Cow<'static, str>),
+    /// A text too.
+    Address([u8; 16]),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -431,9 +432,9 @@ impl ConnectionView<'_> {
 
 pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     id Int "Number of the connection, from 0 in the order of first segments." |v| int(v.id);
-    a_address Text "Address of the initiator." |v| Value::Text(address_text(&v.connection.endpoints[side(v, true)].address).into());
+    a_address Text "Address of the initiator." |v| Value::Address(v.connection.endpoints[side(v, true)].address);
     a_port Int "TCP port of the initiator." |v| int(v.connection.endpoints[side(v, true)].port);
-    b_address Text "Address of the responder." |v| Value::Text(address_text(&v.connection.endpoints[side(v, false)].address).into());
+    b_address Text "Address of the responder." |v| Value::Address(v.connection.endpoints[side(v, false)].address);
     b_port Int "TCP port of the responder." |v| int(v.connection.endpoints[side(v, false)].port);
     ip_version Int "4 or 6." |v| int(v.connection.ip_version);
     initiator_known Bool "A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.initiator, Initiator::Known(_)));
@@ -594,7 +595,7 @@ mod tests {
                     | (Kind::Bool, Value::Bool(_))
                     | (Kind::Int, Value::Int(_))
                     | (Kind::Real, Value::Real(_))
-                    | (Kind::Text, Value::Text(_))
+                    | (Kind::Text, Value::Text(_) | Value::Address(_))
             )
         };
         let view = ConnectionView {

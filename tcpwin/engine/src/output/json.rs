@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::connection::state::Connection;
+use crate::output::address::write_address;
 use crate::output::fields::{
     direction_fields, ConnectionView, DirectionView, Value, CONNECTION_FIELDS,
 };
@@ -77,6 +78,11 @@ fn write_fields(out: &mut String, fields: impl Iterator<Item = (&'static str, Va
                 let _ = write!(out, "{value}");
             }
             Value::Text(value) => write_text(out, &value),
+            Value::Address(address) => {
+                out.push('"');
+                let _ = write_address(out, &address);
+                out.push('"');
+            }
             Value::None | Value::Real(_) => out.push_str("null"),
         }
     }

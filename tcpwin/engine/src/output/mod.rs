@@ -14,6 +14,7 @@ pub mod rank;
 pub mod rows;
 pub mod select;
 pub mod series;
+pub mod table;
 mod time_fields;
 pub mod timeline;
 pub mod track;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::connection::arena::Arena;
+use crate::output::address::address_text;
 use crate::output::fields::{
     connection_field, direction_field, ConnectionField, ConnectionView, DirectionField,
     DirectionView, Value,
@@ -37,6 +38,9 @@ impl Comparison {
         if let (Value::Text(left), Value::Text(right)) = (field, wanted) {
             return self == Comparison::Equal && left == right;
         }
+        if let (Value::Address(left), Value::Text(right)) = (field, wanted) {
+            return self == Comparison::Equal && address_text(left) == *right;
+        }
         let (Some(left), Some(right)) = (number(field), number(wanted)) else {
             return false;
         };
@@ -55,7 +59,7 @@ fn number(value: &Value) -> Option<f64> {
         Value::Bool(value) => Some(f64::from(u8::from(*value))),
         Value::Int(value) => Some(*value as f64),
         Value::Real(value) => Some(*value),
-        Value::None | Value::Text(_) => None,
+        Value::None | Value::Text(_) | Value::Address(_) => None,
     }
 }
 
@@ -204,6 +208,10 @@ mod tests {
         assert!(Comparison::Equal.holds(&Value::Bool(true), &Value::Int(1)));
         assert!(Comparison::Equal.holds(&text("open"), &text("open")));
         assert!(!Comparison::AtLeast.holds(&text("open"), &text("open")));
+        let address = Value::Address([0; 16]);
+        assert!(Comparison::Equal.holds(&address, &text("::")));
+        assert!(!Comparison::AtMost.holds(&address, &text("::")));
+        assert!(!Comparison::Equal.holds(&address, &text("::1")));
     }
 
     #[test]

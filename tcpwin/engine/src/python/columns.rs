@@ -1,13 +1,46 @@
-//! Rows as columns: name → (values, mask or None). Addresses are codes into `address_names`.
+//! Columns of connections, and rows as columns: (values, mask or None). Addresses of rows are codes into `address_names`.
 
 use std::collections::HashMap;
 
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3::IntoPyObjectExt;
 
 use crate::output::address::address_text;
 use crate::output::columns::{RowColumns, VIEW_COLUMNS};
+use crate::output::table::{Cells, Column};
+use crate::python::value_to_python;
+
+/// An array, and the places without a value or None. Of texts the array holds objects, with None where there is none:
+/// it has no mask.
+pub type ColumnAndMask<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+pub fn column_to_python(py: Python<'_>, column: Column) -> PyResult<ColumnAndMask<'_>> {
+    let none = py.None().into_bound(py);
+    let values = match column.cells {
+        Cells::Bool(cells) => PyArray1::from_vec(py, cells).into_any(),
+        Cells::Int(cells) => PyArray1::from_vec(py, cells).into_any(),
+        Cells::Real(cells) => PyArray1::from_vec(py, cells).into_any(),
+        Cells::Text(codes, texts) => {
+            let seen = texts.seen().iter();
+            let objects = seen
+                .map(|value| value_to_python(py, value))
+                .collect::<PyResult<Vec<_>>>()?;
+            let object = |code: u32| {
+                let object = objects.get(code as usize);
+                object.map_or_else(|| py.None(), |object| object.clone_ref(py))
+            };
+            let values: Vec<Py<PyAny>> = codes.into_iter().map(object).collect();
+            return Ok((PyArray1::from_vec(py, values).into_any(), none));
+        }
+    };
+    let mask = match column.absent {
+        absent if absent.is_empty() => none,
+        absent => PyArray1::from_vec(py, absent).into_bound_py_any(py)?,
+    };
+    Ok((values, mask))
+}
 
 pub fn rows_to_python(py: Python<'_>, rows: RowColumns) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
