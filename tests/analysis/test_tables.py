@@ -70,6 +70,45 @@ def test_segments_as_polars_and_arrow(path: Path) -> None:
 def test_connections_as_polars_and_arrow(path: Path) -> None:
     from tcpwin import _engine
 
+    connections = analyze(path).connections
+    rows = list(connections.table().rows())
+    assert [row["id"] for row in rows] == list(range(len(connections)))
+    types = {name: FIELD_TYPES[kind] for name, kind, _ in _engine.fields("connection")}
+    for group in ("a_to_b", "b_to_a"):
+        types |= {f"{group}.{name}": FIELD_TYPES[kind] for name, kind, _ in _engine.fields("direction")}
+    frame = connections.to_polars()
+    assert frame.schema == types
+    assert frame.rows(named=True) == rows
+    arrow = connections.to_arrow()
+    assert arrow.to_pylist() == rows
+    # A column of nothing but None has no type of its own in Arrow.
+    texts_absent = {name for name in types if all(row[name] is None for row in rows)}
+    for field in arrow.schema:
+        assert field.type == arrow_types(types)[field.name] or field.name in texts_absent, field.name
+
+
+def test_missing_values_are_masked_and_never_a_number() -> None:
+    [path] = [path for path in WHOLE if path.name == "mid-connection.pcap.gz"]
+    table = analyze(path).segments()
+    window = table["window"]
+    assert isinstance(window, np.ma.MaskedArray)
+    assert window.mask.all()
+    assert {row["window"] for row in rows_of(path)} == {None}
+    assert table.to_polars()["window"].null_count() == len(rows_of(path))
+    assert table.to_arrow()["window"].null_count == len(rows_of(path))
+
+
+def test_named_columns_only() -> None:
+    connections = analyze(WHOLE[0]).connections
+    table = connections.table(["b_to_a.segments", "id"])
+    assert list(table) == ["b_to_a.segments", "id"]
+    assert len(table) == 2
+    assert repr(table) == "<Table: 1 rows × 2 columns: b_to_a.segments, id>"
+    assert list(table.rows()) == [{"b_to_a.segments": connections[0].b_to_a.segments, "id": 0}]
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+def test_columns_taken_together_are_the_fields_of_each_connection(path: Path) -> None:
     analysis = analyze(path)
     rows = list(analysis.connections.table().rows())
     assert len(rows) == len(analysis.connections)
@@ -93,7 +132,7 @@ def test_texts_that_are_the_same_are_one_string() -> None:
 
 @pytest.mark.parametrize("name", ["nonsense", "a_to_b.nonsense", "nonsense.segments"])
 def test_an_unknown_column_is_named(name: str) -> None:
-    with pytest.raises(KeyError, match=f"no column {name.rpartition('.')[2]}|no column {name}"):
+    with pytest.raises(KeyError, match="no column nonsense"):
         analyze(WHOLE[0]).connections.table(["id", name])
 
 

@@ -89,7 +89,7 @@ fn value_to_python(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
         Value::Int(value) => value.into_py_any(py),
         Value::Real(value) => value.into_py_any(py),
         Value::Text(value) => value.as_ref().into_py_any(py),
-        Value::Address(address) => address_text(&address).into_py_any(py),
+        Value::Address(address) => address_text(address).into_py_any(py),
     }
 }
 

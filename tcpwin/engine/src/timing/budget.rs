@@ -560,7 +560,11 @@ mod tests {
         budget.charge_restart(&mark, 300);
         assert_eq!(spent_ns(&budget, Item::SlowStart), 500, "the initial one");
         assert_eq!(spent_ns(&budget, Item::IdleRestart), 100);
-        assert_eq!(spent_ns(&budget, Item::WindowFull), 100, "is seen, not judged");
+        assert_eq!(
+            spent_ns(&budget, Item::WindowFull),
+            100,
+            "is seen, not judged"
+        );
         assert_eq!(total_ns(&budget), 700);
     }
 
