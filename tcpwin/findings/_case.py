@@ -6,7 +6,7 @@ a rule does so only once it is nearly sure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -98,20 +98,20 @@ class Case:
     @cached_property
     def may_follow(self) -> bool:
         """Whether events, stalls and series of the connection are at hand, or may be read."""
-        return reading_of(self.analysis).may_follow(self.analysis, self.connection.id, self._candidates)
+        return reading_of(self.analysis).may_follow(self.analysis, self.connection.id)
 
     @property
     def may_read(self) -> bool:
         """Whether the capture is small enough that anything of it may be read again."""
         return reading_of(self.analysis).may_read
 
-    def _candidates(self) -> list[int]:
-        return [id for id, _ in self.analysis.select(self.rule.scope, self.rule.conditions(self.settings))]
+    def table(self, id: int | None = None, others: Iterable[int] = ()) -> Table | None:
+        """The segments of a connection, by default the case's; None where they may not be read.
 
-    def table(self, id: int | None = None) -> Table | None:
-        """The segments of a connection, by default the case's; None where they may not be read."""
+        `others` are connections whose segments will be asked for next: they are read together.
+        """
         number = self.connection.id if id is None else id
-        return reading_of(self.analysis).table(self.analysis, number)
+        return reading_of(self.analysis).table(self.analysis, number, others)
 
     def host(self, side: str) -> Host | None:
         """The host at a side, where its snapshots came along."""

@@ -13,6 +13,7 @@ from tcpwin.findings._analysis import Analysis, Connection
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Finding, Severity
 from tcpwin.findings._overlap import Claims, narrow_first
+from tcpwin.findings._reading import reading_of
 from tcpwin.findings._rule import Rule, all_rules
 
 Picked = Sequence[tuple[int, str | None]]
@@ -104,6 +105,7 @@ def check(
     ordered = [rule for rule in narrow_first(asked) if analysis.hosts or not rule.needs_hosts]
     settings = {rule.code: _settings(rule, wanted) for rule in ordered}
     picked = _pick(analysis, ordered, settings)
+    reading_of(analysis).expect(lambda: (id for chosen in picked.values() for id, _ in chosen))
     for rule in ordered:
         try:
             cases = _cases(analysis, rule, settings[rule.code], picked, shared)

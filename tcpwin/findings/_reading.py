@@ -1,14 +1,14 @@
 """What of a capture rules may read again: nothing of a large one, and of a small one a bounded number of packets.
 
 In: an analysis. Out: events and rows of a connection, or the first events that were kept in the first reading. Reading
-again walks the whole capture, but tracks the wanted connections only: a fifth of the first reading, and their segments.
-So events of many connections are read together, and what was read is kept.
+again walks the whole capture, whatever is asked for: so events of many connections are read together, and what was read
+is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, overload
 from weakref import WeakKeyDictionary
 
@@ -19,18 +19,17 @@ if TYPE_CHECKING:
     from tcpwin.analysis import Table
     from tcpwin.snapshots import Analysis
 
-SMALL_PACKETS = 4_000_000
-"""A larger capture is not read again: its walk alone would cost more than all judging."""
-MOST_READ_PACKETS = 2_000_000
-"""What all rules together may read again, in packets of a first reading: about half a second."""
-WALK_SHARE = 0.2
-"""What a packet of other connections costs, of one that is tracked (measured: 0.20 to 0.23)."""
-READING_PACKETS = 1000
-"""What opening the capture costs."""
+SMALL_PACKETS = 1_000_000
+"""A larger capture is not read again: its walk would cost more than all judging."""
+MOST_READ_PACKETS = 4_000_000
+"""Packets that all rules together may walk again."""
+MOST_FOLLOWED_SEGMENTS = 500_000
+"""Following a segment costs some eight times what it cost in the first reading. Where the rules may look at more
+segments than these, what the first reading kept serves for all of them alike."""
 BATCH = 256
 """Connections whose events are read together."""
-KEPT_TABLES = 8
 MOST_ROWS = 200_000
+"""Segments whose rows are held at once."""
 
 
 class Reading:
@@ -39,25 +38,30 @@ class Reading:
     def __init__(self, analysis: Analysis) -> None:
         # The analysis keeps this, not the other way round.
         self.may_read = analysis.capture.packets <= SMALL_PACKETS
-        self._left: float = MOST_READ_PACKETS if self.may_read else 0
+        self._left = MOST_READ_PACKETS if self.may_read else 0
         self._followed: set[int] = set()
-        self._tables: dict[int, Table] = {}
+        self._tables: dict[int, Table | None] = {}
+        self._rows = 0
+        self._expected: Callable[[], Iterable[int]] = tuple
+        self._wanted: list[int] | None = None
+        self._are_few = True
 
-    def may_follow(self, analysis: Analysis, id: int, candidates: Callable[[], list[int]]) -> bool:
-        """Whether the details of a connection are at hand, or could be read, with those of the candidates after it."""
+    def expect(self, candidates: Callable[[], Iterable[int]]) -> None:
+        """Say which connections the rules to be asked may look at: what one of them needs is read for all of them."""
+        self._expected = candidates
+        self._wanted = None
+
+    def may_follow(self, analysis: Analysis, id: int) -> bool:
+        """Whether details of a connection are at hand, or could be read, with those of others that were expected."""
         if id in self._followed:
             return True
-        cost = _walk_cost(analysis) + _cost(analysis, id)
-        if cost > self._left:
+        if self._wanted is None:
+            self._wanted = sorted(set(self._expected()))
+            self._are_few = _are_few(analysis, self._wanted)
+        if not self._are_few or not self._spend(analysis):
             return False
-        wanted = [id]
-        following = (other for other in dict.fromkeys(candidates()) if other > id and other not in self._followed)
-        for other in islice(following, BATCH - 1):
-            more = _cost(analysis, other)
-            if cost + more <= self._left:
-                wanted.append(other)
-                cost += more
-        self._left -= cost
+        following = (other for other in self._wanted if other > id and other not in self._followed)
+        wanted = [id, *islice(following, BATCH - 1)]
         try:
             analysis.follow(wanted)
         except TcpwinError:
@@ -66,37 +70,54 @@ class Reading:
         self._followed.update(wanted)
         return True
 
-    def table(self, analysis: Analysis, id: int) -> Table | None:
-        """The segments of a connection; None where they may not be read."""
+    def table(self, analysis: Analysis, id: int, others: Iterable[int] = ()) -> Table | None:
+        """The segments of a connection; None where they may not be read.
+
+        Those of `others`, which will be asked for next, are read together with it, so far as they fit.
+        """
         if id in self._tables:
             return self._tables[id]
-        cost = _walk_cost(analysis) + _cost(analysis, id)
-        if _segments(analysis, id) > MOST_ROWS or cost > self._left:
+        batch: dict[int, int] = {}
+        for each in chain((id,), others):
+            segments = _segments(analysis, each)
+            if sum(batch.values()) + segments > MOST_ROWS or len(batch) == BATCH:
+                break
+            batch[each] = segments
+        if not batch or not self._spend(analysis):
             return None
-        self._left -= cost
         try:
-            table = analysis.connections[id].segments()
+            if len(batch) == 1:
+                read: dict[int, Table | None] = {id: analysis.connections[id].segments()}
+            else:
+                views = analysis.views(batch, buckets=1, rows=MOST_ROWS)
+                read = {view.connection.id: view.rows for view in views}
         except TcpwinError:
             self._left = 0
             return None
-        if len(self._tables) >= KEPT_TABLES:
-            del self._tables[next(iter(self._tables))]
-        self._tables[id] = table
-        return table
+        if self._rows + sum(batch.values()) > MOST_ROWS:
+            self._tables.clear()
+            self._rows = 0
+        self._tables |= read
+        self._rows += sum(batch.values())
+        return read[id]
 
-
-def _walk_cost(analysis: Analysis) -> float:
-    return analysis.capture.packets * WALK_SHARE + READING_PACKETS
-
-
-def _cost(analysis: Analysis, id: int) -> float:
-    """What following a connection costs beside the walk."""
-    return (1 - WALK_SHARE) * _segments(analysis, id)
+    def _spend(self, analysis: Analysis) -> bool:
+        cost = analysis.capture.packets + 1000
+        if cost > self._left:
+            return False
+        self._left -= cost
+        return True
 
 
 def _segments(analysis: Analysis, id: int) -> int:
     connection = analysis.connections[id]
     return connection.a_to_b.segments + connection.b_to_a.segments
+
+
+def _are_few(analysis: Analysis, ids: Sequence[int]) -> bool:
+    if analysis.capture.packets <= MOST_FOLLOWED_SEGMENTS:
+        return True
+    return len(ids) <= BATCH and sum(_segments(analysis, id) for id in ids) <= MOST_FOLLOWED_SEGMENTS
 
 
 _READINGS: WeakKeyDictionary[Analysis, Reading] = WeakKeyDictionary()
@@ -111,7 +132,7 @@ def reading_of(analysis: Analysis) -> Reading:
 
 
 class FirstEvents(Sequence[Event]):
-    """Events of a connection that the first reading kept, each made when it is looked at."""
+    """Events of a connection that the first reading kept, made when they are looked at."""
 
     def __init__(self, analysis: Analysis, id: int, places: Sequence[int]) -> None:
         self._engine = analysis._engine
@@ -127,19 +148,19 @@ class FirstEvents(Sequence[Event]):
     def __getitem__(self, index: slice) -> Sequence[Event]: ...
     def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
         if isinstance(index, slice):
-            return [self._event(place) for place in self._places[index]]
-        return self._event(self._places[index])
+            return self._at(self._places[index])
+        return self._at([self._places[index]])[0]
 
     def __iter__(self) -> Iterator[Event]:
-        return map(self._event, self._places)
+        return iter(self._at(self._places))
 
     @property
     def originals(self) -> int:
         """How many of them name the frame of an original."""
         return self._engine.count_originals(self._id, self._places)
 
-    def _event(self, place: int) -> Event:
-        return Event(*self._engine.first_event(self._id, place))
+    def _at(self, places: Sequence[int]) -> list[Event]:
+        return [Event(*values) for values in self._engine.first_events_at(self._id, places)]
 
 
 def count_originals(events: Sequence[Event]) -> int:

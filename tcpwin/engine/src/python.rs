@@ -447,20 +447,24 @@ impl Result {
         Ok(places.iter().filter(has_original).count())
     }
 
-    /// The event at a place among the first events kept of a connection.
-    fn first_event<'py>(
+    /// The events at these places among the first events kept of a connection.
+    fn first_events_at<'py>(
         &self,
         py: Python<'py>,
         id: u32,
-        place: usize,
-    ) -> PyResult<Bound<'py, PyTuple>> {
+        places: Vec<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let connection = self.get(id)?;
         let entries = journal(connection);
-        let entry = entries
-            .get(place)
-            .ok_or_else(|| PyIndexError::new_err(format!("no event {place} was kept")))?;
-        let event = EventRecord::of(entry, connection.initiator_side());
-        event_to_python(py, &event, &mut NameTuples::default())
+        let mut names = NameTuples::default();
+        let event_at = |place: usize| {
+            let entry = entries
+                .get(place)
+                .ok_or_else(|| PyIndexError::new_err(format!("no event {place} was kept")))?;
+            let event = EventRecord::of(entry, connection.initiator_side());
+            event_to_python(py, &event, &mut names)
+        };
+        places.into_iter().map(event_at).collect()
     }
 }
 

@@ -28,8 +28,9 @@ switching window scaling off (`net.ipv4.tcp_window_scaling` = 0) makes them agre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
@@ -62,18 +63,23 @@ def judge(case: Case) -> Iterator[Finding]:
         ("direction", conditions) for conditions in ([*bounded, ("window_utilisation", "<", 0.5)], bounded)
     )
     if wide:
-        for id, way in all_bounded:
-            yield from _judge_ignored(replace(case, subject=case.analysis.connections[id], direction=way))
+        cases = (replace(case, subject=case.analysis.connections[id], direction=way) for id, way in all_bounded)
+        possible = [each for each in cases if _is_possible(each)]
+        for number, each in enumerate(possible):
+            yield from _judge_ignored(each, (other.connection.id for other in islice(possible, number + 1, None)))
 
 
-def _judge_ignored(case: Case) -> Iterator[Finding]:
+def _is_possible(case: Case) -> bool:
     shift = case.data.window_scale.shift or 0
     if (case.data.flight_max_bytes or 0) > (case.data.receive_window_max_bytes or 0) >> shift:
         # More was in flight than the largest window without its shift.
-        return
-    if case.data.view == "receiver" or case.data.segments + case.back.segments > MOST_ROWS:
-        return
-    frames, stops = _stops_at_raw_window(case)
+        return False
+    return case.data.view != "receiver" and case.data.segments + case.back.segments <= MOST_ROWS
+
+
+def _judge_ignored(case: Case, following: Iterable[int]) -> Iterator[Finding]:
+    shift = case.data.window_scale.shift or 0
+    frames, stops = _stops_at_raw_window(case, following)
     if len(frames) < case.settings["times"] or len(frames) * 2 <= stops:
         return
     data = case.data
@@ -155,11 +161,11 @@ def _is_beyond(left: int, right: int) -> bool:
     return 0 < (left - right) % (1 << 32) < 1 << 31
 
 
-def _stops_at_raw_window(case: Case) -> tuple[list[int], int]:
+def _stops_at_raw_window(case: Case, following: Iterable[int]) -> tuple[list[int], int]:
     """Frames after which the sender stopped with exactly the raw window in flight, and how often it stopped at all."""
     import numpy as np
 
-    table = case.table()
+    table = case.table(others=following)
     if table is None:
         return [], 0
     columns = [np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in _ROW]
