@@ -105,6 +105,11 @@ class Case:
         """Whether the capture is small enough that anything of it may be read again."""
         return reading_of(self.analysis).may_read
 
+    @property
+    def are_few(self) -> bool:
+        """Whether the segments that rules may look at are few enough to look at each connection's for its own sake."""
+        return reading_of(self.analysis).are_few(self.analysis)
+
     def table(self, id: int | None = None, others: Iterable[int] = ()) -> Table | None:
         """The segments of a connection, by default the case's; None where they may not be read.
 

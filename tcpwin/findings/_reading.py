@@ -51,16 +51,20 @@ class Reading:
         self._expected = candidates
         self._wanted = None
 
+    def are_few(self, analysis: Analysis) -> bool:
+        """Whether what the rules may look at is little enough that it is read again for them."""
+        if self._wanted is None:
+            self._wanted = sorted(set(self._expected()))
+            self._are_few = _are_few(analysis, self._wanted)
+        return self.may_read and self._are_few
+
     def may_follow(self, analysis: Analysis, id: int) -> bool:
         """Whether details of a connection are at hand, or could be read, with those of others that were expected."""
         if id in self._followed:
             return True
-        if self._wanted is None:
-            self._wanted = sorted(set(self._expected()))
-            self._are_few = _are_few(analysis, self._wanted)
-        if not self._are_few or not self._spend(analysis):
+        if not self.are_few(analysis) or not self._spend(analysis):
             return False
-        following = (other for other in self._wanted if other > id and other not in self._followed)
+        following = (other for other in self._wanted or () if other > id and other not in self._followed)
         wanted = [id, *islice(following, BATCH - 1)]
         try:
             analysis.follow(wanted)

@@ -56,3 +56,23 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
     analysis = tcpwin.analyze(joined(tmp_path, several(3)))
     assert judged(analysis, "TW604", {"TW604.share": 0.3})
     assert not judged(analysis, "TW604", {"TW604.share": 0.4})
+
+
+def test_a_receiver_alone_is_no_host_without_an_answer(tmp_path: Path) -> None:
+    """What only acknowledges was answered: neither its handshake nor a refusal took its time."""
+    story = Story(now=0.0).handshake(options=SYNS)
+    for _ in range(5):
+        story.burst("b", 2)
+        story.wait(0.2)
+        story.ack("a")
+        story.wait(0.2)
+    for last in ("FA", "RA"):
+        other = Story(now=story.now, next=dict(story.next), acked=dict(story.acked), lines=list(story.lines))
+        other.step("a", last)
+        analysis = tcpwin.analyze(joined(tmp_path, [one_way(other)]))
+        assert judged(analysis, "TW604")
+        [connection] = analysis.connections
+        assert connection.close == {"FA": "half_closed", "RA": "reset"}[last]
+        assert connection.b_to_a.budget_handshake_ns == 0
+        assert connection.b_to_a.budget_unknown_ns == connection.duration_ns > 0
+        assert connection.verdict.limit == "unknown"

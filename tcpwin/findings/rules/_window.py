@@ -204,6 +204,9 @@ def rate_text(bps: float) -> str:
 
 def time_text(ns: float) -> str:
     """A time for a reader: ``85 ms``."""
+    for unit, size in (("h", 3.6e12), ("min", 6e10)):
+        if ns >= 2 * size:
+            return f"{ns / size:.3g} {unit}"
     for unit, size in (("s", 1e9), ("ms", 1e6)):
         if ns >= size:
             return f"{ns / size:.3g} {unit}"

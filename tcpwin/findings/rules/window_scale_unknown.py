@@ -35,10 +35,17 @@ from tcpwin.findings._rule import Rule, Threshold
 def judge(case: Case) -> Iterator[Finding]:
     data, connection = case.data, case.connection
     scale = data.window_scale
-    seen = "only a SYN" if scale.state == "syn_only" else "no SYN"
+    if scale.state == "syn_only":
+        why = "the capture holds only a SYN of this connection"
+    elif case.back.syn_seen:
+        why = f"the capture cut off the options of {case.receiver}'s SYN"
+    elif data.syn_seen:
+        why = f"the capture lacks the SYN of {case.receiver}"
+    else:
+        why = "the capture holds no SYN of this connection"
     peer = connection.b if case.receiver == "b" else connection.a
     yield case.finding(
-        f"the capture holds {seen} of this connection: the scale of {case.receiver}'s window is not known (a shift of "
+        f"{why}: the scale of {case.receiver}'s window is not known (a shift of "
         f"{scale.shift_min} to {scale.shift_max}), and no window is judged",
         blame="capture",
         confidence="high",

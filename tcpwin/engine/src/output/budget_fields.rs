@@ -21,7 +21,7 @@ impl DirectionView<'_> {
         };
         take(Item::Handshake, self.handshake_ns(total_ns));
         let data = self.data();
-        let is_known = data.data_segments == 0 || data.is_flight_known();
+        let is_known = data.is_seen && (data.data_segments == 0 || data.is_flight_known());
         let rest = if is_known {
             Item::Application
         } else {
@@ -93,7 +93,11 @@ impl DirectionView<'_> {
             .filter(|direction| direction.data_segments > 0)
             .map(|direction| since_start(direction.first_data_ns))
             .min();
-        first.unwrap_or(total_ns)
+        // So does an ACK where the other side was not captured.
+        let [side, other] = &connection.directions;
+        let is_over =
+            (!other.is_seen && !side.has_only_syn) || (!side.is_seen && !other.has_only_syn);
+        first.unwrap_or(if is_over { 0 } else { total_ns })
     }
 }
 

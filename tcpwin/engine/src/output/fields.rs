@@ -408,6 +408,7 @@ pub fn close_state(connection: &Connection) -> &'static str {
     if connection.reset_by.is_some() {
         let is_refused = connection.syn_ns().is_some()
             && !has_answered
+            && (first.has_only_syn || second.has_only_syn)
             && first.data_segments + second.data_segments == 0;
         return match (is_refused, first.has_fin && second.has_fin) {
             (true, _) => "refused",

@@ -48,6 +48,8 @@ pub fn take(
         events |= event::PREVIOUS_SEGMENT_MISSING;
     }
     if ahead == 0 && length == 0 {
+        // It acknowledges: its own SYN was answered, though the capture may not hold that.
+        sent.has_only_syn &= sent.syn.has_early_data;
         return events;
     }
     if ahead.unsigned_abs() > MAX_JUMP {
