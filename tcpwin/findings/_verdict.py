@@ -23,6 +23,10 @@ CLOSE_SHARE = 0.1
 """Groups within this share of the duration of each other are no clear first: the rounds they are told by are coarse."""
 DISAGREEING_SHARE = 0.1
 """Of the duration: packets and kernel, or budget and findings, further apart than this do not agree."""
+DOUBLED_SHARE = 0.4
+"""Of the data sent again: where a capture holds both ends, half of it are copies."""
+DOUBLED_SEGMENTS = 10
+"""Of fewer segments a few that were really lost may be as many."""
 MISSED_SHARE = 0.01
 """Of the data: a capture that lacks more makes flights, and what limited them, uncertain."""
 CONFIDENCE_WORDS = {"high": "sure", "medium": "likely", "low": "perhaps"}
@@ -186,6 +190,9 @@ class _Judge:
             (blame, side), more = against
             confidence = "low"
             why += f"; but {more}: they do not agree"
+        if self._is_doubled():
+            confidence = "low"
+            why += "; but the capture holds it twice, it seems, and copies look like losses"
         words = CONFIDENCE_WORDS[confidence]
         headline = f"limited by {opinion.phrase}: {share:.0%} of its time ({words})"
         if limit == "unknown":
@@ -243,6 +250,14 @@ class _Judge:
                 cost = f"{finding.code} {finding.name} found {time_words(finding.cost_ns)}"
                 return (finding.blame, finding.side), cost
         return None
+
+    def _is_doubled(self) -> bool:
+        """Whether both SYNs and much of the data are there again: what TW610 makes sure of."""
+        both = (self.connection.a_to_b, self.connection.b_to_a)
+        return all(each.syn_retransmissions for each in both) and (
+            self.data.data_segments >= DOUBLED_SEGMENTS
+            and self.data.retransmissions >= DOUBLED_SHARE * self.data.data_segments
+        )
 
     def _weakened(self, confidence: str, limit: str) -> str:
         """Less sure where the capture is not whole, or packets and kernel differ."""

@@ -13,6 +13,7 @@ from itertools import islice
 from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._reading import count_originals
+from tcpwin.findings.rules._doubled import copied_after_ns
 from tcpwin.findings.rules._events import events_of
 from tcpwin.findings.rules._hosts import growth
 
@@ -70,7 +71,12 @@ def share_of(case: Case, cost_ns: int) -> float:
 
 
 def resent(case: Case, *causes: str) -> Sequence[Event]:
-    """The sender's segments that were sent again for one of the causes, in order of time. Reads the source."""
+    """The sender's segments that were sent again for one of the causes, in order of time. Reads the source.
+
+    None where they are copies that a second place captured.
+    """
+    if copied_after_ns(case) is not None:
+        return ()
     return events_of(case, side=case.sender, causes=causes)
 
 

@@ -35,6 +35,7 @@ from tcpwin.analysis import Direction
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
+from tcpwin.findings.rules._doubled import copied_after_ns
 from tcpwin.findings.rules._loss import busy_ns, culprit, needless, pairs, resent, round_trip_ns
 from tcpwin.findings.rules._words import rate_words, time_words
 
@@ -46,6 +47,8 @@ def judge(case: Case) -> Iterator[Finding]:
     held_ns = data.window_limited_ns + data.zero_window_ns
     cost_ns = _cost_ns(data)
     if cost_ns < case.settings["cost_ns"] or held_ns > HALF * busy_ns(case):
+        return
+    if copied_after_ns(case) is not None:
         return
     if needless(case) + data.spurious_retransmissions > HALF * data.retransmissions:
         return

@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
+from tcpwin.findings.rules._doubled import copied_after_ns
 from tcpwin.findings.rules._receive_buffer import kernel_at
 from tcpwin.findings.rules._window import spread
 
@@ -40,6 +41,9 @@ SETTING = "net.ipv4.tcp_shrink_window"
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    if copied_after_ns(case) is not None:
+        # What one end said later may be captured before what it said first at the other.
+        return
     data, receiver = case.data, case.receiver
     host = case.host(receiver)
     setting = None if host is None or host.settings is None else host.settings.number(SETTING)
