@@ -372,6 +372,16 @@ def no_handshake(shown: Shown) -> Iterator[str]:
             yield f"the connection of frame {frame} has a SYN"
 
 
+def held_twice(shown: Shown) -> Iterator[str]:
+    """Each frame is a SYN that the capture holds before, no longer ago than said."""
+    for each in shown.frames:
+        same = [s for s in shown.all if s.flags & SYN and s.seq == each.seq and shown.side(s) == shown.side(each)]
+        if not each.flags & SYN or len(same) < 2:
+            yield f"frame {each.frame} is no SYN that is there twice"
+        elif same[1].time_ns - same[0].time_ns > shown.finding.evidence.values["copied_after_ns"]:
+            yield f"frame {each.frame} comes later"
+
+
 CHECKS: dict[str, Callable[[Shown], Iterator[str]]] = {
     "TW201": zero_window_stall,
     "TW203": zero_window_dead,
@@ -394,4 +404,5 @@ CHECKS: dict[str, Callable[[Shown], Iterator[str]]] = {
     "TW605": cut_short,
     "TW606": backwards,
     "TW607": no_handshake,
+    "TW610": held_twice,
 }
