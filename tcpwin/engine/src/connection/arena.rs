@@ -1,8 +1,11 @@
 //! Connections in fixed blocks: growth never moves or doubles what is there.
 
+use crate::connection::room;
 use crate::connection::state::Connection;
 
 const BLOCK: usize = 512;
+/// Below this the connections stand on few pages.
+const MANY: u32 = 64;
 
 #[derive(Default)]
 pub struct Arena {
@@ -35,6 +38,9 @@ impl Arena {
     }
 
     pub fn push(&mut self, connection: Connection) -> u32 {
+        if self.len == MANY || (self.len > 0 && self.len as usize % BLOCK == 0) {
+            room::prepare();
+        }
         if self.len as usize % BLOCK == 0 {
             // The first block grows as it is needed: most captures hold a few connections.
             self.blocks

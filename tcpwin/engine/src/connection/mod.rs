@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod journal;
+pub mod room;
 pub mod stalls;
 pub mod state;
 pub mod table;

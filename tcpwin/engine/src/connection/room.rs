@@ -1,0 +1,37 @@
+//! Large pages for what is kept of many connections.
+//!
+//! A segment touches half a dozen places of its connection's record and of what lies behind its pointers. With thousands
+//! of connections each stands on a page of its own, and finding the pages costs as much as reading them. Never moves
+//! or changes anything: it only asks the kernel how to back memory that is not in use yet.
+
+use std::hint::black_box;
+
+/// Taken by some hundreds of connections and what belongs to them.
+const ROOM_BYTES: usize = 8 << 20;
+
+/// Let the heap's next [`ROOM_BYTES`] be backed by large pages where the system allows that (Linux
+/// `transparent_hugepage`: `madvise` or `always`). No memory is used before it is written to.
+pub fn prepare() {
+    // glibc gives so large a block back to the kernel, and from then on takes blocks of this size from the heap, where
+    // all that is smaller stands, too (mallopt(3), M_MMAP_THRESHOLD, "dynamic").
+    drop(black_box(Vec::<u8>::with_capacity(ROOM_BYTES)));
+    let room = black_box(Vec::<u8>::with_capacity(ROOM_BYTES));
+    advise(&room);
+}
+
+#[cfg(target_os = "linux")]
+fn advise(room: &Vec<u8>) {
+    const PAGE_BYTES: usize = 4096;
+    let skipped = room.as_ptr().align_offset(PAGE_BYTES);
+    let len = room.capacity().saturating_sub(skipped) / PAGE_BYTES * PAGE_BYTES;
+    let start = room.as_ptr().wrapping_add(skipped).cast_mut();
+    // What fails leaves small pages.
+    #[allow(unsafe_code)]
+    // SAFETY: the span lies within the block, and the advice changes no byte of it (madvise(2), MADV_HUGEPAGE).
+    unsafe {
+        libc::madvise(start.cast(), len, libc::MADV_HUGEPAGE)
+    };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise(_: &Vec<u8>) {}
