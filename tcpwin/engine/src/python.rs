@@ -141,7 +141,7 @@ impl Result {
                 .filter_map(|direction| direction.cold.as_ref())
             {
                 quality.super_segments += u64::from(cold.super_segments);
-                quality.missed_bytes = quality.missed_bytes.saturating_add(cold.missed_bytes);
+                quality.missed_bytes = quality.missed_bytes.saturating_add(cold.missed.bytes());
             }
         }
         quality

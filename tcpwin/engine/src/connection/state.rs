@@ -7,6 +7,7 @@ use crate::connection::stalls::Stalls;
 use crate::event::{self, Counts, Events};
 use crate::recovery::episode::{Episode, Phase};
 use crate::recovery::holes::Holes;
+use crate::recovery::missed::Missed;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
 use crate::timing::echo::EchoTimer;
@@ -105,7 +106,7 @@ pub struct Cold {
     /// Telling events of this direction that the journal did not keep.
     pub journal_omitted: u32,
     /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
-    pub missed_bytes: u64,
+    pub missed: Missed,
     pub resent_bytes: u64,
     pub resent_segments: u32,
     /// Segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).

@@ -63,7 +63,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     reordering_max_ns Int "Longest time by which a segment came after the first that overtook it." |v| v.of_episode(|e| e.reordering_max_ns);
     capture_reordered Int "Segments that the capture wrote down late: by its clock they came first." |v| v.sent_count(event::CAPTURE_REORDERED);
     previous_segment_missing Int "Segments before which sequence numbers were skipped." |v| v.sent_count(event::PREVIOUS_SEGMENT_MISSING);
-    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." |v| v.cold_int(|c| c.missed_bytes as i64);
+    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." |v| v.cold_int(|c| c.missed.bytes() as i64);
     acked_unseen Int "ACKs of data that the capture does not hold." |v| v.answer_count(event::ACKED_UNSEEN);
     duplicate_acks Int "Duplicate ACKs of the receiver." |v| v.answer_count(event::DUPLICATE_ACK);
     dsacks Int "ACKs of the receiver that report data received twice (RFC 2883)." |v| v.answer_count(event::DSACK);

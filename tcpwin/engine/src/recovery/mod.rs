@@ -4,5 +4,6 @@ pub mod cause;
 pub mod duplicate;
 pub mod episode;
 pub mod holes;
+pub mod missed;
 pub mod ranges;
 pub mod resent;

@@ -192,8 +192,9 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
     if let Some(over_ns) = late_by_ns {
         answer.events |= acked.note_late_ack(advance as u32, over_ns);
     }
+    let acked_bytes = acked.acked_bytes;
     if let Some(cold) = &mut acked.cold {
-        answer.events |= leave_behind(cold, ack);
+        answer.events |= leave_behind(cold, ack, acked_bytes);
     }
     if answer.is_partial {
         answer.events |= event::PARTIAL_ACK;
@@ -202,7 +203,7 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
 }
 
 /// Forget what is known of the bytes below SND.UNA.
-fn leave_behind(cold: &mut Cold, ack: Seq) -> Events {
+fn leave_behind(cold: &mut Cold, ack: Seq, acked_bytes: u64) -> Events {
     let mut events = 0;
     cold.loss_report = None;
     if !cold.sacked.is_empty() {
@@ -210,11 +211,15 @@ fn leave_behind(cold: &mut Cold, ack: Seq) -> Events {
         cold.sacked_bytes = cold.sacked_bytes.saturating_sub(gone);
     }
     if !cold.unseen.is_empty() {
-        let missed = cold.unseen.remove_below(ack);
-        cold.missed_bytes += u64::from(missed);
-        if missed > 0 {
+        let below: Vec<_> = (cold.unseen.iter())
+            .take_while(|(left, _)| left.is_before(ack))
+            .collect();
+        for (left, right) in below {
+            let right = if right.is_after(ack) { ack } else { right };
+            cold.missed.note(left, right, acked_bytes);
             events |= event::ACKED_UNSEEN;
         }
+        cold.unseen.remove_below(ack);
     }
     if !cold.holes.is_empty() {
         cold.holes.forget_below(ack);
@@ -318,11 +323,12 @@ fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32) -> Events {
         .as_ref()
         .is_some_and(|cold| cold.is_probe_unanswered())
         && beyond == 1;
-    acked.flight.nxt = ack;
+    let from = std::mem::replace(&mut acked.flight.nxt, ack);
     if !acked.is_seen || is_probe_byte {
         return 0;
     }
-    acked.cold().missed_bytes += u64::from(beyond);
+    let acked_bytes = acked.acked_bytes;
+    acked.cold().missed.note(from, ack, acked_bytes);
     acked.is_flight_lost = true;
     acked.ledger.forget();
     event::ACKED_UNSEEN

@@ -279,8 +279,10 @@ fn take_below(
     let base_rto_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0));
     let tsval = segment.options.timestamps.map(|(value, _)| value);
     let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end));
+    let acked_bytes = sent.acked_bytes;
     let cold = sent.cold();
     let filled = cold.unseen.remove(seq, old_end);
+    cold.missed.take_back(seq, old_end, acked_bytes);
     let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled);
     if events & event::RESENT != 0 {
         cold.resent_segments = cold.resent_segments.saturating_add(1);

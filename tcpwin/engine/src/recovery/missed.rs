@@ -1,0 +1,65 @@
+//! Bytes that were acknowledged though no frame held them: the capture's loss, until a later frame holds them after all.
+
+use crate::recovery::ranges::RangeSet;
+use crate::sequence::Seq;
+
+/// Ranges are forgotten before sequence numbers come round.
+const FORGET_AFTER_BYTES: u64 = 1 << 30;
+
+#[derive(Clone, Debug, Default)]
+pub struct Missed {
+    bytes: u64,
+    ranges: RangeSet,
+    /// Bytes acknowledged in all when the newest range was noted.
+    noted_at: u64,
+}
+
+impl Missed {
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// `[left, right)` was acknowledged, `acked_bytes` being acknowledged in all.
+    pub fn note(&mut self, left: Seq, right: Seq, acked_bytes: u64) {
+        self.forget(acked_bytes);
+        self.noted_at = acked_bytes;
+        self.bytes += u64::from(self.ranges.insert(left, right));
+    }
+
+    /// A frame holds `[left, right)`.
+    pub fn take_back(&mut self, left: Seq, right: Seq, acked_bytes: u64) {
+        self.forget(acked_bytes);
+        let found = self.ranges.remove(left, right);
+        self.bytes = self.bytes.saturating_sub(u64::from(found));
+    }
+
+    fn forget(&mut self, acked_bytes: u64) {
+        if acked_bytes.saturating_sub(self.noted_at) > FORGET_AFTER_BYTES {
+            self.ranges = RangeSet::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_later_frame_holds_is_not_missed() {
+        let mut missed = Missed::default();
+        missed.note(Seq(u32::MAX - 99), Seq(200), 1_000);
+        assert_eq!(missed.bytes(), 300);
+        missed.take_back(Seq(u32::MAX - 199), Seq(0), 1_000);
+        assert_eq!(missed.bytes(), 200);
+        missed.take_back(Seq(u32::MAX - 199), Seq(0), 1_000);
+        assert_eq!(missed.bytes(), 200, "taken back once");
+    }
+
+    #[test]
+    fn the_same_numbers_a_round_later_are_other_bytes() {
+        let mut missed = Missed::default();
+        missed.note(Seq(100), Seq(200), 1_000);
+        missed.take_back(Seq(100), Seq(200), 1_000 + (1 << 32));
+        assert_eq!(missed.bytes(), 100);
+    }
+}
