@@ -363,6 +363,19 @@ impl Direction {
         }
     }
 
+    /// The room that lets a sender go on: a segment, or half of the largest window where that is less (RFC 9293 §3.8.6.2.1;
+    /// Linux `tcp_bound_to_half_wnd`, include/net/tcp.h). Loopback's MSS is as large as its first window.
+    #[inline]
+    pub fn least_room(&self) -> u32 {
+        let max_bytes = self.window.max_bytes;
+        let half = if max_bytes > MSS_DEFAULT {
+            max_bytes / 2
+        } else {
+            max_bytes
+        };
+        self.segment_size().min(half.max(1))
+    }
+
     /// How much larger than a segment on the wire a captured one may be.
     #[inline]
     pub fn offload_bytes(&self) -> u32 {
@@ -404,6 +417,9 @@ pub enum Initiator {
     /// By the ports, or by who was seen first.
     Guessed(u8),
 }
+
+/// Windows up to this are not halved (Linux TCP_MSS_DEFAULT; RFC 9293 §3.7.1, MUST-15).
+const MSS_DEFAULT: u32 = 536;
 
 /// A time that did not come.
 const NEVER: i64 = i64::MIN;

@@ -495,7 +495,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     flight_max_bytes Int "Most bytes in flight: SND.MAX less SND.UNA." |v| if v.data().is_flight_measured() { int(v.data().flight_max_bytes()) } else { Value::None };
     flight_mean_bytes Real "Bytes in flight, mean over the time in which they were known." |v| if v.data().is_flight_measured() { Value::Real(mean(v.data().flight.integral, v.data().flight.known_ns, 0)) } else { Value::None };
     window_utilisation Real "Mean flight over mean receive window." |v| utilisation(v);
-    window_limited_ns Int "Time in which the next segment did not fit the open receive window, from when data was in flight until one fitted (Linux tcp_snd_wnd_test); a closed window is not counted here." |v| int(v.data().limited_ns());
+    window_limited_ns Int "Time in which the next segment (at most half of the largest window) did not fit the open receive window, from when data was in flight until one fitted (Linux tcp_snd_wnd_test); a closed window is not counted here." |v| int(v.data().limited_ns());
     window_cost_ns Int "Time that the receive window cost: closed while the sender had more to send (it probed, or sent soon after the opening), or too small for the next segment; near the receiver, where flight cannot be seen, the whole transfer when its goodput fills the window once per round trip." |v| int(v.window_cost_ns());
     captured_near_receiver Bool "Data is acknowledged at the capture point in less than a tenth of the path's round trip: bytes in flight are a lower bound of the sender's." |v| Value::Bool(v.is_near_receiver());
     window_full Int "Segments that ended exactly at the right edge of the window." |v| v.sent_count(event::WINDOW_FULL);

@@ -22,7 +22,8 @@ pub struct SenderView {
     newest: Known,
     known: Known,
     nxt: Seq,
-    mss: u32,
+    /// The room that lets the sender go on.
+    least_room: u32,
     start_ns: i64,
     end_ns: i64,
     /// Since when the window that the sender knew held no further segment.
@@ -55,7 +56,7 @@ impl SenderView {
             newest: known,
             known,
             nxt,
-            mss: 1,
+            least_room: 1,
             start_ns: now_ns,
             end_ns: now_ns,
             blocked_ns: None,
@@ -118,11 +119,11 @@ impl SenderView {
     }
 
     #[inline]
-    pub fn sent(&mut self, nxt: Seq, mss: u32, now_ns: i64) {
+    pub fn sent(&mut self, nxt: Seq, least_room: u32, now_ns: i64) {
         self.arrive(now_ns);
         self.account(-self.nxt.to(nxt).max(0), now_ns);
         self.nxt = self.nxt.max(nxt);
-        self.mss = mss.max(1);
+        self.least_room = least_room.max(1);
         self.judge_room(now_ns);
         self.peak_bytes = self.peak_bytes.max(self.bytes());
         self.max_bytes = self.max_bytes.max(self.peak_bytes);
@@ -195,7 +196,7 @@ impl SenderView {
     #[inline]
     fn judge_room(&mut self, now_ns: i64) {
         let is_outstanding = self.known.una.is_before(self.nxt);
-        let has_room = self.nxt.to(self.known.edge) >= self.mss as i32;
+        let has_room = self.nxt.to(self.known.edge) >= self.least_room as i32;
         let is_blocked = (is_outstanding | self.blocked_ns.is_some()) & !has_room;
         if is_blocked != self.blocked_ns.is_some() {
             self.release(now_ns);

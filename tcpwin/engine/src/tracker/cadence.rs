@@ -188,7 +188,7 @@ impl Direction {
         let (una, now_ns) = (self.flight.una, segment.time_ns);
         self.ledger
             .sent(self.flight.nxt, una, now_ns, segment.frame);
-        let mss = self.segment_size();
+        let (mss, least_room) = (self.segment_size(), self.least_room());
         let nxt = self.flight.nxt;
         let since_ns = now_ns.wrapping_sub(self.last_data_ns);
         if let Some(pace) = self.ledger.pace_mut() {
@@ -200,7 +200,7 @@ impl Direction {
                 }
             }
             if let Some(view) = &mut pace.view {
-                view.sent(nxt, mss, now_ns);
+                view.sent(nxt, least_room, now_ns);
             }
         } else if una.is_before(was_nxt) && una.to(was_nxt) < mss as i32 && segment.payload_len > 0
         {
@@ -354,7 +354,7 @@ impl Direction {
     pub fn note_ordinary_data(&mut self, segment: &Segment, before: &BeforeData) {
         let now_ns = segment.time_ns;
         let (una, nxt, mss) = (self.flight.una, self.flight.nxt, self.segment_size());
-        let is_limited = self.is_limited;
+        let (is_limited, least_room) = (self.is_limited, self.least_room());
         if let Some(tsval) = before.new_tsval {
             self.echo.sent(tsval, now_ns);
         }
@@ -380,7 +380,7 @@ impl Direction {
                 (state, state == budget.state)
             }
             Some(view) => {
-                view.sent(nxt, before.mss, now_ns);
+                view.sent(nxt, least_room, now_ns);
                 let state = open_state(view.is_blocked(), view.bytes() > 0, ran_out);
                 let has_drained = view.drained_ns > budget.since_ns();
                 (state, (state == budget.state) & !has_drained)

@@ -652,7 +652,7 @@ impl Direction {
             && !self.has_fin
             && self.is_flight_known()
             && (self.flight.is_outstanding() || self.is_blocked)
-            && room < self.segment_size() as i32;
+            && room < self.least_room() as i32;
         let is_limited = self.is_blocked && self.window.bytes > 0;
         if is_limited != self.is_limited {
             self.note_limit_change(now_ns, is_limited);
@@ -665,6 +665,9 @@ impl Direction {
         let room = self.flight.nxt.to(self.window.edge);
         self.is_blocked =
             (self.flight.is_outstanding() | self.is_blocked) & (room < self.segment_size() as i32);
+        if self.is_blocked {
+            self.is_blocked = room < self.least_room() as i32;
+        }
         if self.is_blocked != self.is_limited {
             self.note_limit_change(now_ns, self.is_blocked);
         }
