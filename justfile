@@ -52,6 +52,6 @@ lab-check FOLDER="lab-runs":
     {{ bin }}/tcpwin lab run zero-window-5s --again -o {{ FOLDER }}/twice
     cmp {{ FOLDER }}/zero-window-5s-stock.zip {{ FOLDER }}/twice/zero-window-5s-stock.zip
 
-# Show captures in a browser
-serve *CAPTURES="captures":
-    {{ bin }}/tcpwin-web {{ CAPTURES }}
+# Open the dashboard
+serve *CAPTURES:
+    {{ bin }}/tcpwin serve {{ CAPTURES }}

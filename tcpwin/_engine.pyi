@@ -145,4 +145,13 @@ def row_columns(
     shifts: dict[int, tuple[int, int]] | None = None,
     progress: _Progress = None,
 ) -> dict[str, Any]: ...
+def write_headers(
+    source: _Readable,
+    out: str,
+    *,
+    name: str = "stream",
+    whole: bool = False,
+    max_bytes: int = ...,
+    progress: _Progress = None,
+) -> tuple[int, int, dict[str, Any]]: ...
 def fields(group: str) -> list[tuple[str, str, str]]: ...

@@ -55,7 +55,7 @@ class Analysis:
     @cached_property
     def capture(self) -> Capture:
         """Facts and quality of the capture itself."""
-        return Capture.from_engine(self._engine.facts(), self._engine.counters())
+        return Capture.from_engine(self._source.facts or self._engine.facts(), self._engine.counters())
 
     @property
     def connections(self) -> Connections[Connection]:

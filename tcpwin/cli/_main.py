@@ -6,11 +6,14 @@ import os
 import signal
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tcpwin.errors import TcpwinError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 COMMANDS = {
     "analyze": "Say what the windows of each connection did, worst first.",
@@ -31,6 +34,9 @@ COMMANDS = {
 }
 """Each command's one-line help; its code is `tcpwin.cli.NAME`, an object of the same name."""
 
+COMMAND_GROUP = "tcpwin.commands"
+"""Entry points by which other packages add commands: the command's name, and a click command."""
+
 EXIT_PROBLEM = 1
 EXIT_UNREADABLE = 3
 EXIT_TERMINATED = 128 + signal.SIGTERM
@@ -39,13 +45,18 @@ EXIT_TERMINATED = 128 + signal.SIGTERM
 
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return sorted(COMMANDS)
+        return sorted([*COMMANDS, *(each.name for each in _added())])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(f"tcpwin.cli.{cmd_name}"), cmd_name)
-        return command
+        command: click.Command
+        if cmd_name in COMMANDS:
+            command = getattr(import_module(f"tcpwin.cli.{cmd_name}"), cmd_name)
+            return command
+        for each in _added():
+            if each.name == cmd_name:
+                command = each.load()
+                return command
+        return None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -61,7 +72,14 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+            added = {each.name: each.load().get_short_help_str(limit=100) for each in _added()}
+            formatter.write_dl(sorted({**added, **COMMANDS}.items()))
+
+
+def _added() -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=COMMAND_GROUP))
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

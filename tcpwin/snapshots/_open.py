@@ -71,7 +71,7 @@ def open_capture(bundle: Bundle, name: str | None = None) -> Source:
     Raises:
         SnapshotError: it has none, none of that name, or several and no name was given.
     """
-    chosen, members = _choose(bundle, name)
+    chosen, members = choose_capture(bundle, name)
     paths = [bundle.path(member) for member in members]
     is_folder = Path(bundle.name).is_dir()
     if len(paths) == 1:
@@ -104,8 +104,12 @@ def _kept(path: Path, kept: Path) -> Path:
     return kept
 
 
-def _choose(bundle: Bundle, name: str | None) -> tuple[str, list[Member]]:
-    """The name to show, and the files, oldest first."""
+def choose_capture(bundle: Bundle, name: str | None = None) -> tuple[str, list[Member]]:
+    """The name to show of a bundle's capture, and its files, oldest first.
+
+    Raises:
+        SnapshotError: it has none, none of that name, or several and no name was given.
+    """
     rings = _rings(bundle.captures)
     told = ", ".join(list(rings)[:_NAMED]) + (", …" if len(rings) > _NAMED else "")
     if not rings:

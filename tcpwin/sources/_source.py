@@ -6,7 +6,7 @@ import os
 import stat
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -26,6 +26,8 @@ class Source(ABC):
 
     name: str
     size_bytes: int | None = None
+    facts: Sequence[Mapping[str, Any]] | None = None
+    """Of the captures that the packets came from, where those read are no longer the ones captured."""
 
     @abstractmethod
     def open(self) -> Sequence[str] | _Readable:

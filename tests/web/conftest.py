@@ -1,62 +1,112 @@
-"""A folder of captures with one crafted connection whose numbers are known, and the service that shows it."""
+"""Services on SQLite and on a real PostgreSQL, and captures of which every number is known."""
 
-from collections.abc import Iterator
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from scapy.layers.inet import IP, TCP
-from scapy.layers.l2 import Ether
-from scapy.packet import Packet, Raw
-from scapy.utils import wrpcap
+from web.crafted import capture_bytes
+from web.postgres import Postgres
 
-from tcpwin_web import create_app
+from tcpwin_web import Settings, create_app
 
-CLIENT, SERVER = ("192.0.2.1", 40000), ("198.51.100.2", 80)
-HOSTILE_NAME = "<script>alert(1)<_script>.pcap"
-
-
-def segment(time_s: float, source: tuple[str, int], flags: str, seq: int, ack: int, **fields: object) -> Packet:
-    target = SERVER if source == CLIENT else CLIENT
-    payload = Raw(b"x" * int(str(fields.pop("length", 0))))
-    packet = (
-        Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
-        / IP(src=source[0], dst=target[0])
-        / TCP(sport=source[1], dport=target[1], flags=flags, seq=seq, ack=ack, **fields)
-    )
-    packet = packet / payload if payload.load else packet
-    packet.time = 1_700_000_000 + time_s
-    return packet
-
-
-def zero_window_connection() -> list[Packet]:
-    """One connection: 2,000 bytes from the client, then the server's window is 0 from 0.3 s to 2.8 s."""
-    scale = [("MSS", 1000), ("WScale", 0)]
-    return [
-        segment(0.0, CLIENT, "S", 999, 0, window=8000, options=scale),
-        segment(0.1, SERVER, "SA", 4999, 1000, window=2000, options=scale),
-        segment(0.1, CLIENT, "A", 1000, 5000, window=8000),
-        segment(0.2, CLIENT, "A", 1000, 5000, window=8000, length=1000),
-        segment(0.2, CLIENT, "PA", 2000, 5000, window=8000, length=1000),
-        segment(0.3, SERVER, "A", 5000, 3000, window=0),
-        segment(2.8, SERVER, "A", 5000, 3000, window=2000),
-        segment(2.9, CLIENT, "FA", 3000, 5000, window=8000),
-        segment(3.0, SERVER, "FA", 5000, 3001, window=2000),
-        segment(3.0, CLIENT, "A", 3001, 5001, window=8000),
-    ]
+MakeClient = Callable[..., TestClient]
 
 
 @pytest.fixture(scope="session")
-def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("captures")
-    wrpcap(str(folder / "Zero Window.pcap"), zero_window_connection())
-    wrpcap(str(folder / HOSTILE_NAME), zero_window_connection())
-    (folder / "nonsense.pcap").write_bytes(b"this is not a capture at all")
-    (folder / "notes.txt").write_text("not a capture either")
-    return folder
+def capture() -> bytes:
+    """A pcap of one connection: 2,000 bytes from the client, then the server's window is 0 from 0.3 s to 2.8 s."""
+    return capture_bytes()
+
+
+@pytest.fixture(scope="session")
+def postgres(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """A PostgreSQL server of its own, reached by a socket in a temporary folder."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    programs = found[-1].parent if found else Path(tool("initdb")).parent
+    with Postgres(programs, tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """The URL of an empty database."""
+    if request.param == "sqlite":
+        yield None
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    yield server.new_database()
 
 
 @pytest.fixture
-def client(captures: Path) -> Iterator[TestClient]:
-    with TestClient(create_app([captures]), base_url="http://localhost") as client:
-        yield client
+def make_client(tmp_path: Path) -> Iterator[MakeClient]:
+    """Start a service with the given settings; it ends with the test."""
+    with ExitStack() as stack:
+
+        def make(*, shown: Any = (), headers: dict[str, str] | None = None, **settings: Any) -> TestClient:
+            app = create_app(Settings(**{"data": tmp_path / "data", "workers": 2, **settings}), shown)
+            return stack.enter_context(
+                TestClient(app, base_url="http://localhost", headers=headers, raise_server_exceptions=False)
+            )
+
+        yield make
+
+
+@pytest.fixture
+def client(make_client: MakeClient, database_url: str | None) -> TestClient:
+    """A service without captures, on either database."""
+    return make_client(database_url=database_url)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of 8 MB; skip where none can be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if (
+        mount is None
+        or subprocess.run([mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], check=False).returncode
+    ):
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.fixture
+def make_server(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    """Start the real server, with the given arguments and environment; returns its process and its address."""
+    program = Path(sys.executable).parent / "tcpwin-web"
+    with ExitStack() as stack:
+
+        def make(*arguments: Any, **environment: str) -> tuple[subprocess.Popen[str], str]:
+            server = stack.enter_context(
+                subprocess.Popen(
+                    [program, *arguments, "--port", "0", "--data", tmp_path / "served", "--log-json"],
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    env={**os.environ, **environment},
+                )
+            )
+            stack.callback(server.terminate)
+            assert server.stderr is not None
+            said = ""
+            for line in server.stderr:
+                said += line
+                if found := re.search(r"http://[\d.]+:\d+", line):
+                    # What it says later must not fill the pipe.
+                    threading.Thread(target=server.stderr.read, daemon=True).start()
+                    return server, found[0]
+            pytest.fail(f"the server did not start: {said}")
+
+        yield make

@@ -1,8 +1,9 @@
-"""Pages and a JSON API over tcpwin's analysis of captures.
+"""The dashboard: captures uploaded, analysed, shown as pages and as an API, and shared.
 
-`create_app` takes the captures to show and returns the application; `tcpwin-web` serves it.
+`create_app` takes the settings and returns the application; `tcpwin serve` runs it.
 """
 
 from tcpwin_web._app import create_app
+from tcpwin_web.settings import Settings
 
-__all__ = ["create_app"]
+__all__ = ["Settings", "create_app"]

@@ -1,9 +1,10 @@
-"""Captures in, the application out: its routes, its assets, its errors, its headers.
+"""Settings in, the application out: its routes, its assets, its errors, its gate.
 
-Binds nothing and reads no capture before a request asks for one.
+Binds nothing; opens the data folder and the database when it is started.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -12,38 +13,57 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from tcpwin_web import _api, _pages, _problems
-from tcpwin_web._captures import find_captures
-from tcpwin_web._headers import SecurityHeaders
+from tcpwin_web import api, pages, problems
+from tcpwin_web.jobs import Executor
+from tcpwin_web.observe import Observed
+from tcpwin_web.security.access import Access
+from tcpwin_web.security.headers import SecurityHeaders
+from tcpwin_web.security.limiting import BodyLimit
+from tcpwin_web.service import Service
+from tcpwin_web.settings import Settings
 
-LOOPBACK_HOSTS = ("127.0.0.1", "[::1]", "localhost")
 
+def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Executor | None = None) -> FastAPI:
+    """Make the application.
 
-def create_app(captures: Iterable[str | Path], *, allowed_hosts: Sequence[str] = LOOPBACK_HOSTS) -> FastAPI:
-    """Make the application that shows the given captures (files, or folders of captures)."""
+    Args:
+        shown: captures or bundles that are there from the start.
+        executor: what runs analyses; by default processes of this machine.
+    """
     package = Path(str(files("tcpwin_web")))
-    templates = Jinja2Templates(package / "templates")
-    _pages.add_filters(templates)
+    service = Service(settings, shown, executor)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        try:
+            yield
+        finally:
+            await service.stop()
 
     # The documentation pages of FastAPI load their scripts from another host.
     app = FastAPI(
         title="tcpwin",
         version=version("tcpwin-web"),
-        openapi_url="/api/v1/openapi.json",
+        openapi_url=f"{api.PREFIX}/openapi.json",
         docs_url=None,
         redoc_url=None,
+        lifespan=lifespan,
     )
-    app.state.captures = find_captures(captures)
-    app.include_router(_api.router)
-    app.include_router(_pages.routes(templates))
+    app.state.service = service
+    app.state.templates = Jinja2Templates(package / "templates")
+    pages.prepare(app.state.templates)
+    app.include_router(api.routes())
+    app.include_router(pages.routes(app.state.templates))
     app.add_api_route("/static/plotly.min.js", _send_plotly, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=package / "static"))
-    _problems.install(app, templates)
-    # A page of another site must not reach a loopback service through a name of its own (DNS rebinding).
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts))
+    problems.install(app)
+    # The one added last is outermost.
+    app.add_middleware(BodyLimit, uploads=api.UPLOAD_ENDINGS)
+    app.add_middleware(Access, gate=service.gate)
     app.add_middleware(SecurityHeaders)
+    app.add_middleware(Observed)
     return app
 
 

@@ -1,33 +1,76 @@
-"""The `tcpwin-web` command: captures in, a service on a loopback address out.
+"""The `tcpwin serve` command, also `tcpwin-web`: settings and captures in, a service that listens out."""
 
-The service knows no login, so it never listens on an address that others can reach.
-"""
-
-import ipaddress
 from pathlib import Path
+from typing import Any
 
 import click
+from pydantic import ValidationError
 
-from tcpwin_web import create_app
+from tcpwin_web.settings import Settings
 
-
-def _loopback(_context: click.Context, _parameter: click.Parameter, host: str) -> str:
-    try:
-        good = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        good = False
-    if not good:
-        raise click.BadParameter(f"{host!r} is not a loopback address, and the service knows no login yet")
-    return host
+GRACE_SECONDS = 10
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("captures", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True, callback=_loopback, help="Loopback address.")
-@click.option("--port", default=8642, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
+class _WithSettings(click.Command):
+    """A command whose help also says every setting that the environment may give."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Environment"):
+            formatter.write_dl([(_variable(name), _told(name)) for name in Settings.model_fields])
+
+
+def _variable(name: str) -> str:
+    return f"TCPWIN_{name.upper()}"
+
+
+def _told(name: str) -> str:
+    field = Settings.model_fields[name]
+    default = field.get_default(call_default_factory=True, validated_data={})
+    return f"{field.description}" + ("" if default in (None, (), "") else f" [{default}]")
+
+
+@click.command(cls=_WithSettings, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("captures", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--host", metavar="ADDRESS", help="Address to listen on; any but a loopback one needs TCPWIN_TOKEN.")
+@click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), help="TCP port; 0 takes any free one.")
+@click.option("--data", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path), help="Folder of all data.")
+@click.option("--database-url", metavar="URL", help="As postgresql+psycopg://…; by default SQLite in the folder.")
+@click.option("--workers", metavar="N", type=click.IntRange(1, 256), help="Analyses at the same time.")
+@click.option("--keep-payloads", is_flag=True, default=None, help="Keep packets whole, not only their headers.")
+@click.option("--retention-days", metavar="DAYS", type=float, help="Delete uploads after so long; 0 keeps them.")
+@click.option("--log-json", is_flag=True, default=None, help="Write the log as one JSON object a line.")
 @click.version_option(package_name="tcpwin-web")
-def main(captures: tuple[Path, ...], host: str, port: int) -> None:
-    """Serve CAPTURES (files, or folders of captures) as pages and as JSON."""
-    import uvicorn  # loaded after the options are known to be good
+def main(captures: tuple[Path, ...], **options: Any) -> None:
+    """Serve the dashboard and its API.
 
-    uvicorn.run(create_app(captures), host=host, port=port)
+    CAPTURES (captures, bundles, or folders of them) are there from the start; without any, those of a source checkout.
+    Options go before the environment.
+    """
+    settings = _settings({name: value for name, value in options.items() if value is not None})
+
+    import uvicorn  # loaded after the settings are known to be good
+
+    from tcpwin_web import logs, shown
+    from tcpwin_web._app import create_app
+
+    logs.set_up(as_json=settings.log_json)
+    app = create_app(settings, shown.find_shown(captures or shown.bundled()))
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    try:
+        return Settings(**options)
+    except ValidationError as error:
+        told = []
+        for each in error.errors():
+            where = ", ".join(_variable(str(name)) for name in each["loc"])
+            told.append(f"{where}: {each['msg']}" if where else str(each["msg"]).removeprefix("Value error, "))
+        raise click.UsageError("; ".join(told)) from None

@@ -8,6 +8,7 @@ mod details;
 mod events;
 mod facts;
 mod files;
+mod headers;
 mod picks;
 
 use std::collections::{HashMap, HashSet};
@@ -606,6 +607,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(row_columns, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;
+    module.add_function(wrap_pyfunction!(headers::write_headers, module)?)?;
     module.add("ROW_COLUMNS", COLUMNS)?;
     module.add("VIEW_COLUMNS", VIEW_COLUMNS)?;
     module.add("EVENT_NAMES", NAMES)?;

@@ -71,6 +71,15 @@ impl CaptureReader {
         Self::from_reader_with(reader, name, BUFFER_BYTES)
     }
 
+    /// The same; a stream that unpacks to more than `max_bytes` ends there, with a warning that reading failed.
+    pub fn from_reader_limited(
+        reader: Box<dyn Read + Send>,
+        name: &str,
+        max_bytes: u64,
+    ) -> Result<Self, CaptureError> {
+        Self::from_stream(reader, name, BUFFER_BYTES, max_bytes)
+    }
+
     pub(super) fn open_with(path: &Path, buffer_bytes: usize) -> Result<Self, CaptureError> {
         let name = path.to_string_lossy();
         match File::open(path) {
@@ -84,9 +93,23 @@ impl CaptureReader {
         name: &str,
         buffer_bytes: usize,
     ) -> Result<Self, CaptureError> {
+        Self::from_stream(reader, name, buffer_bytes, u64::MAX)
+    }
+
+    fn from_stream(
+        reader: Box<dyn Read + Send>,
+        name: &str,
+        buffer_bytes: usize,
+        max_bytes: u64,
+    ) -> Result<Self, CaptureError> {
         let bytes_on_disk = Arc::new(AtomicU64::new(0));
         let (stream, compression) =
             decompress(reader, Arc::clone(&bytes_on_disk)).map_err(|e| unreadable(name, &e))?;
+        let stream = Box::new(Limited {
+            inner: stream,
+            left: max_bytes,
+            max_bytes,
+        });
         let mut facts = CaptureFacts::new(name.to_owned(), compression);
         let mut buffer = ByteBuffer::new(stream, buffer_bytes);
         let parser = Self::open_parser(&mut buffer, &mut facts)?;
@@ -315,6 +338,31 @@ impl CaptureReader {
     #[cfg(test)]
     pub(super) fn buffer_capacity(&self) -> usize {
         self.buffer.capacity()
+    }
+}
+
+/// A stream of which no more than so many bytes are read.
+struct Limited {
+    inner: Box<dyn Read + Send>,
+    left: u64,
+    max_bytes: u64,
+}
+
+impl Read for Limited {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.left == 0 {
+            return match self.inner.read(&mut [0])? {
+                0 => Ok(0),
+                _ => Err(std::io::Error::other(format!(
+                    "there are more than the {} bytes allowed",
+                    self.max_bytes
+                ))),
+            };
+        }
+        let room = usize::try_from(self.left).map_or(out.len(), |left| out.len().min(left));
+        let count = self.inner.read(out.get_mut(..room).unwrap_or_default())?;
+        self.left -= count as u64;
+        Ok(count)
     }
 }
 

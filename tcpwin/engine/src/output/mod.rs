@@ -6,6 +6,7 @@ mod budget_track;
 pub mod columns;
 pub mod detail;
 pub mod fields;
+pub mod headers;
 pub mod histogram;
 pub mod json;
 mod loss_fields;

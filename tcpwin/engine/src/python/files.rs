@@ -65,6 +65,23 @@ pub struct Opened {
     pub interrupt: Interrupt,
 }
 
+/// Open one object with `read`, of which no more than `max_bytes` are unpacked.
+pub fn open_limited(source: &Bound<'_, PyAny>, name: &str, max_bytes: u64) -> PyResult<Opened> {
+    let py = source.py();
+    let interrupt = Interrupt::default();
+    let file = Box::new(PythonFile {
+        file: source.clone().unbind(),
+        interrupt: Arc::clone(&interrupt),
+    });
+    let opened = py.detach(|| CaptureReader::from_reader_limited(file, name, max_bytes));
+    raise_if_kept(&interrupt)?;
+    let reader = opened.map_err(|error| capture_error(&error))?;
+    Ok(Opened {
+        input: MergedReader::from_readers(vec![reader]),
+        interrupt,
+    })
+}
+
 /// Open what Python named: a list of paths, or one object with `read`.
 pub fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<Opened> {
     let py = source.py();

@@ -22,7 +22,7 @@ HEADERS = {
             "img-src 'self' data: blob:",
             "connect-src 'self'",
             "base-uri 'none'",
-            "form-action 'none'",
+            "form-action 'self'",
             "frame-ancestors 'none'",
         ]
     ),

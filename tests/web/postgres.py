@@ -1,0 +1,85 @@
+"""A PostgreSQL server for tests: made by initdb in a temporary folder, reached by a socket there, ended by its id."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+
+UNPRIVILEGED = ("postgres", "nobody")
+"""As whom the server runs where the tests run as root, which it refuses."""
+
+
+class Postgres:
+    """A running server."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self._programs = programs
+        self._log = folder / "log"
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        # The path of a socket must be short, and another user must reach the folder.
+        self._folder = Path(tempfile.mkdtemp(prefix="pg"))
+        options: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            user = next(name for name in UNPRIVILEGED if _is_user(name))
+            options = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+            shutil.chown(self._folder, user)
+        data = self._folder / "data"
+        subprocess.run(
+            [self._programs / "initdb", "-D", data, "-U", "tests", "-A", "trust", "-N", "-E", "UTF8", "--locale=C"],
+            check=True,
+            capture_output=True,
+            cwd=self._folder,
+            **options,
+        )
+        settings = ("listen_addresses=", f"unix_socket_directories={self._folder}", "fsync=off", "max_connections=200")
+        with self._log.open("wb") as log:
+            self._server = subprocess.Popen(
+                [self._programs / "postgres", "-D", data, *(part for each in settings for part in ("-c", each))],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder,
+                **options,
+            )
+        while True:
+            try:
+                psycopg.connect(self._address("postgres")).close()
+            except psycopg.OperationalError:
+                assert self._server.poll() is None, self._log.read_text()
+                time.sleep(0.05)
+            else:
+                return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.terminate()
+        self._server.wait()
+        shutil.rmtree(self._folder)
+
+    def _address(self, database: str) -> str:
+        return f"host={self._folder} user=tests dbname={database}"
+
+    def new_database(self) -> str:
+        """Make an empty database and return its URL."""
+        self._count += 1
+        name = f"test{self._count}"
+        with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"postgresql+psycopg://tests@/{name}?host={self._folder}"
+
+
+def _is_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True

@@ -1,0 +1,259 @@
+"""The API over captures whose numbers are known, on SQLite and on PostgreSQL."""
+
+import io
+import zipfile
+from typing import Any
+
+import polars
+import pytest
+from fastapi.testclient import TestClient
+from web.crafted import API, HOSTILE_NAME, SECRET, analysed, many_connections, settle, upload
+
+START_NS = 1_700_000_000 * 10**9
+
+
+def get(client: TestClient, path: str, **query: Any) -> Any:
+    answer = client.get(f"{API}{path}", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_an_upload_is_analysed_and_its_answer_is_what_the_packets_show(client: TestClient, capture: bytes) -> None:
+    id = analysed(client, capture)
+    entry = get(client, f"/captures/{id}")
+    assert (entry["name"], entry["packets"], entry["connections"]) == ("zero.pcap", 10, 1)
+    assert entry["uploaded_bytes"] == len(capture)
+    answer = get(client, f"/captures/{id}/analysis")
+    assert answer["capture"]["packets"] == 10
+    assert answer["capture"]["packets_snapped"] == 0
+    assert "1 connection carried" in answer["summary"]["text"]
+
+    listed = get(client, f"/captures/{id}/connections")
+    (row,) = listed["connections"]
+    assert (row["a_address"], row["a_port"], row["b_address"], row["b_port"]) == (
+        "192.0.2.1",
+        40000,
+        "198.51.100.2",
+        80,
+    )
+    # 2.8 s − 0.3 s, of both directions the one that was held back
+    assert (row["a_to_b.zero_window_ns"], row["b_to_a.zero_window_ns"]) == (2_500_000_000, 0)
+    assert row["duration_ns"] == 3_000_000_000
+
+    place = f"/captures/{id}/connections/0"
+    whole = get(client, place)
+    assert whole["a_to_b"]["payload_bytes"] == 2000
+    assert sum(whole["budget"]["a_to_b"]["items_ns"].values()) == 3_000_000_000
+    series = get(client, f"{place}/series/receive_window", direction="a_to_b")
+    points = {(time_ns - START_NS, value) for time_ns, value in zip(series["time_ns"], series["last"], strict=True)}
+    assert {(300_000_000, 0), (2_800_000_000, 2000)} <= points
+    flight = get(client, f"{place}/series/flight", direction="a_to_b")
+    assert max(flight["max"]) == 2000
+
+
+def test_a_span_of_a_series_begins_with_the_value_in_force(client: TestClient, capture: bytes) -> None:
+    place = f"/captures/{analysed(client, capture)}/connections/0/series/receive_window"
+    span = get(client, place, start_ns=START_NS + 10**9, end_ns=START_NS + 2 * 10**9)
+    assert ([time - START_NS for time in span["time_ns"]], span["last"]) == ([300_000_000], [0])
+    # Put into one bucket, the extremes are those of the whole.
+    whole, one = get(client, place), get(client, place, points=1)
+    assert (one["min"], one["max"], one["last"]) == ([min(whole["min"])], [max(whole["max"])], [whole["last"][-1]])
+
+
+def test_segments_of_a_span(client: TestClient, capture: bytes) -> None:
+    place = f"/captures/{analysed(client, capture)}/connections/0/segments"
+    found = get(client, place, start_ns=START_NS + 250_000_000, end_ns=START_NS + 2_850_000_000)
+    assert found["total"] == 2
+    assert [(row["frame"], row["window"]) for row in found["segments"]] == [(6, 0), (7, 2000)]
+    assert get(client, place, start_ns=START_NS + 10**11)["segments"] == []
+    assert [row["frame"] for row in get(client, place, offset=8, limit=1)["segments"]] == [9]
+
+
+def test_tables_and_series_come_as_arrow_too(client: TestClient, capture: bytes) -> None:
+    place = f"{API}/captures/{analysed(client, capture)}/connections"
+    for path in ("", "/0/segments", "/0/series/flight"):
+        answer = client.get(f"{place}{path}", headers={"accept": "application/vnd.apache.arrow.stream"})
+        assert answer.headers["content-type"] == "application/vnd.apache.arrow.stream"
+        assert polars.read_ipc_stream(io.BytesIO(answer.content)).height > 0
+    rows = polars.read_ipc_stream(io.BytesIO(client.get(f"{place}/0/segments", params={"format": "arrow"}).content))
+    assert rows["frame"].to_list() == list(range(1, 11))
+
+
+def test_events_stalls_findings_and_the_report(client: TestClient, capture: bytes) -> None:
+    id = analysed(client, capture)
+    place = f"/captures/{id}/connections/0"
+    names = {name for event in get(client, f"{place}/events")["events"] for name in event["names"]}
+    assert "zero_window" in names
+    (stall,) = get(client, f"{place}/stalls")["stalls"]
+    assert (stall["before_frame"], stall["after_frame"]) == (6, 7)
+    assert get(client, f"{place}/stalls", start_ns=START_NS + 3 * 10**9 - 1)["stalls"] == []
+    findings = get(client, f"/captures/{id}/findings")
+    assert findings["total"] == len(findings["findings"])
+    if findings["total"]:
+        first = findings["findings"][0]
+        rule = get(client, f"/rules/{first['code']}")
+        assert rule["name"] == first["name"]
+    assert get(client, f"/captures/{id}/findings", connection=7)["total"] == 0
+    report = client.get(f"{API}/captures/{id}/report")
+    assert "192.0.2.1:40000 → 198.51.100.2:80" in report.text
+    assert get(client, f"{place}/snapshots") == {"total": 0, "snapshots": []}
+
+
+def test_a_figure_shows_the_window_closing(client: TestClient, capture: bytes) -> None:
+    figure = get(client, f"/captures/{analysed(client, capture)}/connections/0/figure", direction="a_to_b")
+    window, flight = (list(zip(trace["x"], trace["y"], strict=True)) for trace in figure["data"])
+    assert (0.3, 0) in window
+    assert (2.8, 2000) in window
+    assert (0.2, 2000) in flight
+    assert (0.3, 0) in flight
+
+
+def test_connections_are_filtered_sorted_and_paged(client: TestClient) -> None:
+    id = analysed(client, many_connections(3000), "many.pcap")
+    place = f"/captures/{id}/connections"
+    page = get(client, place, sort="id", offset=10, limit=3)
+    assert (page["total"], [row["id"] for row in page["connections"]]) == (3000, [10, 11, 12])
+    assert [row["id"] for row in get(client, place, sort="-id", limit=2)["connections"]] == [2999, 2998]
+    found = get(client, place, search="10.0.1.7:40000")
+    assert [row["a_address"] for row in found["connections"]] == ["10.0.1.7"]
+    assert get(client, place, where=["id>=2990", "close!=refused"])["total"] == 10
+    assert list(get(client, place, column=["close"], limit=1)["connections"][0]) == ["id", "close"]
+
+
+@pytest.mark.parametrize(
+    "query", [{"sort": "nothing"}, {"where": "nothing>1"}, {"where": "id>x"}, {"column": "../x"}, {"limit": 0}]
+)
+def test_a_question_that_cannot_be_answered_is_a_problem(
+    client: TestClient, capture: bytes, query: dict[str, Any]
+) -> None:
+    answer = client.get(f"{API}/captures/{analysed(client, capture)}/connections", params=query)
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_payloads_are_not_kept(client: TestClient, capture: bytes) -> None:
+    id = analysed(client, capture)
+    assert SECRET in capture
+    folder = client.app.state.service.data.path
+    assert [path for path in folder.rglob("*") if path.is_file() and SECRET in path.read_bytes()] == []
+    (file,) = get(client, f"/captures/{id}")["files"]
+    assert file["packets_cut"] == 2
+
+
+def test_several_files_are_one_case(client: TestClient, capture: bytes) -> None:
+    made = client.post(f"{API}/captures", json={"name": "the slow backup", "tags": ["Backup", "backup "]}).json()
+    assert (made["status"], made["tags"]) == ("open", ["backup"])
+    place = f"{API}/captures/{made['id']}"
+    ss = (
+        "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n"
+        "ESTAB 0 0 192.0.2.1:40000 198.51.100.2:80\n\t cubic wscale:0,0 rto:204 rtt:1.5/0.75 mss:1000 cwnd:10\n"
+    )
+    for name, data in (("a.pcap", capture), ("ss.txt", ss.encode())):
+        answer = client.put(f"{place}/files", params={"name": name}, content=data)
+        assert answer.status_code == 201, answer.text
+    assert [file["kind"] for file in answer.json()["files"]] == ["snapshot"]
+    assert client.post(f"{place}/analysis").status_code == 202
+    assert settle(client, made["id"])["status"] == "done"
+    (host,) = get(client, f"/captures/{made['id']}/analysis")["hosts"]
+    assert (host["sockets"], host["sockets_matched"]) == (1, 1)
+    assert get(client, f"/captures/{made['id']}/connections/0/snapshots")["total"] == 1
+    # What is analysed does not change under the answer.
+    assert client.put(f"{place}/files", params={"name": "b.pcap"}, content=capture).status_code == 409
+
+
+def test_a_bundle_is_unpacked(client: TestClient, capture: bytes) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("sender/a.pcap", capture)
+        archive.writestr("../../evil.txt", "net.ipv4.tcp_rmem = 4096 131072 6291456\nnet.ipv4.tcp_sack = 1\n")
+    id = analysed(client, packed.getvalue(), "case.zip")
+    assert [file["name"] for file in get(client, f"/captures/{id}")["files"]] == ["a.pcap", "evil.txt"]
+
+
+def test_captures_are_searched_tagged_renamed_and_sorted(client: TestClient, capture: bytes) -> None:
+    first = analysed(client, capture, "alpha.pcap")
+    second = analysed(client, capture, "beta_100%.pcap")
+    assert [each["id"] for each in get(client, "/captures")["captures"]] == [second, first]
+    assert [each["id"] for each in get(client, "/captures", search="ALPHA")["captures"]] == [first]
+    assert [each["id"] for each in get(client, "/captures", search="_100%")["captures"]] == [second]
+    assert [each["id"] for each in get(client, "/captures", sort="name")["captures"]] == [first, second]
+    changed = client.patch(f"{API}/captures/{first}", json={"name": "gamma", "tags": ["slow", "wan"]}).json()
+    assert (changed["name"], changed["tags"]) == ("gamma", ["slow", "wan"])
+    client.patch(f"{API}/captures/{first}", json={"tags": ["wan"]})
+    assert get(client, "/tags") == {"wan": 1}
+    assert [each["id"] for each in get(client, "/captures", tag="wan")["captures"]] == [first]
+
+
+def test_deleted_means_gone(client: TestClient, capture: bytes) -> None:
+    first, second = (analysed(client, capture, name) for name in ("alpha.pcap", "beta.pcap"))
+    get(client, f"/captures/{first}/connections/0")
+    shared = client.post(f"{API}/captures/{first}/shares", json={}).json()
+    folder = client.app.state.service.data.path
+    stored = [path for path in (folder / "files").rglob("*") if path.is_file()]
+    assert len(stored) == 1, "the same headers are stored once"
+    assert client.delete(f"{API}/captures/{first}").status_code == 204
+    # The other capture still has the bytes.
+    assert stored[0].exists()
+    assert client.get(f"{API}/captures/{first}").status_code == 404
+    assert client.get(shared["path"]).status_code == 404
+    assert not (folder / "results" / first).exists()
+    assert client.delete(f"{API}/captures/{second}").status_code == 204
+    assert [path for path in (folder / "files").rglob("*") if path.is_file()] == []
+    assert list((folder / "results").iterdir()) == []
+    assert get(client, "/captures") == {"captures": [], "total": 0}
+
+
+def test_two_captures_are_compared(client: TestClient, capture: bytes) -> None:
+    old, new = (analysed(client, capture, name) for name in ("alpha.pcap", "beta.pcap"))
+    comparison = get(client, "/compare", old=old, new=new)
+    assert (comparison["old"], comparison["new"], comparison["verdict"]) == ("alpha.pcap", "beta.pcap", "same")
+
+
+def test_progress_ends_with_how_it_ended(client: TestClient, capture: bytes) -> None:
+    id = upload(client, capture)["id"]
+    with client.stream("GET", f"{API}/captures/{id}/progress") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = [line for line in answer.iter_lines() if line]
+    assert lines[-2] == "event: end"
+    assert '"status":"done"' in lines[-1]
+
+
+def test_a_hostile_name_is_only_ever_shown(client: TestClient, capture: bytes) -> None:
+    for name, shown in ((HOSTILE_NAME, "script>.pcap"), ("../../x.pcap", "x.pcap"), ("a\u202eb.pcap", "a\ufffdb.pcap")):
+        id = analysed(client, capture, name)
+        assert get(client, f"/captures/{id}")["name"] == shown
+    made = client.post(f"{API}/captures", json={"name": "<script>alert(1)"}).json()
+    page = client.get("/", headers={"accept": "text/html"}).text
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    client.delete(f"{API}/captures/{made['id']}")
+
+
+def test_the_audit_log_names_no_file(client: TestClient, capture: bytes) -> None:
+    id = analysed(client, capture, "very-private.pcap")
+    client.delete(f"{API}/captures/{id}")
+    entries = get(client, "/audit")["entries"]
+    assert [(each["action"], each["subject"]) for each in entries] == [("capture.delete", id), ("capture.upload", id)]
+    assert "very-private" not in str(entries)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/v1/captures/absent", 404),
+        ("/api/v1/captures/..%2f..%2fetc%2fpasswd", 404),
+        ("/api/v1/captures/absent/connections/0", 404),
+        ("/api/v1/captures/absent/findings?severity=fatal", 422),
+        ("/api/v1/captures?limit=x", 422),
+        ("/api/v1/rules/TW999", 404),
+        ("/api/v1/nothing", 404),
+        ("/captures/absent", 404),
+        ("/static/absent.css", 404),
+        ("/static/..%2f_app.py", 404),
+    ],
+)
+def test_an_error_is_a_problem_document(client: TestClient, path: str, status: int) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()["status"]) == (status, status)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert {"type", "title", "detail"} <= answer.json().keys()

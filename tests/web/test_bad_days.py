@@ -1,0 +1,244 @@
+"""What goes wrong for operators and users: a clear answer each time, and a service that is well afterwards."""
+
+import gzip
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fastapi.testclient import TestClient
+from web.conftest import MakeClient
+from web.crafted import API, analysed, bomb, many_connections, settle, upload
+
+from tcpwin_web import Settings, create_app
+from tcpwin_web.jobs import JobError, ProcessExecutor
+from tcpwin_web.storage.files import DataFolder, InUseError
+
+GIBIBYTE = 1 << 30
+
+
+def is_well(client: TestClient, capture: bytes) -> bool:
+    """Whether the service takes an upload, analyses it and shows it."""
+    id = analysed(client, capture, "after.pcap")
+    return client.get(f"/captures/{id}", headers={"accept": "text/html"}).status_code == 200
+
+
+def refuse(client: TestClient, data: bytes, name: str) -> tuple[int, str]:
+    answer = client.post(f"{API}/uploads", params={"name": name}, content=data)
+    assert answer.headers["content-type"] == "application/problem+json"
+    left = [path for path in client.app.state.service.data.path.rglob("*") if path.is_file()]
+    assert [path for path in left if path.parent.name not in ("data", "disk")] == [], "nothing is left behind"
+    return answer.status_code, answer.json()["detail"]
+
+
+def test_a_gzip_that_unpacks_to_ten_gigabytes(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client(max_unpacked_bytes=64 << 20)
+    status, detail = refuse(client, bomb(10 * GIBIBYTE), "bomb.pcap.gz")
+    assert status == 413
+    assert "67108864 bytes allowed" in detail
+    assert is_well(client, capture)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "says"),
+    [
+        (b"this is no capture at all", "nonsense.pcap", "not a pcap or pcapng file"),
+        (os.urandom(5000), "nonsense.bin", "not a pcap or pcapng file"),
+        (gzip.compress(os.urandom(5000)), "nonsense.pcap.gz", "not a pcap or pcapng file"),
+        (b"", "empty.pcap", "an empty file"),
+        (b"PK\x03\x04 and then nothing", "broken.zip", "the bundle"),
+        (b"words that no format has\n", "words.txt", "words.txt"),
+    ],
+)
+def test_nonsense_is_refused_when_it_arrives(
+    make_client: MakeClient, capture: bytes, data: bytes, name: str, says: str
+) -> None:
+    client = make_client()
+    status, detail = refuse(client, data, name)
+    assert status == 422
+    assert says in detail
+    assert str(client.app.state.service.data.path) not in detail
+    assert client.get(f"{API}/captures").json()["total"] == 0
+    assert is_well(client, capture)
+
+
+def test_a_damaged_capture_gives_what_stands_before_the_damage(client: TestClient, capture: bytes) -> None:
+    id = analysed(client, capture[:-20], "cut.pcap")
+    answer = client.get(f"{API}/captures/{id}/analysis").json()
+    (file,) = answer["capture"]["files"]
+    assert answer["capture"]["packets"] == 9
+    assert [warning["kind"] for warning in file["warnings"]] == ["truncated"]
+    # The byte is that of the file as it was uploaded, which nobody has any more but who uploaded it.
+    assert file["warnings"][0]["byte_offset"] == len(capture) - 70
+    assert "the file ends inside" in client.get(f"/captures/{id}", headers={"accept": "text/html"}).text
+
+
+def test_a_full_disk(make_client: MakeClient, small_disk: Path, capture: bytes) -> None:
+    client = make_client(data=small_disk / "data", keep_payloads=True)
+    assert is_well(client, capture)
+    big = many_connections(60_000)
+    assert len(big) > 8 << 20
+    answer = client.post(f"{API}/uploads", params={"name": "big.pcap"}, content=big)
+    assert answer.status_code == 507
+    assert "disk is full" in answer.json()["detail"]
+    assert client.get(f"{API}/captures").json()["total"] == 1
+    assert client.get("/healthz").status_code == 200
+    assert is_well(client, capture)
+
+
+def test_an_analysis_that_finds_the_disk_full_says_so(
+    make_client: MakeClient, small_disk: Path, capture: bytes
+) -> None:
+    client = make_client(data=small_disk / "data")
+    analysed(client, capture)
+    made = client.post(f"{API}/captures", json={"name": "x"}).json()
+    client.put(f"{API}/captures/{made['id']}/files", params={"name": "x.pcap"}, content=many_connections(3000))
+    filler = small_disk / "filler"
+    status = os.statvfs(small_disk)
+    filler.write_bytes(bytes(status.f_bavail * status.f_frsize - 40_000))
+    client.post(f"{API}/captures/{made['id']}/analysis")
+    entry = settle(client, made["id"])
+    assert (entry["status"], entry["failure"]) == ("failed", "No space left on device")
+    filler.unlink()
+    assert is_well(client, capture)
+
+
+def test_a_killed_worker_is_a_failed_analysis(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client(workers=1)
+    executor = client.app.state.service.executor
+    id = upload(client, many_connections(200_000), "large.pcap")["id"]
+    killed = _kill_the_worker(executor)
+    entry = settle(client, id)
+    assert killed
+    assert entry["status"] == "failed"
+    assert "its process was ended (SIGKILL)" in entry["failure"]
+    assert is_well(client, capture)
+    # It can be tried again.
+    assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
+    assert settle(client, id)["status"] == "done"
+
+
+def _kill_the_worker(executor: ProcessExecutor) -> bool:
+    while True:
+        for call in list(executor._calls):
+            process = call.process
+            if process is not None and process.pid is not None:
+                os.kill(process.pid, signal.SIGKILL)
+                return True
+        time.sleep(0.005)
+
+
+def test_an_analysis_can_be_cancelled(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client(workers=1)
+    id = upload(client, many_connections(200_000), "large.pcap")["id"]
+    waiting = upload(client, capture, "small.pcap")["id"]
+    assert client.delete(f"{API}/captures/{waiting}/analysis").json()["status"] == "cancelled"
+    while client.get(f"{API}/captures/{id}").json()["status"] != "running":
+        time.sleep(0.01)
+    client.delete(f"{API}/captures/{id}/analysis")
+    assert settle(client, id)["status"] == "cancelled"
+    assert settle(client, waiting)["status"] == "cancelled"
+    assert is_well(client, capture)
+
+
+def test_limits_of_time_and_memory() -> None:
+    executor = ProcessExecutor(2, memory_bytes=GIBIBYTE, seconds=0.5)
+    try:
+        with pytest.raises(JobError, match=r"more than the 0 seconds|more than the 1 seconds"):
+            executor.submit(time.sleep, 60).result()
+        with pytest.raises(JobError, match="1,073,741,824 bytes"):
+            executor.submit(bytearray, 2 * GIBIBYTE).result()
+        assert executor.submit(sum, [1, 2]).result() == 3
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def test_shutting_down_ends_what_runs() -> None:
+    executor = ProcessExecutor(1, memory_bytes=GIBIBYTE, seconds=600)
+    running, waiting = executor.submit(time.sleep, 600), executor.submit(time.sleep, 600)
+    executor.shutdown(cancel_futures=True)
+    assert running.cancelled()
+    assert waiting.cancelled()
+
+
+def test_a_restart_in_the_middle_of_an_analysis_loses_nothing(
+    tmp_path: Path, database_url: str | None, capture: bytes
+) -> None:
+    settings = Settings(data=tmp_path / "data", workers=1, database_url=database_url)
+    with TestClient(create_app(settings), base_url="http://localhost") as before:
+        id = upload(before, many_connections(200_000), "large.pcap")["id"]
+        waiting = upload(before, capture, "small.pcap")["id"]
+        while before.get(f"{API}/captures/{id}").json()["status"] != "running":
+            time.sleep(0.01)
+    with TestClient(create_app(settings), base_url="http://localhost") as after:
+        assert settle(after, id)["connections"] == 200_000
+        assert settle(after, waiting)["status"] == "done"
+        assert is_well(after, capture)
+
+
+def test_what_is_over_is_deleted(make_client: MakeClient, database_url: str | None, capture: bytes) -> None:
+    client = make_client(database_url=database_url, retention_days=1e-6)
+    id = analysed(client, capture)
+    time.sleep(0.1)
+    service = client.app.state.service
+    assert client.portal is not None
+    assert client.portal.call(service.captures.sweep) == 1
+    assert client.get(f"{API}/captures/{id}").status_code == 404
+
+
+def test_two_services_on_one_folder(tmp_path: Path) -> None:
+    first, second = DataFolder(tmp_path), DataFolder(tmp_path)
+    first.prepare()
+    with pytest.raises(InUseError, match="is in use"):
+        second.prepare()
+    first.release()
+    second.prepare()
+    second.release()
+
+
+def test_many_uploads_at_once(make_client: MakeClient, database_url: str | None, capture: bytes) -> None:
+    client = make_client(database_url=database_url)
+    done: list[str] = []
+    threads = [threading.Thread(target=lambda: done.append(analysed(client, capture))) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(done)) == 10
+
+
+def test_shown_captures_are_taken_in_once(tmp_path: Path, capture: bytes) -> None:
+    folder = tmp_path / "given"
+    folder.mkdir()
+    good, bad = folder / "good.pcap", folder / "bad.pcap"
+    good.write_bytes(capture)
+    bad.write_bytes(b"nonsense")
+    settings = Settings(data=tmp_path / "data", workers=1)
+    for _ in range(2):
+        with TestClient(create_app(settings, [good, bad]), base_url="http://localhost") as client:
+            while client.get(f"{API}/captures").json()["total"] < 2:
+                time.sleep(0.01)
+            listed = {each["name"]: each for each in client.get(f"{API}/captures").json()["captures"]}
+            assert settle(client, listed["good.pcap"]["id"])["status"] == "done"
+            assert settle(client, listed["bad.pcap"]["id"])["status"] == "failed"
+            assert set(listed) == {"good.pcap", "bad.pcap"}
+
+
+def test_a_database_that_is_away_is_a_problem_document(make_client: MakeClient, postgres: Any) -> None:
+    url = postgres.new_database()
+    client = make_client(database_url=url)
+    name = url.split("@/")[1].split("?")[0]
+    with psycopg.connect(postgres._address("postgres"), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        answer = client.get(f"{API}/captures")
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 503
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    assert client.get(f"{API}/captures").status_code == 200
+    assert client.get("/readyz").status_code == 200

@@ -1,0 +1,233 @@
+"""Who gets in, and what a page may do: beyond loopback nothing answers without the token."""
+
+import re
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+from pydantic import ValidationError
+from reference import ROOT
+from web.conftest import MakeClient
+from web.crafted import API, analysed
+
+from tcpwin_web import Settings
+from tcpwin_web.server import main
+
+TOKEN = "correct horse battery staple"
+BEARER = {"authorization": f"Bearer {TOKEN}"}
+PAGE = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+HEALTH = {"/healthz", "/readyz"}
+LOGIN = {"/login"}
+
+
+@pytest.fixture
+def guarded(make_client: MakeClient) -> TestClient:
+    """A service that others could reach."""
+    return make_client(host="0.0.0.0", token=TOKEN, login_rate="5/minute")
+
+
+def every_route(client: TestClient) -> list[tuple[str, str]]:
+    """Methods and paths of the OpenAPI document, of the pages and of everything else that is routed."""
+    document = client.get(f"{API}/openapi.json", headers=BEARER).json()
+    found = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
+    routes = [route for route in _flat(client.app.routes) if isinstance(route, APIRoute)]
+    found |= {(method, route.path) for route in routes for method in route.methods}
+    return sorted(found)
+
+
+def _flat(routes: Any) -> Any:
+    for route in routes:
+        inner = getattr(route, "routes", None) or getattr(getattr(route, "original_router", None), "routes", None)
+        if inner and not isinstance(route, APIRoute):
+            yield from _flat(inner)
+        else:
+            yield route
+
+
+def test_without_the_token_no_route_answers_but_health_and_the_login(guarded: TestClient) -> None:
+    routes = every_route(guarded)
+    assert len({path for _, path in routes}) > 30
+    for method, path in routes:
+        url = re.sub(r"\{[^}]*\}", "0", path)
+        for headers in ({}, PAGE, {"authorization": "Bearer wrong"}, {"cookie": "tcpwin_session=forged"}):
+            answer = guarded.request(method, url, headers=headers, follow_redirects=False)
+            if path in HEALTH:
+                assert answer.status_code == 200
+            elif path in LOGIN:
+                assert answer.status_code in (200, 405, 422, 429)
+            elif path.startswith(("/static", "/shared", f"{API}/shared")):
+                # Assets are the same for everybody; a share link shows what its secret opens, and there is none.
+                assert answer.status_code == (200 if path.startswith("/static") else 404), (method, path)
+            elif answer.status_code == 303:
+                assert answer.headers["location"].startswith("/login?next=")
+            else:
+                assert answer.status_code == 401, (method, path)
+                assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_token_opens_the_api_and_the_login_opens_the_pages(guarded: TestClient) -> None:
+    assert guarded.get(f"{API}/captures", headers=BEARER).status_code == 200
+    assert guarded.get("/", headers=PAGE, follow_redirects=False).headers["location"] == "/login?next=/"
+    assert guarded.post("/login", data={"token": "wrong"}).status_code == 403
+    answer = guarded.post("/login", data={"token": TOKEN, "next": "/rules"}, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/rules")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    page = guarded.get("/", headers=PAGE)
+    assert "Log out" in page.text
+    forged = "x" + guarded.cookies["tcpwin_session"]
+    guarded.cookies.clear()
+    answer = guarded.get("/", headers={**PAGE, "cookie": f"tcpwin_session={forged}"}, follow_redirects=False)
+    assert answer.status_code == 303
+
+
+@pytest.mark.parametrize("path", ["//evil.example", "/\\evil.example", "https://evil.example", "evil"])
+def test_a_login_leads_nowhere_else(guarded: TestClient, path: str) -> None:
+    answer = guarded.post("/login", data={"token": TOKEN, "next": path}, follow_redirects=False)
+    assert answer.headers["location"] == "/"
+
+
+def test_guessing_tokens_is_slowed_down(guarded: TestClient) -> None:
+    statuses = [guarded.post("/login", data={"token": str(number)}).status_code for number in range(7)]
+    assert statuses == [403] * 5 + [429] * 2
+
+
+def test_a_page_of_another_site_changes_nothing(guarded: TestClient) -> None:
+    guarded.post("/login", data={"token": TOKEN})
+    new = {"json": {"name": "x"}}
+    assert guarded.post(f"{API}/captures", **new).status_code == 403
+    csrf = re.search(r'name="csrf-token" content="(\w+)"', guarded.get("/", headers=PAGE).text)
+    assert csrf is not None
+    own = {"x-csrf-token": csrf[1]}
+    assert guarded.post(f"{API}/captures", headers=own, **new).status_code == 201
+    for foreign in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}):
+        assert guarded.post(f"{API}/captures", headers={**own, **foreign}, **new).status_code == 403
+    assert guarded.post("/logout", data={"csrf": "wrong"}).status_code == 403
+    assert guarded.post("/logout", data={"csrf": csrf[1]}, follow_redirects=False).status_code == 303
+
+
+def test_on_loopback_too_a_page_of_another_site_changes_nothing(make_client: MakeClient) -> None:
+    client = make_client()
+    for foreign in (
+        {"origin": "https://evil.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ):
+        assert client.post(f"{API}/captures", headers=foreign, json={"name": "x"}).status_code == 403
+    assert client.post(f"{API}/captures", headers={"origin": "http://localhost"}, json={"name": "x"}).status_code == 201
+    assert client.post("/upload", files={"files": b"x"}, data={"csrf": "wrong"}).status_code == 403
+
+
+def test_a_name_of_another_site_is_refused(make_client: MakeClient) -> None:
+    client = make_client(allowed_hosts="dashboard.example")
+    assert client.get("/", headers={"host": "rebound.example"}).status_code == 400
+    for host in ("[::1]:8642", "[::1]", "127.0.0.1:1", "localhost", "dashboard.example:80"):
+        assert client.get("/healthz", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/static/page.css", "/api/v1/captures/absent", "/upload", "/rules"])
+def test_every_response_forbids_inline_and_foreign_script(make_client: MakeClient, path: str) -> None:
+    headers = make_client().get(path, headers=PAGE).headers
+    policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_pages_hold_no_inline_code_and_name_no_other_host(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client()
+    id = analysed(client, capture)
+    paths = ["/", "/upload", "/compare", "/rules", "/rules/TW201", f"/captures/{id}", f"/captures/{id}/connections/0"]
+    for path in paths:
+        answer = client.get(path, headers=PAGE)
+        assert answer.status_code == 200, path
+        assert not re.search(r"<style| style=|<script(?! src=\"/static/)| on[a-z]+=", answer.text), path
+        links = re.findall(r'(?:href|src|action)="([^"]*)"', answer.text)
+        assert [link for link in links if re.match(r"\w+:|//", link)] == [], path
+        for asset in {link for link in links if link.startswith("/static/")}:
+            assert client.get(asset).status_code == 200
+
+
+def test_a_share_link_needs_no_token_and_shows_no_address(guarded: TestClient, capture: bytes) -> None:
+    guarded.headers.update(BEARER)
+    id = analysed(guarded, capture)
+    made = guarded.post(f"{API}/captures/{id}/shares", json={"days": 1, "anonymise": True}).json()
+    plain = guarded.post(f"{API}/captures/{id}/shares", json={"days": 1, "anonymise": False}).json()
+    del guarded.headers["authorization"]
+    page = guarded.get(made["path"], headers=PAGE)
+    assert page.status_code == 200
+    assert "192.0.2.1" not in page.text
+    assert "198.51.100.2" not in page.text
+    document = guarded.get(f"{API}{made['path']}").json()
+    assert (document["name"], document["is_anonymised"]) == ("a capture", True)
+    assert document["connections"][0]["a_port"] == 40000
+    assert "192.0.2.1" in guarded.get(plain["path"], headers=PAGE).text
+    # It opens nothing else.
+    assert guarded.get(f"{API}/captures/{id}").status_code == 401
+    assert guarded.get(f"{API}/captures/{id}/shares").status_code == 401
+
+    guarded.headers.update(BEARER)
+    assert len(guarded.get(f"{API}/captures/{id}/shares").json()["shares"]) == 2
+    assert guarded.delete(f"{API}/shares/{made['id']}").status_code == 204
+    assert guarded.delete(f"{API}/shares/{made['id']}").status_code == 404
+    assert guarded.get(made["path"]).status_code == 404
+    assert guarded.post(f"{API}/captures/{id}/shares", json={"days": 3000}).status_code == 422
+
+
+def test_a_link_ends_by_itself(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client()
+    id = analysed(client, capture)
+    made = client.post(f"{API}/captures/{id}/shares", json={"days": 1e-9}).json()
+    assert client.get(made["path"]).status_code == 404
+
+
+def test_uploads_are_limited_in_size_and_rate(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client(max_upload_bytes=1000, upload_rate="3/hour")
+    answer = client.post(f"{API}/uploads", params={"name": "x.pcap"}, content=capture)
+    assert answer.status_code == 413
+    assert "1,000 bytes" in answer.json()["detail"]
+    assert client.get(f"{API}/captures").json()["total"] == 0
+    for _ in range(2):
+        client.post(f"{API}/captures", json={"name": "x"})
+    answer = client.post(f"{API}/captures", json={"name": "x"})
+    assert (answer.status_code, "retry-after" in answer.headers) == (429, True)
+
+
+def test_a_body_that_is_no_upload_is_limited(make_client: MakeClient) -> None:
+    answer = make_client().post(f"{API}/captures", content=b'{"name": "' + b"x" * (2 << 20) + b'"}')
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.org"])
+def test_an_address_that_others_reach_needs_a_token(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = CliRunner().invoke(main, ["--host", host])
+    assert done.exit_code == 2
+    assert "not a loopback address" in done.output
+    monkeypatch.setenv("TCPWIN_TOKEN", "short")
+    assert "at least 16 characters" in CliRunner().invoke(main, ["--host", host]).output
+    assert Settings(host=host, token=TOKEN).is_loopback is False
+
+
+def test_a_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TCPWIN_UPLOAD_RATE", "often")
+    done = CliRunner().invoke(main, [])
+    assert done.exit_code == 2
+    assert "TCPWIN_UPLOAD_RATE" in done.output
+    with pytest.raises(ValidationError):
+        Settings(job_memory_bytes=1)
+
+
+def test_help_lists_every_setting() -> None:
+    told = CliRunner().invoke(main, ["--help"]).output
+    for name in Settings.model_fields:
+        assert f"TCPWIN_{name.upper()}" in told
+
+
+def test_the_readme_names_every_setting() -> None:
+    readme = (ROOT / "web" / "README.md").read_text(encoding="utf8")
+    assert {f"TCPWIN_{name.upper()}" for name in Settings.model_fields} == set(re.findall(r"TCPWIN_[A-Z_]+", readme))

@@ -1,0 +1,22 @@
+"""API v1: every page's data, as JSON and, for tables and series, as Arrow."""
+
+from fastapi import APIRouter
+
+from tcpwin_web import problems
+from tcpwin_web.api import captures, connections, findings, operation, shares, uploads
+
+PREFIX = "/api/v1"
+UPLOAD_ENDINGS = ("/uploads", "/files", "/upload")
+"""Of the paths whose bodies are files, which have limits of their own."""
+
+
+def routes() -> APIRouter:
+    """All routes of the API."""
+    router = APIRouter(prefix=PREFIX, responses=problems.RESPONSES)
+    for each in (captures, uploads, connections, findings, shares):
+        router.include_router(each.router)
+    router.include_router(operation.api)
+    everything = APIRouter()
+    everything.include_router(router)
+    everything.include_router(operation.router)
+    return everything

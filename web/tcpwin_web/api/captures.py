@@ -1,0 +1,272 @@
+"""Captures: listed, made, changed, analysed, watched, deleted."""
+
+import asyncio
+from collections.abc import AsyncIterable
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import BaseModel, ConfigDict, Field
+
+from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Words, as_json
+from tcpwin_web.captures import NotFoundError
+from tcpwin_web.jobs import work
+from tcpwin_web.results import layout, queries
+from tcpwin_web.storage.models import Capture, File
+
+router = APIRouter(tags=["captures"])
+
+WATCH_SECONDS = 0.2
+WAITING = ("open", "queued", "running")
+Tags = Annotated[list[Annotated[Words, Field(max_length=64)]], Field(max_length=20)]
+Sort = Literal[
+    "created",
+    "-created",
+    "name",
+    "-name",
+    "packets",
+    "-packets",
+    "connections",
+    "-connections",
+    "findings",
+    "-findings",
+    "size",
+    "-size",
+]
+
+
+class CaptureEntry(BaseModel):
+    """A capture as lists show it."""
+
+    model_config = ConfigDict(
+        from_attributes=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "k3QWqxB0yJ8s2rTn",
+                    "name": "slow-reader.pcap.gz",
+                    "status": "done",
+                    "failure": None,
+                    "created_ns": 1_763_000_000_000_000_000,
+                    "expires_ns": None,
+                    "uploaded_bytes": 48213,
+                    "packets": 4586,
+                    "connections": 1,
+                    "findings": 2,
+                    "severity": "error",
+                    "summary": "1 connection carried 6 MB of data in 30.1 s.",
+                    "tags": ["bundled"],
+                    "is_bundled": True,
+                }
+            ]
+        },
+    )
+
+    id: str
+    name: str
+    status: Literal["open", "queued", "running", "done", "failed", "cancelled"]
+    failure: str | None
+    created_ns: int
+    expires_ns: int | None
+    uploaded_bytes: int
+    packets: int | None
+    connections: int | None
+    findings: int | None
+    severity: str | None
+    summary: str | None
+    tags: list[str]
+    is_bundled: bool
+
+    @classmethod
+    def of(cls, capture: Capture) -> "CaptureEntry":
+        """Describe a row."""
+        names = set(cls.model_fields) - {"tags", "is_bundled"}
+        values = {name: getattr(capture, name) for name in names}
+        return cls(**values, tags=[tag.tag for tag in capture.tags], is_bundled=capture.origin is not None)
+
+
+class FileEntry(BaseModel):
+    """A stored file of a capture."""
+
+    id: str
+    name: str
+    label: str
+    kind: str
+    sha256: str
+    size_bytes: int
+    packets_cut: int | None
+
+    @classmethod
+    def of(cls, file: File) -> "FileEntry":
+        """Describe a row."""
+        return cls(**{name: getattr(file, name) for name in cls.model_fields})
+
+
+class CaptureWithFiles(CaptureEntry):
+    """A capture with its files."""
+
+    files: list[FileEntry]
+
+
+class CaptureList(BaseModel):
+    """A page of captures."""
+
+    captures: list[CaptureEntry]
+    total: int
+
+
+class NewCapture(BaseModel):
+    """What a capture is to be called."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "the slow backup", "tags": ["backup"]}]})
+
+    name: Annotated[Words, Field(min_length=1, max_length=255)]
+    tags: Tags = []
+
+
+class CaptureChange(BaseModel):
+    """What is to be changed; what is left out stays."""
+
+    name: Annotated[Words, Field(min_length=1, max_length=255)] | None = None
+    tags: Tags | None = None
+
+
+class Progress(BaseModel):
+    """Where an analysis is."""
+
+    status: str
+    bytes_read: int | None
+    total_bytes: int
+    failure: str | None
+
+
+@router.get("/captures")
+async def list_captures(
+    service: ServiceOf,
+    search: Annotated[Words, Query(max_length=200, description="a part of the name or of the summary")] = "",
+    tag: Annotated[Words, Query(max_length=64)] = "",
+    status: Literal["", "open", "queued", "running", "done", "failed", "cancelled"] = "",
+    sort: Sort = "-created",
+    offset: Offset = 0,
+    limit: Limit = 50,
+) -> CaptureList:
+    """List captures, the newest first."""
+    found, total = await service.captures.search(
+        text=search, tag=tag, status=status, sort=sort, offset=offset, limit=limit
+    )
+    return CaptureList(captures=[CaptureEntry.of(each) for each in found], total=total)
+
+
+@router.post("/captures", status_code=201)
+async def create_capture(service: ServiceOf, request: Request, new: NewCapture) -> CaptureEntry:
+    """Make a capture; files are then added, and its analysis started."""
+    service.rates.take("upload", request)
+    capture = await service.captures.create(new.name, new.tags)
+    await service.audit.note(request, "capture.create", capture.id)
+    return CaptureEntry.of(capture)
+
+
+@router.get("/captures/{capture_id}")
+async def show_capture(service: ServiceOf, capture_id: CaptureId) -> CaptureWithFiles:
+    """One capture, with its files."""
+    capture = await service.captures.get(capture_id)
+    entry = CaptureEntry.of(capture)
+    return CaptureWithFiles(**entry.model_dump(), files=[FileEntry.of(file) for file in capture.files])
+
+
+@router.patch("/captures/{capture_id}")
+async def change_capture(
+    service: ServiceOf, request: Request, capture_id: CaptureId, change: CaptureChange
+) -> CaptureEntry:
+    """Give a capture another name or other tags."""
+    capture = await service.captures.change(capture_id, name=change.name, tags=change.tags)
+    await service.audit.note(request, "capture.change", capture_id)
+    return CaptureEntry.of(capture)
+
+
+@router.delete("/captures/{capture_id}", status_code=204)
+async def delete_capture(service: ServiceOf, request: Request, capture_id: CaptureId) -> Response:
+    """Delete a capture: its rows, files, results and share links."""
+    await service.captures.delete(capture_id)
+    await service.audit.note(request, "capture.delete", capture_id)
+    return Response(status_code=204)
+
+
+@router.post("/captures/{capture_id}/analysis", status_code=202)
+async def start_analysis(service: ServiceOf, request: Request, capture_id: CaptureId) -> CaptureEntry:
+    """Start the analysis of a capture, or start it again."""
+    capture = await service.captures.start(capture_id)
+    await service.audit.note(request, "analysis.start", capture_id)
+    return CaptureEntry.of(capture)
+
+
+@router.delete("/captures/{capture_id}/analysis")
+async def cancel_analysis(service: ServiceOf, request: Request, capture_id: CaptureId) -> CaptureEntry:
+    """End the analysis of a capture, whether it waits or runs."""
+    capture = await service.captures.cancel(capture_id)
+    await service.audit.note(request, "analysis.cancel", capture_id)
+    return CaptureEntry.of(capture)
+
+
+@router.get("/captures/{capture_id}/analysis")
+async def show_analysis(service: ServiceOf, capture: Analysed) -> Response:
+    """The answer: facts and quality of the capture, the summary in words, what was found, the hosts."""
+    folder = service.data.results(capture.id)
+    return as_json(await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE))
+
+
+@router.get("/captures/{capture_id}/progress", response_class=EventSourceResponse)
+async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIterable[ServerSentEvent]:
+    """Server-sent events `progress` while the analysis waits or runs, then one event `end`."""
+    before = None
+    while True:
+        try:
+            capture = await service.captures.get(capture_id)
+        except NotFoundError:
+            yield ServerSentEvent(
+                event="end", data=Progress(status="deleted", bytes_read=None, total_bytes=0, failure=None)
+            )
+            return
+        now = Progress(
+            status=capture.status,
+            bytes_read=service.queue.bytes_read(capture_id) if capture.status == "running" else None,
+            total_bytes=sum(file.size_bytes for file in capture.files if file.kind == "capture"),
+            failure=capture.failure,
+        )
+        if capture.status not in WAITING:
+            yield ServerSentEvent(event="end", data=now)
+            return
+        if now != before:
+            yield ServerSentEvent(event="progress", data=now)
+            before = now
+        await asyncio.sleep(WATCH_SECONDS)
+
+
+@router.get("/captures/{capture_id}/report", response_class=Response)
+async def show_report(
+    service: ServiceOf, capture: Analysed, limit: Annotated[int, Query(ge=0, le=1000)] = 10
+) -> Response:
+    """The answer as text, the worst connections first, as `tcpwin analyze` prints it."""
+    text = await service.queue.run(work.render_report, await service.queue.case(capture.id), limit)
+    return Response(text, media_type="text/plain; charset=utf-8")
+
+
+@router.get("/tags")
+async def list_tags(service: ServiceOf) -> dict[str, int]:
+    """Every tag, and how many captures have it."""
+    return dict(await service.captures.tags())
+
+
+@router.get("/compare")
+async def compare(
+    service: ServiceOf,
+    old: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
+    new: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
+    tolerance: Annotated[float, Query(ge=0, le=1, description="what differs by no more of it is the same")] = 0.1,
+) -> Response:
+    """Whether the same workload went better or worse than before, as `tcpwin compare` says it."""
+    cases = []
+    for capture_id in (old, new):
+        await service.captures.get(capture_id)
+        cases.append(await service.queue.case(capture_id))
+    return as_json(await service.queue.run(work.compare_cases, *cases, tolerance))

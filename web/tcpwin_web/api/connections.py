@@ -1,0 +1,198 @@
+"""Connections: pages of all, and everything about one: series, events, stalls, segments, samples, figure."""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from tcpwin_web import figures
+from tcpwin_web.api.parts import (
+    ARROW_RESPONSE,
+    DIRECTIONS,
+    Analysed,
+    ConnectionId,
+    Detailed,
+    EndNs,
+    Format,
+    Limit,
+    Offset,
+    ServiceOf,
+    StartNs,
+    Words,
+    arrow,
+    as_json,
+    wants_arrow,
+)
+from tcpwin_web.results import layout, queries
+
+router = APIRouter(prefix="/captures/{capture_id}/connections", tags=["connections"])
+ONE = "/{connection_id}"
+
+
+@router.get("", responses=ARROW_RESPONSE)
+async def list_connections(
+    service: ServiceOf,
+    request: Request,
+    capture: Analysed,
+    search: Annotated[Words, Query(max_length=100, description="a part of address:port of either end")] = "",
+    where: Annotated[
+        list[Annotated[str, Query(max_length=200)]] | None,
+        Query(max_length=20, description="conditions, all to be met", examples=[["a_to_b.zero_window_ns>0"]]),
+    ] = None,
+    sort: Annotated[
+        str, Query(max_length=100, description="a column; - before it: the greatest first")
+    ] = "-window_cost_ns",
+    column: Annotated[list[str] | None, Query(max_length=100, description="columns wanted; all by default")] = None,
+    offset: Offset = 0,
+    limit: Limit = 100,
+    format: Format = None,
+) -> Response:
+    """A page of connections; by default those that the receive window cost most time come first."""
+    page = await asyncio.to_thread(
+        queries.list_connections,
+        service.data.results(capture.id),
+        search=search,
+        where=where or (),
+        sort=sort,
+        offset=offset,
+        limit=limit,
+        columns=column or (),
+    )
+    if wants_arrow(request, format):
+        return arrow(page.rows, **{"X-Total": page.total})
+    return as_json({"total": page.total, "connections": page.rows.to_dicts()})
+
+
+@router.get(ONE)
+async def show_connection(service: ServiceOf, capture: Detailed, connection_id: ConnectionId) -> Response:
+    """Everything measured of one connection: its fields, verdict, time budget, stalls, percentiles."""
+    document = await _document(service, capture.id, connection_id, layout.CONNECTION)
+    return as_json({name: value for name, value in document.items() if name != "snapshots"})
+
+
+@router.get(ONE + "/series/{name}", responses=ARROW_RESPONSE)
+async def show_series(
+    service: ServiceOf,
+    request: Request,
+    capture: Detailed,
+    connection_id: ConnectionId,
+    name: str,
+    direction: DIRECTIONS = "a_to_b",
+    start_ns: StartNs = None,
+    end_ns: EndNs = None,
+    points: Annotated[int, Query(ge=1, le=20_000, description="buckets at most")] = 1000,
+    format: Format = None,
+) -> Response:
+    """A series between two times as extremes per bucket; while samples stand alone `width_ns` is 1."""
+    span = await asyncio.to_thread(
+        queries.read_series,
+        service.data.results(capture.id),
+        connection_id,
+        name,
+        direction,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        points=points,
+    )
+    if wants_arrow(request, format):
+        return arrow(span.to_frame(), **{"X-Width-Ns": span.width_ns})
+    values = {column: array.tolist() for column, array in span.columns.items()}
+    return as_json({"name": name, "direction": direction, "width_ns": span.width_ns, **values})
+
+
+@router.get(ONE + "/events")
+async def list_events(
+    service: ServiceOf,
+    capture: Detailed,
+    connection_id: ConnectionId,
+    start_ns: StartNs = None,
+    end_ns: EndNs = None,
+    offset: Offset = 0,
+    limit: Limit = 1000,
+) -> Response:
+    """Segments at which something happened, in order."""
+    found = await _document(service, capture.id, connection_id, layout.EVENTS)
+    within = queries.within(found, "time_ns", "time_ns", start_ns, end_ns)
+    return as_json({"total": len(within), "events": within[offset : offset + limit]})
+
+
+@router.get(ONE + "/stalls")
+async def list_stalls(
+    service: ServiceOf,
+    capture: Detailed,
+    connection_id: ConnectionId,
+    start_ns: StartNs = None,
+    end_ns: EndNs = None,
+    offset: Offset = 0,
+    limit: Limit = 1000,
+) -> Response:
+    """Long silences, and what each waited for."""
+    document = await _document(service, capture.id, connection_id, layout.CONNECTION)
+    within = queries.within(document["stalls"], "start_ns", "end_ns", start_ns, end_ns)
+    return as_json({"total": len(within), "stalls": within[offset : offset + limit]})
+
+
+@router.get(ONE + "/snapshots")
+async def list_samples(
+    service: ServiceOf, capture: Detailed, connection_id: ConnectionId, offset: Offset = 0, limit: Limit = 1000
+) -> Response:
+    """What the hosts said of this connection's sockets, beside the packets."""
+    document = await _document(service, capture.id, connection_id, layout.CONNECTION)
+    samples = document["snapshots"]
+    return as_json({"total": len(samples), "snapshots": samples[offset : offset + limit]})
+
+
+@router.get(ONE + "/segments", responses=ARROW_RESPONSE)
+async def list_segments(
+    service: ServiceOf,
+    request: Request,
+    capture: Detailed,
+    connection_id: ConnectionId,
+    start_ns: StartNs = None,
+    end_ns: EndNs = None,
+    offset: Offset = 0,
+    limit: Limit = 1000,
+    format: Format = None,
+) -> Response:
+    """The per-segment table between two times: the columns of `tcpwin packets`."""
+    page = await asyncio.to_thread(
+        queries.list_segments,
+        service.data.results(capture.id),
+        connection_id,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        offset=offset,
+        limit=limit,
+    )
+    if wants_arrow(request, format):
+        return arrow(page.rows, **{"X-Total": page.total})
+    return as_json({"total": page.total, "segments": page.rows.to_dicts()})
+
+
+@router.get(ONE + "/figure")
+async def show_figure(
+    service: ServiceOf,
+    capture: Detailed,
+    connection_id: ConnectionId,
+    direction: DIRECTIONS = "a_to_b",
+    start_ns: StartNs = None,
+    end_ns: EndNs = None,
+    points: Annotated[int, Query(ge=10, le=4000)] = 1000,
+) -> Response:
+    """A plotly figure of receive window and bytes in flight between two times."""
+    folder = service.data.results(capture.id)
+    document = await _document(service, capture.id, connection_id, layout.CONNECTION)
+
+    def draw() -> dict[str, Any]:
+        curves = [
+            queries.read_series(folder, connection_id, name, direction, start_ns=start_ns, end_ns=end_ns, points=points)
+            for name in figures.CURVES
+        ]
+        return figures.draw_window_and_flight(curves, document["start_ns"])
+
+    return as_json(await asyncio.to_thread(draw))
+
+
+async def _document(service: ServiceOf, capture_id: str, connection_id: int, name: str) -> Any:
+    folder = service.data.results(capture_id) / layout.connection(connection_id)
+    return await asyncio.to_thread(queries.read_document, folder, name)

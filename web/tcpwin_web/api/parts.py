@@ -1,0 +1,105 @@
+"""What routes have in common: the service, parameters, and how tables are written."""
+
+import io
+import json
+from typing import Annotated, Any, Literal, cast
+
+import polars
+from fastapi import Depends, HTTPException, Path, Query, Request
+from fastapi.responses import Response
+from pydantic import AfterValidator
+
+from tcpwin_web.captures import ConflictError
+from tcpwin_web.service import Service
+from tcpwin_web.storage.models import Capture
+
+ARROW = "application/vnd.apache.arrow.stream"
+MAX_ROWS = 10_000
+MAX_OFFSET = 1 << 40
+MAX_NS = (1 << 63) - 1
+DIRECTIONS = Literal["a_to_b", "b_to_a"]
+
+
+def service_of(request: Request) -> Service:
+    """The running service."""
+    return cast(Service, request.app.state.service)
+
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+
+
+def _storable(text: str) -> str:
+    # PostgreSQL stores no NUL, and no text holds one on purpose.
+    if "\0" in text:
+        raise ValueError("a NUL character cannot be stored")
+    return text
+
+
+Words = Annotated[str, AfterValidator(_storable)]
+CaptureId = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_-]+$", examples=["k3QWqxB0yJ8s2rTn"])]
+ConnectionId = Annotated[int, Path(ge=0, le=(1 << 32) - 1, examples=[0])]
+Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="rows left out before the first")]
+Limit = Annotated[int, Query(ge=1, le=MAX_ROWS, description="rows at most")]
+StartNs = Annotated[int | None, Query(ge=-MAX_NS, le=MAX_NS, description="from this time, ns since the Unix epoch")]
+EndNs = Annotated[int | None, Query(ge=-MAX_NS, le=MAX_NS, description="up to this time, ns since the Unix epoch")]
+Format = Annotated[Literal["json", "arrow"] | None, Query(description="json, or arrow: an Arrow IPC stream")]
+
+
+async def analysed(service: ServiceOf, capture_id: CaptureId) -> Capture:
+    """The capture, whose results are there; 404 or 409 otherwise."""
+    capture = await service.captures.get(capture_id)
+    if capture.status == "done":
+        return capture
+    if capture.status == "failed":
+        raise ConflictError(f"its analysis failed: {capture.failure}")
+    raise ConflictError(f"its analysis is not done: it is {capture.status}")
+
+
+Analysed = Annotated[Capture, Depends(analysed)]
+
+
+async def detailed(service: ServiceOf, capture: Analysed, connection_id: ConnectionId) -> Capture:
+    """The capture, with the details of a connection made if need be; 404 if it has no such connection."""
+    count = capture.connections or 0
+    if connection_id >= count:
+        raise HTTPException(404, f"This capture has {count:,} connections, numbered from 0.")
+    await service.queue.detail(capture.id, connection_id)
+    return capture
+
+
+Detailed = Annotated[Capture, Depends(detailed)]
+
+ARROW_RESPONSE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}, "description": "the rows"}
+}
+
+
+def wants_arrow(request: Request, format: str | None) -> bool:
+    """Whether rows are wanted as Arrow: by the parameter, else by the Accept header."""
+    return format == "arrow" if format else ARROW in request.headers.get("accept", "")
+
+
+def arrow(rows: polars.DataFrame, **headers: Any) -> Response:
+    """Rows as an Arrow IPC stream; what does not fit into columns goes into headers."""
+    out = io.BytesIO()
+    rows.write_ipc_stream(out)
+    return Response(out.getvalue(), media_type=ARROW, headers={name: str(value) for name, value in headers.items()})
+
+
+def as_json(value: Any) -> Response:
+    """A document of plain values; numbers that are none (nan, infinity) are null."""
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), allow_nan=False)
+    return Response(text, media_type="application/json")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return value

@@ -1,0 +1,126 @@
+"""Share links, and what they show to those who have one."""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Request, Response
+from pydantic import BaseModel, Field
+
+from tcpwin_web.api.parts import CaptureId, ServiceOf, as_json
+from tcpwin_web.results import layout, queries
+from tcpwin_web.service import Service
+from tcpwin_web.sharing.links import Opened
+from tcpwin_web.storage.models import Share
+
+router = APIRouter(tags=["sharing"])
+
+SHOWN_FINDINGS = 100
+SHOWN_CONNECTIONS = 200
+GONE = "This link is revoked, over, or never was."
+Secret = Annotated[str, Path(max_length=128)]
+
+
+class NewShare(BaseModel):
+    """What a link is to show, and for how long."""
+
+    days: Annotated[float, Field(gt=0, le=3650, examples=[7])] = 7
+    anonymise: Annotated[bool, Field(description="map addresses, keeping what prefixes they share")] = True
+
+
+class ShareEntry(BaseModel):
+    """A link, without its secret."""
+
+    id: str
+    created_ns: int
+    expires_ns: int
+    anonymise: bool
+
+    @classmethod
+    def of(cls, share: Share) -> "ShareEntry":
+        """Describe a row."""
+        return cls(
+            id=share.id,
+            created_ns=share.created_ns,
+            expires_ns=share.expires_ns,
+            anonymise=share.address_key is not None,
+        )
+
+
+class MadeShare(ShareEntry):
+    """A new link; its path is shown this once."""
+
+    path: str
+
+
+class ShareList(BaseModel):
+    """The links of a capture."""
+
+    shares: list[ShareEntry]
+
+
+@router.post("/captures/{capture_id}/shares", status_code=201)
+async def create_share(service: ServiceOf, request: Request, capture_id: CaptureId, new: NewShare) -> MadeShare:
+    """Make a link by which anybody who has it may read this capture's answer."""
+    if new.days > service.settings.share_days:
+        raise HTTPException(422, f"A link may live {service.settings.share_days:g} days at most.")
+    share, secret = await service.links.create(capture_id, days=new.days, anonymise=new.anonymise)
+    await service.audit.note(request, "share.create", capture_id)
+    return MadeShare(**ShareEntry.of(share).model_dump(), path=f"/shared/{secret}")
+
+
+@router.get("/captures/{capture_id}/shares")
+async def list_shares(service: ServiceOf, capture_id: CaptureId) -> ShareList:
+    """The links of a capture that are not over."""
+    return ShareList(shares=[ShareEntry.of(each) for each in await service.links.list(capture_id)])
+
+
+@router.delete("/shares/{share_id}", status_code=204)
+async def revoke_share(service: ServiceOf, request: Request, share_id: Annotated[str, Path(max_length=64)]) -> Response:
+    """End a link."""
+    if not await service.links.revoke(share_id):
+        raise HTTPException(404, "No link has this id.")
+    await service.audit.note(request, "share.revoke")
+    return Response(status_code=204)
+
+
+@router.get("/shared/{secret}")
+async def show_shared(service: ServiceOf, secret: Secret) -> Response:
+    """What a link shows: the summary, the findings that cost most, the worst connections. Needs no token."""
+    return as_json(await read_shared(service, await open_link(service, secret)))
+
+
+async def open_link(service: Service, secret: str) -> Opened:
+    """What a link leads to; 404 where it leads nowhere."""
+    opened = await service.links.open(secret)
+    if opened is None:
+        raise HTTPException(404, GONE)
+    return opened
+
+
+async def read_shared(service: Service, opened: Opened) -> dict[str, Any]:
+    """The document of a link, its addresses mapped where they are not to be seen."""
+    folder = service.data.results(opened.capture.id)
+    document = await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE)
+    findings, _ = await asyncio.to_thread(
+        queries.list_findings, folder, connection=None, code=None, severity=0, offset=0, limit=SHOWN_FINDINGS
+    )
+    page = await asyncio.to_thread(
+        queries.list_connections, folder, search="", where=(), sort="-window_cost_ns", offset=0, limit=SHOWN_CONNECTIONS
+    )
+    shown = {
+        "name": document["name"],
+        "expires_ns": opened.expires_ns,
+        "is_anonymised": opened.anonymise is not None,
+        "capture": document["capture"],
+        "summary": document["summary"],
+        "total_connections": page.total,
+        "connections": page.rows.to_dicts(),
+        "total_findings": sum(document["findings"]["counts"].values()),
+        "findings": findings,
+    }
+    if opened.anonymise is not None:
+        shown["name"] = "a capture"
+        # Names of files and interfaces may tell hosts as well as addresses do.
+        shown["capture"] = {name: value for name, value in document["capture"].items() if name != "files"}
+        shown = await asyncio.to_thread(opened.anonymise.document, shown)
+    return shown

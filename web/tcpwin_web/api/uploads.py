@@ -1,0 +1,89 @@
+"""Uploads: a file in one request, or files of a capture one after another."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
+
+from tcpwin_web import metrics
+from tcpwin_web.api.captures import CaptureEntry, FileEntry
+from tcpwin_web.api.parts import CaptureId, ServiceOf, Words
+from tcpwin_web.service import Service
+from tcpwin_web.storage.models import File
+from tcpwin_web.uploads.stream import Arriving, UploadError
+
+router = APIRouter(tags=["uploads"])
+
+Name = Annotated[Words, Query(max_length=1024, description="the file's name, to be shown", examples=["slow.pcap"])]
+Kind = Annotated[
+    Literal["capture", "snapshot", "bundle"] | None, Query(description="what it is; told by its content otherwise")
+]
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+class FileList(BaseModel):
+    """The files that an upload became: several of a bundle."""
+
+    files: list[FileEntry]
+    received_bytes: int
+
+
+@router.post("/uploads", status_code=202, openapi_extra=BODY)
+async def upload(
+    service: ServiceOf,
+    request: Request,
+    name: Name,
+    kind: Kind = None,
+    tag: Annotated[list[Annotated[Words, Query(max_length=64)]] | None, Query(max_length=20)] = None,
+) -> CaptureEntry:
+    """Upload one capture or bundle, as the body of the request, and start its analysis."""
+    service.rates.take("upload", request)
+    capture = await service.captures.create(name, tag or ())
+    try:
+        await take(service, request, capture.id, name, kind)
+    except BaseException:
+        await asyncio.shield(service.captures.delete(capture.id))
+        raise
+    capture = await service.captures.start(capture.id)
+    await service.audit.note(request, "capture.upload", capture.id)
+    return CaptureEntry.of(capture)
+
+
+@router.put("/captures/{capture_id}/files", status_code=201, openapi_extra=BODY)
+async def add_file(
+    service: ServiceOf, request: Request, capture_id: CaptureId, name: Name, kind: Kind = None
+) -> FileList:
+    """Add a file to a capture that is open: a capture, snapshots of its hosts, or a bundle, as the body."""
+    service.rates.take("upload", request)
+    files, received_bytes = await take(service, request, capture_id, name, kind)
+    await service.audit.note(request, "file.upload", capture_id)
+    return FileList(files=[FileEntry.of(file) for file in files], received_bytes=received_bytes)
+
+
+async def take(
+    service: Service, request: Request, capture_id: str, name: str, kind: Kind
+) -> tuple[Sequence[File], int]:
+    """Store a request's body as a file of a capture while it arrives."""
+    file = Arriving(max_bytes=service.settings.max_upload_bytes)
+    storing = asyncio.create_task(service.captures.add(capture_id, file, name, kind))
+    storing.add_done_callback(lambda _: file.abandon())
+    try:
+        await file.feed(request.stream())
+    except ClientDisconnect:
+        await asyncio.gather(storing, return_exceptions=True)
+        raise UploadError(499, "the upload was broken off") from None
+    except BaseException:
+        # The reader was told as well; its own words about it are worse.
+        await asyncio.gather(storing, return_exceptions=True)
+        raise
+    finally:
+        metrics.UPLOADED_BYTES.inc(file.received_bytes)
+    return await storing, file.received_bytes

@@ -1,0 +1,256 @@
+"""Captures as rows: made, listed, changed, started, deleted. Knows no request and no page.
+
+Deleted means gone: the rows, the results, and every file that no other capture has.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import structlog
+from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import selectinload
+
+from tcpwin_web.jobs.queue import Queue
+from tcpwin_web.settings import Settings
+from tcpwin_web.storage import Database, DataFolder
+from tcpwin_web.storage.models import Capture, File, Job, Tag, now_ns
+from tcpwin_web.uploads.kinds import Kind
+from tcpwin_web.uploads.receive import Received, receive, show_name
+from tcpwin_web.uploads.stream import Arriving, UploadError
+
+DAY_NS = 86_400 * 10**9
+MAX_TAGS = 20
+SORTS = {
+    "created": Capture.created_ns,
+    "name": Capture.name,
+    "packets": Capture.packets,
+    "connections": Capture.connections,
+    "findings": Capture.findings,
+    "size": Capture.uploaded_bytes,
+}
+
+log = structlog.get_logger("tcpwin.captures")
+
+
+class NotFoundError(Exception):
+    """There is no such capture."""
+
+
+class ConflictError(Exception):
+    """The capture is in a state that does not allow it; the message says which."""
+
+
+class Captures:
+    """All captures of the service."""
+
+    def __init__(self, settings: Settings, database: Database, data: DataFolder, queue: Queue) -> None:
+        self._settings = settings
+        self._database = database
+        self._data = data
+        self._queue = queue
+        # Between a file's arrival and its row nobody may take it for one that no capture has.
+        self._files = asyncio.Lock()
+
+    async def create(self, name: str, tags: Sequence[str] = (), *, origin: str | None = None) -> Capture:
+        """Make a capture without files."""
+        days = self._settings.retention_days
+        expires_ns = now_ns() + int(days * DAY_NS) if days and origin is None else None
+        async with self._database.begin() as session:
+            capture = Capture(name=show_name(name), origin=origin, expires_ns=expires_ns, tags=_tags(tags))
+            session.add(capture)
+        return capture
+
+    async def get(self, capture_id: str) -> Capture:
+        """The capture with its files and tags.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        async with self._database.begin() as session:
+            return await self._load(session, capture_id)
+
+    async def search(
+        self,
+        *,
+        text: str = "",
+        tag: str = "",
+        status: str = "",
+        sort: str = "-created",
+        offset: int = 0,
+        limit: int = 50,
+    ) -> tuple[Sequence[Capture], int]:
+        """A page of captures, and how many fit."""
+        conditions: list[ColumnElement[bool]] = []
+        if text:
+            words = Capture.name.icontains(text, autoescape=True)
+            conditions.append(or_(words, Capture.summary.icontains(text, autoescape=True)))
+        if tag:
+            conditions.append(Capture.id.in_(select(Tag.capture_id).where(Tag.tag == tag)))
+        if status:
+            conditions.append(Capture.status == status)
+        column = SORTS[sort.removeprefix("-")]
+        order = column.desc() if sort.startswith("-") else column.asc()
+        async with self._database.begin() as session:
+            total = await session.scalar(select(func.count()).select_from(Capture).where(*conditions))
+            # Without a value last, on both databases alike.
+            query = select(Capture).where(*conditions).order_by(column.is_(None), order, Capture.id)
+            found = (await session.scalars(query.offset(offset).limit(limit))).all()
+        return found, total or 0
+
+    async def tags(self) -> list[tuple[str, int]]:
+        """Every tag, and how many captures have it."""
+        async with self._database.begin() as session:
+            rows = await session.execute(select(Tag.tag, func.count()).group_by(Tag.tag).order_by(Tag.tag))
+            return [(tag, count) for tag, count in rows]
+
+    async def change(self, capture_id: str, *, name: str | None, tags: Sequence[str] | None) -> Capture:
+        """Give a capture another name or other tags."""
+        async with self._database.begin() as session:
+            capture = await self._load(session, capture_id)
+            if name is not None:
+                capture.name = show_name(name)
+            if tags is not None:
+                known = {tag.tag: tag for tag in capture.tags}
+                capture.tags = [known.get(tag.tag, tag) for tag in _tags(tags)]
+        return capture
+
+    async def add(self, capture_id: str, file: Arriving, name: str, kind: Kind | None = None) -> Sequence[File]:
+        """Store an upload as files of a capture that is still open.
+
+        Raises:
+            NotFoundError, ConflictError, UploadError, OSError: it cannot be taken.
+        """
+        await self._require_open(capture_id)
+        received = await asyncio.to_thread(receive, file, name, kind, self._data, self._settings)
+        async with self._files:
+            try:
+                return await self._store(capture_id, received, file.received_bytes)
+            except BaseException:
+                await self._forget_unused([each.sha256 for each in received])
+                raise
+
+    async def _require_open(self, capture_id: str) -> None:
+        capture = await self.get(capture_id)
+        if capture.status != "open":
+            raise ConflictError(f"files can be added to a capture that is open; this one is {capture.status}")
+
+    async def _store(self, capture_id: str, received: Sequence[Received], received_bytes: int) -> Sequence[File]:
+        if not all(self._data.blob(each.sha256).exists() for each in received):
+            raise ConflictError("the same file was deleted at this moment; send it again")
+        async with self._database.begin() as session:
+            capture = await self._load(session, capture_id)
+            if capture.status != "open":
+                raise ConflictError(f"files can be added to a capture that is open; this one is {capture.status}")
+            if len(capture.files) + len(received) > self._settings.max_files:
+                raise UploadError(413, f"a capture may have {self._settings.max_files} files at most")
+            first = len(capture.files)
+            files = [File(position=first + number, **asdict(each)) for number, each in enumerate(received)]
+            capture.files.extend(files)
+            capture.uploaded_bytes += received_bytes
+        return files
+
+    async def start(self, capture_id: str) -> Capture:
+        """Want an analysis of a capture: a new row, unless one is waiting or running."""
+        async with self._database.begin() as session:
+            capture = await self._load(session, capture_id)
+            if not capture.files:
+                raise ConflictError("the capture has no files yet")
+            if capture.status in ("queued", "running"):
+                raise ConflictError("the analysis is on its way already")
+            session.add(Job(capture_id=capture.id))
+            capture.status, capture.failure = "queued", None
+        self._queue.wake()
+        return capture
+
+    async def cancel(self, capture_id: str) -> Capture:
+        """End the analysis of a capture, whether it waits or runs."""
+        async with self._database.begin() as session:
+            capture = await self._load(session, capture_id)
+            jobs = (await session.scalars(select(Job).where(Job.capture_id == capture_id))).all()
+            for job in jobs:
+                if job.status == "queued":
+                    job.status, job.finished_ns = "cancelled", now_ns()
+                    capture.status = "cancelled"
+        self._queue.end(capture_id)
+        return capture
+
+    async def delete(self, capture_id: str) -> None:
+        """Delete a capture and all that there is of it."""
+        self._queue.end(capture_id)
+        async with self._files:
+            async with self._database.begin() as session:
+                capture = await session.get(
+                    Capture,
+                    capture_id,
+                    options=[selectinload(each) for each in (Capture.files, Capture.jobs, Capture.shares)],
+                )
+                if capture is None:
+                    raise NotFoundError(capture_id)
+                hashes = [file.sha256 for file in capture.files]
+                await session.delete(capture)
+            await self._forget_unused(hashes)
+        await asyncio.to_thread(self._data.forget_results, capture_id)
+
+    async def _forget_unused(self, hashes: Sequence[str]) -> None:
+        if not hashes:
+            return
+        async with self._database.begin() as session:
+            used = set(await session.scalars(select(File.sha256).where(File.sha256.in_(hashes))))
+        for sha256 in set(hashes) - used:
+            await asyncio.to_thread(self._data.forget, sha256)
+
+    async def sweep(self) -> int:
+        """Delete the captures whose time is over; return how many there were."""
+        async with self._database.begin() as session:
+            over = (await session.scalars(select(Capture.id).where(Capture.expires_ns < now_ns()))).all()
+        for capture_id in over:
+            try:
+                await self.delete(capture_id)
+            except NotFoundError:
+                continue
+            log.info("capture expired", capture=capture_id)
+        return len(over)
+
+    async def take_in(self, path: Path) -> None:
+        """Store a file that the service was started with, unless it is stored already as it is now."""
+        status = await asyncio.to_thread(path.stat)
+        origin = f"{path.resolve()}:{status.st_size}:{status.st_mtime_ns}"
+        async with self._database.begin() as session:
+            known = await session.scalar(select(Capture).where(Capture.origin == origin))
+        if known is not None:
+            return
+        capture = await self.create(path.name, ["bundled"], origin=origin)
+        try:
+            file = Arriving(max_bytes=status.st_size)
+            feeding = asyncio.create_task(file.feed(_chunks(path)))
+            try:
+                await self.add(capture.id, file, path.name)
+            finally:
+                file.abandon()
+                await asyncio.gather(feeding, return_exceptions=True)
+            await self.start(capture.id)
+        except (UploadError, OSError) as error:
+            # Shown in the list, so that nobody looks for it in vain.
+            async with self._database.begin() as session:
+                row = await self._load(session, capture.id)
+                row.status, row.failure = "failed", str(error)[:2000]
+
+    async def _load(self, session: AsyncSession, capture_id: str) -> Capture:
+        capture = await session.get(Capture, capture_id, options=[selectinload(Capture.files)])
+        if capture is None:
+            raise NotFoundError(capture_id)
+        return capture
+
+
+async def _chunks(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := await asyncio.to_thread(file.read, 1 << 18):
+            yield chunk
+
+
+def _tags(words: Sequence[str]) -> list[Tag]:
+    kept = dict.fromkeys(word.strip().lower()[:64] for word in words if word.strip())
+    return [Tag(tag=word) for word in list(kept)[:MAX_TAGS]]

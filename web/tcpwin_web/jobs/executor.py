@@ -1,0 +1,200 @@
+"""Functions in, futures out: each call in a process of its own, with limits of time and memory.
+
+What `submit` gives is shaped as `concurrent.futures` has it, so that a cluster can take this one's place. A call that
+is killed, or that runs out of memory, fails alone: the next one gets a new process.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
+
+from tcpwin.errors import CaptureError, SnapshotError, TcpwinError
+
+T = TypeVar("T")
+
+PRELOADED = "tcpwin_web.jobs.preload"
+"""Imported once: a call then starts in a few milliseconds."""
+GRACE_SECONDS = 2.0
+
+
+class JobError(Exception):
+    """Why a call has no result, in words for the person who asked for it. Survives the way between processes."""
+
+
+class Executor(Protocol):
+    """What runs calls: the part of `concurrent.futures.Executor` that the service uses."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
+        """Run a call elsewhere. Cancelling its future ends it, also while it runs."""
+        ...
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; with `cancel_futures` end those that are waiting or running."""
+        ...
+
+
+class ProcessExecutor:
+    """Runs calls in processes, so many at a time; the others wait."""
+
+    def __init__(self, workers: int, *, memory_bytes: int, seconds: float) -> None:
+        self._memory_bytes = memory_bytes
+        self._seconds = seconds
+        self._context: ForkServerContext = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([PRELOADED])
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="job")
+        self._calls: set[_Call] = set()
+        self._lock = threading.Lock()
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
+        """Run a call in a process of its own."""
+        call = _Call(fn, args, kwargs)
+        with self._lock:
+            self._calls.add(call)
+        call.add_done_callback(self._forget)
+        self._threads.submit(self._run, call)
+        return call
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; with `cancel_futures` end those that are waiting or running."""
+        if cancel_futures:
+            with self._lock:
+                calls = list(self._calls)
+            for call in calls:
+                call.cancel()
+        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    def _forget(self, call: "Future[Any]") -> None:
+        with self._lock:
+            self._calls.discard(call)
+
+    def _run(self, call: "_Call") -> None:
+        if call.done():
+            return
+        here, there = self._context.Pipe(duplex=False)
+        process = self._context.Process(
+            target=_work, args=(there, self._memory_bytes, call.fn, call.args, call.kwargs), daemon=True
+        )
+        with here:
+            try:
+                _start(process)
+            except (OSError, EOFError, RuntimeError) as error:
+                call.settle(error=JobError(f"no process could be started: {error}"))
+                there.close()
+                return
+            there.close()
+            call.process = process
+            if call.cancelled():
+                process.kill()
+            try:
+                self._await(call, process, here)
+            finally:
+                process.join(GRACE_SECONDS)
+                if process.is_alive():
+                    process.kill()
+                    process.join()
+                process.close()
+
+    def _await(self, call: "_Call", process: ForkServerProcess, here: Any) -> None:
+        if not here.poll(self._seconds):
+            process.kill()
+            call.settle(error=JobError(f"it took more than the {self._seconds:,.0f} seconds allowed"))
+            return
+        try:
+            is_good, value = here.recv()
+        except (EOFError, OSError):
+            process.join(GRACE_SECONDS)
+            call.settle(error=JobError(_ended(process.exitcode, self._memory_bytes)))
+            return
+        if is_good:
+            call.settle(value)
+        else:
+            call.settle(error=JobError(value))
+
+
+class _Call(Future[Any]):
+    """A future whose cancelling also ends the process that works on it."""
+
+    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        super().__init__()
+        self.fn, self.args, self.kwargs = fn, args, kwargs
+        self.process: ForkServerProcess | None = None
+        self._settling = threading.Lock()
+
+    def cancel(self) -> bool:
+        # It stays "pending" for concurrent.futures until it is settled, so that it can be cancelled at any time.
+        with self._settling:
+            cancelled = super().cancel()
+            process = self.process
+        if cancelled and process is not None:
+            # Its thread may be faster and have closed it.
+            with contextlib.suppress(ValueError):
+                process.kill()
+        return cancelled
+
+    def settle(self, value: Any = None, *, error: BaseException | None = None) -> None:
+        with self._settling:
+            if self.done():
+                return
+            self.set_running_or_notify_cancel()
+        if error is None:
+            self.set_result(value)
+        else:
+            self.set_exception(error)
+
+
+_starting = threading.Lock()
+
+
+def _start(process: ForkServerProcess) -> None:
+    """Start a process that does not import this one's program, as multiprocessing would: the calls need none of it."""
+    with _starting:
+        program = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            process.start()
+        finally:
+            sys.modules["__main__"] = program
+
+
+def _ended(code: int | None, memory_bytes: int) -> str:
+    # The engine and the allocator abort where memory is refused; the kernel's last resort is SIGKILL.
+    if code in (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV):
+        name = signal.Signals(-code).name
+        return f"its process was ended ({name}), by hand or for want of memory ({memory_bytes:,} bytes are allowed)"
+    return f"its process ended without a result (status {code})"
+
+
+def _work(there: Any, memory_bytes: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> None:
+    """Run one call in this process and send back its result, or what went wrong in words."""
+    # The service says when to end; an interrupt at its terminal reaches this process too.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        answer = (True, fn(*args, **kwargs))
+    except MemoryError:
+        answer = (False, f"it needs more than the {memory_bytes:,} bytes of memory allowed")
+    except (CaptureError, SnapshotError) as error:
+        # Its file's name is that of the stored bytes, which says nothing to anybody.
+        answer = (False, error.message)
+    except (TcpwinError, JobError) as error:
+        answer = (False, str(error))
+    except OSError as error:
+        answer = (False, f"{os.strerror(error.errno) if error.errno else error}")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the service hears of it
+        import traceback
+
+        traceback.print_exc()
+        answer = (False, f"it failed ({type(error).__name__}); the service's log says where")
+    there.send(answer)
+    there.close()

@@ -1,0 +1,238 @@
+"""Rows of wanted analyses in, captures with results out: takes the oldest, runs it in a worker, writes down the end.
+
+An analysis that was running when the service ended begins again when the next one starts. Never blocks the event loop.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any
+
+import structlog
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import selectinload
+
+from tcpwin_web import metrics
+from tcpwin_web.jobs import work
+from tcpwin_web.jobs.executor import Executor, JobError
+from tcpwin_web.results import layout
+from tcpwin_web.storage import Database, DataFolder
+from tcpwin_web.storage.models import Capture, File, Job, now_ns
+
+MOST_ATTEMPTS = 3
+"""Starts of one analysis; beyond, the service itself may be what it ends."""
+POLL_SECONDS = 2.0
+MAX_REASON = 2000
+
+log = structlog.get_logger("tcpwin.jobs")
+
+
+class Queue:
+    """Runs the analyses that rows ask for, as many at a time as there are workers."""
+
+    def __init__(self, database: Database, data: DataFolder, executor: Executor, *, workers: int) -> None:
+        self._database = database
+        self._data = data
+        self._executor = executor
+        self._slots = asyncio.Semaphore(workers)
+        self._wake = asyncio.Event()
+        # None while the analysis of a capture is only about to be handed to a worker.
+        self._running: dict[str, asyncio.Future[Any] | None] = {}
+        self._unwanted: set[str] = set()
+        self._details: dict[tuple[str, int], asyncio.Future[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._main: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take up what an earlier service did not finish, and begin."""
+        async with self._database.begin() as session:
+            unfinished = (await session.scalars(select(Job).where(Job.status == "running"))).all()
+            for job in unfinished:
+                if job.attempts >= MOST_ATTEMPTS:
+                    reason = f"it was begun {job.attempts} times and the service ended each time"
+                    await _finish(session, job, "failed", reason)
+                else:
+                    job.status = "queued"
+                    await session.execute(update(Capture).where(Capture.id == job.capture_id).values(status="queued"))
+        self._main = asyncio.create_task(self._loop())
+
+    async def stop(self) -> None:
+        """Take nothing more. What runs is left as it is in the rows: it begins again with the next service."""
+        tasks = [*self._tasks, *([self._main] if self._main else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def wake(self) -> None:
+        """There is a new row."""
+        self._wake.set()
+
+    def end(self, capture_id: str) -> None:
+        """End the analysis of a capture, if it is running."""
+        if capture_id in self._running:
+            self._unwanted.add(capture_id)
+            running = self._running[capture_id]
+            if running is not None:
+                running.cancel()
+
+    def bytes_read(self, capture_id: str) -> int | None:
+        """How far the running analysis of a capture has read; None where none has said."""
+        try:
+            return int((self._data.unfinished(capture_id) / layout.PROGRESS).read_text() or 0)
+        except (OSError, ValueError):
+            return None
+
+    async def detail(self, capture_id: str, connection: int) -> None:
+        """Make sure that the details of a connection are there; several who ask wait for the same work.
+
+        Raises:
+            JobError: they cannot be made.
+        """
+        if (self._data.results(capture_id) / layout.connection(connection)).is_dir():
+            return
+        key = (capture_id, connection)
+        if key not in self._details:
+            task = asyncio.ensure_future(self._make_details(capture_id, [connection]))
+            self._details[key] = task
+            task.add_done_callback(lambda _: self._details.pop(key, None))
+        # A request that is given up does not take the work away from the others.
+        await asyncio.shield(self._details[key])
+
+    async def case(self, capture_id: str) -> work.Case:
+        """A capture's files as a worker takes them."""
+        async with self._database.begin() as session:
+            found = await session.get(Capture, capture_id, options=[selectinload(Capture.files)])
+            if found is None:
+                raise JobError("the capture was deleted")
+            return work.Case(found.name, tuple(self._stored(file) for file in found.files))
+
+    async def run(self, fn: Any, *args: Any) -> Any:
+        """Run a call in a worker and wait for it."""
+        return await asyncio.wrap_future(self._executor.submit(fn, *args))
+
+    def _stored(self, file: File) -> work.StoredFile:
+        return work.StoredFile(str(self._data.blob(file.sha256)), file.name, file.label, file.kind, file.facts)
+
+    async def _make_details(self, capture_id: str, ids: list[int]) -> None:
+        case = await self.case(capture_id)
+        await self.run(work.detail_connections, case, str(self._data.results(capture_id)), ids)
+
+    async def _loop(self) -> None:
+        while True:
+            await self._slots.acquire()
+            try:
+                job = await self._take()
+            except Exception:
+                # The database may be full or away for a while: the row is still there.
+                log.exception("no analysis could be taken")
+                job = None
+            if job is None:
+                self._slots.release()
+                self._wake.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
+                continue
+            self._spawn(self._work(job))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _take(self) -> Job | None:
+        """Mark the oldest waiting row as running and return it."""
+        async with self._database.begin() as session:
+            job = await session.scalar(select(Job).where(Job.status == "queued").order_by(Job.created_ns).limit(1))
+            if job is None:
+                return None
+            job.status, job.started_ns, job.attempts = "running", now_ns(), job.attempts + 1
+            self._running[job.capture_id] = None
+            await session.execute(update(Capture).where(Capture.id == job.capture_id).values(status="running"))
+            return job
+
+    async def _work(self, job: Job) -> None:
+        capture_id = job.capture_id
+        try:
+            status, reason, shown = await self._outcome(capture_id)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._give_back(job.id))
+            raise
+        finally:
+            self._slots.release()
+        if status != "done":
+            await asyncio.to_thread(self._data.forget_unfinished, capture_id)
+        metrics.ANALYSES.labels(status).inc()
+        metrics.ANALYSIS_SECONDS.observe((now_ns() - (job.started_ns or now_ns())) / 1e9)
+        log.info("analysis ended", capture=capture_id, outcome=status, reason=reason)
+        try:
+            async with self._database.begin() as session:
+                row = await session.get(Job, job.id)
+                if row is None:
+                    self._data.forget_results(capture_id)
+                    return
+                await _finish(session, row, status, reason, **shown)
+        except Exception:
+            log.exception("the end of an analysis could not be written down", capture=capture_id)
+            return
+        if status == "done" and shown["connections"]:
+            await self._prepare(capture_id)
+
+    async def _outcome(self, capture_id: str) -> tuple[str, str | None, dict[str, Any]]:
+        try:
+            case = await self.case(capture_id)
+            future = asyncio.wrap_future(
+                self._executor.submit(
+                    work.analyze_case,
+                    case,
+                    str(self._data.results(capture_id)),
+                    str(self._data.unfinished(capture_id)),
+                )
+            )
+            self._running[capture_id] = future
+            if capture_id in self._unwanted:
+                future.cancel()
+            return "done", None, await future
+        except JobError as error:
+            return "failed", str(error)[:MAX_REASON], {}
+        except asyncio.CancelledError:
+            # Either somebody cancelled the analysis, or the service ends and this task with it.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return "cancelled", None, {}
+        except Exception as error:
+            log.exception("an analysis failed", capture=capture_id)
+            return "failed", f"the service could not run it ({type(error).__name__})", {}
+        finally:
+            self._running.pop(capture_id, None)
+            self._unwanted.discard(capture_id)
+
+    async def _give_back(self, job_id: str) -> None:
+        """The service ends in good order: that it began an analysis does not count against it."""
+        async with self._database.begin() as session:
+            job = await session.get(Job, job_id)
+            if job is not None:
+                job.status, job.attempts = "queued", job.attempts - 1
+                await session.execute(update(Capture).where(Capture.id == job.capture_id).values(status="queued"))
+
+    async def _prepare(self, capture_id: str) -> None:
+        """Write the details of the worst connections, which people open first."""
+        try:
+            document = await asyncio.to_thread(self._read_capture, capture_id)
+            await self._make_details(capture_id, document["worst"])
+        except (JobError, OSError) as error:
+            log.warning("details were not prepared", capture=capture_id, reason=str(error))
+
+    def _read_capture(self, capture_id: str) -> dict[str, Any]:
+        from tcpwin_web.results.queries import read_document
+
+        document: dict[str, Any] = read_document(self._data.results(capture_id), layout.CAPTURE)
+        return document
+
+
+async def _finish(session: AsyncSession, job: Job, status: str, reason: str | None, **shown: Any) -> None:
+    job.status, job.failure, job.finished_ns = status, reason, now_ns()
+    await session.execute(
+        update(Capture).where(Capture.id == job.capture_id).values(status=status, failure=reason, **shown)
+    )

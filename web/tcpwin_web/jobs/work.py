@@ -1,0 +1,184 @@
+"""What worker processes do: a stored case in, files of results out.
+
+Results are written to a folder of their own and then put in place: a reader sees all of them or none. Nothing here
+knows the database.
+"""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tcpwin.findings import Analysis, Connection, analyze, compare
+from tcpwin.findings._document import describe_finding, plain
+from tcpwin.snapshots import SnapshotFile
+from tcpwin.snapshots._document import describe_host, describe_joined
+from tcpwin.sources import HeadersSource
+from tcpwin_web.jobs.executor import JobError
+from tcpwin_web.results import columns, layout
+
+DETAIL_BUCKETS = 1 << 16
+"""Buckets of a stored series: a connection of fewer segments keeps every sample, at any zoom."""
+MOST_ROWS = 4_000_000
+"""Segments of one connection whose table is stored."""
+PREPARED = 4
+"""Worst connections whose details are written with the analysis' own results."""
+PROGRESS_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of a case as a worker finds it."""
+
+    path: str
+    name: str
+    label: str
+    kind: str
+    facts: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """Files that are analysed together."""
+
+    name: str
+    files: Sequence[StoredFile] = field(default_factory=tuple)
+
+    def analyze(self, progress: Callable[[int], object] | None = None) -> Analysis:
+        """Read and measure it."""
+        captures = [each for each in self.files if each.kind == "capture"]
+        if not captures:
+            raise JobError("there is no capture among the files: snapshots alone cannot be analysed here")
+        facts = [each.facts for each in captures if each.facts is not None]
+        source = HeadersSource([each.path for each in captures], facts, name=self.name)
+        snapshots = [
+            (each.label or each.name, SnapshotFile(Path(each.path), name=each.name))
+            for each in self.files
+            if each.kind == "snapshot"
+        ]
+        return analyze(source, snapshots=snapshots, progress=progress)
+
+
+def analyze_case(case: Case, folder: str, unfinished: str) -> dict[str, Any]:
+    """Write a case's results, first to one folder, at the end to the other; return what the list of captures shows."""
+    place, new = Path(folder), Path(unfinished)
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(mode=0o700)
+    analysis = case.analyze(_teller(new / layout.PROGRESS))
+    findings, summary = analysis.findings, analysis.summary
+    columns.write_connections(analysis, new / layout.CONNECTIONS)
+    columns.write_findings((describe_finding(each, analysis) for each in findings), new / layout.FINDINGS)
+    severity = None if findings.worst is None else str(findings.worst)
+    document = {
+        "name": case.name,
+        "connections": len(analysis),
+        "capture": _described_capture(analysis),
+        "summary": {
+            "text": summary.text,
+            "worst": [describe_finding(each, analysis) for each in summary.worst],
+            "held_back": {cause: len(ids) for cause, ids in summary.held_back.items()},
+        },
+        "findings": {"counts": dict(findings.counts), "kept": len(findings), "worst": severity},
+        "worst": [connection.id for connection in analysis.worst(PREPARED)],
+        "hosts": [plain(describe_host(host)) for host in analysis.hosts],
+        "notes": list(analysis.notes),
+    }
+    (new / layout.CAPTURE).write_text(json.dumps(document))
+    (new / layout.PROGRESS).unlink(missing_ok=True)
+    shutil.rmtree(place, ignore_errors=True)
+    new.replace(place)
+    return {
+        "packets": analysis.capture.packets,
+        "connections": len(analysis),
+        "findings": sum(findings.counts.values()),
+        "severity": severity,
+        "summary": summary.text,
+    }
+
+
+def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
+    """Write what there is of these connections, from one more reading of the case."""
+    place = Path(folder)
+    analysis = case.analyze()
+    for id in ids:
+        if not 0 <= id < len(analysis):
+            raise JobError(f"the capture has {len(analysis):,} connections, numbered from 0")
+    wide = analysis._measure_wide(ids)
+    for id in ids:
+        final = place / layout.connection(id)
+        new = final.with_name(f"{final.name}.{os.getpid()}")
+        new.mkdir(mode=0o700, parents=True)
+        _write_detail(analysis.connections[id], wide.connections[id], new)
+        try:
+            new.replace(final)
+        except OSError:
+            # Another worker was faster; what it wrote is the same.
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def _write_detail(connection: Connection, wide: Any, folder: Path) -> None:
+    analysis = connection.analysis
+    columns.write_series(wide, folder)
+    fields = json.loads(analysis._engine.json(connection.id, connection.id + 1))
+    budget = {
+        name: {"items_ns": dict(each.items_ns), "kernel": plain(each.kernel) if each.kernel else None}
+        for name, each in connection.budget.items()
+    }
+    document = {
+        **fields,
+        "verdict": {**plain(connection.verdict), "text": connection.verdict.text},
+        "budget": budget,
+        "stalls": [plain(stall) for stall in wide.stalls],
+        "percentiles": {
+            side: {name: plain(wide.percentiles(name, direction=side)) for name in ("receive_window", "flight", "pipe")}
+            for side in ("a_to_b", "b_to_a")
+        },
+        "round_trips": {side: plain(wide.round_trips(direction=side)) for side in ("a_to_b", "b_to_a")},
+        "snapshots": [plain(describe_joined(each)) for each in connection.snapshots],
+    }
+    (folder / layout.CONNECTION).write_text(json.dumps(document))
+    events = [{**asdict(event), "names": list(event.names)} for event in wide.events]
+    (folder / layout.EVENTS).write_text(json.dumps(events))
+    if connection.a_to_b.segments + connection.b_to_a.segments <= MOST_ROWS:
+        columns.write_segments(connection, folder)
+
+
+def compare_cases(old: Case, new: Case, tolerance: float) -> dict[str, Any]:
+    """Say whether the new one went better or worse than the old."""
+    before, after = old.analyze(), new.analyze()
+    comparison = compare(before, after, tolerance=tolerance)
+    return {"schema": "tcpwin/comparison/1", "old": before.name, "new": after.name, **plain(comparison)}
+
+
+def render_report(case: Case, limit: int) -> str:
+    """The answer in words, as `tcpwin analyze` prints it."""
+    from tcpwin.report import render
+
+    return render(case.analyze(), limit=limit)
+
+
+def _described_capture(analysis: Analysis) -> dict[str, Any]:
+    capture = analysis.capture
+    sums = {
+        name: getattr(capture, name)
+        for name in ("packets", "packets_snapped", "time_backwards", "interface_drops", "duration_ns")
+    }
+    return {**plain(capture), **sums, "first_time_ns": capture.first_time_ns, "last_time_ns": capture.last_time_ns}
+
+
+def _teller(path: Path) -> Callable[[int], None]:
+    """Write the bytes read so far to a file now and then: any worker that shares the data folder can be watched."""
+    told = 0.0
+
+    def tell(bytes_read: int) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told >= PROGRESS_SECONDS:
+            told = now
+            path.write_text(str(bytes_read))
+
+    return tell

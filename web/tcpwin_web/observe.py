@@ -1,0 +1,47 @@
+"""ASGI middleware: count and time every request by what answers it, not by its path: that may hold a secret."""
+
+import time
+from typing import Any
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tcpwin_web import metrics
+
+log = structlog.get_logger("tcpwin.http")
+
+
+def _name(endpoint: Any) -> str:
+    """As ``api.captures.list_captures``; none where nothing answers the path."""
+    name = getattr(endpoint, "__name__", None)
+    if name is None:
+        return "none"
+    return f"{endpoint.__module__.removeprefix('tcpwin_web.')}.{name}"
+
+
+class Observed:
+    """Watches requests from outside all else."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        finally:
+            seconds = time.perf_counter() - began
+            endpoint = _name(scope.get("endpoint"))
+            metrics.REQUESTS.labels(scope["method"], endpoint, str(status)).inc()
+            metrics.REQUEST_SECONDS.labels(endpoint).observe(seconds)
+            log.info("request", method=scope["method"], endpoint=endpoint, status=status, ms=round(seconds * 1000, 1))

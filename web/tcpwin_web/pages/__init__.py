@@ -1,0 +1,18 @@
+"""The pages: server-rendered, with scripts of their own for what moves. A page of a huge capture stays small."""
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+from fastapi.templating import Jinja2Templates
+
+from tcpwin_web.pages import captures, login, rules, shared
+from tcpwin_web.pages.filters import prepare
+
+__all__ = ["prepare", "routes"]
+
+
+def routes(templates: Jinja2Templates) -> APIRouter:
+    """The routes of all pages, drawn with the given templates."""
+    router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+    for each in (captures, login, rules, shared):
+        router.include_router(each.routes(templates))
+    return router

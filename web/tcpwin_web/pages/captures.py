@@ -1,0 +1,192 @@
+"""Captures as pages: the list, the upload, one capture, one of its connections, two compared."""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from fastapi.templating import Jinja2Templates
+from starlette.datastructures import UploadFile
+
+from tcpwin_web.api.captures import Sort
+from tcpwin_web.api.parts import CaptureId, ConnectionId, Detailed, Offset, ServiceOf, Words
+from tcpwin_web.jobs import work
+from tcpwin_web.pages.parts import require_own_form, show
+from tcpwin_web.results import layout, queries
+from tcpwin_web.service import Service
+from tcpwin_web.uploads.stream import Arriving, UploadError
+
+PAGE_CAPTURES = 50
+PAGE_CONNECTIONS = 100
+PAGE_FINDINGS = 50
+FORM_PART_BYTES = 1 << 20
+LISTED = (
+    *("id", "a_address", "a_port", "b_address", "b_port", "start_ns", "duration_ns", "path_rtt_ns", "close"),
+    *("window_cost_ns", "findings", "a_to_b.acked_bytes", "b_to_a.acked_bytes", "a_to_b.goodput_bps"),
+    *("b_to_a.goodput_bps", "a_to_b.retransmissions", "b_to_a.retransmissions", "a_to_b.zero_window_ns"),
+    "b_to_a.zero_window_ns",
+)
+
+
+def routes(templates: Jinja2Templates) -> APIRouter:
+    """Make the routes."""
+    router = APIRouter()
+
+    @router.get("/")
+    async def show_captures(
+        request: Request,
+        service: ServiceOf,
+        search: Annotated[Words, Query(max_length=200)] = "",
+        tag: Annotated[Words, Query(max_length=64)] = "",
+        sort: Sort = "-created",
+        offset: Offset = 0,
+    ) -> Response:
+        found, total = await service.captures.search(
+            text=search, tag=tag, sort=sort, offset=offset, limit=PAGE_CAPTURES
+        )
+        return show(
+            templates,
+            request,
+            "captures.html",
+            captures=found,
+            total=total,
+            tags=await service.captures.tags(),
+            asked={"search": search, "tag": tag, "sort": sort, "offset": offset},
+            size=PAGE_CAPTURES,
+        )
+
+    @router.get("/upload")
+    def show_upload(request: Request, service: ServiceOf) -> Response:
+        return show(templates, request, "upload.html", settings=service.settings)
+
+    @router.post("/upload")
+    async def upload(request: Request, service: ServiceOf) -> Response:
+        service.rates.take("upload", request)
+        return await _take_form(request, service)
+
+    @router.get("/captures/{capture_id}")
+    async def show_capture(
+        request: Request,
+        service: ServiceOf,
+        capture_id: CaptureId,
+        search: Annotated[Words, Query(max_length=100)] = "",
+        sort: Annotated[str, Query(max_length=100)] = "-window_cost_ns",
+        offset: Offset = 0,
+    ) -> Response:
+        capture = await service.captures.get(capture_id)
+        if capture.status != "done":
+            return show(templates, request, "waiting.html", capture=capture)
+        folder = service.data.results(capture_id)
+        document, (findings, total), page = await asyncio.gather(
+            asyncio.to_thread(queries.read_document, folder, layout.CAPTURE),
+            asyncio.to_thread(
+                queries.list_findings,
+                folder,
+                connection=None,
+                code=None,
+                severity=0,
+                offset=0,
+                limit=PAGE_FINDINGS,
+            ),
+            asyncio.to_thread(
+                queries.list_connections,
+                folder,
+                search=search,
+                where=(),
+                sort=sort,
+                offset=offset,
+                limit=PAGE_CONNECTIONS,
+                columns=LISTED,
+            ),
+        )
+        return show(
+            templates,
+            request,
+            "capture.html",
+            capture=capture,
+            document=document,
+            findings=findings,
+            total_findings=total,
+            rows=page.rows.to_dicts(),
+            total=page.total,
+            asked={"search": search, "sort": sort, "offset": offset},
+            size=PAGE_CONNECTIONS,
+        )
+
+    @router.get("/captures/{capture_id}/connections/{connection_id}")
+    async def show_connection(
+        request: Request, service: ServiceOf, capture: Detailed, connection_id: ConnectionId
+    ) -> Response:
+        folder = service.data.results(capture.id)
+        document, (findings, _) = await asyncio.gather(
+            asyncio.to_thread(queries.read_document, folder / layout.connection(connection_id), layout.CONNECTION),
+            asyncio.to_thread(
+                queries.list_findings,
+                folder,
+                connection=connection_id,
+                code=None,
+                severity=0,
+                offset=0,
+                limit=PAGE_FINDINGS,
+            ),
+        )
+        return show(templates, request, "connection.html", capture=capture, connection=document, findings=findings)
+
+    @router.get("/compare")
+    async def show_comparison(
+        request: Request,
+        service: ServiceOf,
+        old: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")] = "",
+        new: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")] = "",
+    ) -> Response:
+        captures, _ = await service.captures.search(status="done", limit=1000)
+        comparison: Any = None
+        if old and new:
+            for capture_id in (old, new):
+                await service.captures.get(capture_id)
+            cases = [await service.queue.case(each) for each in (old, new)]
+            comparison = await service.queue.run(work.compare_cases, *cases, 0.1)
+        return show(
+            templates, request, "compare.html", captures=captures, comparison=comparison, asked={"old": old, "new": new}
+        )
+
+    return router
+
+
+async def _take_form(request: Request, service: Service) -> Response:
+    """Take an upload of a browser that runs no script: a form of files, and text pasted into it."""
+    async with request.form(max_files=service.settings.max_files, max_part_size=FORM_PART_BYTES) as form:
+        require_own_form(request, form.get("csrf"))
+        files = [each for each in form.getlist("files") if isinstance(each, UploadFile) and each.filename]
+        pasted = form.get("pasted")
+        if not files:
+            raise UploadError(422, "Choose a capture or a bundle.")
+        capture = await service.captures.create(files[0].filename or "capture")
+        try:
+            for each in files:
+                await _store(service, capture.id, each.filename or "unnamed", _chunks(each))
+            if isinstance(pasted, str) and pasted.strip():
+                await _store(service, capture.id, "pasted.txt", _once(pasted.encode()), "snapshot")
+        except BaseException:
+            await asyncio.shield(service.captures.delete(capture.id))
+            raise
+    await service.captures.start(capture.id)
+    await service.audit.note(request, "capture.upload", capture.id)
+    return RedirectResponse(f"/captures/{capture.id}", 303)
+
+
+async def _store(service: Service, capture_id: str, name: str, chunks: Any, kind: Any = None) -> None:
+    file = Arriving(max_bytes=service.settings.max_upload_bytes)
+    storing = asyncio.create_task(service.captures.add(capture_id, file, name, kind))
+    storing.add_done_callback(lambda _: file.abandon())
+    await file.feed(chunks)
+    await storing
+
+
+async def _chunks(file: UploadFile) -> Any:
+    while chunk := await file.read(1 << 18):
+        yield chunk
+
+
+async def _once(data: bytes) -> Any:
+    yield data

@@ -1,0 +1,23 @@
+"""The templates' ways to write a number: with its unit, short, and the same everywhere."""
+
+from datetime import UTC, datetime
+
+from fastapi.templating import Jinja2Templates
+
+from tcpwin.report._units import bytes_text, rate_text, time_text
+
+
+def prepare(templates: Jinja2Templates) -> None:
+    """Give the templates these ways."""
+    templates.env.filters.update(
+        bytes=lambda value: "–" if value is None else bytes_text(value),
+        duration=lambda value: "–" if value is None else time_text(value),
+        rate=lambda value: "–" if value is None else rate_text(value),
+        count=lambda value: "–" if value is None else f"{value:,.0f}",
+        moment=_moment,
+        iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _moment(value_ns: int) -> str:
+    return datetime.fromtimestamp(value_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,26 @@
+"""What pages have in common: who is looking at them, and the proof that a form is this service's own."""
+
+from typing import Any
+
+from fastapi import HTTPException, Request
+from fastapi.responses import HTMLResponse
+from fastapi.templating import Jinja2Templates
+
+from tcpwin_web.api.parts import service_of
+
+
+def show(templates: Jinja2Templates, request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """Draw a page."""
+    gate = service_of(request).gate
+    common = {"csrf": gate.csrf_token(request), "has_login": gate.is_closed}
+    return templates.TemplateResponse(request, name, {**common, **values}, status_code=status)
+
+
+def require_own_form(request: Request, shown: object) -> None:
+    """Refuse a form that is not of a page that the service gave to this caller.
+
+    Raises:
+        HTTPException: 403.
+    """
+    if not service_of(request).gate.is_own_form(request, shown if isinstance(shown, str) else None):
+        raise HTTPException(403, "This form is of an earlier login, or of another site: open the page again.")

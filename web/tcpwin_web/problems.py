@@ -1,0 +1,131 @@
+"""Errors in, problem documents (RFC 9457) out; a browser that asks for a page gets the same facts as a page.
+
+Never carries a traceback or a path of the server.
+"""
+
+import errno
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from fastapi.templating import Jinja2Templates
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from tcpwin_web.captures import ConflictError, NotFoundError
+from tcpwin_web.jobs import JobError
+from tcpwin_web.results.queries import QueryError
+from tcpwin_web.storage.database import is_full
+from tcpwin_web.uploads.stream import UploadError
+
+MEDIA_TYPE = "application/problem+json"
+FULL = "The service's disk is full: nothing was stored. Its operator has to make room."
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {
+        "description": "A problem document (RFC 9457)",
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {
+                    "type": "object",
+                    "required": ["type", "title", "status", "detail"],
+                    "properties": {
+                        "type": {"type": "string", "format": "uri-reference"},
+                        "title": {"type": "string"},
+                        "status": {"type": "integer"},
+                        "detail": {"type": "string"},
+                        "errors": {"type": "array", "items": {"type": "object"}},
+                    },
+                }
+            }
+        },
+    }
+}
+
+log = structlog.get_logger("tcpwin.http")
+
+
+def wants_page(path: str, accept: str) -> bool:
+    """Whether who asks is a browser that asks for a page."""
+    return not path.startswith("/api/") and "text/html" in accept
+
+
+def respond(
+    request: Request, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+) -> Response:
+    """Make the problem document, or the page, that says what is wrong."""
+    # RFC 9457 section 4.2.1: with "about:blank" the title is the status code's own phrase.
+    problem = {"type": "about:blank", "title": _phrase(status), "status": status, "detail": detail, **members}
+    if wants_page(request.url.path, request.headers.get("accept", "")):
+        templates: Jinja2Templates = request.app.state.templates
+        return templates.TemplateResponse(
+            request, "problem.html", {"problem": problem}, status_code=status, headers=headers
+        )
+    return JSONResponse(problem, status, headers, MEDIA_TYPE)
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of the application with a problem document."""
+
+    @app.exception_handler(HTTPException)
+    def refuse(request: Request, error: HTTPException) -> Response:
+        return respond(request, error.status_code, error.detail, headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    def reject(request: Request, error: RequestValidationError) -> Response:
+        errors = [{"pointer": "/".join(map(str, each["loc"])), "detail": each["msg"]} for each in error.errors()]
+        return respond(request, 422, "The request does not fit the API's description.", errors=errors)
+
+    @app.exception_handler(NotFoundError)
+    def miss(request: Request, error: NotFoundError) -> Response:  # noqa: ARG001 (the signature is starlette's)
+        return respond(request, 404, "No capture has this id; /api/v1/captures lists those there are.")
+
+    @app.exception_handler(ConflictError)
+    def conflict(request: Request, error: ConflictError) -> Response:
+        return respond(request, 409, _sentence(error))
+
+    @app.exception_handler(UploadError)
+    def turn_away(request: Request, error: UploadError) -> Response:
+        return respond(request, error.status, _sentence(error))
+
+    @app.exception_handler(QueryError)
+    def doubt(request: Request, error: QueryError) -> Response:
+        return respond(request, 422, _sentence(error))
+
+    @app.exception_handler(JobError)
+    def give_up(request: Request, error: JobError) -> Response:
+        return respond(request, 422, _sentence(error))
+
+    @app.exception_handler(OSError)
+    def run_out(request: Request, error: OSError) -> Response:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return respond(request, 507, FULL)
+        raise error
+
+    @app.exception_handler(OperationalError)
+    def database_failed(request: Request, error: OperationalError) -> Response:
+        log.error("the database failed", error=str(error))
+        if is_full(error):
+            return respond(request, 507, FULL)
+        return respond(request, 503, "The service's database does not answer at the moment.")
+
+    @app.exception_handler(Exception)
+    def fail(request: Request, error: Exception) -> Response:
+        log.error("a request failed", path=request.url.path, exc_info=error)
+        return respond(request, 500, "The service failed; its log says why.")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Upload Broken Off" if status == 499 else "Error"
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,106 @@
+"""What was measured, as columns in files: connections and findings as Parquet, series as arrays that can be mapped.
+
+In: an analysis or a connection. Out: files that requests filter, sort and cut without loading all of them.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+
+from tcpwin import _engine
+from tcpwin.findings import Analysis, Connection, Severity
+from tcpwin_web.results import layout
+
+ROW_GROUP = 50_000
+OF_CONNECTIONS = (
+    *("id", "a_address", "a_port", "b_address", "b_port", "ip_version", "epoch", "first_frame", "start_ns", "end_ns"),
+    *("duration_ns", "handshake_rtt_ns", "path_rtt_ns", "vantage", "close", "stall_count", "stall_ns"),
+)
+OF_DIRECTIONS = (
+    *("segments", "payload_bytes", "acked_bytes", "throughput_bps", "goodput_bps", "mss_bytes", "window_scale_state"),
+    *("window_scale_shift", "receive_window_min_bytes", "receive_window_max_bytes", "receive_window_mean_bytes"),
+    *("flight_max_bytes", "flight_mean_bytes", "window_utilisation", "window_limited_ns", "window_cost_ns"),
+    *("zero_window_episode_count", "zero_window_ns", "zero_window_longest_ns", "retransmissions", "out_of_order"),
+    *("rtt_min_ns", "rtt_smoothed_ns", "idle_restarts", "message_delay_p95_ns"),
+)
+SIDES = ("a_to_b", "b_to_a")
+COST = "window_cost_ns"
+"""Of a connection: what the receive window cost the direction that it cost more. `Analysis.worst` sorts by it."""
+FINDINGS = "findings"
+COLUMNS = (*OF_CONNECTIONS, COST, FINDINGS, *(f"{side}.{name}" for side in SIDES for name in OF_DIRECTIONS))
+TEXTS = {"a_address", "b_address", "vantage", "close"} | {f"{side}.window_scale_state" for side in SIDES}
+_FINDINGS_SCHEMA = {
+    "position": polars.Int64,
+    "code": polars.String,
+    "severity": polars.Int8,
+    "connection": polars.Int64,
+    "cost_ns": polars.Int64,
+    "document": polars.String,
+}
+
+
+def write_connections(analysis: Analysis, path: Path) -> None:
+    """Write the columns that lists show, of all connections."""
+    names = [*OF_CONNECTIONS, *(f"{side}.{name}" for side in SIDES for name in OF_DIRECTIONS)]
+    frame = analysis.connections.table(names).to_polars()
+    costs = [
+        polars.col(f"{side}.zero_window_ns").fill_null(0) + polars.col(f"{side}.window_limited_ns").fill_null(0)
+        for side in SIDES
+    ]
+    found: dict[int, int] = {}
+    for each in analysis.findings:
+        if each.connection is not None:
+            found[each.connection] = found.get(each.connection, 0) + 1
+    counts = polars.DataFrame(
+        {"id": list(found), FINDINGS: list(found.values())}, schema={"id": frame.schema["id"], FINDINGS: polars.Int64}
+    )
+    frame = (
+        frame.with_columns(polars.max_horizontal(*costs).alias(COST))
+        .join(counts, on="id", how="left", maintain_order="left")
+        .with_columns(polars.col(FINDINGS).fill_null(0))
+    )
+    frame.select(COLUMNS).write_parquet(path, compression="zstd", row_group_size=ROW_GROUP)
+
+
+def write_findings(described: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write findings, in their order, each with its whole document."""
+    rows = [
+        {
+            "position": position,
+            "code": each["code"],
+            "severity": int(Severity[str(each["severity"]).upper()]),
+            "connection": each["connection"],
+            "cost_ns": each["cost_ns"],
+            "document": json.dumps(each),
+        }
+        for position, each in enumerate(described)
+    ]
+    polars.DataFrame(rows, schema=_FINDINGS_SCHEMA).write_parquet(path, row_group_size=ROW_GROUP)
+
+
+def write_series(connection: Any, folder: Path) -> None:
+    """Write every series of a connection, each in one run of columns, and where each run begins."""
+    runs, parts, first = [], [], 0
+    for side, name, series in _all_series(connection):
+        runs.append({"name": name, "side": side, "width_ns": series.width_ns, "first": first, "count": len(series)})
+        first += len(series)
+        parts.append(np.stack([getattr(series, value) for value in layout.VALUES]))
+    (folder / layout.RUNS).write_text(json.dumps(runs))
+    np.save(folder / layout.SERIES, np.concatenate(parts, axis=1))
+
+
+def write_segments(connection: Connection, folder: Path) -> None:
+    """Write the per-segment table of a connection."""
+    frame = connection.segments().to_polars().drop("connection")
+    frame.write_parquet(folder / layout.SEGMENTS, row_group_size=ROW_GROUP)
+    np.save(folder / layout.SEGMENT_TIMES, frame.get_column("time_ns").to_numpy())
+
+
+def _all_series(connection: Any) -> Iterator[tuple[str, str, Any]]:
+    for side in SIDES:
+        for name in _engine.SERIES_NAMES:
+            yield side, name, connection.series(name, direction=side)

@@ -1,0 +1,23 @@
+"""Names in a capture's folder of results."""
+
+CAPTURE = "capture.json"
+CONNECTIONS = "connections.parquet"
+FINDINGS = "findings.parquet"
+PROGRESS = "progress"
+"""Bytes read so far, while the analysis runs."""
+
+CONNECTION = "connection.json"
+EVENTS = "events.json"
+SERIES = "series.npy"
+"""All series one behind another, shape (5, n): what `VALUES` names. Mapped, so that a span costs what it holds."""
+RUNS = "series.json"
+"""Where each series begins."""
+VALUES = ("time_ns", "min", "max", "last", "sum")
+SEGMENTS = "segments.parquet"
+SEGMENT_TIMES = "segments.npy"
+"""The times of the segments: where a span begins is found without the table."""
+
+
+def connection(id: int) -> str:
+    """The folder of one connection's details, written when they are first wanted."""
+    return f"connections/{id}"

@@ -1,0 +1,211 @@
+"""A capture's folder of results in, the part of them that a request asked for out: a page of rows, a span of a series.
+
+Reads files that are there; whether they are, and making them, is for others. Runs in threads: nothing here waits for
+the network.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+from numpy.typing import NDArray
+
+from tcpwin_web.results import layout
+from tcpwin_web.results.columns import COLUMNS, TEXTS
+
+OPERATORS = {">=": "ge", "<=": "le", ">": "gt", "<": "lt", "=": "eq", "!=": "ne"}
+
+
+class QueryError(Exception):
+    """A question that the results cannot answer, in words for who asked."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows of a table, and how many there are in all that fit the question."""
+
+    rows: polars.DataFrame
+    total: int
+
+
+def read_document(folder: Path, name: str) -> Any:
+    """One of the JSON documents."""
+    return json.loads((folder / name).read_bytes())
+
+
+def list_connections(
+    folder: Path, *, search: str, where: Sequence[str], sort: str, offset: int, limit: int, columns: Sequence[str] = ()
+) -> Page:
+    """A page of connections.
+
+    Args:
+        search: a part of an address, ``address:port`` or ``:port``, of either end.
+        where: conditions such as ``a_to_b.zero_window_ns>0``; all must hold.
+        sort: a column, with ``-`` before it for the greatest first; rows without a value come last.
+        columns: those wanted; all by default.
+
+    Raises:
+        QueryError: there is no such column, or a condition cannot be understood.
+    """
+    frame = polars.scan_parquet(folder / layout.CONNECTIONS)
+    if search:
+        ends = [
+            polars.when(polars.col(f"{side}_address").str.contains(":", literal=True))
+            .then(polars.format("[{}]:{}", f"{side}_address", f"{side}_port"))
+            .otherwise(polars.format("{}:{}", f"{side}_address", f"{side}_port"))
+            .str.contains(search, literal=True)
+            for side in ("a", "b")
+        ]
+        frame = frame.filter(polars.any_horizontal(*ends))
+    for text in where:
+        frame = frame.filter(_condition(text))
+    return _page(frame, sort, offset, limit, columns)
+
+
+def _condition(text: str) -> polars.Expr:
+    for sign, method in OPERATORS.items():
+        name, found, value = text.partition(sign)
+        name = name.strip()
+        if found and name in COLUMNS:
+            wanted: str | float = value.strip()
+            if name not in TEXTS:
+                try:
+                    wanted = float(wanted)
+                except ValueError:
+                    raise QueryError(f"{text[:80]!r}: {name} is compared with a number") from None
+            expression: polars.Expr = getattr(polars.col(name), method)(polars.lit(wanted))
+            return expression
+    raise QueryError(f"{text[:80]!r} is no condition such as a_to_b.zero_window_ns>0 on one of the columns")
+
+
+def _page(frame: polars.LazyFrame, sort: str, offset: int, limit: int, columns: Sequence[str]) -> Page:
+    name, descending = sort.removeprefix("-"), sort.startswith("-")
+    for each in (name, *columns):
+        if each not in COLUMNS:
+            raise QueryError(f"there is no column {each[:80]!r}")
+    # Only what sorts is sorted; the other columns are taken for the rows of the page alone.
+    keys = list(dict.fromkeys((name, "id")))
+    order = frame.select(keys).sort(keys, descending=[descending, False][: len(keys)], nulls_last=True).collect()
+    wanted = order.get_column("id").slice(offset, limit)
+    rows = (
+        frame.filter(polars.col("id").is_in(wanted.to_list()))
+        .select(list(dict.fromkeys(("id", *(columns or COLUMNS)))))
+        .collect()
+    )
+    rows = polars.DataFrame({"id": wanted}).join(rows, on="id", how="left", maintain_order="left")
+    return Page(rows, order.height)
+
+
+def list_findings(
+    folder: Path, *, connection: int | None, code: str | None, severity: int, offset: int, limit: int
+) -> tuple[list[Any], int]:
+    """A page of findings, the costliest first, and how many fit."""
+    frame = polars.scan_parquet(folder / layout.FINDINGS).filter(polars.col("severity") >= severity)
+    if connection is not None:
+        frame = frame.filter(polars.col("connection") == connection)
+    if code:
+        frame = frame.filter(polars.col("code").str.starts_with(code))
+    found = frame.sort("position").collect()
+    page = found.get_column("document").slice(offset, limit)
+    return [json.loads(document) for document in page], found.height
+
+
+@dataclass(frozen=True)
+class SeriesSpan:
+    """A span of a series: extremes per bucket, only of buckets in which something happened.
+
+    Attributes:
+        width_ns: of the buckets; samples that stand alone have 1.
+        columns: time_ns, min, max, last, sum; int64, shape (n,).
+    """
+
+    width_ns: int
+    columns: Mapping[str, NDArray[np.int64]]
+
+    def to_frame(self) -> polars.DataFrame:
+        """As columns of a table."""
+        return polars.DataFrame(dict(self.columns))
+
+
+def read_series(
+    folder: Path, connection: int, name: str, side: str, *, start_ns: int | None, end_ns: int | None, points: int
+) -> SeriesSpan:
+    """A series between two times, in at most so many buckets. The value in force when the span begins is its first.
+
+    Raises:
+        QueryError: there is no such series.
+    """
+    place = folder / layout.connection(connection)
+    runs = read_document(place, layout.RUNS)
+    run = next((each for each in runs if (each["name"], each["side"]) == (name, side)), None)
+    if run is None:
+        names = ", ".join(dict.fromkeys(each["name"] for each in runs))
+        raise QueryError(f"there is no series {name[:40]!r}: {names}")
+    first, count = run["first"], run["count"]
+    values = np.load(place / layout.SERIES, mmap_mode="r")[:, first : first + count]
+    arrays = dict(zip(layout.VALUES, values, strict=True))
+    time_ns = arrays["time_ns"]
+    begin = 0 if start_ns is None else max(int(np.searchsorted(time_ns, start_ns, "right")) - 1, 0)
+    end = count if end_ns is None else int(np.searchsorted(time_ns, end_ns, "right"))
+    cut = {column: values[begin : max(end, begin)] for column, values in arrays.items()}
+    return _merged(run["width_ns"], cut, points)
+
+
+def _merged(width_ns: int, columns: dict[str, NDArray[np.int64]], points: int) -> SeriesSpan:
+    """Buckets put together until there are few enough: extremes stay what they are."""
+    time_ns = columns["time_ns"]
+    if len(time_ns) <= points:
+        return SeriesSpan(width_ns, columns)
+    extent = int(time_ns[-1] - time_ns[0]) + 1
+    width_ns = max(-(-extent // points), width_ns)
+    bucket = (time_ns - time_ns[0]) // width_ns
+    starts = np.flatnonzero(np.diff(bucket, prepend=-1))
+    ends = np.append(starts[1:], len(bucket)) - 1
+    return SeriesSpan(
+        width_ns,
+        {
+            "time_ns": time_ns[starts],
+            "min": np.minimum.reduceat(columns["min"], starts),
+            "max": np.maximum.reduceat(columns["max"], starts),
+            "last": columns["last"][ends],
+            "sum": np.add.reduceat(columns["sum"], starts),
+        },
+    )
+
+
+def list_segments(
+    folder: Path, connection: int, *, start_ns: int | None, end_ns: int | None, offset: int, limit: int
+) -> Page:
+    """Segments of a connection between two times.
+
+    Raises:
+        QueryError: the connection has too many to be kept.
+    """
+    place = folder / layout.connection(connection)
+    if not (place / layout.SEGMENTS).exists():
+        raise QueryError("this connection has too many segments for a table: `tcpwin packets --connection` writes it")
+    # Segments lie in the order of their frames, from which times may step back.
+    time_ns = np.load(place / layout.SEGMENT_TIMES, mmap_mode="r")
+    inside = np.ones(len(time_ns), dtype=bool)
+    if start_ns is not None:
+        inside &= time_ns >= start_ns
+    if end_ns is not None:
+        inside &= time_ns <= end_ns
+    numbers = np.flatnonzero(inside)
+    wanted = numbers[offset : offset + limit]
+    first, last = (int(wanted[0]), int(wanted[-1])) if len(wanted) else (0, -1)
+    rows = polars.scan_parquet(place / layout.SEGMENTS).slice(first, last - first + 1).collect()
+    return Page(rows[wanted - first], len(numbers))
+
+
+def within(items: list[Any], key: str, until: str, start_ns: int | None, end_ns: int | None) -> list[Any]:
+    """Those whose time from `key` to `until` touches the span."""
+    return [
+        each
+        for each in items
+        if (start_ns is None or each[until] >= start_ns) and (end_ns is None or each[key] <= end_ns)
+    ]

@@ -1,0 +1,1 @@
+"""Who may call, from where, how often, and what a page may load."""

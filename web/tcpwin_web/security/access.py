@@ -1,0 +1,135 @@
+"""Who is calling: by the token, by a login's cookie, or anybody where only this machine can call.
+
+ASGI middleware. Lets nobody in without a token where one is set, but to the health checks, the login and share links;
+no other site's page may change anything.
+"""
+
+import hashlib
+import hmac
+import secrets
+from urllib.parse import quote, urlsplit
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tcpwin_web import problems
+from tcpwin_web.settings import Settings
+
+COOKIE = "tcpwin_session"
+CSRF_HEADER = "x-csrf-token"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+OPEN_PATHS = ("/healthz", "/readyz", "/login")
+OPEN_PREFIXES = ("/static/", "/shared/", "/api/v1/shared/")
+"""Of what needs no token. A share link's secret is looked at where the link is opened."""
+
+
+class Gate:
+    """Tells who is calling, and makes and checks what a login leaves behind."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._token = settings.secret
+        self._hosts = {host.lower() for host in settings.trusted_hosts}
+        self._seconds = settings.session_hours * 3600
+        # Bound to the token: with another token every login ends.
+        key = hashlib.sha256(b"tcpwin session" + (self._token or secrets.token_hex(32)).encode()).hexdigest()
+        self._signer = URLSafeTimedSerializer(key, salt="session")
+        self._key = key.encode()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a token is needed."""
+        return self._token is not None
+
+    def is_token(self, shown: str) -> bool:
+        """Whether this is the token."""
+        return self._token is not None and hmac.compare_digest(shown.encode(), self._token.encode())
+
+    def is_host(self, host: str) -> bool:
+        """Whether the service may be called by this name (the Host header)."""
+        name = host.lower()
+        name = name.rpartition(":")[0] if name.rpartition(":")[2].isdigit() and not name.endswith("]") else name
+        return "*" in self._hosts or name in self._hosts
+
+    def new_session(self) -> str:
+        """The value of a new login's cookie."""
+        return self._signer.dumps(secrets.token_urlsafe(16))
+
+    def actor(self, request: Request) -> str | None:
+        """Who is calling: token, session or local; None who has shown nothing."""
+        if self._token is None:
+            return "local"
+        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return "token" if self.is_token(shown.strip()) else None
+        return "session" if self._session(request) is not None else None
+
+    def _session(self, request: Request) -> str | None:
+        try:
+            name = self._signer.loads(request.cookies.get(COOKIE, ""), max_age=int(self._seconds))
+        except BadSignature:
+            return None
+        return str(name)
+
+    def csrf_token(self, request: Request) -> str:
+        """What a page's forms and scripts send back to show that they are this service's own."""
+        name = self._session(request) or "local"
+        return hmac.new(self._key, b"csrf" + name.encode(), "sha256").hexdigest()
+
+    def is_own_form(self, request: Request, shown: str | None) -> bool:
+        """Whether a form or script showed what `csrf_token` gave its page."""
+        return shown is not None and hmac.compare_digest(shown.encode(), self.csrf_token(request).encode())
+
+
+class Access:
+    """ASGI middleware: let a request through, or answer it."""
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self._app = app
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        answer = self._refusal(request)
+        await (answer or self._app)(scope, receive, send)
+
+    def _refusal(self, request: Request) -> Response | None:
+        if not self._gate.is_host(request.headers.get("host", "")):
+            return problems.respond(
+                request, 400, "The service is not called by this name: TCPWIN_ALLOWED_HOSTS adds names."
+            )
+        actor = self._gate.actor(request)
+        request.scope.setdefault("state", {})["actor"] = actor or "nobody"
+        path = request.url.path
+        is_open = path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
+        if actor is None and not is_open:
+            if problems.wants_page(path, request.headers.get("accept", "")):
+                back = quote(path + (f"?{request.url.query}" if request.url.query else ""), safe="/")
+                return RedirectResponse(f"/login?next={back}", 303)
+            return problems.respond(
+                request,
+                401,
+                "Show the service's token: Authorization: Bearer …",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        if request.method in SAFE_METHODS or actor == "token":
+            return None
+        return self._foreign(request, actor)
+
+    def _foreign(self, request: Request, actor: str | None) -> Response | None:
+        """Refuse what a page of another site sends with this browser's cookies, or to this machine's own address."""
+        origin = request.headers.get("origin")
+        site = request.headers.get("sec-fetch-site", "same-origin")
+        is_foreign = site not in ("same-origin", "none") or (
+            origin is not None and urlsplit(origin).netloc != request.headers.get("host", "")
+        )
+        if is_foreign:
+            return problems.respond(request, 403, "A page of another site sent this.")
+        is_script = actor == "session" and request.url.path.startswith("/api/")
+        if is_script and not self._gate.is_own_form(request, request.headers.get(CSRF_HEADER)):
+            return problems.respond(request, 403, "X-CSRF-Token is missing, or of an earlier login.")
+        return None

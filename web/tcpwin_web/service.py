@@ -1,0 +1,77 @@
+"""Everything that the service is made of, put together, started and ended in order."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
+
+from tcpwin_web.audit import AuditLog
+from tcpwin_web.captures import Captures
+from tcpwin_web.jobs import Executor, ProcessExecutor
+from tcpwin_web.jobs.queue import Queue
+from tcpwin_web.security.access import Gate
+from tcpwin_web.security.limiting import Rates
+from tcpwin_web.settings import Settings
+from tcpwin_web.sharing.links import Links
+from tcpwin_web.storage import Database, DataFolder
+
+SWEEP_SECONDS = 600
+
+log = structlog.get_logger("tcpwin.service")
+
+
+class Service:
+    """One running service."""
+
+    def __init__(self, settings: Settings, shown: Sequence[Path] = (), executor: Executor | None = None) -> None:
+        self.settings = settings
+        self.shown = tuple(shown)
+        self.data = DataFolder(settings.data)
+        self.database = Database(settings.url)
+        self.executor = executor or ProcessExecutor(
+            settings.workers, memory_bytes=settings.job_memory_bytes, seconds=settings.job_seconds
+        )
+        self.queue = Queue(self.database, self.data, self.executor, workers=settings.workers)
+        self.captures = Captures(settings, self.database, self.data, self.queue)
+        self.links = Links(self.database)
+        self.audit = AuditLog(self.database)
+        self.gate = Gate(settings)
+        self.rates = Rates(upload=settings.upload_rate, login=settings.login_rate)
+        self.is_ready = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Open the data folder and the database, and begin to work."""
+        self.data.prepare()
+        await self.database.upgrade()
+        await self.queue.start()
+        self._tasks = [asyncio.create_task(self._take_in()), asyncio.create_task(self._sweep())]
+        self.is_ready = True
+
+    async def stop(self) -> None:
+        """End in order: running analyses begin again with the next service."""
+        self.is_ready = False
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.queue.stop()
+        await asyncio.to_thread(self.executor.shutdown, cancel_futures=True)
+        await self.database.close()
+        self.data.release()
+
+    async def _take_in(self) -> None:
+        for path in self.shown:
+            try:
+                await self.captures.take_in(path)
+            except Exception:
+                log.exception("a capture could not be taken in", file=path.name)
+
+    async def _sweep(self) -> None:
+        while True:
+            with contextlib.suppress(Exception):
+                await self.captures.sweep()
+                await self.links.sweep()
+                await self.audit.sweep()
+            await asyncio.sleep(SWEEP_SECONDS)

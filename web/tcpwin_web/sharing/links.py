@@ -1,0 +1,96 @@
+"""Share links as rows: made, listed, opened, revoked. A link's secret is shown once and kept as a hash."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import delete, select
+
+from tcpwin_web.captures import ConflictError, NotFoundError
+from tcpwin_web.sharing.cryptopan import KEY_BYTES, CryptoPan
+from tcpwin_web.storage import Database
+from tcpwin_web.storage.models import Capture, Share, now_ns
+
+SECRET_BYTES = 32
+DAY_NS = 86_400 * 10**9
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a link leads to: a capture, and the mapping of its addresses where they are not to be seen."""
+
+    capture: Capture
+    expires_ns: int
+    anonymise: CryptoPan | None
+
+
+class Links:
+    """All share links."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(self, capture_id: str, *, days: float, anonymise: bool) -> tuple[Share, str]:
+        """Make a link and return it with its secret, which cannot be shown again.
+
+        Raises:
+            NotFoundError, ConflictError: there is no such capture, or it has no answer to share.
+        """
+        secret = secrets.token_urlsafe(SECRET_BYTES)
+        async with self._database.begin() as session:
+            capture = await session.get(Capture, capture_id)
+            if capture is None:
+                raise NotFoundError(capture_id)
+            if capture.status != "done":
+                raise ConflictError(f"an analysis that is done can be shared; this one is {capture.status}")
+            share = Share(
+                capture_id=capture_id,
+                secret_sha256=_hash(secret),
+                expires_ns=now_ns() + int(days * DAY_NS),
+                address_key=secrets.token_hex(KEY_BYTES) if anonymise else None,
+            )
+            session.add(share)
+        return share, secret
+
+    async def list(self, capture_id: str) -> Sequence[Share]:
+        """The links of a capture that are not over.
+
+        Raises:
+            NotFoundError: there is no such capture.
+        """
+        async with self._database.begin() as session:
+            if await session.get(Capture, capture_id) is None:
+                raise NotFoundError(capture_id)
+            query = select(Share).where(Share.capture_id == capture_id, Share.expires_ns > now_ns())
+            return (await session.scalars(query.order_by(Share.created_ns))).all()
+
+    async def revoke(self, share_id: str) -> bool:
+        """End a link; False if there is none of that id."""
+        async with self._database.begin() as session:
+            share = await session.get(Share, share_id)
+            if share is None:
+                return False
+            await session.delete(share)
+        return True
+
+    async def open(self, secret: str) -> Opened | None:
+        """What a link leads to; None where it is revoked, over, or never was."""
+        async with self._database.begin() as session:
+            share = await session.scalar(select(Share).where(Share.secret_sha256 == _hash(secret)))
+            if share is None or share.expires_ns < now_ns():
+                return None
+            capture = await session.get(Capture, share.capture_id)
+        if capture is None or capture.status != "done":
+            return None
+        key = None if share.address_key is None else CryptoPan(bytes.fromhex(share.address_key))
+        return Opened(capture, share.expires_ns, key)
+
+    async def sweep(self) -> None:
+        """Delete links that are over."""
+        async with self._database.begin() as session:
+            await session.execute(delete(Share).where(Share.expires_ns < now_ns()))
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

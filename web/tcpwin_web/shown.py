@@ -1,0 +1,26 @@
+"""Which captures the service shows from the start: files and folders that were named, or those of a source checkout."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+SUFFIXES = re.compile(r"\.((pcap|pcapng|cap)(\.(gz|zst|lz4))?|zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
+BUNDLED = ("lab", "wild", "bundles")
+"""Folders of a checkout's captures; its broken ones are for tests."""
+
+
+def find_shown(paths: Iterable[Path]) -> list[Path]:
+    """The given files, and every capture and bundle under the given folders, in the order given."""
+    return [file for path in paths for file in _files(path)]
+
+
+def bundled() -> list[Path]:
+    """The folders of bundled captures, where this package runs from a checkout; none of an installed one."""
+    captures = Path(__file__).resolve().parents[2] / "captures"
+    return [captures / name for name in BUNDLED if (captures / name).is_dir()]
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.is_file() and SUFFIXES.search(file.name))
+    return [path]

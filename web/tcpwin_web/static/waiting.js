@@ -1,0 +1,21 @@
+// The page of a capture that is being analysed: shows how far it is, then the answer.
+"use strict";
+
+const waiting = document.getElementById("waiting");
+if (waiting) {
+  const bar = document.getElementById("progress");
+  const events = new EventSource(waiting.dataset.progress);
+  events.addEventListener("progress", (event) => {
+    const now = JSON.parse(event.data);
+    if (now.bytes_read !== null && now.total_bytes) {
+      bar.value = now.bytes_read / now.total_bytes;
+      say(`Its analysis has read ${now.bytes_read.toLocaleString()} of ${now.total_bytes.toLocaleString()} bytes.`);
+    } else {
+      say(`Its analysis is ${now.status}.`);
+    }
+  });
+  events.addEventListener("end", () => {
+    events.close();
+    location.reload();
+  });
+}

@@ -1,0 +1,128 @@
+"""The tables. Times are nanoseconds since the Unix epoch; ids are random and say nothing of what they name."""
+
+import secrets
+import time
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, String
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+ID_BYTES = 12
+
+
+def new_id() -> str:
+    """A name that cannot be guessed: 96 random bits."""
+    return secrets.token_urlsafe(ID_BYTES)
+
+
+def now_ns() -> int:
+    """The time of the rows."""
+    return time.time_ns()
+
+
+class Base(DeclarativeBase):
+    """Every table's base."""
+
+
+class Capture(Base):
+    """One case: files that are analysed together.
+
+    status: open (files may be added), queued, running, done, failed or cancelled.
+    """
+
+    __tablename__ = "captures"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True, default=new_id)
+    name: Mapped[str] = mapped_column(String(255))
+    status: Mapped[str] = mapped_column(String(16), default="open", index=True)
+    failure: Mapped[str | None] = mapped_column(String(2000))
+    origin: Mapped[str | None] = mapped_column(String(4096), unique=True)
+    """Of a capture that the service was started with: its path, size and time."""
+    created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns, index=True)
+    expires_ns: Mapped[int | None] = mapped_column(BigInteger, index=True)
+    uploaded_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    packets: Mapped[int | None] = mapped_column(BigInteger)
+    connections: Mapped[int | None] = mapped_column(BigInteger)
+    findings: Mapped[int | None] = mapped_column(BigInteger)
+    severity: Mapped[str | None] = mapped_column(String(16))
+    summary: Mapped[str | None] = mapped_column(String(4000))
+
+    files: Mapped[list["File"]] = relationship(cascade="all, delete-orphan", order_by="File.position")
+    tags: Mapped[list["Tag"]] = relationship(cascade="all, delete-orphan", order_by="Tag.tag", lazy="selectin")
+    jobs: Mapped[list["Job"]] = relationship(cascade="all, delete-orphan")
+    shares: Mapped[list["Share"]] = relationship(cascade="all, delete-orphan")
+
+
+class File(Base):
+    """A file of a case. Its bytes lie under their sha256 in the data folder."""
+
+    __tablename__ = "files"
+    __table_args__ = (Index("files_of_a_capture", "capture_id"), Index("files_by_content", "sha256"))
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True, default=new_id)
+    capture_id: Mapped[str] = mapped_column(ForeignKey("captures.id", ondelete="CASCADE"))
+    position: Mapped[int] = mapped_column(Integer)
+    name: Mapped[str] = mapped_column(String(255))
+    label: Mapped[str] = mapped_column(String(255), default="")
+    """The host that a bundle says the file is of."""
+    kind: Mapped[str] = mapped_column(String(16))
+    """capture or snapshot."""
+    sha256: Mapped[str] = mapped_column(String(64))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    packets_cut: Mapped[int | None] = mapped_column(BigInteger)
+    facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    """Of the capture as it was uploaded."""
+
+
+class Tag(Base):
+    """A word that people put on a capture."""
+
+    __tablename__ = "tags"
+
+    capture_id: Mapped[str] = mapped_column(ForeignKey("captures.id", ondelete="CASCADE"), primary_key=True)
+    tag: Mapped[str] = mapped_column(String(64), primary_key=True, index=True)
+
+
+class Job(Base):
+    """One analysis, wanted or done. status: queued, running, done, failed or cancelled."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (Index("jobs_in_order", "status", "created_ns"), Index("jobs_of_a_capture", "capture_id"))
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True, default=new_id)
+    capture_id: Mapped[str] = mapped_column(ForeignKey("captures.id", ondelete="CASCADE"))
+    status: Mapped[str] = mapped_column(String(16), default="queued")
+    attempts: Mapped[int] = mapped_column(Integer, default=0)
+    created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns)
+    started_ns: Mapped[int | None] = mapped_column(BigInteger)
+    finished_ns: Mapped[int | None] = mapped_column(BigInteger)
+    failure: Mapped[str | None] = mapped_column(String(2000))
+
+
+class Share(Base):
+    """A link by which anybody who has it may read one capture's answer. The link's secret is kept as a hash."""
+
+    __tablename__ = "shares"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True, default=new_id)
+    capture_id: Mapped[str] = mapped_column(ForeignKey("captures.id", ondelete="CASCADE"), index=True)
+    secret_sha256: Mapped[str] = mapped_column(String(64), unique=True)
+    created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns)
+    expires_ns: Mapped[int] = mapped_column(BigInteger)
+    address_key: Mapped[str | None] = mapped_column(String(64))
+    """Of the anonymisation of its addresses, in hexadecimal; None where they are shown."""
+
+
+class Audit(Base):
+    """Who did what. Holds ids only: what was deleted is gone from here too."""
+
+    __tablename__ = "audit"
+
+    # SQLite numbers rows of the type INTEGER only.
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
+    at_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns, index=True)
+    action: Mapped[str] = mapped_column(String(64))
+    subject: Mapped[str | None] = mapped_column(String(64))
+    actor: Mapped[str] = mapped_column(String(16))
+    """token, session, share, local (no token is set) or service."""
+    address: Mapped[str | None] = mapped_column(String(64))

@@ -1,0 +1,95 @@
+"""Chunks that arrive in the event loop in, a binary file that a thread reads out; neither waits for long.
+
+Never holds more than a few chunks: a reader that is slow slows the sender.
+"""
+
+import asyncio
+import queue
+from collections.abc import AsyncIterator
+
+WAITING_CHUNKS = 16
+FULL_SECONDS = 0.002
+
+
+class UploadError(Exception):
+    """Why an upload is refused, in words, with the HTTP status that says it."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(status, message)
+        self.status = status
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Arriving:
+    """A file of what arrives. `feed` runs in the event loop, `read` in a thread."""
+
+    def __init__(self, *, max_bytes: int) -> None:
+        self._chunks: queue.Queue[bytes | Exception] = queue.Queue(WAITING_CHUNKS)
+        self._max_bytes = max_bytes
+        self._rest = b""
+        self._ended = False
+        self._abandoned = False
+        self.received_bytes = 0
+
+    async def feed(self, chunks: AsyncIterator[bytes]) -> None:
+        """Hand over all chunks; what goes wrong with them is raised here and in the reader."""
+        try:
+            async for chunk in chunks:
+                self.received_bytes += len(chunk)
+                if self.received_bytes > self._max_bytes:
+                    raise UploadError(413, f"a file may have {self._max_bytes:,} bytes at most")
+                if chunk:
+                    await self._put(bytes(chunk))
+        except BaseException as error:
+            await self._put(error if isinstance(error, Exception) else UploadError(499, "the upload was broken off"))
+            raise
+        await self._put(b"")
+
+    async def _put(self, item: bytes | Exception) -> None:
+        while not self._abandoned:
+            try:
+                self._chunks.put_nowait(item)
+            except queue.Full:
+                await asyncio.sleep(FULL_SECONDS)
+            else:
+                return
+
+    def abandon(self) -> None:
+        """Nobody reads any more: what still arrives is dropped."""
+        self._abandoned = True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Wait for bytes and return `size` of them or fewer; none at the end."""
+        if not self._rest and not self._ended:
+            item = self._chunks.get()
+            if isinstance(item, Exception):
+                self._ended = True
+                raise item
+            self._rest, self._ended = item, not item
+        if size < 0:
+            size = len(self._rest)
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
+
+
+class Peeked:
+    """A file whose first bytes were looked at."""
+
+    def __init__(self, file: Arriving, size: int) -> None:
+        self._file = file
+        head = b""
+        while len(head) < size and (more := file.read(size - len(head))):
+            head += more
+        self.head = self._rest = head
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return `size` bytes or fewer; none at the end."""
+        if not self._rest:
+            return self._file.read(size)
+        if size < 0:
+            size = len(self._rest)
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
