@@ -22,7 +22,6 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from tcpwin.errors import TcpwinError
 
-ARROW = "application/vnd.apache.arrow.stream"
 WAITING = ("queued", "running")
 POLL_SECONDS = 0.2
 PAGE_ROWS = 1000
@@ -187,7 +186,7 @@ class Client:
     def _send(
         self, method: str, path: str, body: bytes | IO[bytes] | None = None, *, kind: str = "application/octet-stream"
     ) -> bytes:
-        headers = {**self._headers, "Accept": f"application/json, {ARROW}"}
+        headers = {**self._headers, "Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = kind
         if body is not None and not isinstance(body, bytes):

@@ -165,9 +165,13 @@ def test_a_bundle_is_unpacked(client: TestClient, capture: bytes) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("sender/a.pcap", capture)
-        archive.writestr("../../evil.txt", "net.ipv4.tcp_rmem = 4096 131072 6291456\nnet.ipv4.tcp_sack = 1\n")
+        settings = "net.ipv4.tcp_rmem = 4096 131072 6291456\nnet.ipv4.tcp_sack = 1\n"
+        archive.writestr("receiver/sysctl.txt", settings)
+        archive.writestr("../../evil.txt", settings)
     id = analysed(client, packed.getvalue(), "case.zip")
-    assert [file["name"] for file in get(client, f"/captures/{id}")["files"]] == ["a.pcap", "evil.txt"]
+    files = get(client, f"/captures/{id}")["files"]
+    assert [file["label"] for file in files] == ["sender", "receiver"]
+    assert [file["name"] for file in files] == ["a.pcap", "sysctl.txt"]
 
 
 def test_captures_are_searched_tagged_renamed_and_sorted(client: TestClient, capture: bytes) -> None:
