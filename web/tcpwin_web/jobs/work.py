@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tcpwin.analysis import View
 from tcpwin.findings import Analysis, Connection, analyze, compare
 from tcpwin.findings._document import describe_finding, plain
 from tcpwin.snapshots import SnapshotFile
@@ -107,12 +108,11 @@ def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
     for id in ids:
         if not 0 <= id < len(analysis):
             raise JobError(f"the capture has {len(analysis):,} connections, numbered from 0")
-    wide = analysis._measure_wide(ids)
-    for id in ids:
+    for id, view in zip(ids, analysis.views(ids, buckets=DETAIL_BUCKETS), strict=True):
         final = place / layout.connection(id)
         new = final.with_name(f"{final.name}.{os.getpid()}")
         new.mkdir(mode=0o700, parents=True)
-        _write_detail(analysis.connections[id], wide.connections[id], new)
+        _write_detail(analysis.connections[id], view, new)
         try:
             new.replace(final)
         except OSError:
@@ -120,9 +120,9 @@ def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
             shutil.rmtree(new, ignore_errors=True)
 
 
-def _write_detail(connection: Connection, wide: Any, folder: Path) -> None:
+def _write_detail(connection: Connection, view: View, folder: Path) -> None:
     analysis = connection.analysis
-    columns.write_series(wide, folder)
+    columns.write_series(view, folder)
     fields = json.loads(analysis._engine.json(connection.id, connection.id + 1))
     budget = {
         name: {"items_ns": dict(each.items_ns), "kernel": plain(each.kernel) if each.kernel else None}
@@ -132,16 +132,16 @@ def _write_detail(connection: Connection, wide: Any, folder: Path) -> None:
         **fields,
         "verdict": {**plain(connection.verdict), "text": connection.verdict.text},
         "budget": budget,
-        "stalls": [plain(stall) for stall in wide.stalls],
+        "stalls": [plain(stall) for stall in view.stalls],
         "percentiles": {
-            side: {name: plain(wide.percentiles(name, direction=side)) for name in ("receive_window", "flight", "pipe")}
+            side: {name: plain(view.percentiles(name, direction=side)) for name in ("receive_window", "flight", "pipe")}
             for side in ("a_to_b", "b_to_a")
         },
-        "round_trips": {side: plain(wide.round_trips(direction=side)) for side in ("a_to_b", "b_to_a")},
+        "round_trips": {side: plain(view.round_trips(direction=side)) for side in ("a_to_b", "b_to_a")},
         "snapshots": [plain(describe_joined(each)) for each in connection.snapshots],
     }
     (folder / layout.CONNECTION).write_text(json.dumps(document))
-    events = [{**asdict(event), "names": list(event.names)} for event in wide.events]
+    events = [{**asdict(event), "names": list(event.names)} for event in view.events]
     (folder / layout.EVENTS).write_text(json.dumps(events))
     if connection.a_to_b.segments + connection.b_to_a.segments <= MOST_ROWS:
         columns.write_segments(connection, folder)

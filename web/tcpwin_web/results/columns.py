@@ -12,6 +12,7 @@ import numpy as np
 import polars
 
 from tcpwin import _engine
+from tcpwin.analysis import Series, View
 from tcpwin.findings import Analysis, Connection, Severity
 from tcpwin_web.results import layout
 
@@ -82,10 +83,10 @@ def write_findings(described: Iterable[Mapping[str, Any]], path: Path) -> None:
     polars.DataFrame(rows, schema=_FINDINGS_SCHEMA).write_parquet(path, row_group_size=ROW_GROUP)
 
 
-def write_series(connection: Any, folder: Path) -> None:
-    """Write every series of a connection, each in one run of columns, and where each run begins."""
+def write_series(view: View, folder: Path) -> None:
+    """Write every series of a view, each in one run of columns, and where each run begins."""
     runs, parts, first = [], [], 0
-    for side, name, series in _all_series(connection):
+    for side, name, series in _all_series(view):
         runs.append({"name": name, "side": side, "width_ns": series.width_ns, "first": first, "count": len(series)})
         first += len(series)
         parts.append(np.stack([getattr(series, value) for value in layout.VALUES]))
@@ -100,7 +101,7 @@ def write_segments(connection: Connection, folder: Path) -> None:
     np.save(folder / layout.SEGMENT_TIMES, frame.get_column("time_ns").to_numpy())
 
 
-def _all_series(connection: Any) -> Iterator[tuple[str, str, Any]]:
+def _all_series(view: View) -> Iterator[tuple[str, str, Series]]:
     for side in SIDES:
         for name in _engine.SERIES_NAMES:
-            yield side, name, connection.series(name, direction=side)
+            yield side, name, view.series(name, direction=side)
