@@ -1,0 +1,60 @@
+"""schemathesis over the OpenAPI document: whatever is asked, the service does not fail."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, Phase, given, settings
+from web.crafted import API, analysed, capture_bytes
+
+from tcpwin_web import Settings, create_app
+
+# A stream that goes on while an analysis waits: its end would be waited for.
+ENDLESS = f"{API}/captures/{{capture_id}}/progress"
+
+# Nothing is opened before the application is started.
+DESCRIBED = schemathesis.openapi.from_dict(create_app(Settings(data=Path("never-started"))).openapi())
+SENT = ("method", "url", "headers", "params", "json")
+OPERATIONS = [found.ok() for found in DESCRIBED.get_all_operations()]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    app = create_app(Settings(data=tmp_path_factory.mktemp("data"), workers=1, upload_rate="1000000/minute"))
+    with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def known(served: TestClient) -> str:
+    return analysed(served, capture_bytes())
+
+
+@pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS if each.path != ENDLESS], ids=lambda each: f"{each.method} {each.path}"
+)
+def test_no_request_makes_the_service_fail(operation: Any, served: TestClient, known: str) -> None:
+    @given(case=operation.as_strategy())
+    @settings(
+        max_examples=10,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+    )
+    def ask(case: Any) -> None:
+        parameters = dict(case.path_parameters or {})
+        # Every second request is of the capture that there is.
+        if len(str(parameters.get("capture_id", ""))) % 2 and case.method != "DELETE":
+            case.path_parameters["capture_id"] = known
+        asked = case.as_transport_kwargs(base_url="http://localhost")
+        body = asked.pop("data", None)
+        content = body if isinstance(body, bytes | str) else None
+        answer = served.request(**{name: asked[name] for name in SENT if asked.get(name) is not None}, content=content)
+        assert answer.status_code < 500, (case.method, answer.url, answer.status_code, answer.text)
+
+    ask()
