@@ -90,23 +90,6 @@ def test_a_full_disk(make_client: MakeClient, small_disk: Path, capture: bytes) 
     assert is_well(client, capture)
 
 
-def test_an_analysis_that_finds_the_disk_full_says_so(
-    make_client: MakeClient, small_disk: Path, capture: bytes
-) -> None:
-    client = make_client(data=small_disk / "data")
-    analysed(client, capture)
-    made = client.post(f"{API}/captures", json={"name": "x"}).json()
-    client.put(f"{API}/captures/{made['id']}/files", params={"name": "x.pcap"}, content=many_connections(3000))
-    filler = small_disk / "filler"
-    status = os.statvfs(small_disk)
-    filler.write_bytes(bytes(status.f_bavail * status.f_frsize - 40_000))
-    client.post(f"{API}/captures/{made['id']}/analysis")
-    entry = settle(client, made["id"])
-    assert (entry["status"], entry["failure"]) == ("failed", "No space left on device")
-    filler.unlink()
-    assert is_well(client, capture)
-
-
 def test_a_killed_worker_is_a_failed_analysis(make_client: MakeClient, capture: bytes) -> None:
     client = make_client(workers=1)
     executor = client.app.state.service.executor

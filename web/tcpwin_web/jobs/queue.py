@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 from sqlalchemy import select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
@@ -165,16 +166,9 @@ class Queue:
         metrics.ANALYSES.labels(status).inc()
         metrics.ANALYSIS_SECONDS.observe((now_ns() - (job.started_ns or now_ns())) / 1e9)
         log.info("analysis ended", capture=capture_id, outcome=status, reason=reason)
-        try:
-            async with self._database.begin() as session:
-                row = await session.get(Job, job.id)
-                if row is None:
-                    self._data.forget_results(capture_id)
-                    return
-                await _finish(session, row, status, reason, **shown)
-        except Exception:
-            log.exception("the end of an analysis could not be written down", capture=capture_id)
-            return
+        while not await self._write_down(job, status, reason, shown):
+            # A full disk or a database that is away: what came out must not be lost.
+            await asyncio.sleep(POLL_SECONDS)
         if status == "done" and shown["connections"]:
             await self._prepare(capture_id)
 
@@ -207,6 +201,20 @@ class Queue:
         finally:
             self._running.pop(capture_id, None)
             self._unwanted.discard(capture_id)
+
+    async def _write_down(self, job: Job, status: str, reason: str | None, shown: dict[str, Any]) -> bool:
+        """Write down how an analysis ended; False where the database cannot take it now."""
+        try:
+            async with self._database.begin() as session:
+                row = await session.get(Job, job.id)
+                if row is None:
+                    self._data.forget_results(job.capture_id)
+                else:
+                    await _finish(session, row, status, reason, **shown)
+        except SQLAlchemyError:
+            log.exception("the end of an analysis could not be written down yet", capture=job.capture_id)
+            return False
+        return True
 
     async def _give_back(self, job_id: str) -> None:
         """The service ends in good order: that it began an analysis does not count against it."""

@@ -1,0 +1,137 @@
+"""The dashboard in Debian's chromium as people use it: from dropping a file to deleting it, on a phone and a desk."""
+
+import base64
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from web.crafted import API
+from web.test_process import MakeServer
+
+SIZES = {"phone": (375, 800), "desk": (1280, 900)}
+WAIT_MS = 120_000
+expect.set_options(timeout=WAIT_MS)
+
+# A file that comes with the mouse, as a browser hands it to a page.
+DROP = """([place, name, data]) => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name));
+  for (const kind of ["dragover", "drop"])
+    document.querySelector(place).dispatchEvent(
+      new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=tool("chromium"), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def address(make_server: MakeServer, tmp_path: Path, capture: bytes) -> str:
+    """A service with one capture that is analysed."""
+    (tmp_path / "before.pcap").write_bytes(capture)
+    _, address = make_server(tmp_path / "before.pcap")
+    while not (found := httpx2.get(f"{address}{API}/captures").json()["captures"]) or found[0]["status"] != "done":
+        time.sleep(0.05)
+    return address
+
+
+@pytest.fixture(params=SIZES)
+def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Page]:
+    """A page that says nothing on its console and asks no other host."""
+    width, height = SIZES[request.param]
+    context = browser.new_context(viewport={"width": width, "height": height}, base_url=address)
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    asked: set[str] = set()
+    page.on("request", lambda sent: asked.add(sent.url))
+    yield page
+    context.close()
+    assert said == []
+    own = urlsplit(address).netloc
+    assert {url for url in asked if urlsplit(url).netloc != own and not url.startswith(("data:", "blob:"))} == set()
+
+
+def check(page: Page) -> None:
+    """Nothing that axe calls serious, and no page wider than its window."""
+    found = Axe().run(page).response["violations"]
+    bad = [each for each in found if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in bad] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None:
+    page.goto("/")
+    check(page)
+    page.get_by_role("link", name="Upload a capture").click()
+    check(page)
+    page.evaluate(DROP, ["#drop", "after <b>.pcap", base64.b64encode(capture).decode()])
+    expect(page.locator("#chosen")).to_contain_text("after <b>.pcap")
+    page.get_by_role("button", name="Upload and analyse").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("after <b>.pcap")
+    expect(page.get_by_role("heading", name="Connections")).to_be_visible()
+    expect(page.locator(".lead")).to_contain_text("1 connection carried")
+    check(page)
+    place = page.url
+
+    # The worst connection: its figure, and a span of it down to single segments.
+    page.get_by_role("link", name="0", exact=True).first.click()
+    expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+    expect(page.locator("#segments tbody tr")).to_have_count(10)
+    check(page)
+    page.evaluate("Plotly.relayout('figure', {'xaxis.range[0]': 0.25, 'xaxis.range[1]': 2.85})")
+    expect(page.locator("#segments tbody tr")).to_have_count(2)
+    expect(page).to_have_url(re.compile(r"start_ns=\d+&end_ns=\d+"))
+    # The address of a span leads to it again.
+    page.reload()
+    expect(page.locator("#segments tbody tr")).to_have_count(2)
+    page.get_by_role("button", name="Whole life").click()
+    expect(page.locator("#segments tbody tr")).to_have_count(10)
+
+    page.goto(place)
+    page.get_by_role("button", name="Make a link").click()
+    expect(page.locator("#said")).to_contain_text("/shared/")
+    link = page.locator("#said").inner_text().rpartition(" ")[2]
+    guest = page.context.new_page()
+    guest.goto(link)
+    expect(guest.get_by_role("heading", level=1)).to_have_text("a capture")
+    assert "192.0.2.1" not in guest.content()
+    check(guest)
+    page.get_by_role("button", name="Revoke").click()
+    expect(page.locator("#said")).to_have_text("The link is revoked.")
+    answer = guest.goto(link)
+    assert answer is not None
+    assert answer.status == 404
+    guest.close()
+
+    page.get_by_role("link", name="Compare with another").click()
+    page.get_by_label("After").select_option(label="before.pcap")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("heading", level=2)).to_contain_text("same")
+    check(page)
+
+    page.goto(place)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator(".card")).to_have_count(1)
+
+
+def test_rules_have_pages(page: Page) -> None:
+    page.goto("/rules")
+    check(page)
+    page.get_by_role("link", name="TW201").click()
+    expect(page.get_by_role("heading", name="What to do")).to_be_visible()
+    check(page)
