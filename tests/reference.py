@@ -1,4 +1,4 @@
-"""Captures that are not the project's own: where they lie, and the one reason for which a test may be skipped in CI."""
+"""Captures that are not the project's own: where they lie, and the reasons for which a test may be skipped in CI."""
 
 from __future__ import annotations
 
@@ -8,3 +8,4 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE_CAPTURES = Path(os.environ.get("TCPWIN_REFERENCE_CAPTURES", ROOT.parent / "shared" / "captures"))
 ABSENT = "reference captures are absent"
+NO_RIGHT = "the process has no right to"

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from reference import NO_RIGHT
 from web.crafted import capture_bytes
 from web.postgres import Postgres
 
@@ -76,7 +77,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         mount is None
         or subprocess.run([mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], check=False).returncode
     ):
-        pytest.skip("no tmpfs can be mounted here")
+        pytest.skip(f"{NO_RIGHT} mount a small disk")
     try:
         yield folder
     finally:

@@ -247,7 +247,7 @@ def test_the_audit_log_names_no_file(client: TestClient, capture: bytes) -> None
         ("/api/v1/captures/absent", 404),
         ("/api/v1/captures/..%2f..%2fetc%2fpasswd", 404),
         ("/api/v1/captures/absent/connections/0", 404),
-        ("/api/v1/captures/absent/findings?severity=fatal", 422),
+        ("/api/v1/captures/absent/findings?severity=fatal", 404),
         ("/api/v1/captures?limit=x", 422),
         ("/api/v1/rules/TW999", 404),
         ("/api/v1/nothing", 404),
