@@ -64,7 +64,7 @@ class Connections(Sequence[ConnectionT_co]):
         """The named columns, or all.
 
         One walk over the connections takes all of them, and texts that are the same are one string: twenty columns of
-        a million connections take a third of a second.
+        a million connections take less than a second.
 
         Raises:
             KeyError: there is no such column.
