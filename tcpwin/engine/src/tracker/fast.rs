@@ -92,8 +92,11 @@ pub fn take(
         events |= judge_edge(sent, segment, end);
         sent.note_open_limit(now_ns);
         sent.note_ordinary_data(segment, &before);
-    } else if let Some(tsval) = new_tsval {
-        sent.note_tick(tsval, now_ns);
+    } else {
+        sent.has_only_syn &= sent.syn.has_early_data;
+        if let Some(tsval) = new_tsval {
+            sent.note_tick(tsval, now_ns);
+        }
     }
     Some((events, rtt_ns))
 }
