@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tcpwin.cli._input import ConnectionNumber
+from tcpwin.cli._lab_like import Tried, read_tried, report_tried
 from tcpwin.cli._lab_scenarios import chosen
 from tcpwin.cli._main import EXIT_PROBLEM, complain
 from tcpwin.cli._snapshots import WithSnapshots
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 @click.option("--again", is_flag=True, help="Run although the bundle is there.")
 @click.option("--yes", is_flag=True, help="With --engine netns: do not ask.")
 @click.option("--like", metavar="CAPTURE", help="A transfer over the path of this capture's worst connection instead.")
+@click.option("--connection", type=ConnectionNumber(), metavar="N", help="With --like: another than the worst.")
+@click.option("--as", "as_run", metavar="RUN", help="With --like: with the receiver's settings of a reference's run.")
+@click.option("--capture", "member", metavar="NAME", help="With --like: which capture of a bundle.")
 @click.option("--rate", "rate_mbps", type=click.FloatRange(0.001), metavar="MBPS", help="With --like: of the path.")
 @click.option("--with", "snapshots", multiple=True, metavar="FILE...", help="With --like: sysctl and ss of its hosts.")
 def run(
@@ -41,6 +46,9 @@ def run(
     again: bool,
     yes: bool,
     like: str | None,
+    connection: int | None,
+    as_run: str | None,
+    member: str | None,
     rate_mbps: float | None,
     snapshots: tuple[str, ...],
 ) -> int:
@@ -51,14 +59,19 @@ def run(
 
     With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
     network namespaces of this host, as root: what it changes is printed first, and set back at the end.
+
+    With --like CAPTURE the run is put beside the connection that it was made like: what was captured, what the model of
+    receive memory predicts, and what the run's kernel did. --as lab-bulk-300ms/512m2-stock tries that run's settings.
     """
     from tcpwin.lab import check_kernel, kernel_path, run_needs, run_scenario
 
     scenarios = chosen(names, wanted, every=every)
+    tried: Tried | None = None
     if like is not None:
-        scenarios.append(_like(like, snapshots, rate_mbps))
-    elif snapshots or rate_mbps:
-        raise click.UsageError("--with and --rate go with --like")
+        tried = read_tried(like, snapshots, connection=connection, as_run=as_run, rate_mbps=rate_mbps, member=member)
+        scenarios.append(tried.scenario)
+    elif snapshots or rate_mbps or as_run or member or connection is not None:
+        raise click.UsageError("--with, --connection, --as, --capture and --rate go with --like")
     if not scenarios:
         raise click.UsageError("name a scenario, or --set, or --all; `tcpwin lab list` lists them")
     runs = [(each, which) for each in scenarios for which in each.kernels if kernel in (None, which)]
@@ -76,17 +89,10 @@ def run(
             scenario, which, output, engine=engine, capture=not no_capture, again=again, tick=_Progress(scenario, which)
         )
         _report(outcome)
+        if tried is not None and scenario is tried.scenario and not no_capture:
+            report_tried(tried, outcome.bundle)
         held = held and all(is_held for _, is_held, _ in outcome.claims)
     return 0 if held else EXIT_PROBLEM
-
-
-def _like(capture: str, snapshots: tuple[str, ...], rate_mbps: float | None) -> Scenario:
-    from tcpwin.findings import analyze
-    from tcpwin.lab import scenario_like
-
-    return scenario_like(
-        analyze(capture, snapshots=list(snapshots)), name=Path(capture).name.partition(".")[0], rate_mbps=rate_mbps
-    )
 
 
 def _announce(runs: list[tuple[Scenario, str]], yes: bool) -> None:

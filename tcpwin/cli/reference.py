@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli._input import ConnectionNumber, check_connection
+from tcpwin.cli._snapshots import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.bdp import parse_rate, parse_rtt, parse_size
+
+if TYPE_CHECKING:
+    from tcpwin.reference import Comparison
 
 SCHEMA = "tcpwin/reference/1"
 
@@ -19,10 +24,18 @@ def _parsed(
     return lambda ctx, param, value: None if value is None else parse(value)  # noqa: ARG005
 
 
-@click.command()
+@click.command(cls=WithSnapshots)
 @click.argument("name", required=False, metavar="[NAME]")
+@click.option("--like", metavar="FILE", help="A connection of this capture or bundle beside the runs near it.")
+@click.option("--connection", type=ConnectionNumber(), metavar="N", help="With --like: which; by default the worst.")
+@snapshot_options
 @click.option("--rtt", callback=_parsed(parse_rtt), metavar="TIME", help="Nearest runs: round trip, 300ms.")
-@click.option("--rate", callback=_parsed(parse_rate), metavar="RATE", help="Nearest runs: rate of the path, 1gbit.")
+@click.option(
+    "--rate",
+    callback=_parsed(parse_rate),
+    metavar="RATE",
+    help="Rate of the path, 1gbit: of the nearest runs, or of --like.",
+)
 @click.option("--rmem", callback=_parsed(parse_size), metavar="SIZE", help="Nearest runs: most of tcp_rmem, 6M.")
 @click.option(
     "--window", callback=_parsed(parse_size), metavar="SIZE", help="Nearest runs: largest receive window, 4M."
@@ -33,6 +46,11 @@ def _parsed(
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")
 def reference(
     name: str | None,
+    like: str | None,
+    connection: int | None,
+    snapshots: tuple[str, ...],
+    clock_offset: int | None,
+    member: str | None,
     rtt: Fraction | None,
     rate: Fraction | None,
     rmem: Fraction | None,
@@ -45,10 +63,18 @@ def reference(
     """List published results, or show one: settings, path, and what was measured.
 
     NAME is a reference, or one run of it: cloudflare-oscil-300ms/170p2. With --rtt, --rate and the like: the runs that
-    are nearest to a path, and why.
+    are nearest to a path, and why. With --like FILE: a connection beside the runs that are near it, the verdict in
+    words, and what their settings should give; a bundle without packets is taken by its sockets.
     """
     from tcpwin.reference import references
 
+    if like is not None:
+        if name is not None or any(each is not None for each in (rtt, rmem, window, kernel, workload)):
+            raise click.UsageError("--like takes path, settings and workload from FILE; only --rate goes with it")
+        _write_likeness(_compared(like, snapshots, clock_offset, member, connection, rate, limit), as_json)
+        return
+    if snapshots or clock_offset is not None or member is not None or connection is not None:
+        raise click.UsageError("--with, --clock-offset, --capture and --connection go with --like")
     asked = (rtt, rate, rmem, window, kernel, workload)
     if any(each is not None for each in asked):
         if name is not None:
@@ -65,6 +91,49 @@ def reference(
 
         for line in render_references(references().values()):
             click.echo(line)
+
+
+def _compared(
+    like: str,
+    snapshots: tuple[str, ...],
+    clock_offset: int | None,
+    member: str | None,
+    number: int | None,
+    rate: Fraction | None,
+    limit: int,
+) -> Comparison:
+    from tcpwin.errors import SourceError
+    from tcpwin.reference import compare, compare_measured, measure_sockets
+    from tcpwin.snapshots._open import is_bundle
+
+    rate_bps = None if rate is None else float(rate)
+    if is_bundle(like) and not snapshots and member is None:
+        from tcpwin.snapshots import Bundle
+
+        with Bundle.open(like) as bundle:
+            has_packets = bool(bundle.captures)
+        if not has_packets:
+            if number is not None:
+                raise click.UsageError("--connection needs packets, and this bundle has none")
+            return compare_measured(measure_sockets(like, rate_bps=rate_bps), limit=limit)
+    analysis = measure((like,), snapshots, clock_offset=clock_offset, member=member, keep=True)
+    check_connection(number, len(analysis))
+    if not len(analysis):
+        raise SourceError(f"{like}: the capture has no TCP connection")
+    chosen = analysis.worst(1)[0] if number is None else analysis.connections[number]
+    return compare(chosen, rate_bps=rate_bps, limit=limit)
+
+
+def _write_likeness(comparison: Comparison, as_json: bool) -> None:
+    if as_json:
+        from tcpwin.reference._document import describe_comparison
+
+        _write_document(comparison=describe_comparison(comparison))
+        return
+    from tcpwin.report._likeness import render_likeness
+
+    for line in render_likeness(comparison):
+        click.echo(line)
 
 
 def _write_one(name: str, as_json: bool) -> None:

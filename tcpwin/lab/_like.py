@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 from tcpwin.lab._scenario import Scenario, ScenarioError, read_scenario
 
 if TYPE_CHECKING:
-    from tcpwin.findings import Analysis
+    from tcpwin.findings import Analysis, Connection
+    from tcpwin.reference import Run
 
 ASSUMED_RATE_MBPS = 1000.0
 _MOST_BYTES = 1 << 30
+_LARGE_BYTES = 64 << 20
+"""A larger buffer needs more than the 1 GiB of memory that a scenario's hosts have by default."""
+_LARGE_MEMORY_MIB = 4096
+_RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 _SETTINGS = (
     *("tcp_rmem", "tcp_wmem", "tcp_adv_win_scale", "tcp_window_scaling", "tcp_sack", "tcp_timestamps"),
     *("tcp_slow_start_after_idle", "tcp_notsent_lowat", "tcp_moderate_rcvbuf", "tcp_congestion_control"),
@@ -24,20 +29,30 @@ _CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "dctcp")
 """Those of the lab's kernel."""
 
 
-def scenario_like(analysis: Analysis, *, name: str = "capture", rate_mbps: float | None = None) -> Scenario:
-    """A bulk transfer like the capture's worst connection, with the settings that its snapshots hold.
+def scenario_like(
+    analysis: Analysis,
+    *,
+    name: str = "capture",
+    rate_mbps: float | None = None,
+    connection: Connection | None = None,
+    settings_of: Run | None = None,
+) -> Scenario:
+    """A bulk transfer like a connection of the capture, with the settings that its snapshots hold.
 
     Args:
         name: of the capture; the scenario is `like-` and what letters and digits it has.
         rate_mbps: of the path.
+        connection: by default the worst.
+        settings_of: a run of a reference whose tcp_rmem and tcp_adv_win_scale take the place of the receiver's.
 
     Raises:
-        ScenarioError: there is no connection, or the worst has no data or shows no round trip.
+        ScenarioError: there is no connection, it has no data or shows no round trip, or the run states no buffer.
     """
-    worst = analysis.worst(1)
-    if not worst:
-        raise ScenarioError("the capture has no TCP connection")
-    connection = worst[0]
+    if connection is None:
+        worst = analysis.worst(1)
+        if not worst:
+            raise ScenarioError("the capture has no TCP connection")
+        connection = worst[0]
     is_a_sender = connection.a_to_b.unique_bytes >= connection.b_to_a.unique_bytes
     way = connection.a_to_b if is_a_sender else connection.b_to_a
     rtt_ns = connection.path_rtt_ns or way.rtt_min_ns
@@ -56,6 +71,9 @@ def scenario_like(analysis: Analysis, *, name: str = "capture", rate_mbps: float
                 left_out.append(f"# Not in the lab's kernel: {setting} = {value}")
             elif value is not None:
                 table[f"net.ipv4.{setting}"] = value
+    if settings_of is not None:
+        _take_over(settings_of, tables)
+        name += f" as {settings_of.reference} {settings_of.name}"
     title = "like-" + (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "capture")
     rate = f"rate_mbps = {rate_mbps or ASSUMED_RATE_MBPS:g}" + ("" if rate_mbps else "  # assumed: --rate says another")
     lines = [
@@ -71,4 +89,24 @@ def scenario_like(analysis: Analysis, *, name: str = "capture", rate_mbps: float
     for heading, settings in tables.items():
         if settings:
             lines += [f"[{heading}]", *(f'"{key}" = "{value}"' for key, value in settings.items())]
+    if any(int(size) > _LARGE_BYTES for size in _largest(tables)):
+        lines += ["[host]", f"memory_mib = {_LARGE_MEMORY_MIB}"]
     return read_scenario(title, "\n".join(lines) + "\n")
+
+
+def _take_over(run: Run, tables: dict[str, dict[str, str]]) -> None:
+    """The run's receive buffer at the receiver, and a send buffer that is no less at the sender."""
+    if run.rmem_max_bytes is None:
+        raise ScenarioError(f"{run.reference}/{run.name} states no receive buffer")
+    both, sender, receiver = tables["sysctl"], tables["sysctl_sender"], tables["sysctl_receiver"]
+    own = receiver.get(_RMEM, both.get(_RMEM, "4096 131072 6291456")).split()
+    receiver[_RMEM] = " ".join([*own[:2], str(run.rmem_max_bytes)])
+    if run.adv_win_scale is not None:
+        receiver["net.ipv4.tcp_adv_win_scale"] = str(run.adv_win_scale)
+    sends = sender.get(_WMEM, both.get(_WMEM, "4096 16384 4194304")).split()
+    sender[_WMEM] = " ".join([*sends[:2], str(max(int(sends[2]), run.rmem_max_bytes))])
+
+
+def _largest(tables: dict[str, dict[str, str]]) -> list[str]:
+    """The largest buffers that the settings name."""
+    return [table[name].split()[-1] for table in tables.values() for name in (_RMEM, _WMEM) if name in table]

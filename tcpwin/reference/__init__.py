@@ -1,4 +1,4 @@
-"""Published results, as data: what others measured with which settings, to compare with.
+"""Published results and the lab's own runs, as data, and a connection beside those that are near.
 
 >>> from tcpwin.reference import nearest, reference
 >>> reference("cloudflare-oscil-300ms").run("170p2").counters["TcpExtTCPOFODrop"]
@@ -9,19 +9,36 @@
 Each reference is one file of `tcpwin/reference/data`, read when it is first asked for.
 """
 
+from tcpwin.reference._against import Against, against
+from tcpwin.reference._compare import Comparison, Row, compare, compare_measured
+from tcpwin.reference._measured import Measured, measure_connection
 from tcpwin.reference._model import Bucket, Latency, RateRange, Reference, Run, Source
 from tcpwin.reference._nearest import Nearness, nearest
+from tcpwin.reference._prediction import Allowed, Prediction, predict
 from tcpwin.reference._read import reference, references
+from tcpwin.reference._sockets import measure_sockets
 
 __all__ = [
+    "Against",
+    "Allowed",
     "Bucket",
+    "Comparison",
     "Latency",
+    "Measured",
     "Nearness",
+    "Prediction",
     "RateRange",
     "Reference",
+    "Row",
     "Run",
     "Source",
+    "against",
+    "compare",
+    "compare_measured",
+    "measure_connection",
+    "measure_sockets",
     "nearest",
+    "predict",
     "reference",
     "references",
 ]

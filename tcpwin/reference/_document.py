@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from tcpwin.reference._compare import Comparison
 from tcpwin.reference._model import Reference, Run
 
 
@@ -19,6 +20,12 @@ def describe_reference(reference: Reference, runs: Sequence[Run] | None = None) 
 def describe_run(run: Run) -> dict[str, Any]:
     """A run."""
     described: dict[str, Any] = _plain(run)
+    return described
+
+
+def describe_comparison(comparison: Comparison) -> dict[str, Any]:
+    """A comparison: the nearest runs and the one compared with whole."""
+    described: dict[str, Any] = _plain(comparison)
     return described
 
 

@@ -5,11 +5,11 @@ In: what is known of a path, its hosts and their workload. Out: runs in order, e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import log2
 
-from tcpwin.kernel import SCALING_RATIO_SINCE, parse_kernel
+from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale, parse_kernel
 from tcpwin.reference._model import Run
 from tcpwin.reference._read import references
 
@@ -17,6 +17,8 @@ NOT_STATED = 1.0
 """The distance of what a run does not state: as if it were twice as much."""
 OTHER_WORKLOAD = 4.0
 OTHER_MEMORY_MODEL = 2.0
+SWITCHES = ("net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat")
+"""Settings that references name and that no other thing asked for says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +42,28 @@ def nearest(
     rmem_max_bytes: int | None = None,
     window_bytes: int | None = None,
     kernel: str | None = None,
+    adv_win_scale: int | None = None,
+    is_patched: bool | None = None,
+    settings: Mapping[str, str] | None = None,
     workload: str | None = None,
     limit: int = 3,
 ) -> list[Nearness]:
     """Measured runs, the nearest first.
 
-    The distance is the sum over what is asked for: of a number the doublings between both (|log2| of their ratio), 4
-    for another workload, 2 for a kernel on the other side of 6.6, which counts receive memory otherwise, and 1 for what
-    a run does not state. Calculations are left out.
+    The distance is the sum over what is asked for: of a number the doublings between both (|log2| of their ratio), of
+    tcp_adv_win_scale those between the memory that both reckon for a byte, 4 for another workload, 2 for a kernel on
+    the other side of 6.6, which counts receive memory otherwise, 1 for the collapse patch on one side only or another
+    value of a setting that a run names, and 1 for what a run does not state. Of runs as near as each other those of
+    the same kernel are first. Calculations are left out.
 
     Args:
         rtt_ns, rate_bps: of the path.
         rmem_max_bytes: the most of tcp_rmem.
         window_bytes: the largest receive window.
         kernel: a version, as ``uname -r`` prints it.
+        adv_win_scale: tcp_adv_win_scale.
+        is_patched: whether the kernel has Cloudflare's patch, and it is switched on.
+        settings: of the hosts, by name; only those that a run names and that are no sizes count.
 
     Raises:
         ValueError: nothing is asked for, a number is not above 0, or a kernel is none.
@@ -65,7 +75,7 @@ def nearest(
         "receive window": (window_bytes, _window, _mib),
     }
     wanted = {name: each for name, each in numbers.items() if each[0] is not None}
-    if not wanted and kernel is None and workload is None:
+    if not wanted and not settings and all(each is None for each in (kernel, workload, adv_win_scale, is_patched)):
         raise ValueError("nothing to be near to")
     for name, (value, _, _) in wanted.items():
         if not value or value <= 0:
@@ -80,8 +90,13 @@ def nearest(
                 parts.append(_workload(workload, run))
             if kernel is not None:
                 parts.append(_kernel(kernel, run))
+            if adv_win_scale is not None:
+                parts.append(_scale(adv_win_scale, run))
+            if is_patched is not None:
+                parts.append(_patch(is_patched, run))
+            parts += _settings(settings or {}, run)
             found.append(Nearness(run, sum(distance for distance, _ in parts), tuple(why for _, why in parts)))
-    return sorted(found, key=lambda near: near.distance)[:limit]
+    return sorted(found, key=lambda near: (near.distance, _is_other_kernel(kernel, near.run)))[:limit]
 
 
 def _rtt(run: Run) -> float | None:
@@ -122,6 +137,35 @@ def _kernel(kernel: str, run: Run) -> tuple[float, str]:
     if (own < SCALING_RATIO_SINCE) is (parse_kernel(run.kernel) < SCALING_RATIO_SINCE):
         return 0.0, f"kernel: {run.kernel}{patched}, with the same memory model as yours"
     return OTHER_MEMORY_MODEL, f"kernel: {run.kernel}{patched}, yours counts receive memory otherwise"
+
+
+def _is_other_kernel(kernel: str | None, run: Run) -> bool:
+    return kernel is not None and (run.kernel is None or parse_kernel(kernel) != parse_kernel(run.kernel))
+
+
+def _scale(own: int, run: Run) -> tuple[float, str]:
+    if run.adv_win_scale is None:
+        return NOT_STATED, f"tcp_adv_win_scale: not stated, yours {own:+d}"
+    distance = abs(log2(AdvWinScale(own).overhead / AdvWinScale(run.adv_win_scale).overhead))
+    same = "the same" if own == run.adv_win_scale else f"yours {own:+d}"
+    return distance, f"tcp_adv_win_scale: {run.adv_win_scale:+d}, {same}"
+
+
+def _patch(own: bool, run: Run) -> tuple[float, str]:
+    words = {True: "with it", False: "without it"}
+    if run.is_patched is None:
+        return NOT_STATED, f"collapse patch: not stated, yours {words[own]}"
+    same = "the same" if own is run.is_patched else f"yours {words[own]}"
+    return float(own is not run.is_patched), f"collapse patch: {words[run.is_patched]}, {same}"
+
+
+def _settings(own: Mapping[str, str], run: Run) -> list[tuple[float, str]]:
+    parts = []
+    for name, value in run.settings.items():
+        if name in own and name in SWITCHES:
+            is_same = own[name].split() == value.split()
+            parts.append((float(not is_same), f"{name}: {value}, {'the same' if is_same else f'yours {own[name]}'}"))
+    return parts
 
 
 def _ms(value: float) -> str:

@@ -116,11 +116,12 @@ class Host:
             self._counters_limit = max(2 * KEPT_OF_HOST, self._counters_kept * 3 // 2)
         self._counted.append((name, format, Kept()))
 
-    def take(self, sample: Any, matcher: Matcher) -> None:
-        """Take in one sample of any kind, of the file that began last."""
+    def take(self, sample: Any, matcher: Matcher | None) -> None:
+        """Take in one sample of any kind, of the file that began last; without a matcher all but sockets."""
         match sample:
             case SocketSample():
-                self._take_socket(sample, matcher)
+                if matcher is not None:
+                    self._take_socket(sample, matcher)
             case CounterSample():
                 self._counted[-1][2].append(sample, KEPT_OF_HOST)
             case MemorySample():

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from cli.command import refused, tcpwin
+from cli.command import CAPTURES, SLOW_READER, refused, tcpwin
 
 from tcpwin.reference import references
 
@@ -99,6 +99,47 @@ def test_the_nearest() -> None:
     assert [each["distance"] for each in found] == sorted(each["distance"] for each in found)
 
 
+SMALL_WINDOW = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
+COLLAPSED = CAPTURES / "reference" / "oscil-300ms-170p2-stock.zip"
+
+
+def likeness(*arguments: object) -> str:
+    done = tcpwin("reference", "--like", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def test_a_capture_beside_the_references() -> None:
+    text = likeness(SMALL_WINDOW, "--capture", "sender.pcap.gz", "--rate", "1gbit")
+    flat = " ".join(text.split())
+    assert "reached 941 Mbit/s over 300 ms. Yours came to 20.3 Mbit/s" in flat
+    assert "4 MiB at -2 gives 1 MiB." in flat
+    assert "should come to about 38.8 Mbit/s instead of 20.3 Mbit/s." in flat
+    assert '  sysctl -w net.ipv4.tcp_rmem="8192 262144 536870912"' in text.splitlines()
+    assert "  - the path carries 1 Gbit/s and no more;" in text.splitlines()
+
+
+def test_a_bundle_without_packets_is_taken_by_its_sockets() -> None:
+    text = likeness(COLLAPSED, "--limit", "1")
+    assert "  lab-oscil-300ms/170p2-stock, distance 0.00" in text.splitlines()
+    assert "by its sockets" in text.splitlines()[0]
+
+
+def test_what_is_like_nothing_is_told() -> None:
+    lines = likeness(SLOW_READER, "--connection", "0").splitlines()
+    assert lines[1].startswith("  No reference is near enough to compare with: no reference has its shape: a reader")
+    assert not any("nearest" in line for line in lines)
+
+
+def test_a_comparison_as_json() -> None:
+    found = document_of("--like", COLLAPSED)
+    assert found["schema"] == "tcpwin/reference/1"
+    comparison = found["comparison"]
+    assert comparison["nearest"][0]["run"]["name"] == "170p2-stock"
+    assert comparison["measured"]["counters"]["TcpExtPruneCalled"] == 24
+    assert comparison["why_not"] is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -108,8 +149,11 @@ def test_the_nearest() -> None:
         (["passt-ramps", "--rtt", "1ms"], "NAME shows one reference"),
         (["--workload", "x"], "there is no workload 'x'; there are autotuning-level,"),
         (["--kernel", "new"], "new"),
+        (["x", "--like", "y"], "--like takes path, settings and workload from FILE"),
+        (["--with", "y"], "go with --like"),
+        (["--like", COLLAPSED, "--connection", "0"], "--connection needs packets"),
         (["--rtt", "300"], "is not understood: write it as 300ms"),
     ],
 )
-def test_what_is_refused(arguments: list[str], told: str) -> None:
+def test_what_is_refused(arguments: list[object], told: str) -> None:
     assert told in refused("reference", *arguments, status=2)

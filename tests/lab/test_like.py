@@ -8,6 +8,7 @@ import pytest
 
 import tcpwin
 from tcpwin.lab import ScenarioError, scenario_like
+from tcpwin.reference import reference
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 
@@ -33,6 +34,20 @@ def test_settings_of_a_file_are_of_both_hosts_and_an_assumed_rate_is_told(tmp_pa
     assert scenario.route.rate_mbps == 1000
     assert "# assumed" in scenario.text
     assert "# Not in the lab's kernel: tcp_congestion_control = htcp" in scenario.text
+
+
+def test_the_settings_of_a_references_run_take_the_receivers_place() -> None:
+    analysis = tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip")
+    run = reference("lab-bulk-300ms").run("512m2-stock")
+    scenario = scenario_like(analysis, connection=analysis.connections[0], settings_of=run)
+    assert scenario.sysctl["receiver"]["net.ipv4.tcp_rmem"] == f"4096 131072 {512 << 20}"
+    assert scenario.sysctl["receiver"]["net.ipv4.tcp_adv_win_scale"] == "-2"
+    assert scenario.sysctl["sender"]["net.ipv4.tcp_wmem"].split()[2] == str(512 << 20)
+    assert scenario.sysctl["sender"]["net.ipv4.tcp_rmem"] == "4096 131072 6291456"
+    assert scenario.name == "like-capture-as-lab-bulk-300ms-512m2-stock"
+    assert scenario.hosts.memory_mib == 4096
+    with pytest.raises(ScenarioError, match="states no receive buffer"):
+        scenario_like(analysis, settings_of=reference("passt-ramps").run("5ms"))
 
 
 @pytest.mark.parametrize(

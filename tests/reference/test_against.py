@@ -1,0 +1,45 @@
+"""A prediction beside a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import tcpwin
+from tcpwin.reference import against, measure_connection, predict, reference
+from tcpwin.reference._measured import Measured
+
+BUNDLE = Path(__file__).parents[2] / "captures" / "reference" / "bulk-300ms-4m2-stock.zip"
+MIB = 1 << 20
+
+
+def measured() -> Measured:
+    found = measure_connection(tcpwin.analyze(BUNDLE, capture="sender.pcap.gz").connections[0])
+    assert found is not None
+    return found
+
+
+def test_the_same_settings_give_the_same() -> None:
+    found = against(measured(), measured())
+    assert (found.is_window_right, found.is_rate_right) == (True, True)
+    rows = {name: rest for name, *rest in found.rows}
+    assert rows["throughput"][1:] == ["20.3 Mbit/s", "20.3 Mbit/s"]
+    assert rows["largest window"][1] == "1 MiB"
+    assert "less than 1% apart" in found.verdict
+
+
+def test_a_run_that_does_not_keep_the_prediction_is_told() -> None:
+    """38.8 Mbit/s were predicted for other settings; a run that stays at 20.3 is 48 % less."""
+    captured = measured()
+    found = against(captured, captured, predict(captured, reference("lab-bulk-300ms").run("512m2-stock")))
+    assert found.is_rate_right is False
+    assert "Predicted were 38.8 Mbit/s, the run came to 20.3 Mbit/s (48% less)" in found.verdict
+
+
+def test_a_window_that_differs_from_the_models() -> None:
+    captured = measured()
+    larger = against(captured, replace(captured, window_max_bytes=2 * MIB))
+    assert larger.is_window_right is False
+    unbound = against(captured, replace(captured, window_max_bytes=MIB // 4, limit="path"))
+    assert unbound.is_window_right is True
+    assert "another limit came first" in unbound.verdict

@@ -1,0 +1,223 @@
+"""A transfer beside the references near it: the nearest run, the verdict, what the memory model says, and when not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import tcpwin
+from tcpwin.reference import Comparison, Measured, compare, compare_measured, measure_sockets, predict, reference
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+SMALL_WINDOW = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
+MIB, MS, SECOND = 1 << 20, 1_000_000, 1_000_000_000
+
+
+def compared(name: str, *, capture: str | None = None, rate_bps: float | None = None) -> Comparison:
+    analysis = tcpwin.analyze(CAPTURES / name, capture=capture)
+    return compare(analysis.connections[0], rate_bps=rate_bps)
+
+
+def names(comparison: Comparison) -> list[str]:
+    return [f"{near.run.reference}/{near.run.name}" for near in comparison.nearest]
+
+
+@pytest.fixture(scope="module", params=["sender", "receiver"])
+def small_window(request: pytest.FixtureRequest) -> Comparison:
+    return compared("reference/bulk-300ms-4m2-stock.zip", capture=f"{request.param}.pcap.gz", rate_bps=1e9)
+
+
+@pytest.mark.parametrize("kernel", ["stock", "patched"])
+def test_the_nearest_of_a_lab_run_is_the_run_of_its_scenario(kernel: str) -> None:
+    measured = measure_sockets(CAPTURES / "reference" / f"oscil-300ms-170p2-{kernel}.zip", rate_bps=1e9)
+    assert measured.workload == "oscillating-reader"
+    found = compare_measured(measured)
+    assert names(found)[0] == f"lab-oscil-300ms/170p2-{kernel}"
+    assert found.nearest[0].distance == 0
+    # The bundle's counters are those of the shipped table: one run.
+    run = reference("lab-oscil-300ms").run(f"170p2-{kernel}")
+    shared = run.counters.keys() & measured.counters.keys()
+    assert len(shared) == 4
+    assert {name: measured.counters[name] for name in shared} == {name: run.counters[name] for name in shared}
+    # 941 Mbit/s is what 1 Gbit/s of Ethernet leaves for payload with timestamps: 1448 of 1538 bytes.
+    assert measured.best_second_bps == pytest.approx(1e9 * 1448 / 1538, rel=0.001)
+    assert found.prediction is not None
+    assert found.prediction.goodput_bps is None, "a larger buffer cures neither a slow reader nor an overflow"
+
+
+def test_an_overflowing_queue_is_told_with_the_settings_that_spare_it() -> None:
+    stock = compare_measured(measure_sockets(CAPTURES / "reference" / "oscil-300ms-170p2-stock.zip"))
+    assert stock.verdict is not None
+    assert "reached 1 to 941 / 684 to 941 / 941 to 942 Mbit/s in the fast seconds of its loops over 300 ms" in (
+        stock.verdict
+    )
+    assert "PruneCalled 24, TCPRcvCollapsed 744,409; lab-oscil-300ms/256p1-stock" in stock.verdict
+
+
+def test_the_models_window_is_the_packets(small_window: Comparison) -> None:
+    """4 MiB at -2: a quarter, 1,048,576 bytes. In units of shift 7 that is 8,192, which no other limit comes below."""
+    measured = small_window.measured
+    assert measured is not None
+    assert (measured.rmem_max_bytes, measured.adv_win_scale, measured.kernel) == (4 * MIB, -2, "6.1.192")
+    assert measured.window_max_bytes == pytest.approx(MIB, rel=0.002)
+    assert small_window.agreement is not None
+    assert small_window.agreement.startswith("memory model: 4 MiB at -2 gives 1 MiB; ")
+    assert small_window.agreement.endswith("they agree")
+
+
+def test_the_verdict_on_a_small_window(small_window: Comparison) -> None:
+    assert small_window.best is reference("lab-bulk-300ms").run("512m2-stock")
+    assert small_window.verdict is not None
+    assert small_window.verdict.startswith(
+        "lab-bulk-300ms/512m2-stock (Linux 6.1.192, 512 MiB at -2 gives 128 MiB) reached 941 Mbit/s over 300 ms. "
+        "Yours came to "
+    )
+    # From the first byte to the last ACK: at the receiver that is a round trip less than at the sender.
+    assert small_window.measured is not None
+    assert small_window.measured.goodput_bps == pytest.approx(20.8e6, rel=0.03)
+    assert "limited by a's receive window: " in small_window.verdict
+    assert small_window.verdict.endswith(": 4 MiB at -2 gives 1 MiB.")
+    rows = {row.name: (row.yours, row.reference) for row in small_window.rows}
+    assert rows["window by the settings"][0] == "1 MiB"
+    assert rows["stalls"] == ("none", None), "references state none"
+
+
+def test_what_the_references_settings_should_give(small_window: Comparison) -> None:
+    """Slow start bounds 16 MB: 10 × 1448 × (2^n - 1) reaches it at n = 11 (10 come to 14.8 MB), 3.3 s, 38.8 Mbit/s.
+
+    The lab's kernel with these settings came to 38.7 Mbit/s.
+    """
+    prediction = small_window.prediction
+    assert prediction is not None
+    assert prediction.allowed is not None
+    assert prediction.allowed.window_bytes == 128 * MIB
+    assert prediction.allowed.rate_bps == pytest.approx(128 * MIB * 8 / 0.3, rel=1e-5)
+    assert prediction.goodput_bps == pytest.approx(16e6 * 8 / (11 * 0.3), rel=0.001)
+    assert prediction.ceiling_bps == 1e9, "the path's, which is less than the window's"
+    assert prediction.lines == (
+        'sysctl -w net.ipv4.tcp_rmem="8192 262144 536870912"',
+        "sysctl -w net.ipv4.tcp_adv_win_scale=-2",
+    )
+    assert "the path carries 1 Gbit/s and no more;" in prediction.assumptions
+
+
+def bulk(**other: object) -> Measured:
+    """A minute at 1 MiB over 300 ms, of which the window took 54 s."""
+    known: dict[str, object] = {
+        "rtt_ns": 300 * MS,
+        "goodput_bps": 25e6,
+        "volume_bytes": 187_500_000,
+        "duration_ns": 60 * SECOND,
+        "window_ns": 54 * SECOND,
+        "window_max_bytes": MIB,
+        "kernel": "6.1.0",
+        "rmem_max_bytes": 4 * MIB,
+        "adv_win_scale": -2,
+        "is_patched": False,
+        "workload": "iperf3",
+        "limit": "receiver",
+        "limited_by": "limited by b's receive window",
+    }
+    return Measured("made by hand", "b", **{**known, **other})  # type: ignore[arg-type]
+
+
+def test_a_prediction_by_hand() -> None:
+    """54 s at 1/128 are 0.42 s, and 6 s stay: 187.5 MB in 6.42 s are 233.6 Mbit/s."""
+    run = reference("lab-bulk-300ms").run("512m2-stock")
+    found = predict(bulk(), run)
+    assert found.goodput_bps == pytest.approx(187.5e6 * 8 / (6 + 54 / 128))
+    # Over a path of 100 Mbit/s no setting gives more.
+    assert predict(bulk(path_rate_bps=1e8), run).goodput_bps == 1e8
+    # From 6.6 on the scale has no effect: half of the buffer before anything is measured.
+    newer = predict(bulk(kernel="6.12", adv_win_scale=None, rmem_max_bytes=2 * MIB), run)
+    assert newer.allowed is not None
+    assert newer.allowed.words == "512 MiB at 128/256 gives 256 MiB"
+    assert len(newer.lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"limit": "path", "limited_by": "limited by the path"}, "would not help: it was limited by the path."),
+        ({"is_reader_slow": True}, "the application on b reads too slowly."),
+        ({"is_unscaled": True}, "without the window scale option 65,535 bytes are the most."),
+        ({"window_max_bytes": MIB // 2}, "the window never came above 512 KiB"),
+        ({"limit": "unknown"}, "is not known"),
+        (
+            {"rmem_max_bytes": 512 * MIB, "window_max_bytes": 128 * MIB},
+            "allow no larger window than yours: 512 MiB at -2 gives 128 MiB.",
+        ),
+    ],
+)
+def test_no_gain_is_promised(other: dict[str, object], told: str) -> None:
+    found = predict(bulk(**other), reference("lab-bulk-300ms").run("512m2-stock"))
+    assert found.goodput_bps is None
+    assert not found.lines
+    assert told in found.text
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"rtt_ns": 2_000 * MS}, "yours is 2 s"),
+        ({"path_rate_bps": 10e6}, "its path carries 10 Mbit/s"),
+        ({"best_second_bps": 30e9, "rtt_ns": 30 * MS}, "it carried 30 Gbit/s"),
+        ({"rtt_ns": None}, "its round trip is not known"),
+        ({"workload": None, "shape": "a trickle"}, "no reference has its shape: a trickle"),
+    ],
+)
+def test_what_is_far_from_all_gets_no_verdict(other: dict[str, object], told: str) -> None:
+    found = compare_measured(bulk(**other))
+    assert found.why_not is not None
+    assert told in found.why_not
+    assert (found.nearest, found.best, found.verdict, found.prediction, found.rows) == ((), None, None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("bundles/slow-reader.zip", "a reader that was slow or stood still"),
+        ("bundles/without-syn.zip", "its path carries 47.2 Mbit/s"),
+        ("wild/keep-alive.pcap", "the sender had nothing to send for most of the time"),
+        ("wild/lossy-path.pcapng.gz", "a transfer of 13 round trips"),
+        ("lab/zero-window-stall.pcap.gz", "a reader that was slow or stood still"),
+    ],
+)
+def test_captures_that_no_reference_is_like(name: str, told: str) -> None:
+    found = compared(name)
+    assert found.why_not is not None
+    assert found.why_not.startswith("No reference is near enough to compare with: ")
+    assert told in found.why_not
+    assert (found.verdict, found.prediction) == (None, None)
+
+
+def test_without_settings_the_prediction_says_what_it_assumes() -> None:
+    """The 64 KiB that bound the window were SO_RCVBUF's or tcp_rmem's: the packets do not tell."""
+    found = compared("lab/receive-buffer-64k.pcap.gz")
+    assert found.agreement is None
+    assert found.prediction is not None
+    assert any("your settings are not known" in each for each in found.prediction.assumptions)
+    assert any("your kernel is older than 6.6" in each for each in found.prediction.assumptions)
+    assert any("a capture does not show what a path could carry" in each for each in found.prediction.assumptions)
+
+
+@pytest.mark.parametrize(("name", "first"), [("on", "tcpping-on"), ("off", "tcpping-off")])
+def test_messages_by_their_setting(name: str, first: str) -> None:
+    """99 of 100 messages took 271 ms with restarts, 92 ms without: a round trip of 180 ms less."""
+    found = compared(f"reference/idle-restart-{name}-stock.zip", capture="sender.pcap.gz")
+    assert f"ably-idle-restart/{first}" in names(found)[:2]
+    distances = {near.run.name: near.distance for near in found.nearest}
+    assert distances["tcpping-on"] - distances["tcpping-off"] == (1 if name == "off" else -1)
+    assert found.verdict is not None
+    assert "p99 358 ms with tcp_slow_start_after_idle 1" in found.verdict
+    assert ("Yours: p99 271 ms" if name == "on" else "Yours: p99 92.3 ms") in found.verdict
+    assert ("which 0 would save" in found.verdict) == (name == "on")
+
+
+def test_a_window_above_the_models_is_told() -> None:
+    found = compare_measured(bulk(window_max_bytes=3 * MIB))
+    assert found.agreement is not None
+    assert "more than the model allows" in found.agreement
+    assert compare_measured(replace(bulk(), rmem_max_bytes=None)).agreement is None
