@@ -140,9 +140,10 @@ def predict(measured: Measured, run: Run) -> Prediction:
     caps = [allowed.rate_bps, *([measured.path_rate_bps] if measured.path_rate_bps else [])]
     ceiling = min(caps)
     goodput = min(measured.volume_bytes * 8e9 / max(expected_ns, 1), ceiling)
+    begin = f"With the settings of {run.reference}/{run.name}: {allowed.words}"
     if goodput <= measured.goodput_bps * (1 + NEAR):
         return _nothing(
-            f"With the reference's settings {allowed.words}, but no more than {rate_words(ceiling)} would come of it: "
+            f"{begin}, but no more than {rate_words(ceiling)} would come of it: "
             f"the rate of now, {rate_words(measured.goodput_bps)}, stays."
         )
     lines = [f'sysctl -w net.ipv4.tcp_rmem="{_rmem(measured, run)}"']
@@ -154,7 +155,7 @@ def predict(measured: Measured, run: Run) -> Prediction:
         else "the path carries it: a capture does not show what a path could carry (--rate says it)"
     )
     text = (
-        f"With the reference's settings {allowed.words}, at most {rate_words(allowed.rate_bps)} over "
+        f"{begin}, at most {rate_words(allowed.rate_bps)} over "
         f"{time_words(rtt_ns)}. This transfer of {bytes_words(measured.volume_bytes)} should come to about "
         f"{rate_words(goodput)} instead of {rate_words(measured.goodput_bps)}."
     )

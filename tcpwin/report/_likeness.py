@@ -46,7 +46,7 @@ def render_against(against: Against) -> Iterator[str]:
 
 
 def _prediction(prediction: Prediction) -> Iterator[str]:
-    yield "with the reference's settings, by the memory model"
+    yield "what other settings should give, by the memory model"
     yield from _wrapped(prediction.text)
     yield from (f"  {line}" for line in prediction.lines)
     if prediction.assumptions:
