@@ -135,13 +135,18 @@ def reading_of(analysis: Analysis) -> Reading:
     return reading
 
 
+MADE_AT_ONCE = 8
+"""Events made in one go while all are walked over: most walks end with one of the first."""
+
+
 class FirstEvents(Sequence[Event]):
-    """Events of a connection that the first reading kept, made when they are looked at."""
+    """Events of a connection that the first reading kept, each made when it is first looked at."""
 
     def __init__(self, analysis: Analysis, id: int, places: Sequence[int]) -> None:
         self._engine = analysis._engine
         self._id = id
         self._places = places
+        self._made: dict[int, Event] = {}
 
     def __len__(self) -> int:
         return len(self._places)
@@ -156,7 +161,8 @@ class FirstEvents(Sequence[Event]):
         return self._at([self._places[index]])[0]
 
     def __iter__(self) -> Iterator[Event]:
-        return iter(self._at(self._places))
+        for first in range(0, len(self._places), MADE_AT_ONCE):
+            yield from self._at(self._places[first : first + MADE_AT_ONCE])
 
     @property
     def originals(self) -> int:
@@ -164,7 +170,11 @@ class FirstEvents(Sequence[Event]):
         return self._engine.count_originals(self._id, self._places)
 
     def _at(self, places: Sequence[int]) -> list[Event]:
-        return [Event(*values) for values in self._engine.first_events_at(self._id, places)]
+        made = self._made
+        if missing := [place for place in places if place not in made]:
+            values = self._engine.first_events_at(self._id, missing)
+            made.update(zip(missing, (Event(*each) for each in values), strict=True))
+        return [made[place] for place in places]
 
 
 def count_originals(events: Sequence[Event]) -> int:

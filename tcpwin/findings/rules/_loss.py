@@ -6,9 +6,8 @@ only for events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
@@ -92,10 +91,10 @@ def round_trip_ns(case: Case) -> int:
     return data.sender_rtt_smoothed_ns or data.rtt_smoothed_ns or case.connection.path_rtt_ns or 0
 
 
-def pairs(events: Iterable[Event]) -> tuple[int, ...]:
+def pairs(events: Sequence[Event]) -> tuple[int, ...]:
     """Frames of originals, each with that of its retransmission, of the first events given."""
     found: list[int] = []
-    for event in islice(events, PAIRS):
+    for event in events[:PAIRS]:
         found += [frame for frame in (event.original_frame, event.frame) if frame]
     return tuple(dict.fromkeys(found))
 

@@ -60,7 +60,7 @@ def judge(case: Case) -> Iterator[Finding]:
         confidence=weaker(guilty.confidence, "medium"),
         cost_ns=cost_ns,
         evidence=Evidence(
-            frames=pairs(reversed(events)),
+            frames=pairs(events[::-1]),
             start_ns=min(event.time_ns - (event.age_ns or 0) for event in events),
             end_ns=max(event.time_ns for event in events),
             values={
