@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpwin import _engine
 from tcpwin.analysis._direction import Percentiles, RoundTrips
@@ -11,6 +11,7 @@ from tcpwin.analysis._series import BudgetSeries, Event, Series, Stall
 
 if TYPE_CHECKING:
     from tcpwin.analysis._connection import Connection
+    from tcpwin.analysis._event_columns import EventColumns
     from tcpwin.analysis._table import Table
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -82,8 +83,19 @@ class View:
     @cached_property
     def events(self) -> list[Event]:
         """Every segment of the span at which something happened, in order; the first million."""
+        return [Event(*values) for values in self._records]
+
+    @cached_property
+    def event_columns(self) -> EventColumns:
+        """The same as columns, for questions to all of many."""
+        from tcpwin.analysis._event_columns import EventColumns
+
+        return EventColumns(self._records)
+
+    @cached_property
+    def _records(self) -> list[tuple[Any, ...]]:
         records, _ = self._details.events(self.connection.id)
-        return [Event(*values) for values in records]
+        return records
 
     @cached_property
     def stalls(self) -> list[Stall]:

@@ -5,7 +5,6 @@ In: events and the height at which each is drawn. Out: traces. Of too many, as m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,17 +38,6 @@ CAUSE_WORDS = {
     "capture_reordered": "reordered by the capture",
 }
 """Why a segment came again or late, in words."""
-LATE = ("out_of_order", "capture_reordered")
-
-
-def is_resent(event: Event) -> bool:
-    """Whether its data, SYN or FIN had been sent before."""
-    return event.cause is not None and event.cause not in LATE
-
-
-def with_name(events: Sequence[Event], name: str) -> list[Event]:
-    """Those of a kind."""
-    return [each for each in events if name in each.names]
 
 
 def event_text(event: Event) -> str:
@@ -74,7 +62,7 @@ def event_text(event: Event) -> str:
 
 def markers(
     request: Request,
-    events: Sequence[Event],
+    places: NDArray[np.intp],
     heights: NDArray[Any],
     name: str,
     colour: str,
@@ -88,29 +76,29 @@ def markers(
     """One trace of the events; nothing where there are none.
 
     Args:
+        places: of the events among the request's, shape (n,).
         heights: of each event, shape (n,).
         most: of more, so many are drawn, evenly chosen.
         notes: gets a sentence where not all are drawn.
     """
-    if not events:
+    if not len(places):
         return []
-    chosen = np.arange(len(events))
-    if len(events) > most:
+    chosen = np.arange(len(places))
+    if len(places) > most:
         from tsdownsample import EveryNthDownsampler
 
         chosen = EveryNthDownsampler().downsample(heights, n_out=most)
         if notes is not None:
-            notes.append(f"{name}: {len(chosen):,} of {len(events):,} drawn")
-    kept = [events[place] for place in chosen.tolist()]
-    times = np.array([each.time_ns for each in kept], dtype=np.int64)
+            notes.append(f"{name}: {len(chosen):,} of {len(places):,} drawn")
+    kept = places[chosen]
     return [
         {
             "type": "scatter",
             "mode": "markers",
             "name": name,
-            "x": request.seconds(times),
+            "x": request.seconds(request.events.time_ns[kept]),
             "y": np.asarray(heights)[chosen],
-            "text": [event_text(each) for each in kept],
+            "text": [event_text(each) for each in request.events.at(kept.tolist())],
             "hovertemplate": f"%{{text}}<br>%{{x:.6f}} s, {height_format}<extra></extra>",
             "marker": {
                 "color": colour,

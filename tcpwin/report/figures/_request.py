@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import Event, Series, Stall
+from tcpwin.analysis import Series, Stall
 from tcpwin.findings import Analysis, Connection
 from tcpwin.report.figures._kind import Nothing
 from tcpwin.report.figures._theme import Theme, find_theme
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Direction, Table
+    from tcpwin.analysis._event_columns import EventColumns
     from tcpwin.analysis._view import View
 
 DIRECTIONS = ("a_to_b", "b_to_a")
@@ -116,9 +117,9 @@ class Request:
         return self.view.series(name, direction=self.direction)
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> EventColumns:
         """What happened in the span, of both directions."""
-        return self.view.events
+        return self.view.event_columns
 
     @property
     def stalls(self) -> list[Stall]:

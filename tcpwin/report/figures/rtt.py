@@ -98,16 +98,13 @@ def _said(request: Request) -> list[Trace]:
 
 
 def _timeouts(request: Request, notes: list[str]) -> list[Trace]:
-    events = [
-        each
-        for each in request.events
-        if each.direction == request.sender and "rto_retransmission" in each.names and each.rto_ns is not None
-    ]
-    heights = np.array([(each.rto_ns or 0) / 1e6 for each in events])
+    events = request.events
+    fired = events.sent_by(request.sender) & events.named("rto_retransmission") & (events.rto_ns >= 0)
+    places = np.flatnonzero(fired)
     return markers(
         request,
-        events,
-        heights,
+        places,
+        events.rto_ns[places] / 1e6,
         "timeout",
         COLOURS["timeout"],
         "x",

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import Event
 from tcpwin.report.figures._curve import curve, value_at
 from tcpwin.report.figures._kind import FigureKind, Nothing
 from tcpwin.report.figures._marker import MAX_MARKERS, markers
@@ -180,19 +179,19 @@ def _sacks(request: Request, rows: Table, is_ack: NDArray[np.bool_]) -> list[Tra
 
 
 def _resent(request: Request, notes: list[str]) -> list[Trace]:
-    by_cause: dict[str, list[Event]] = {}
-    for each in request.events:
-        if each.direction == request.sender and each.cause is not None:
-            by_cause.setdefault(each.cause, []).append(each)
+    events = request.events
+    sender = events.sent_by(request.sender)
+    by_cause = {cause: np.flatnonzero(sender & events.caused_by(cause)) for cause in events.causes}
+    by_cause = {cause: places for cause, places in by_cause.items() if len(places)}
     sequence = request.series("sequence")
     traces: list[Trace] = []
     for cause, (label, colour, symbol) in CAUSE_MARKS.items():
-        events = by_cause.get(cause, [])
-        if events:
-            heights = _places(request, events, sequence)
+        if cause in by_cause:
+            places = by_cause[cause]
+            heights = _sequence_places(request, places, sequence)
             traces += markers(
                 request,
-                events,
+                places,
                 heights,
                 label,
                 colour,
@@ -204,12 +203,11 @@ def _resent(request: Request, notes: list[str]) -> list[Trace]:
     return traces
 
 
-def _places(request: Request, events: list[Event], sequence: Any) -> NDArray[np.float64]:
+def _sequence_places(request: Request, chosen: NDArray[np.intp], sequence: Any) -> NDArray[np.float64]:
     """Sequence numbers of events on the axis: modulo 2³², nearest to what had been sent by then."""
     origin = request.view.place(0, direction=request.direction) or 0
-    times = np.array([each.time_ns for each in events], dtype=np.int64)
-    places = np.array([each.seq for each in events], dtype=np.int64) + origin
-    sent, _ = value_at(sequence, times)
+    places = request.events.seq[chosen] + origin
+    sent, _ = value_at(sequence, request.events.time_ns[chosen])
     return (places + ((sent - places + WRAP // 2) // WRAP) * WRAP).astype(np.float64)
 
 

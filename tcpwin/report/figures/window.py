@@ -24,16 +24,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpwin.analysis import Event, Series
+from tcpwin.analysis import Series
 from tcpwin.report.figures._curve import curve, frames, value_at
 from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._marker import is_resent, markers, with_name
+from tcpwin.report.figures._marker import markers
 from tcpwin.report.figures._panel import Panel
 from tcpwin.report.figures._sockets import socket_curve
 from tcpwin.report.figures._span import stalls, zero_windows
 from tcpwin.report.figures._theme import BYTES_AXIS, COLOURS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tcpwin.report.figures._panel import Trace
     from tcpwin.report.figures._request import Request
 
@@ -146,21 +148,21 @@ def _congestion(request: Request) -> list[Trace]:
 
 
 def _happenings(request: Request, flight: Series, notes: list[str]) -> list[Trace]:
-    sender = [each for each in request.events if each.direction == request.sender]
-    answers = [each for each in request.events if each.direction == request.receiver]
+    events = request.events
+    sender, answers = events.sent_by(request.sender), events.sent_by(request.receiver)
     hidden = {"visible": "legendonly"}
-    found: list[tuple[list[Event], str, str, str, dict[str, Any]]] = [
-        ([each for each in sender if is_resent(each)], "sent again", COLOURS["loss"], "x", {}),
-        (with_name(sender, "zero_window_probe"), "window probe", COLOURS["probe"], "triangle-up", {}),
-        (with_name(sender, "idle_restart"), "idle restart", COLOURS["restart"], "star", {}),
-        (with_name(answers, "window_shrink"), "window shrunk", COLOURS["right edge"], "triangle-down", {}),
-        (with_name(sender, "window_full"), "window full", COLOURS["receive window"], "line-ew-open", hidden),
+    found: list[tuple[NDArray[np.bool_], str, str, str, dict[str, Any]]] = [
+        (sender & events.resent(), "sent again", COLOURS["loss"], "x", {}),
+        (sender & events.named("zero_window_probe"), "window probe", COLOURS["probe"], "triangle-up", {}),
+        (sender & events.named("idle_restart"), "idle restart", COLOURS["restart"], "star", {}),
+        (answers & events.named("window_shrink"), "window shrunk", COLOURS["right edge"], "triangle-down", {}),
+        (sender & events.named("window_full"), "window full", COLOURS["receive window"], "line-ew-open", hidden),
     ]
     traces: list[Trace] = []
-    for events, name, colour, symbol, more in found:
-        times = np.array([each.time_ns for each in events], dtype=np.int64)
-        heights, _ = value_at(flight, times)
-        traces += markers(request, events, heights, name, colour, symbol, notes=notes, **more)
+    for mask, name, colour, symbol, more in found:
+        places = np.flatnonzero(mask)
+        heights, _ = value_at(flight, events.time_ns[places])
+        traces += markers(request, places, heights, name, colour, symbol, notes=notes, **more)
     return traces
 
 
