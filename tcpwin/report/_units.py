@@ -31,10 +31,11 @@ def time_text(ns: int | None) -> str:
         return f"{seconds / 3600:.1f} h"
     if seconds >= 120:
         return f"{seconds / 60:.1f} min"
-    if seconds >= 1:
-        return f"{seconds:.3g} s"
-    if seconds >= 1e-3:
-        return f"{seconds * 1e3:.3g} ms"
+    # Three digits round up to the next unit.
+    if ns >= 999_500_000:
+        return f"{max(seconds, 1):.3g} s"
+    if ns >= 999_500:
+        return f"{max(seconds * 1e3, 1):.3g} ms"
     return f"{seconds * 1e6:.3g} µs"
 
 
