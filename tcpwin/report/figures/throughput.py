@@ -43,6 +43,8 @@ def draw(request: Request) -> Panel:
     found = [each for each in found if len(each[0])]
     if not found:
         raise Nothing("no data of this direction was captured")
+    if request.end_ns <= request.start_ns:
+        raise Nothing("all of it was captured in one instant, which makes no rate")
     interval_ns = _interval_ns(request, [series for series, _ in found])
     panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, notes=[f"Means over {time_text(interval_ns)}"])
     for series, of in found:

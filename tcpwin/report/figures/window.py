@@ -71,6 +71,10 @@ def draw(request: Request) -> Panel:
 
 def _flight(request: Request) -> Series:
     """As the sender saw it, where that is another view than the capture's."""
+    if request.facts.flight_max_bytes is None:
+        # Without ACKs of the data it is not known what is in flight: a line at zero would say that nothing was.
+        nothing = np.zeros(0, dtype=np.int64)
+        return Series("flight", nothing, nothing, nothing, nothing, nothing, 1)
     if request.facts.view != "sender":
         seen = request.series("sender_flight")
         if len(seen):
@@ -121,7 +125,7 @@ def _right_edge(request: Request, window: Series) -> list[Trace]:
 
 def _pipe(request: Request) -> list[Trace]:
     pipe, flight = request.series("pipe"), request.series("flight")
-    if not len(pipe) or np.array_equal(pipe.last, flight.last):
+    if request.facts.flight_max_bytes is None or not len(pipe) or np.array_equal(pipe.last, flight.last):
         return []
     return curve(request, pipe, "pipe", COLOURS["pipe"], width=1, dash="dot")
 

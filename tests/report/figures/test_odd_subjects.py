@@ -70,6 +70,26 @@ def test_few_packets(subject: str, tmp_path: Path) -> None:
     draw_all(tcpwin.analyze(path))
 
 
+def few(subject: str, folder: Path) -> Any:
+    """Return the connection of a subject."""
+    path = folder / "few.pcap"
+    wrpcap(str(path), SUBJECTS[subject])
+    return tcpwin.analyze(path).connections[0]
+
+
+def test_what_is_in_flight_unknown_is_not_drawn_as_nothing(tmp_path: Path) -> None:
+    connection = few("one way", tmp_path)
+    assert connection.a_to_b.flight_max_bytes is None
+    figure = figures.draw("window", connection, direction="a_to_b")
+    assert [each.name for each in figure.data if each.name in ("in flight", "pipe")] == []
+
+
+@pytest.mark.parametrize("subject", ["one data segment", "one instant"])
+def test_an_instant_makes_no_rate(subject: str, tmp_path: Path) -> None:
+    figure = figures.draw("throughput", few(subject, tmp_path), direction="a_to_b")
+    assert nothing(figure) == "all of it was captured in one instant, which makes no rate"
+
+
 @pytest.mark.parametrize("path", READABLE, ids=name_of)
 def test_bundled_captures(path: Path) -> None:
     draw_all(tcpwin.analyze(path))
