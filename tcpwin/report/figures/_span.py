@@ -20,6 +20,7 @@ SpanT = TypeVar("SpanT", Stall, ZeroWindowEpisode)
 
 MAX_SPANS = 150
 """The longest are drawn."""
+GOLDEN = (5**0.5 - 1) / 2
 PAUSES = ("application", "idle", "response")
 """Causes of silences in which a sender had nothing to send."""
 
@@ -38,8 +39,10 @@ def shade(
     chosen = [each for each in spans if each.end_ns >= request.start_ns and each.start_ns <= request.end_ns]
     left_out = len(chosen) - MAX_SPANS
     if left_out > 0:
-        longest = nlargest(MAX_SPANS, chosen, key=lambda each: each.duration_ns)
-        chosen = sorted(longest, key=lambda each: each.start_ns)
+        # Of as many that are equally long, those that the golden ratio spreads over the axis, not the first.
+        spread = [(each.duration_ns, place * GOLDEN % 1) for place, each in enumerate(chosen)]
+        longest = nlargest(MAX_SPANS, range(len(chosen)), key=spread.__getitem__)
+        chosen = [chosen[place] for place in sorted(longest)]
     if not chosen:
         return []
     starts = np.array([max(each.start_ns, request.start_ns) for each in chosen])

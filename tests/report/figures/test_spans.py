@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from report.figures.drawn import LOSS, SLOW_READER, STALL, connection, drawn, named, trace, zoomed
+from report.standalone.made import of_a_week
 
+import tcpwin
 from tcpwin.analysis import Series
 from tcpwin.report import figures
 from tcpwin.report.figures._curve import points_of, thin
@@ -99,3 +103,12 @@ def test_a_zoomed_rate_is_the_rate_of_the_span() -> None:
     sent = int(np.asarray(rows["length"])[inside].sum())
     total = float((np.asarray(throughput.y)[:-1] * np.diff(np.asarray(throughput.x))).sum() / 8)
     assert total == pytest.approx(sent, rel=1e-5)
+
+
+def test_of_many_pauses_of_one_length_those_drawn_are_spread_over_the_axis(tmp_path: Path) -> None:
+    figure = figures.draw("window", tcpwin.analyze(of_a_week(tmp_path / "week.pcap")).connections[0])
+    pauses = trace(figure, "pause")
+    hours = np.asarray(pauses.x) / 3600
+    assert len(hours) == 150
+    assert np.diff(hours).min() > 0.9
+    assert np.diff(np.append(hours, 7 * 24)).max() < 4
