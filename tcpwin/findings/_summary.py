@@ -188,8 +188,8 @@ class _Telling:
 
 def told_of_one(verdict: Verdict) -> Iterable[str]:
     """What limited the only connection, and who can change it."""
-    begins = "It is" if verdict.limit == "unknown" else "It was" if verdict.headline.startswith("limited") else "It"
-    yield f"{begins} {verdict.headline}."
+    begins = {"limited": "It was", "carried": "It"}.get(verdict.headline.partition(" ")[0], "It is")
+    yield f"{begins} {verdict.text if begins == 'It' else verdict.headline}."
     who = WHO.get(verdict.blame, "").format(side=verdict.side)
     if who:
         what = "What went wrong beside it" if verdict.limit in UNCHANGEABLE else "That"

@@ -159,12 +159,14 @@ def _columns(analysis: Analysis, found: Findings, ids: NDArray[np.int64]) -> Ite
     yield Column("duration", "duration", "from its first to its last segment", "us", _micros(take("duration_ns")))
     yield Column("a_to_b", "a → b", "data from a, each byte once", "bytes", _whole(take("a_to_b.unique_bytes")))
     yield Column("b_to_a", "b → a", "data from b, each byte once", "bytes", _whole(take("b_to_a.unique_bytes")))
+    # Where no ACK of the data was captured nothing is known of it, which is not zero.
+    is_unseen = has_data & np.ma.getmaskarray(of_main("flight_max_bytes"))
     yield Column(
         "goodput",
         "goodput",
         "acknowledged data over time, of the direction with more data",
         "bps",
-        _bps(of_main("goodput_bps")),
+        _bps(np.ma.masked_where(is_unseen, of_main("goodput_bps"))),  # type: ignore[no-untyped-call]
     )
     yield Column("rtt", "round trip", "the least of the whole path", "us", _micros(take("path_rtt_ns")))
     yield Column(

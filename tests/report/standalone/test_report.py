@@ -194,6 +194,18 @@ def test_odd_captures_give_every_text_form(tmp_path: Path, make: Any) -> None:
     assert "1 connection" in report.html()
 
 
+def test_the_table_knows_no_goodput_where_no_ack_was_captured(tmp_path: Path) -> None:
+    analysis = tcpwin.analyze(one_way(tmp_path / "made.pcap"))
+    columns = {each["key"]: each for each in unpacked(make_table(analysis, analysis.findings).packed)["columns"]}
+    assert columns["a_to_b"]["values"] == [20_000]
+    assert columns["goodput"]["values"] == [None]
+
+
+def test_a_connection_without_data_says_why(tmp_path: Path) -> None:
+    text = tcpwin.analyze(one_packet(tmp_path / "made.pcap")).report().markdown()
+    assert "It carried no data: b never answered" in text
+
+
 def test_a_week_is_told_in_days(tmp_path: Path) -> None:
     assert "7.0 d" in tcpwin.analyze(of_a_week(tmp_path / "made.pcap")).report().markdown()
 
