@@ -24,6 +24,7 @@ def packets(captures: tuple[str, ...], connection: int | None, form: str | None,
     from tcpwin import _engine
     from tcpwin.analysis._capture import Capture
 
+    out = None if out == "-" else out
     form = form or _format_of(out)
     source = open_captures(captures)
     spare_captures(captures, out)

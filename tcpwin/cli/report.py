@@ -45,6 +45,7 @@ def report(
 
     FILE is a capture, several of them, a bundle, or - for standard input, as for `tcpwin analyze`.
     """
+    out = None if out == "-" else out
     chosen = form or form_of(out)
     if out is None and (chosen == "pdf" or (chosen == "html" and sys.stdout.isatty())):
         raise click.UsageError(f"{chosen} is nothing to read in a terminal: name a file with -o OUT")

@@ -72,7 +72,11 @@ class Output:
 
 
 def choose_output(form: str | None, as_json: bool, path: str | None, inputs: tuple[str, ...]) -> Output:
-    """The output that the options name; a format that is not said is what the name of the file says."""
+    """The output that the options name; a format that is not said is what the name of the file says.
+
+    The name ``-`` is standard output, as it is standard input among the inputs.
+    """
+    path = None if path == "-" else path
     if as_json:
         if form not in (None, "json"):
             raise click.UsageError(f"--json and --format {form} exclude each other")

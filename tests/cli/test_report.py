@@ -23,6 +23,15 @@ def test_text_forms_go_to_standard_output() -> None:
     assert tcpwin("report", SLOW_READER, "--format", "md").stdout.startswith(b"# ")
 
 
+def test_a_hyphen_is_standard_output(tmp_path: Path) -> None:
+    done = tcpwin("report", SLOW_READER, "--format", "md", "-o", "-", cwd=tmp_path)
+    assert done.stdout.startswith(b"# ")
+    assert tcpwin("report", SLOW_READER, "-o", "-", cwd=tmp_path).stdout.startswith(b"<!DOCTYPE html>")
+    assert "name a file with -o OUT" in refused("report", SLOW_READER, "--format", "pdf", "-o", "-", status=2)
+    assert tcpwin("packets", SLOW_READER, "-o", "-", cwd=tmp_path).stdout.startswith(b"frame,")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_capture_on_standard_input_is_read_again_for_its_connections() -> None:
     done = tcpwin("report", "-", "--format", "md", stdin=None, input=SLOW_READER.read_bytes())
     assert b"# standard input" in done.stdout
