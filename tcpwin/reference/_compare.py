@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
 
-from tcpwin.findings import Connection
+from tcpwin.findings import Connection, Verdict
 from tcpwin.findings.rules._words import rate_words, time_words
 from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale
 from tcpwin.reference._measured import COUNTERS, Measured, measure_connection
@@ -69,7 +69,9 @@ class Comparison:
     why_not: str | None
 
 
-def compare(connection: Connection, *, rate_bps: float | None = None, limit: int = 3) -> Comparison:
+def compare(
+    connection: Connection, *, rate_bps: float | None = None, limit: int = 3, verdict: Verdict | None = None
+) -> Comparison:
     """Put a connection beside the references that are near.
 
     Near enough is a run of the same workload whose round trip is half to twice the connection's, and whose path is half
@@ -79,11 +81,12 @@ def compare(connection: Connection, *, rate_bps: float | None = None, limit: int
     Args:
         rate_bps: of the path, bits per second; a capture shows it only where the transfer filled it.
         limit: most runs in `nearest`.
+        verdict: what limited it, where that was judged already; otherwise all rules are asked.
 
     Raises:
         SourceError: the source changed, or could be read only once.
     """
-    measured = measure_connection(connection, rate_bps=rate_bps)
+    measured = measure_connection(connection, rate_bps=rate_bps, verdict=verdict)
     if measured is None:
         return _without(None, "the connection carried no data")
     return compare_measured(measured, limit=limit)

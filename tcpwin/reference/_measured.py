@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
-from tcpwin.findings import GROUPS, Connection
+from tcpwin.findings import GROUPS, Connection, Verdict
 from tcpwin.kernel import adv_win_scale_of
 from tcpwin.reference._pace import BULK, MESSAGES, OSCILLATING, Pace, pace_of
 from tcpwin.snapshots import Host, SettingsSample
@@ -104,15 +104,18 @@ class Measured:
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
-def measure_connection(connection: Connection, *, rate_bps: float | None = None) -> Measured | None:
+def measure_connection(
+    connection: Connection, *, rate_bps: float | None = None, verdict: Verdict | None = None
+) -> Measured | None:
     """What a capture, with its snapshots, shows of a connection's larger direction; None without data.
 
     Reads the source again for the pace, as `Connection.series` does.
 
     Args:
         rate_bps: of the path, where it is known.
+        verdict: what limited it, where that was judged already.
     """
-    verdict = connection.verdict
+    verdict = verdict or connection.verdict
     if verdict.direction is None:
         return None
     direction = verdict.direction

@@ -13,6 +13,7 @@ from tcpwin.findings._document import describe_finding, describe_rule, plain
 
 if TYPE_CHECKING:
     from tcpwin.findings import Budget
+    from tcpwin.reference import Comparison
     from tcpwin.report.standalone._report import Report
     from tcpwin.report.standalone._told import ConnectionTold
 
@@ -26,7 +27,9 @@ def write_document(report: Report, file: IO[str]) -> None:
 
     analysis, summary = report.analysis, report.summary
     # Before a byte is written: what cannot be read must not leave half a document behind.
-    told = [_connection(each) for each in report.connections]
+    told = [
+        _connection(each, comparison) for each, comparison in zip(report.connections, report.comparisons, strict=True)
+    ]
     head: dict[str, Any] = {
         "schema": SCHEMA,
         "tcpwin": __version__,
@@ -49,9 +52,10 @@ def write_document(report: Report, file: IO[str]) -> None:
     file.write("}\n")
 
 
-def _connection(told: ConnectionTold) -> dict[str, Any]:
+def _connection(told: ConnectionTold, comparison: Comparison) -> dict[str, Any]:
     """What the analysis document does not have of a connection."""
     from tcpwin.findings import judge_connection
+    from tcpwin.reference._document import describe_comparison
 
     connection = told.connection
     return {
@@ -63,6 +67,7 @@ def _connection(told: ConnectionTold) -> dict[str, Any]:
         "budget": {name: _budget(budget) for name, budget in connection.budget.items()},
         "stalls": [{**asdict(each), "duration_ns": each.duration_ns} for each in connection.stalls],
         "events": [asdict(each) for each in connection.events],
+        "comparison": describe_comparison(comparison),
     }
 
 

@@ -13,6 +13,7 @@ from tcpwin.report._findings import summary as counted
 from tcpwin.report._text import WHOLE, quality_remarks
 from tcpwin.report._units import count_text, name_text
 from tcpwin.report.standalone._finding import FindingTold, begin, tell_findings
+from tcpwin.report.standalone._like import FarTold, LikeTold, tell_likeness
 from tcpwin.report.standalone._method import capture_facts, hosts_told, method_text, unread
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def render_markdown(report: Report) -> Iterator[str]:
     yield from _findings(report)
     for each in report.connections:
         yield from _connection(each, tell_findings(analysis, each.findings, report.told_findings))
+    yield from _beside(*tell_likeness(zip(report.connections, report.comparisons, strict=True)))
     for host in hosts_told(analysis):
         yield from ("## Host " + plain(host.label), "")
         yield from (f"- {plain(line)}" for line in host.lines)
@@ -132,6 +134,28 @@ def _connection(told: ConnectionTold, findings: Sequence[FindingTold]) -> Iterat
         yield from (*_table(heads, told.resent, "rrllrrrr"), "")
         if told.resent_left:
             yield from (f"{told.resent_left:,} more sent again or late.", "")
+
+
+def _beside(told: Sequence[LikeTold], far: Sequence[FarTold]) -> Iterator[str]:
+    if told or far:
+        yield from ("## Beside the references", "")
+    for each in told:
+        yield from (f"### Connection {each.connection}: {plain(each.ends)}", "", plain(each.verdict), "")
+        if each.agreement:
+            yield from (plain(begin(each.agreement)), "")
+        yield from (*_table(("quantity", "this connection", plain(each.reference)), each.rows, "lrr"), "")
+        yield from ("Nearest runs:", "")
+        yield from (f"- {plain(f'{name}, distance {distance}: {why}')}" for name, distance, why in each.nearest)
+        yield ""
+        if each.prediction:
+            yield from (f"**Prediction by the memory model:** {plain(each.prediction)}", "")
+        if each.lines:
+            yield from (*_fenced(each.lines), "")
+        if each.assumptions:
+            yield from ("If:", "", *(f"- {plain(line)}" for line in each.assumptions), "")
+    if far:
+        yield from (f"- {', '.join(f'connection {id}' for id in each.connections)}: {plain(each.why)}" for each in far)
+        yield ""
 
 
 def _direction(direction: DirectionTold) -> Iterator[str]:

@@ -20,6 +20,7 @@ from tcpwin.report._text import WHOLE, quality_remarks
 from tcpwin.report._units import count_text, name_text
 from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.standalone._finding import begin, tell_findings
+from tcpwin.report.standalone._like import tell_likeness
 from tcpwin.report.standalone._method import capture_facts, files_told, hosts_told, method_text, rules_told, unread
 from tcpwin.report.standalone._report import THEMES, Report
 from tcpwin.report.standalone._table import ConnectionTable, make_table, pack_bytes
@@ -78,6 +79,7 @@ def _words(report: Report) -> dict[str, Any]:
     titles = {rule.code: rule.title for rule in report.rules}
     left = [(code, name_text(titles.get(code, "")), f"{count:,}") for code, count in report.findings_left.items()]
     hosts = hosts_told(analysis)
+    like, far = tell_likeness(zip(report.connections, report.comparisons, strict=True))
     only = analysis.connections[0] if len(analysis) == 1 else None
     return {
         "version": __version__,
@@ -96,6 +98,8 @@ def _words(report: Report) -> dict[str, Any]:
             {"told": each, "findings": tell_findings(analysis, each.findings, told)} for each in report.connections
         ],
         "connections_words": "The connection" if len(analysis) == 1 else "The worst connections",
+        "like": like,
+        "far": far,
         "hosts": hosts,
         "method": method_text(report, __version__),
         "unread": unread(analysis),
@@ -112,6 +116,7 @@ def _contents(report: Report, *, has_hosts: bool) -> list[tuple[str, str, str]]:
         ("summary", "Summary", "", True),
         ("findings", "Findings", f"{sum(report.findings.counts.values()):,}", True),
         ("connections", "Worst connections" if total > 1 else "The connection", "", bool(report.shown_ids)),
+        ("references", "References", "", bool(report.shown_ids)),
         ("all", "All connections", f"{total:,}", bool(total)),
         ("hosts", "Hosts and settings", "", has_hosts),
         ("method", "Method", "", True),

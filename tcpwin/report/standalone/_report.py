@@ -20,6 +20,8 @@ from tcpwin.report.standalone._told import ConnectionTold, tell_connection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tcpwin.reference import Comparison
+
 FORMS = ("html", "pdf", "json", "md")
 THEMES = ("auto", "light", "dark")
 _ENDINGS = {"html": "html", "htm": "html", "pdf": "pdf", "json": "json", "md": "md", "markdown": "md"}
@@ -99,6 +101,17 @@ class Report:
             self.analysis.follow(self.shown_ids)
         return [tell_connection(Connection(self.analysis, id), self.findings.of(id)) for id in self.shown_ids]
 
+    @cached_property
+    def comparisons(self) -> Sequence[Comparison]:
+        """Each of these connections beside the references that are near it, in the same order."""
+        from tcpwin.findings import judge_connection
+        from tcpwin.reference import compare
+
+        return [
+            compare(each.connection, verdict=judge_connection(each.connection, each.findings))
+            for each in self.connections
+        ]
+
     def html(self, *, theme: str = "auto") -> str:
         """The report as one page that needs no network; `theme` is ``auto``, ``light`` or ``dark``.
 
@@ -161,7 +174,7 @@ class Report:
             content = self.pdf()
         elif chosen == "json":
             # A document of all connections may be large: it is written piece by piece.
-            _, content = self.connections, ""
+            _, content = self.comparisons, ""
         else:
             content = self.html(theme=theme) if chosen == "html" else self.markdown()
         try:
