@@ -11,6 +11,7 @@ Each reference is one file of `tcpwin/reference/data`, read when it is first ask
 
 from tcpwin.reference._against import Against, against
 from tcpwin.reference._compare import Comparison, Row, compare, compare_measured
+from tcpwin.reference._matrix import Cell, is_ours, matrix
 from tcpwin.reference._measured import Measured, measure_connection
 from tcpwin.reference._model import Bucket, Latency, RateRange, Reference, Run, Source
 from tcpwin.reference._nearest import Nearness, nearest
@@ -22,6 +23,7 @@ __all__ = [
     "Against",
     "Allowed",
     "Bucket",
+    "Cell",
     "Comparison",
     "Latency",
     "Measured",
@@ -35,6 +37,8 @@ __all__ = [
     "against",
     "compare",
     "compare_measured",
+    "is_ours",
+    "matrix",
     "measure_connection",
     "measure_sockets",
     "nearest",

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from tcpwin.reference._compare import Comparison
+from tcpwin.reference._matrix import Cell
 from tcpwin.reference._model import Reference, Run
 
 
@@ -26,6 +27,12 @@ def describe_run(run: Run) -> dict[str, Any]:
 def describe_comparison(comparison: Comparison) -> dict[str, Any]:
     """A comparison: the nearest runs and the one compared with whole."""
     described: dict[str, Any] = _plain(comparison)
+    return described
+
+
+def describe_cell(cell: Cell) -> dict[str, Any]:
+    """A cell of the matrix, with both runs whole."""
+    described: dict[str, Any] = _plain(cell)
     return described
 
 

@@ -42,6 +42,20 @@ def render_nearest(found: Iterable[Nearness]) -> Iterator[str]:
         yield from (f"  {line}" for line in _run_lines(near.run)[1:])
 
 
+def run_facts(run: Run) -> Iterator[tuple[str, str]]:
+    """What a run was made with, and what came out, by name; a name may come again."""
+    yield from _conditions(run)
+    yield from _results(run)
+    for sample in run.ramp:
+        sent_again = f", {sample.retransmissions} retransmitted" if sample.retransmissions else ""
+        yield "ramp", f"{sample.end_ns / 1e9:g} s {rate_text(sample.rate_bps)}{sent_again}"
+
+
+def rates_text(run: Run) -> str:
+    """The least and the most Mbit/s of each loop; empty where none are stated."""
+    return " / ".join(map(_rates, run.throughput))
+
+
 def _run_lines(run: Run) -> list[str]:
     lines = [run.name]
     lines += [f"  {name}: {text}" for name, text in _conditions(run)]
@@ -64,15 +78,15 @@ def _conditions(run: Run) -> Iterator[tuple[str, str]]:
         patch = {None: "", True: "with the collapse patch", False: "without the collapse patch"}[run.is_patched]
         yield "kernel", ", ".join(each for each in (run.kernel or "version not stated", patch) if each)
     memory = [
-        "" if run.rmem_max_bytes is None else f"tcp_rmem at most {_mib(run.rmem_max_bytes)}",
+        "" if run.rmem_max_bytes is None else f"tcp_rmem at most {mib_text(run.rmem_max_bytes)}",
         "" if run.adv_win_scale is None else f"tcp_adv_win_scale {run.adv_win_scale:+d}",
-        "" if run.tcp_mem_max_bytes is None else f"tcp_mem at most {_mib(run.tcp_mem_max_bytes)}",
+        "" if run.tcp_mem_max_bytes is None else f"tcp_mem at most {mib_text(run.tcp_mem_max_bytes)}",
         "" if run.memory_ratio is None else f"{run.memory_ratio:g} bytes of memory for each of data",
     ]
     window = [
-        "" if run.window_bytes is None else f"window {_mib(run.window_bytes)}",
+        "" if run.window_bytes is None else f"window {mib_text(run.window_bytes)}",
         "" if run.window_raw is None else f"window {run.window_raw:,} with shift {run.window_shift}",
-        "" if run.window_max_bytes is None else f"up to {_mib(run.window_max_bytes)}",
+        "" if run.window_max_bytes is None else f"up to {mib_text(run.window_max_bytes)}",
         "" if run.sockets is None else count_text(run.sockets, "socket"),
     ]
     if any((*memory, *window)):
@@ -83,7 +97,7 @@ def _conditions(run: Run) -> Iterator[tuple[str, str]]:
 
 def _results(run: Run) -> Iterator[tuple[str, str]]:
     if run.throughput:
-        yield "throughput", " / ".join(map(_rates, run.throughput)) + " Mbit/s"
+        yield "throughput", f"{rates_text(run)} Mbit/s"
     if run.counters:
         yield "counters", ", ".join(f"{name} {count:,}" for name, count in run.counters.items())
     if run.latencies:
@@ -115,7 +129,8 @@ def _span(bucket: Bucket) -> str:
     return f"below {most}" if bucket.least_ns is None else f"{bucket.least_ns / 1e6:g} to {most}"
 
 
-def _mib(count: int) -> str:
+def mib_text(count: int) -> str:
+    """A buffer's size in whole units of 1024, as settings are written."""
     if count >= 1 << 30 and count % (1 << 30) == 0:
         return f"{count >> 30} GiB"
     return f"{count / _MIB:g} MiB" if count >= _MIB and count % _MIB == 0 else f"{count:,} B"

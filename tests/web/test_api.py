@@ -250,6 +250,7 @@ def test_the_audit_log_names_no_file(client: TestClient, capture: bytes) -> None
         ("/api/v1/captures/absent/findings?severity=fatal", 404),
         ("/api/v1/captures?limit=x", 422),
         ("/api/v1/rules/TW999", 404),
+        ("/api/v1/references/absent", 404),
         ("/api/v1/nothing", 404),
         ("/captures/absent", 404),
         ("/static/absent.css", 404),

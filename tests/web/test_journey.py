@@ -135,3 +135,13 @@ def test_rules_have_pages(page: Page) -> None:
     page.get_by_role("link", name="TW201").click()
     expect(page.get_by_role("heading", name="What to do")).to_be_visible()
     check(page)
+
+
+def test_the_references_have_a_page(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("link", name="References").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("References")
+    check(page)
+    page.get_by_text("cloudflare-oscil-300ms").click()
+    expect(page.get_by_role("region", name="Runs of cloudflare-oscil-300ms")).to_be_visible()
+    check(page)

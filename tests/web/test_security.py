@@ -128,7 +128,9 @@ def test_a_name_of_another_site_is_refused(make_client: MakeClient) -> None:
         assert client.get("/healthz", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/static/page.css", "/api/v1/captures/absent", "/upload", "/rules"])
+@pytest.mark.parametrize(
+    "path", ["/", "/healthz", "/static/page.css", "/api/v1/captures/absent", "/upload", "/rules", "/references"]
+)
 def test_every_response_forbids_inline_and_foreign_script(make_client: MakeClient, path: str) -> None:
     headers = make_client().get(path, headers=PAGE).headers
     policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
@@ -142,7 +144,16 @@ def test_every_response_forbids_inline_and_foreign_script(make_client: MakeClien
 def test_pages_hold_no_inline_code_and_name_no_other_host(make_client: MakeClient, capture: bytes) -> None:
     client = make_client()
     id = analysed(client, capture)
-    paths = ["/", "/upload", "/compare", "/rules", "/rules/TW201", f"/captures/{id}", f"/captures/{id}/connections/0"]
+    paths = [
+        "/",
+        "/upload",
+        "/compare",
+        "/rules",
+        "/rules/TW201",
+        "/references",
+        f"/captures/{id}",
+        f"/captures/{id}/connections/0",
+    ]
     for path in paths:
         answer = client.get(path, headers=PAGE)
         assert answer.status_code == 200, path

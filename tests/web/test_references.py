@@ -1,0 +1,69 @@
+"""The page of the references shows the published figures beside ours, and the API gives the same."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from web.conftest import MakeClient
+from web.crafted import API
+
+from tcpwin.reference import references
+
+
+@pytest.fixture
+def rows(make_client: MakeClient) -> list[list[str]]:
+    """The rows of the page's heat maps, as text with the class of each coloured cell."""
+    text = make_client().get("/references").text
+    found = re.findall(r'<table class="heat">.*?</table>', text, re.DOTALL)
+    lines = [line for table in found for line in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)]
+    return [
+        [
+            f"{level} {unescape(cell)}".strip()
+            for level, cell in re.findall(r'<t[hd](?: scope="\w+")?(?: class="([\w-]+)")?>(.*?)</t[hd]>', line)
+        ]
+        for line in lines
+    ]
+
+
+def test_the_heat_map_holds_the_figures_of_the_article_and_of_the_lab(rows: list[list[str]]) -> None:
+    """Cloudflare's tables of the oscillating reader over 300 ms, and lab-oscil-300ms, as their files have them."""
+    patched = [row for row in rows if row[:2] == ["300 ms", "patched"]]
+    assert patched[0] == [
+        *("300 ms", "patched", "published", "heat-0 1–941<br>941<br>941", "heat-0 1–941<br>941<br>941"),
+        # Of 1 Gbit/s the slowest loops reached 298, 82 and 13 Mbit/s in their best second.
+        *("heat-2 1–941<br>36–605<br>1–298", "heat-3 1–940<br>2–82<br>292–395", "heat-4 1–940<br>2–13<br>13–33"),
+    ]
+    assert patched[1][2:] == [
+        *("ours", "heat-0 1–941<br>941<br>941–942", "heat-0 1–941<br>896–941<br>941"),
+        *("heat-3 1–941<br>321–396<br>5–191", "heat-4 1–941<br>3–9<br>221–283", "heat-4 1–941<br>5–13<br>22–438"),
+    ]
+    stock = [row for row in rows if row[:2] == ["300 ms", "stock"]]
+    assert stock[0][2:] == ["published", "GOOD", "GOOD", "GOOD", "GOOD", "GOOD"]
+    queue = [row for row in stock if any("Collapsed" in cell for cell in row)]
+    assert queue[0][2:6] == [
+        *("published", "heat-0 0", "heat-0 0", "heat-3 PruneCalled 24<br>RcvCollapsed 490,000"),
+    ]
+    assert queue[1][5] == "heat-4 PruneCalled 24<br>RcvCollapsed 744,409"
+    # The article has no table of the stock kernel over 20 ms.
+    assert [row[2] for row in rows if row[:2] == ["20 ms", "stock"]] == ["ours"] * 4
+
+
+def test_every_reference_is_on_the_page_and_in_the_api(make_client: MakeClient) -> None:
+    client = make_client()
+    page = client.get("/references").text
+    document: dict[str, Any] = client.get(f"{API}/references").json()
+    assert [each["name"] for each in document["references"]] == list(references())
+    for name, known in references().items():
+        part = page[page.index(f'id="{name}"') :].partition("</details>")[0]
+        assert re.findall(r'<tr><th scope="row">(.*?)</th>', part) == [run.name for run in known.runs]
+        one = client.get(f"{API}/references/{name}").json()
+        assert [run["name"] for run in one["runs"]] == [run.name for run in known.runs]
+    # Two workloads, three round trips, five settings, two kernels; the article has 30 patched and 5 stock.
+    assert len(document["matrix"]) == 60
+    assert sum(cell["published"] is not None for cell in document["matrix"]) == 35
+    for cell in document["matrix"]:
+        for run in filter(None, (cell["published"], cell["ours"])):
+            assert {name: run[name] for name in ("rtt_ns", "adv_win_scale", "is_patched")} == {
+                name: cell[name] for name in ("rtt_ns", "adv_win_scale", "is_patched")
+            }

@@ -1,0 +1,31 @@
+"""Published results and the lab's own runs, and both beside each other."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Response
+
+from tcpwin.reference import matrix, references
+from tcpwin.reference._document import describe_cell, describe_reference
+from tcpwin_web.api.parts import as_json
+
+router = APIRouter(tags=["references"])
+
+
+@router.get("/references")
+def list_references() -> Response:
+    """Every reference with its source, notes and runs; and the published matrix beside the lab's, cell by cell."""
+    return as_json(
+        {
+            "references": [describe_reference(each) for each in references().values()],
+            "matrix": [describe_cell(each) for each in matrix()],
+        }
+    )
+
+
+@router.get("/references/{name}")
+def show_reference(name: Annotated[str, Path(max_length=64, examples=["cloudflare-oscil-300ms"])]) -> Response:
+    """One reference with its runs."""
+    found = references().get(name)
+    if found is None:
+        raise HTTPException(404, "No reference has this name; /api/v1/references lists them.")
+    return as_json(describe_reference(found))
