@@ -166,7 +166,7 @@ def _columns(analysis: Analysis, found: Findings, ids: NDArray[np.int64]) -> Ite
         "goodput",
         "acknowledged data over time, of the direction with more data",
         "bps",
-        _bps(np.ma.masked_where(is_unseen, of_main("goodput_bps"))),  # type: ignore[no-untyped-call]
+        _bps(np.ma.masked_where(is_unseen, of_main("goodput_bps"))),
     )
     yield Column("rtt", "round trip", "the least of the whole path", "us", _micros(take("path_rtt_ns")))
     yield Column(
