@@ -28,7 +28,9 @@ PANEL_HEIGHT = 220
 GAP = 34
 """Between the panels of a timeline, in pixels, with room for a panel's title."""
 LEGEND_WIDTH = 96
-"""Of the text of an entry, in pixels: two columns fit into 375."""
+"""Of the text of an entry, in pixels, if it is not longer: two columns fit into 375."""
+LETTER_WIDTH = 6.2
+"""In a legend, in pixels, at the least."""
 NOTE_CHARACTERS = 58
 """Of a line under the title: as many as 375 pixels hold."""
 
@@ -43,7 +45,7 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
         "hovermode": "closest",
         "hoverdistance": 24,
         "bargap": 0,
-        "legend": _legend(request),
+        "legend": _legend(request, panels),
         "meta": _meta(request, [kind for kind, _ in panels]),
     }
     traces: list[Trace] = []
@@ -181,13 +183,15 @@ def _time_axis(request: Request) -> dict[str, Any]:
     }
 
 
-def _legend(request: Request) -> dict[str, Any]:
+def _legend(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
     """Under the figure, where it covers nothing; it takes as many rows as the width asks for."""
+    traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
+    longest = max((len(str(each.get("name", ""))) for each in traces if each.get("showlegend", True)), default=0)
     return {
         "orientation": "h",
         "x": 0,
         "xanchor": "left",
-        "entrywidth": LEGEND_WIDTH,
+        "entrywidth": max(LEGEND_WIDTH, round(LETTER_WIDTH * longest)),
         "entrywidthmode": "pixels",
         "y": 0,
         "yanchor": "bottom",

@@ -32,8 +32,10 @@ CEILINGS = ((64 << 10, "64 KiB"), (1 << 20, "1 MiB"), (16 << 20, "16 MiB"), (256
 """Windows that are drawn: without scaling, and in steps of 16 from there on."""
 MARGIN = 1.6
 """Of the round trips, on both sides."""
-FAR = 30
-"""A window that would allow so many times the highest rate limits nobody: its line is left out."""
+BELOW, ABOVE = 2.5, 4.0
+"""Room under the lowest and over the highest rate, as factors."""
+LABEL = 0.1
+"""How far above the picture's lower edge a line's label stays, of its height."""
 NAMED = 200
 """Points whose ends are told on hover; of more, their number only."""
 
@@ -59,7 +61,7 @@ def draw(request: Request) -> Panel:
         y={
             "tickformat": "~s",
             "title": {"text": "goodput, bit/s", "standoff": 6, "font": {"size": 12}},
-            **log_axis(*_ends_of(rates[chosen]), below=2.5, above=4),
+            **log_axis(*_ends_of(rates[chosen]), below=BELOW, above=ABOVE),
         },
         x={
             "title": {"text": "least round trip of the path, ms", "standoff": 8, "font": {"size": 12}},
@@ -146,34 +148,35 @@ def _ends_of(values: NDArray[Any]) -> tuple[float, float]:
 
 
 def _ceilings(trips_ms: NDArray[np.float64], rates: NDArray[np.float64]) -> list[Trace]:
-    """Lines of those windows that pass through the picture, and the next above."""
+    """Lines of those windows that pass through the picture, each from edge to edge."""
     shortest, longest = _ends_of(trips_ms)
     first, last = shortest / MARGIN, longest * MARGIN
-    bottom, top = _ends_of(rates)
+    lowest, highest = _ends_of(rates)
+    bottom, top = lowest / BELOW, highest * ABOVE
+    label_fits = first * (last / first) ** 0.2
+    lowest_label = bottom * (top / bottom) ** LABEL
     traces: list[Trace] = []
     for window, name in CEILINGS:
-        at_first, at_last = (window * 8e3 / trip for trip in (first, last))
-        if at_first < bottom / 4:
+        ends = [max(first, window * 8e3 / top), min(last, window * 8e3 / bottom)]
+        named_at = min(last, window * 8e3 / lowest_label)
+        if named_at <= ends[0]:
             continue
-        if at_last > top * FAR:
-            break
+        trips = [ends[0], named_at, ends[1]]
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines+text",
                 "name": "window ceiling",
                 "legendgroup": "window ceiling",
-                "x": [first, last],
-                "y": [at_first, at_last],
-                "text": ["", name],
-                "textposition": "bottom left",
+                "x": trips,
+                "y": [window * 8e3 / trip for trip in trips],
+                "text": ["", name, ""],
+                "textposition": "bottom left" if named_at > label_fits else "top right",
                 "textfont": {"size": 11, "color": COLOURS["ceiling"]},
                 "line": {"color": COLOURS["ceiling"], "dash": "dash", "width": 1},
                 "hovertemplate": f"a window of {name}: at most %{{y:.4s}}bit/s at %{{x:,.4~g}} ms<extra></extra>",
             }
         )
-        if at_last > top:
-            break
     return traces
 
 

@@ -45,8 +45,16 @@ def draw(request: Request) -> Panel:
     positive = every[every > 0]
     is_log = len(positive) > 0 and float(positive.max()) / float(positive.min()) > LOGARITHMIC
     panel = Panel(
-        y={"range": [0, 104], "ticksuffix": " %", "title": {"text": "of the sockets", "standoff": 6}},
-        x={**_unit(field), "type": "log" if is_log else "linear", "title": {"text": field, "standoff": 8}},
+        y={
+            "range": [0, 104],
+            "ticksuffix": " %",
+            "title": {"text": "of the sockets", "standoff": 6, "font": {"size": 12}},
+        },
+        x={
+            **_unit(field),
+            "type": "log" if is_log else "linear",
+            "title": {"text": field, "standoff": 8, "font": {"size": 12}},
+        },
     )
     floor = float(positive.min()) / 2 if is_log else 0.0
     zeros = int((every <= 0).sum())
