@@ -31,7 +31,9 @@ def render_timing(connection: Connection, direction: Direction, *, has_told_rest
             time_text(ns)
             for ns in (direction.message_delay_p50_ns, direction.message_delay_p95_ns, direction.message_delay_p99_ns)
         )
-        lines.append(f"messages: {direction.messages:,}, median delay {p50}, p95 {p95}, p99 {p99}")
+        is_timed = direction.message_delay_p50_ns is not None
+        delays = f"median delay {p50}, p95 {p95}, p99 {p99}" if is_timed else "delays unknown"
+        lines.append(f"messages: {direction.messages:,}, {delays}")
     if direction.turns:
         lines.append(f"answers: {direction.turns:,}, first byte after {_first_byte_text(direction)}")
     if direction.nagle_delays:

@@ -1,12 +1,14 @@
 """Numbers as people read them, and that the report's are the fields'."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from analysis.bundled import WHOLE, analyze, name_of
 
 from tcpwin.report import judge, name_text, render
+from tcpwin.report._timing import render_timing
 from tcpwin.report._units import bytes_text, count_text, rate_text, time_text
 
 SCALES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
@@ -145,3 +147,10 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
                 assert direction.zero_window_ns == near(closed[2], TIMES)
                 assert direction.zero_window_longest_ns == near(closed[3], TIMES)
     assert compared
+
+
+def test_messages_whose_delays_are_not_known_have_one_word_for_it() -> None:
+    connection = next(analyze(path) for path in WHOLE if path.name.startswith("slow-reader")).connections[0]
+    unknown = dict.fromkeys(("message_delay_p50_ns", "message_delay_p95_ns", "message_delay_p99_ns"))
+    lines = render_timing(connection, replace(connection.b_to_a, **unknown))
+    assert f"messages: {connection.b_to_a.messages}, delays unknown" in lines
