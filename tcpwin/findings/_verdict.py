@@ -192,6 +192,8 @@ class _Judge:
             why += f"; but {more}: they do not agree"
         if self._is_doubled():
             confidence = "low"
+            if blame == "network":
+                blame, side = "capture", None
             why += "; but the capture holds it twice, it seems, and copies look like losses"
         words = CONFIDENCE_WORDS[confidence]
         headline = f"limited by {opinion.phrase}: {share:.0%} of its time ({words})"

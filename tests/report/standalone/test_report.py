@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from analysis.bundled import CAPTURES
-from report.standalone.made import MARKUP, hostile, of_a_week, of_many, one_packet, one_way
+from craft.broken import ACK, PSH, segment
+from report.standalone.made import MARKUP, handshake, hostile, of_a_week, of_many, one_packet, one_way, write_pcap
 
 import tcpwin
 from tcpwin.errors import OutputError
@@ -277,3 +278,21 @@ def test_unknown_options_are_refused(tmp_path: Path) -> None:
         report.write(tmp_path / "r.html", theme="blue")
     with pytest.raises(OutputError, match="Is a directory"):
         report.write(tmp_path, form="md")
+
+
+def test_copies_of_a_merged_capture_are_nobodys_losses(tmp_path: Path) -> None:
+    """Two places 19 ms apart on a path, merged: nothing was lost, and the network has nothing to change."""
+    packets = handshake()
+    for place in range(20):
+        at, seq = 0.1 + place / 20, 1000 + 1000 * place
+        data = segment(from_client=True, seq=seq, ack=5000, flags=PSH | ACK, window=512, payload=bytes(1000))
+        packets += [
+            (at, data),
+            (at + 0.04, segment(from_client=False, seq=5000, ack=seq + 1000, flags=ACK, window=512)),
+        ]
+    client = (packets[0][1], packets[2][1], *(frame for _, frame in packets[3::2]))
+    copies = [(at + (0.019 if frame in client else -0.019), frame) for at, frame in packets]
+    merged = sorted([*packets, *copies], key=lambda each: each[0])
+    text = tcpwin.analyze(write_pcap(tmp_path / "merged.pcap", merged)).report().markdown()
+    assert "TW610" in text
+    assert "changed in the network" not in text
