@@ -126,8 +126,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     answer
 }
 
-/// Only the acknowledgment of a RST can be trusted, and only when it fits. Payload that none but a RST acknowledged does
-/// not count as such: its sender was never told so (Linux `tcp_validate_incoming` resets before `tcp_ack`).
+/// Only the acknowledgment of a RST can be trusted, and only when it fits.
 pub fn take_reset(acked: &mut Direction, segment: &Segment) -> Option<u64> {
     let ack = Seq(segment.ack);
     if acked.is_started
@@ -135,10 +134,7 @@ pub fn take_reset(acked: &mut Direction, segment: &Segment) -> Option<u64> {
         && acked.flight.una.is_before(ack)
         && !ack.is_after(acked.flight.nxt)
     {
-        let payload_bytes = acked.acked_payload_bytes();
-        let rtt_ns = acknowledge(acked, ack, segment).rtt_ns;
-        acked.acked_bytes -= acked.acked_payload_bytes().saturating_sub(payload_bytes);
-        rtt_ns
+        acknowledge(acked, ack, segment).rtt_ns
     } else {
         None
     }
