@@ -1,7 +1,7 @@
 """What every test stands under: where tcpwin comes from, what may be skipped, where other captures lie.
 
-In CI (the variable CI is set) a test may be skipped for absent reference captures, or for a right that the process
-lacks, only; any other skip fails.
+In CI (the variable CI is set) a test may be skipped for absent reference captures, or for what the process's rights
+or the kernel do not allow, only; any other skip fails.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from reference import ABSENT, NO_RIGHT, REFERENCE_CAPTURES, ROOT
+from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_RIGHT, REFERENCE_CAPTURES, ROOT
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -63,7 +63,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 def _fail_if_skipped_in_ci(report: Report) -> Report:
     if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        if ABSENT not in reason and NO_RIGHT not in reason:
+        if not any(allowed in reason for allowed in (ABSENT, NO_RIGHT, AS_ROOT, KERNEL_LACKS)):
             report.outcome = "failed"
             report.longrepr = f"nothing may be skipped in CI: {reason}"
     return report

@@ -9,3 +9,5 @@ ROOT = Path(__file__).resolve().parent.parent
 REFERENCE_CAPTURES = Path(os.environ.get("TCPWIN_REFERENCE_CAPTURES", ROOT.parent / "shared" / "captures"))
 ABSENT = "reference captures are absent"
 NO_RIGHT = "the process has no right to"
+AS_ROOT = "the process runs as root"
+KERNEL_LACKS = "this kernel has no"

@@ -322,7 +322,8 @@ def test_the_lines_of_the_page_make_a_bundle(tmp_path: Path, tool: Callable[[str
     found = library.analyze(tmp_path / "trouble.tar.gz")
     parts = [library.analyze(folder / name).capture.packets for name in names if name.startswith("packets.pcap")]
     assert found.capture.packets == sum(parts)
-    assert max(each.a_to_b.unique_bytes + each.b_to_a.unique_bytes for each in found.connections) == 45_000_000
+    # Other programs may use the loopback device at the same time.
+    assert 45_000_000 in {each.a_to_b.unique_bytes + each.b_to_a.unique_bytes for each in found.connections}
     assert [sorted(file.format for file in host.files) for host in found.hosts] == [
         ["proc_net", "sockstat", "ss", "sysctl", "uname"]
     ]

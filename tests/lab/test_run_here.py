@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli.command import refused, tcpwin
+from reference import AS_ROOT, KERNEL_LACKS, NO_RIGHT
 
 import tcpwin as library
 
@@ -37,7 +38,7 @@ def can_make_namespaces() -> bool:
     return made
 
 
-needs_namespaces = pytest.mark.skipif(not can_make_namespaces(), reason="needs root, namespaces, iproute2, tcpdump")
+needs_namespaces = pytest.mark.skipif(not can_make_namespaces(), reason=f"{NO_RIGHT} make network namespaces")
 
 
 def namespaces() -> str:
@@ -52,7 +53,7 @@ def test_a_run_on_this_host_is_a_bundle_and_leaves_nothing(tmp_path: Path) -> No
     done = tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
     said, told = done.stdout.decode(), done.stderr.decode()
     if "qdisc kind is unknown" in told:
-        pytest.skip("this kernel has no tbf")
+        pytest.skip(f"{KERNEL_LACKS} tbf")
     assert namespaces() == before
     # What was to be changed is told first, and the claim that cannot hold ends with status 1.
     assert "  sender: net.ipv4.tcp_sack = 0\n" in told
@@ -96,6 +97,6 @@ def test_nothing_is_done_without_a_yes(tmp_path: Path) -> None:
     assert not (tmp_path / "small-stock.zip").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="is about users who are not root")
+@pytest.mark.skipif(os.geteuid() == 0, reason=f"{AS_ROOT}, and this is about other users")
 def test_a_user_is_told_that_it_takes_root(tmp_path: Path) -> None:
     assert "it takes root" in refused("lab", "run", "zero-window-5s", "--engine", "netns", "--yes", "-o", tmp_path)

@@ -25,7 +25,7 @@ def count_words(count: int, one: str, many: str | None = None) -> str:
 
 def bytes_words(count: float) -> str:
     """Bytes with a decimal prefix and three digits: ``65.5 kB``."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= 0.9995 * size:
             return f"{count / size:.3g} {unit}"
     return f"{count:.0f} B"
@@ -33,7 +33,7 @@ def bytes_words(count: float) -> str:
 
 def rate_words(bps: float) -> str:
     """A rate in bits per second with a decimal prefix and three digits: ``6.03 Mbit/s``."""
-    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+    for unit, size in (("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
         if bps >= 0.9995 * size:
             return f"{bps / size:.3g} {unit}"
     return f"{bps:.0f} bit/s"
