@@ -4,10 +4,12 @@ In CI (the variable CI is set) a test may be skipped for absent reference captur
 or the kernel do not allow, only; any other skip fails.
 """
 
+import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Callable, Generator
+import tempfile
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +30,14 @@ def reference_captures() -> Path:
     if not REFERENCE_CAPTURES.is_dir():
         pytest.skip(f"{ABSENT}: set TCPWIN_REFERENCE_CAPTURES to their folder")
     return REFERENCE_CAPTURES
+
+
+@pytest.fixture
+def loopback() -> Iterator[None]:
+    """Tests that capture the loopback device, and those that fill it, take turns, in whichever process they run."""
+    with (Path(tempfile.gettempdir()) / "tcpwin-tests-loopback").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")

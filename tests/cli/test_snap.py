@@ -82,6 +82,7 @@ def test_a_kill_leaves_whole_lines(tmp_path: Path) -> None:
     assert file.unknown.count == 0
 
 
+@pytest.mark.usefixtures("loopback")
 def test_a_transfer_is_recorded_with_its_packets(tmp_path: Path, tool: Callable[[str], str]) -> None:
     """One command makes a folder; the capture's connection and the samples are of the same bytes."""
     tool("tcpdump")
@@ -141,6 +142,7 @@ def send(count: int, *, size_bytes: int = 9000) -> None:
                 left -= len(server.recv(left))
 
 
+@pytest.mark.usefixtures("loopback")
 def test_a_ring_is_told_and_read_as_one_capture(tmp_path: Path, tool: Callable[[str], str]) -> None:
     """More packets than are kept: the summary says both, and the folder is analysed without a choice."""
     tool("tcpdump")
@@ -276,6 +278,7 @@ def test_the_shell_lines_of_the_page_run_and_are_read(tmp_path: Path, tool: Call
     assert samples["sysctl.txt"][0].values["net.ipv4.tcp_rmem"]
 
 
+@pytest.mark.usefixtures("loopback")
 def test_the_lines_of_the_page_make_a_bundle(tmp_path: Path, tool: Callable[[str], str]) -> None:
     """All of them in one shell, as they are pasted; the packets beside. Less of all, and loopback."""
     for name in ("ss", "tcpdump"):

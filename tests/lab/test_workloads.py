@@ -14,6 +14,8 @@ import pytest
 
 from tcpwin.lab import workloads
 
+pytestmark = pytest.mark.usefixtures("loopback")
+
 TCPWIN = Path(sys.executable).with_name("tcpwin")
 TESTED = {
     "bulk",

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
-    """Return the system's Chromium, without a window."""
+    """Return the system's Chromium, without a window. Of a module: while it runs, no other event loop may."""
     from playwright.sync_api import sync_playwright
 
     path = tool("chromium")
