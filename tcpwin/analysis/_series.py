@@ -17,7 +17,8 @@ class Series:
 
     Attributes:
         name: receive_window, right_edge, flight, pipe, sequence, acknowledged (bytes; right edge, sequence and
-            acknowledged, which is SND.UNA, count from the connection's start, the SYN as one), sacked (bytes in flight
+            acknowledged, which is SND.UNA, count from the connection's start, the SYN as one; flight, pipe and
+            acknowledged are empty where no ACK of the data was captured), sacked (bytes in flight
             that SACK reported as received: what pipe leaves out), window_raw (the window field as on the wire);
             throughput (payload), goodput (payload that was acknowledged, each byte once), resent (payload that was
             sent before): bytes per bucket, use `sum`; rtt (of each ACK, at the capture point), rtt_smoothed, rto

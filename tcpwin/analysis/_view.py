@@ -44,13 +44,25 @@ class View:
         """A quantity over the span, by a name that `Series` lists.
 
         Where a value holds until the next, the first bucket carries the one that was in force when the span began.
+        Empty where nothing is known: ``flight`` and ``pipe`` without ACKs of the data, as ``flight_max_bytes`` is None;
+        ``acknowledged`` without a segment of the other side.
 
         Raises:
             KeyError: there is no such series.
         """
         columns, width_ns = self._details.series(self.connection.id, is_a(direction), name)
+        if not self._is_known(name, direction):
+            # What is true of a lone SYN would seem to hold on.
+            columns = [column[:0] for column in columns]
         time_ns, least, most, last, total = columns
         return Series(name, time_ns, least, most, last, total, width_ns)
+
+    def _is_known(self, name: str, direction: str) -> bool:
+        """Whether both sides were captured, for what needs both."""
+        there, back = (self.connection.a_to_b, self.connection.b_to_a)[:: 1 if is_a(direction) else -1]
+        if name in ("flight", "pipe"):
+            return there.flight_max_bytes is not None
+        return name != "acknowledged" or back.segments > 0
 
     def place(self, seq: int, *, direction: str = "a_to_b") -> int | None:
         """Where a sequence number, as on the wire, lies on the axis of the series ``sequence``; None without a segment.

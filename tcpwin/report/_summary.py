@@ -11,6 +11,7 @@ from textwrap import wrap
 from tcpwin.analysis import Connection, Stall
 from tcpwin.findings import ITEMS, Budget, Summary
 from tcpwin.findings import Connection as JudgedConnection
+from tcpwin.report._budget_words import ITEM_WORDS
 from tcpwin.report._units import bytes_text, count_text, name_text, time_text
 
 WIDTH = 120
@@ -19,24 +20,6 @@ BAR = 40
 STALLS_SHOWN = 10
 PAUSES = ("application", "idle", "response")
 """Causes of silences in which the sender had nothing to send."""
-ITEM_WORDS = {
-    "handshake": "handshake",
-    "zero_window": "window closed",
-    "small_window": "window below a segment",
-    "window_full": "window full",
-    "slow_start": "slow start",
-    "congestion": "congestion window",
-    "after_loss": "congestion window after loss",
-    "fast_recovery": "fast recovery",
-    "timeout": "retransmission timeout",
-    "tail": "tail loss",
-    "idle_restart": "idle restart",
-    "application": "nothing to send",
-    "send_buffer": "send buffer",
-    "path": "path",
-    "closed": "closed",
-    "unknown": "not known",
-}
 
 
 def render_summary(summary: Summary) -> list[str]:

@@ -10,15 +10,18 @@ from analysis.bundled import CAPTURES, WHOLE, name_of
 from report.made_findings import NASTY, bundled, found
 
 import tcpwin
-from tcpwin.findings import ITEMS, summarize
+from tcpwin.findings import GROUPS, ITEMS, summarize
 from tcpwin.report import render, render_connection
-from tcpwin.report._summary import BAR, ITEM_WORDS, WIDTH, render_budgets, render_stalls, render_summary, render_verdict
+from tcpwin.report._budget_words import GROUP_WORDS, ITEM_WORDS
+from tcpwin.report._summary import BAR, WIDTH, render_budgets, render_stalls, render_summary, render_verdict
 
 ROW = re.compile(r"(?P<item>\D.*?) +(?P<time>[\d.]+ (?:µs|ms|s|min)) +(?P<share>[\d.]+)%(?:   (?P<bar>#+))?")
 
 
 def test_every_item_has_words() -> None:
     assert tuple(ITEM_WORDS) == ITEMS
+    assert tuple(GROUP_WORDS) == tuple(GROUPS)
+    assert all(len(words) <= 18 for words in (*ITEM_WORDS.values(), *GROUP_WORDS.values()))
 
 
 def test_report_of_a_lossy_capture() -> None:

@@ -31,6 +31,8 @@ LEGEND_WIDTH = 96
 """Of the text of an entry, in pixels, if it is not longer: two columns fit into 375."""
 LETTER_WIDTH = 6.2
 """In a legend, in pixels, at the least."""
+TITLE_SIZE = 14
+"""With it the longest title and plotly's buttons fit beside each other into 375 pixels."""
 NOTE_CHARACTERS = 58
 """Of a line under the title: as many as 375 pixels hold."""
 
@@ -121,7 +123,7 @@ def wrap_figure(plain: dict[str, Any]) -> Any:
 def _legend_height(panels: Sequence[tuple[FigureKind, Panel]]) -> int:
     """Room for the legend in two columns, as a phone shows it; up to 300 pixels."""
     traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
-    names = {each.get("legendgroup", each.get("name")) for each in traces}
+    names = {_legend_group(each) for each in traces}
     return LEGEND_ROW * min(-(-len(names) // 2), 16)
 
 
@@ -204,16 +206,22 @@ def _legend(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
 
 
 def _share_legend(traces: list[Trace]) -> list[Trace]:
-    """What is in several panels has one entry, which shows and hides all of it."""
+    """What looks alike in several panels has one entry, which shows and hides all of it."""
     seen: set[str] = set()
     shared = []
     for each in traces:
-        name = str(each.get("name", ""))
-        group = str(each.get("legendgroup", name))
+        group = _legend_group(each)
         is_first = each.get("showlegend", True) and group not in seen
         seen.add(group)
         shared.append({**each, "legendgroup": group, "showlegend": bool(is_first)})
     return shared
+
+
+def _legend_group(trace: Trace) -> str:
+    """Its own, else by name: apart for lines, for marks and for bars, which one symbol cannot stand for."""
+    name = str(trace.get("name", ""))
+    look = "" if "lines" in trace.get("mode", "") else "bar: " if trace["type"] == "bar" else "mark: "
+    return str(trace.get("legendgroup", f"{look}{name}"))
 
 
 def _title(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
@@ -231,7 +239,7 @@ def _title_box(request: Request, lines: Sequence[str]) -> dict[str, Any]:
     small = "".join(f'<br><span style="{style}">{each}</span>' for each in lines[1:])
     return {
         "text": lines[0] + small,
-        "font": {"size": 15, "color": request.theme.text},
+        "font": {"size": TITLE_SIZE, "color": request.theme.text},
         "x": 0,
         "xanchor": "left",
         "xref": "container",

@@ -83,6 +83,10 @@ BUDGET_SYMBOLS = {
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
+BUTTONS_LEFT_OUT = ("sendChartToCloud", "select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d")
+"""Of plotly's: the one that uploads a figure to another host, and those that leave a phone no room for the title."""
+
+
 @dataclass(frozen=True, slots=True)
 class Theme:
     """What differs between light and dark."""
@@ -126,7 +130,12 @@ def base_layout(theme: Theme) -> dict[str, Any]:
             "namelength": -1,
         },
         "colorway": list(SERIES_COLOURS),
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": theme.faint_text, "activecolor": theme.text},
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": theme.faint_text,
+            "activecolor": theme.text,
+            "remove": list(BUTTONS_LEFT_OUT),
+        },
         "margin": {"l": 12, "r": 12, "t": 12, "b": 12},
     }
 
@@ -150,9 +159,12 @@ def axis(theme: Theme, **more: Any) -> dict[str, Any]:
     }
 
 
-BYTES_AXIS = {"tickformat": "~s", "ticksuffix": "B", "hoverformat": ".4s"}
+BELOW_ONE = ",.3~r"
+"""Tenths as 0.2: as 200m they would be taken for millions."""
+_PREFIXES = {"tickformat": "~s", "tickformatstops": [{"dtickrange": [None, 0.99], "value": BELOW_ONE}]}
+BYTES_AXIS = {**_PREFIXES, "ticksuffix": "B", "hoverformat": ".4s"}
 """An axis of bytes: decimal prefixes, as 1.5 MB."""
-RATE_AXIS = {"tickformat": "~s", "ticksuffix": "bit/s", "hoverformat": ".4s"}
+RATE_AXIS = {**_PREFIXES, "ticksuffix": "bit/s"}
 """An axis of bits per second."""
 SECONDS_AXIS = {"tickformat": "~s", "ticksuffix": "s", "hoverformat": ".4s"}
 """An axis of times of any length: 5.5 µs, 226 ms, 40 s."""
@@ -183,7 +195,9 @@ def log_axis(least: float, most: float, *, below: float = 1.6, above: float = 2)
     span = {"type": "log", "tickmode": "linear", "range": [log10(least / below), log10(most * above)]}
     if most > 30 * least:
         return {**span, "dtick": 1}
-    return {**span, "dtick": "D2", "minorloglabels": "complete"}
+    # Within a factor of four 1, 2 and 5 may be all but one outside.
+    dtick = "D1" if most * above < 4 * least / below else "D2"
+    return {**span, "dtick": dtick, "minorloglabels": "complete"}
 
 
 def pattern_fill(shape: str, colour: str, background: str) -> dict[str, Any]:

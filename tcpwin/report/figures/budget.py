@@ -4,10 +4,10 @@ The upper band is of the direction asked for, the lower one of the other. Where 
 neighbours share one: the heights then are the items' shares of it. Items are those of the page on the time budget, by
 the packets alone; items of one colour belong together:
 
-- **receiver**: the window was closed (zero window), too small for a segment (small window), or full.
-- **congestion window**: slow start, congestion, after loss.
-- **loss recovery**: fast recovery, timeout, tail. **idle restart**: round trips that a cut window cost.
-- **application**: nothing to send. **send buffer**, **path**, **handshake**, **closed**, **unknown** stand alone.
+- **receive window**: it was closed, too small for a segment, or full.
+- **congestion window**: slow start, congestion window, cwnd after loss.
+- **loss recovery**: fast recovery, timeout, tail loss. **idle restart**: round trips that a cut window cost.
+- **nothing to send**, **send buffer**, **path**, **handshake**, **closed** and **not known** stand alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpwin.findings import GROUPS
+from tcpwin.report._budget_words import ITEM_WORDS
 from tcpwin.report.figures._kind import FigureKind, Nothing
 from tcpwin.report.figures._panel import Panel
 from tcpwin.report.figures._theme import BUDGET_COLOURS, pattern_fill
@@ -111,7 +112,7 @@ def _item(
     first, last, base, height, taken = (np.concatenate(each) for each in zip(*parts, strict=True))
     if not len(first):
         return []
-    name = item.replace("_", " ")
+    name = ITEM_WORDS[item]
     return [
         {
             "type": "bar",

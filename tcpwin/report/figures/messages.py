@@ -67,6 +67,9 @@ def _bars(request: Request, groups: list[tuple[str, list[float]]], place: int) -
         "marker": pattern_fill(("", "/", "x")[place], colours[place], request.theme.background),
         "text": [time_text(round(values[place] * 1e9)) for _, values in groups],
         "textposition": "outside",
+        # Beside each other those of several groups do not fit a phone.
+        "textangle": -90 if len(groups) > 2 else 0,
+        "constraintext": "none",
         "textfont": {"size": 10},
         "cliponaxis": False,
         "hovertemplate": f"{words} took no longer than %{{y:.4s}}s<extra>{share}</extra>",
@@ -75,7 +78,7 @@ def _bars(request: Request, groups: list[tuple[str, list[float]]], place: int) -
 
 FIGURE = FigureKind(
     name="messages",
-    title="Delay of messages and answers",
+    title="Message and answer delays",
     scope="connection",
     page=__doc__ or "",
     draw=draw,

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpwin.findings import GROUPS
+from tcpwin.report._budget_words import GROUP_WORDS
 from tcpwin.report.figures._kind import FigureKind, Nothing
 from tcpwin.report.figures._panel import Panel
 from tcpwin.report.figures._text import escape
-from tcpwin.report.figures._theme import BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, log_axis
+from tcpwin.report.figures._theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, log_axis
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Connections
@@ -59,7 +60,7 @@ def draw(request: Request) -> Panel:
         notes.append(f"{left_out:,} without a known round trip or without acknowledged data left out")
     panel = Panel(
         y={
-            "tickformat": "~s",
+            "tickformat": "~s" if rates[chosen].min() / BELOW >= 1 else BELOW_ONE,
             "title": {"text": "goodput, bit/s", "standoff": 6, "font": {"size": 12}},
             **log_axis(*_ends_of(rates[chosen]), below=BELOW, above=ABOVE),
         },
@@ -121,7 +122,7 @@ def _points(
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": group,
+        "name": GROUP_WORDS[group],
         "x": (trips[members] / 1e6).astype(np.float32),
         "y": rates[members].astype(np.float32),
         "customdata": members.astype(np.int32),
@@ -133,8 +134,8 @@ def _points(
             "opacity": 0.85,
             "line": {"color": request.theme.background, "width": 0.5},
         },
-        "hovertemplate": f"<b>connection %{{customdata:d}}</b>{told}<br>%{{y:.4s}}bit/s at %{{x:,.4~g}} ms"
-        f"<extra>{group}</extra>",
+        "hovertemplate": f"<b>connection %{{customdata:d}}</b>{told}<br>%{{y:,.4~r}} bit/s at %{{x:,.4~g}} ms"
+        f"<extra>{GROUP_WORDS[group]}</extra>",
     }
 
 
@@ -174,7 +175,7 @@ def _ceilings(trips_ms: NDArray[np.float64], rates: NDArray[np.float64]) -> list
                 "textposition": "bottom left" if named_at > label_fits else "top right",
                 "textfont": {"size": 11, "color": COLOURS["ceiling"]},
                 "line": {"color": COLOURS["ceiling"], "dash": "dash", "width": 1},
-                "hovertemplate": f"a window of {name}: at most %{{y:.4s}}bit/s at %{{x:,.4~g}} ms<extra></extra>",
+                "hovertemplate": f"a window of {name}: at most %{{y:,.4~r}} bit/s at %{{x:,.4~g}} ms<extra></extra>",
             }
         )
     return traces

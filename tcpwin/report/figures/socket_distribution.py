@@ -53,6 +53,7 @@ def draw(request: Request) -> Panel:
         x={
             **_unit(field),
             "type": "log" if is_log else "linear",
+            **({} if len(positive) else {"range": [-0.05, 1], "dtick": 1}),
             "title": {"text": field, "standoff": 8, "font": {"size": 12}},
         },
     )

@@ -80,7 +80,7 @@ def _steps(request: Request, series: Series, interval_ns: int, name: str, colour
         "x": request.seconds(edges),
         "y": rates.astype(np.float32),
         "line": {"color": colour, "shape": "hv", "width": 1.5, "dash": dash},
-        "hovertemplate": f"%{{y:.4s}}bit/s from %{{x:.6f}} s, over {time_text(interval_ns)}<extra>{name}</extra>",
+        "hovertemplate": f"%{{y:,.4~r}} bit/s from %{{x:.6f}} s, over {time_text(interval_ns)}<extra>{name}</extra>",
     }
 
 

@@ -8,7 +8,8 @@ window (drawn from `ss`, segments × MSS, or by Linux's rules on demand), the ap
   scale is not certain, the least that the packets allow is drawn, dotted.
 - **right edge − ACK**: the same by the furthest right edge that was ever offered. It stands above the receive
   window while a window is taken back, and is shown at first only where that happened.
-- **in flight**: SND.NXT − SND.UNA at the capture point; where that is not at the sender, as the sender saw it.
+- **in flight**: SND.NXT − SND.UNA at the capture point; where that is not at the sender, as the sender saw it
+  if that is known.
 - **pipe**: in flight less what SACK reports (RFC 6675); shown at first only where there was SACK.
 - Where segments are few enough, as when zoomed, each is a dot on its curve with its frame.
 - **snd_wnd, cwnd × MSS**: what the sender's kernel said (`ss`), a point a sample.
@@ -70,16 +71,13 @@ def draw(request: Request) -> Panel:
 
 
 def _flight(request: Request) -> Series:
-    """As the sender saw it, where that is another view than the capture's."""
-    if request.facts.flight_max_bytes is None:
-        # Without ACKs of the data it is not known what is in flight: a line at zero would say that nothing was.
-        nothing = np.zeros(0, dtype=np.int64)
-        return Series("flight", nothing, nothing, nothing, nothing, nothing, 1)
-    if request.facts.view != "sender":
-        seen = request.series("sender_flight")
-        if len(seen):
-            return seen
-    return request.series("flight")
+    """As the sender saw it, where that is another view than the capture's and was known for long enough."""
+    captured = request.series("flight")
+    if request.facts.view == "sender" or not len(captured):
+        return captured
+    seen = request.series("sender_flight")
+    # A sender has no less in flight than was captured: where it seems so, its view began after the data.
+    return seen if len(seen) and seen.max.max() >= captured.max.max() else captured
 
 
 def _windows(request: Request, window: Series, panel: Panel) -> list[Trace]:
@@ -125,7 +123,7 @@ def _right_edge(request: Request, window: Series) -> list[Trace]:
 
 def _pipe(request: Request) -> list[Trace]:
     pipe, flight = request.series("pipe"), request.series("flight")
-    if request.facts.flight_max_bytes is None or not len(pipe) or np.array_equal(pipe.last, flight.last):
+    if not len(pipe) or np.array_equal(pipe.last, flight.last):
         return []
     return curve(request, pipe, "pipe", COLOURS["pipe"], width=1, dash="dot")
 
@@ -160,7 +158,7 @@ def _happenings(request: Request, flight: Series, notes: list[str]) -> list[Trac
         (sender & events.named("zero_window_probe"), "window probe", COLOURS["probe"], "triangle-up", {}),
         (sender & events.named("idle_restart"), "idle restart", COLOURS["restart"], "star", {}),
         (answers & events.named("window_shrink"), "window shrunk", COLOURS["right edge"], "triangle-down", {}),
-        (sender & events.named("window_full"), "window full", COLOURS["receive window"], "line-ew-open", hidden),
+        (sender & events.named("window_full"), "window filled", COLOURS["receive window"], "line-ew-open", hidden),
     ]
     traces: list[Trace] = []
     for mask, name, colour, symbol, more in found:
@@ -172,7 +170,7 @@ def _happenings(request: Request, flight: Series, notes: list[str]) -> list[Trac
 
 FIGURE = FigureKind(
     name="window",
-    title="Receive window and bytes in flight",
+    title="Window and bytes in flight",
     scope="connection",
     page=__doc__ or "",
     draw=draw,

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpwin.findings import GROUPS, Analysis, Findings
+from tcpwin.report._budget_words import GROUP_WORDS
 
 MAX_ROWS = 100_000
 MAX_PACKED_BYTES = 2_400_000
@@ -26,17 +27,7 @@ MAX_PACKED_BYTES = 2_400_000
 DIGITS = 5
 """Significant digits of times and rates."""
 DIRECTIONS = ("a_to_b", "b_to_a")
-LIMITS = {
-    "receiver": "receive window",
-    "congestion window": "congestion window",
-    "loss recovery": "loss recovery",
-    "idle restart": "restart after a pause",
-    "application": "applications",
-    "send buffer": "send buffer",
-    "path": "path",
-    "handshake": "handshake",
-    "unknown": "not known",
-}
+LIMITS = {group: words for group, words in GROUP_WORDS.items() if group != "closed"}
 """Groups of the time budget, as the column says them; time after the close is left out."""
 NO_DATA = "no data"
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from tcpwin.analysis import Direction, Event
 from tcpwin.findings import GROUPS, ITEMS, Budget, Connection, Finding
+from tcpwin.report._budget_words import ITEM_WORDS
 from tcpwin.report._hosts import render_sockets
-from tcpwin.report._summary import ITEM_WORDS, longest_stalls
+from tcpwin.report._summary import longest_stalls
 from tcpwin.report._text import close_text, render_direction
 from tcpwin.report._units import bytes_text, name_text, time_text
 

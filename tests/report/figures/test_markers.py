@@ -48,7 +48,7 @@ def test_what_was_sent_again_stands_at_tsharks_time_and_sequence_number() -> Non
 
 def test_full_windows_stand_at_tsharks_frames() -> None:
     """tcp.analysis.window_full with tcp.analysis.bytes_in_flight."""
-    full = trace(drawn("window", SLOW_READER), "window full")
+    full = trace(drawn("window", SLOW_READER), "window filled")
     told = frames_told(full)
     for frame, seconds in ((241, 0.364610), (335, 0.640410), (543, 0.801928)):
         assert round(float(full.x[told.index(frame)]), 6) == seconds

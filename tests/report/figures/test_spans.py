@@ -12,6 +12,7 @@ from report.standalone.made import of_a_week
 import tcpwin
 from tcpwin.analysis import Series
 from tcpwin.report import figures
+from tcpwin.report._budget_words import ITEM_WORDS
 from tcpwin.report.figures._curve import points_of, thin
 
 
@@ -68,7 +69,7 @@ def test_the_band_adds_up_to_the_budget(direction: str) -> None:
     facts = getattr(of, direction)
     for item in ("zero_window", "small_window", "window_full", "application", "closed", "handshake"):
         spent_ms = getattr(facts, f"budget_{item}_ns") / 1e6
-        (bars,) = named(figure, item.replace("_", " "))
+        (bars,) = named(figure, ITEM_WORDS[item])
         in_lane = np.asarray(bars.base) >= 1 - 1e-3
         assert float(np.asarray(bars.customdata)[in_lane].sum()) == pytest.approx(spent_ms, rel=1e-4, abs=1e-3)
 

@@ -12,7 +12,7 @@ from tcpwin.report import figures
     ("path", "item", "start", "end"),
     [
         (STALL, "handshake", 0.0, 0.040000),
-        (STALL, "zero window", 1.896855, 6.040096),
+        (STALL, "window closed", 1.896855, 6.040096),
         (LOSS, "fast recovery", 0.203641, 0.253642),
     ],
 )
@@ -67,7 +67,7 @@ def test_delays_of_messages_are_those_of_the_frames() -> None:
 )
 def test_connections_lie_at_their_round_trip_and_goodput(number: int, trip_us: int, seconds: float) -> None:
     """Least of data to ACK on both sides of the capture point; 1,422 bytes from the first to the last one's ACK."""
-    points = trace(drawn("overview", MANY_SHORT), "application")
+    points = trace(drawn("overview", MANY_SHORT), "nothing to send")
     place = [int(each) for each in points.customdata].index(number)
     assert float(points.x[place]) * 1e3 == pytest.approx(trip_us, rel=1e-6)
     assert float(points.y[place]) == pytest.approx(1422 * 8 / seconds, rel=1e-5)
