@@ -115,6 +115,7 @@ def plot(
 ) -> None:
     """Draw a figure of a connection, or of all of them, and write it to a file."""
     figures = _figures()
+    from tcpwin.report._units import short_name
     from tcpwin.report.figures._export import FORMATS, check, format_of, write
 
     if format_of(out) is None:
@@ -135,7 +136,7 @@ def plot(
             figure = figures.draw(name, analysis, field=field, **options)
         except ValueError as error:
             raise click.UsageError(f"{error}") from None
-        title = f"{analysis.name}: {figures.get(name).title}"
+        title = f"{short_name(analysis.name)}: {figures.get(name).title}"
     else:
         subject = _chosen(analysis, connection)
         for option, moment in (("start_ns", first), ("end_ns", last)):

@@ -15,7 +15,7 @@ from tcpwin.report.standalone._report import CONNECTIONS_SHOWN, FORMS, THEMES, R
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to OUT.")
-@click.option("--format", "form", type=click.Choice(FORMS), help="By default what the name of OUT says, or html.")
+@click.option("--format", "form", type=click.Choice(FORMS), help="By default what OUT ends in, or html.")
 @click.option(
     "--limit",
     default=CONNECTIONS_SHOWN,
@@ -46,7 +46,10 @@ def report(
     FILE is a capture, several of them, a bundle, or - for standard input, as for `tcpwin analyze`.
     """
     out = None if out == "-" else out
-    chosen = form or form_of(out)
+    try:
+        chosen = form or form_of(out)
+    except ValueError as error:
+        raise click.UsageError(f"{error} by --format") from None
     if out is None and (chosen == "pdf" or (chosen == "html" and sys.stdout.isatty())):
         raise click.UsageError(f"{chosen} is nothing to read in a terminal: name a file with -o OUT")
     output = choose_output(chosen, False, out, (*captures, *snapshots))

@@ -1,11 +1,19 @@
-"""Numbers as people read them."""
+"""Numbers and names as people read them."""
 
 from __future__ import annotations
+
+from pathlib import PurePath
 
 
 def name_text(name: str) -> str:
     """A name on one line: characters that would act on a terminal are written as escapes."""
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in name)
+
+
+def short_name(name: str) -> str:
+    """A capture without its folders, which say little and are long; the member of a bundle stays whole."""
+    path, colon, member = name.partition(": ")
+    return name_text(f"{PurePath(path).name or path}{colon}{member}")
 
 
 def bytes_text(count: float | None) -> str:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import PurePath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.report._units import count_text
+from tcpwin.report._units import count_text, short_name
 from tcpwin.report.figures._text import escape
 from tcpwin.report.figures._theme import axis, base_layout
 
@@ -257,10 +256,7 @@ def _title_height(title: dict[str, Any]) -> int:
 def _whose(request: Request, kind: FigureKind | None) -> list[str]:
     """Lines that say what it is drawn of: the ends of the connection, or the capture."""
     if request.only is None:
-        # Folders say little, and are long.
-        path, colon, member = request.analysis.name.partition(": ")
-        name = f"{PurePath(path).name}{colon}{member}"
-        whole = f"{count_text(len(request.analysis), 'connection')} of {name}"
+        whole = f"{count_text(len(request.analysis), 'connection')} of {short_name(request.analysis.name)}"
         return [escape(line) for line in wrap(whole[:200], NOTE_CHARACTERS)]
     ends = {"a": escape(request.connection.a), "b": escape(request.connection.b)}
     if kind is not None and not kind.has_directions:

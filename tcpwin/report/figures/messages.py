@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._request import Request
 
 SHARES = (("p50", "half"), ("p95", "95 %"), ("p99", "99 %"))
+FLAT_GROUPS = 2
+"""With more, a phone has no room for times beside each other: they stand upright, for which the axis leaves room."""
 LOGARITHMIC = 50
 """Ratio of the largest to the least value beyond which small ones could not be read."""
 
@@ -44,9 +46,13 @@ def draw(request: Request) -> Panel:
     if not groups:
         raise Nothing("no message was captured whose first and last byte are known")
     amounts = [value for _, values in groups for value in values if value > 0]
+    is_upright = len(groups) > FLAT_GROUPS
     y: dict[str, Any] = {**SECONDS_AXIS, "rangemode": "tozero"}
     if amounts and max(amounts) / min(amounts) > LOGARITHMIC:
-        y |= log_axis(min(amounts), max(amounts))
+        span = max(amounts) / min(amounts)
+        y |= log_axis(min(amounts), max(amounts), above=2 * span**0.3 if is_upright else 2)
+    elif amounts and is_upright:
+        y |= {"range": [0, 1.35 * max(amounts)]}
     panel = Panel(
         y=y,
         x={"type": "category", "showgrid": False, "tickangle": 0},
@@ -67,8 +73,7 @@ def _bars(request: Request, groups: list[tuple[str, list[float]]], place: int) -
         "marker": pattern_fill(("", "/", "x")[place], colours[place], request.theme.background),
         "text": [time_text(round(values[place] * 1e9)) for _, values in groups],
         "textposition": "outside",
-        # Beside each other those of several groups do not fit a phone.
-        "textangle": -90 if len(groups) > 2 else 0,
+        "textangle": -90 if len(groups) > FLAT_GROUPS else 0,
         "constraintext": "none",
         "textfont": {"size": 10},
         "cliponaxis": False,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from tcpwin.report._findings import summary as counted
 from tcpwin.report._text import WHOLE, quality_remarks
-from tcpwin.report._units import count_text, name_text
+from tcpwin.report._units import count_text, name_text, short_name
 from tcpwin.report.standalone._finding import FindingTold, begin, tell_findings
 from tcpwin.report.standalone._like import FarTold, LikeTold, tell_likeness
-from tcpwin.report.standalone._method import capture_facts, hosts_told, method_text, unread
+from tcpwin.report.standalone._method import capture_facts, files_told, hosts_told, method_text, unread
 
 if TYPE_CHECKING:
     from tcpwin.report.standalone._report import Report
@@ -30,7 +30,7 @@ def render_markdown(report: Report) -> Iterator[str]:
     from tcpwin import __version__
 
     analysis = report.analysis
-    yield f"# {plain(name_text(analysis.name))}"
+    yield f"# {plain(short_name(analysis.name))}"
     yield ""
     yield " · ".join(plain(fact) for fact in capture_facts(analysis))
     yield ""
@@ -51,6 +51,9 @@ def render_markdown(report: Report) -> Iterator[str]:
             yield from ("", *_table(("counter", "increase", "what it counts"), host.counters, "lrl"))
         yield ""
     yield from ("## Method", "", plain(method_text(report, __version__)), "")
+    for name, form, packets, *_ in files_told(analysis):
+        yield f"- {plain(name)}" + (f", {plain(form)}, {packets} packets" if form else "")
+    yield ""
     lacks = unread(analysis)
     if lacks:
         yield from ("Not read:", "", *(f"- {plain(line)}" for line in lacks), "")

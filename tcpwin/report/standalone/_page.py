@@ -17,7 +17,7 @@ from typing import Any
 from tcpwin.errors import OutputError
 from tcpwin.report._findings import summary as counted
 from tcpwin.report._text import WHOLE, quality_remarks
-from tcpwin.report._units import count_text, name_text
+from tcpwin.report._units import count_text, name_text, short_name
 from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.standalone._finding import begin, tell_findings
 from tcpwin.report.standalone._like import tell_likeness
@@ -83,7 +83,7 @@ def _words(report: Report) -> dict[str, Any]:
     only = analysis.connections[0] if len(analysis) == 1 else None
     return {
         "version": __version__,
-        "name": name_text(analysis.name),
+        "name": short_name(analysis.name),
         "facts": capture_facts(analysis),
         "summary": name_text(report.summary.text),
         "ends": [] if only is None else [("a", str(only.a)), ("b", str(only.b))],

@@ -35,8 +35,17 @@ FINDINGS_SHOWN = 20
 
 
 def form_of(path: str | Path | None) -> str:
-    """The form that a file's name asks for; HTML where it says nothing."""
-    return _ENDINGS.get(str(path or "").rpartition(".")[2].lower(), "html")
+    """The form that a file's name asks for; HTML where it has no ending.
+
+    Raises:
+        ValueError: no form has such an ending.
+    """
+    ending = Path(path or "").suffix.lower().removeprefix(".")
+    if not ending:
+        return "html"
+    if ending not in _ENDINGS:
+        raise ValueError(f"the name {path} says no form: let it end in one of {', '.join(_ENDINGS)}, or name the form")
+    return _ENDINGS[ending]
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,25 @@ def test_what_is_in_flight_unknown_is_not_drawn_as_nothing(tmp_path: Path) -> No
     assert connection.a_to_b.flight_max_bytes is None
     figure = figures.draw("window", connection, direction="a_to_b")
     assert [each.name for each in figure.data if each.name in ("in flight", "pipe")] == []
+    for name in ("flight", "pipe", "acknowledged"):
+        assert len(connection.series(name, direction="a_to_b")) == 0
+        assert len(connection.view(connection.start_ns).series(name, direction="a_to_b")) == 0
+    assert connection.series("sequence", direction="a_to_b").last[-1] == 20_000
+
+
+def test_what_only_acks_were_captured_of_is_acknowledged_yet_not_in_flight(tmp_path: Path) -> None:
+    connection = few("only ACKs", tmp_path)
+    assert len(connection.series("acknowledged", direction="a_to_b")) == 20
+    assert len(connection.series("flight", direction="a_to_b")) == 0
+
+
+def test_less_than_a_bit_a_second_is_no_million(tmp_path: Path) -> None:
+    """A thousandth has the prefix m, which reads as a million: tenths are written out."""
+    figure = figures.draw("throughput", few("a week", tmp_path))
+    assert max(max(each.y) for each in figure.data) < 1
+    (stop,) = figure.layout.yaxis2.tickformatstops or figure.layout.yaxis.tickformatstops
+    assert (list(stop.dtickrange), stop.value) == ([None, 0.99], ",.3~r")
+    assert all("bit/s" in each.hovertemplate and "s}bit/s" not in each.hovertemplate for each in figure.data)
 
 
 @pytest.mark.parametrize("subject", ["one data segment", "one instant"])

@@ -69,8 +69,15 @@ def test_names_fit_two_columns_of_a_phone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_no_button_uploads_the_figure(name: str) -> None:
+    """Since plotly.js 4 a button sends a figure, data and all, to another host, unless it is left out."""
+    assert "sendChartToCloud" in drawn(name, BUNDLE).layout.modebar.remove
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_lines_of_the_title_fit_a_phone(name: str) -> None:
     first, *lines = drawn(name, BUNDLE).layout.title.text.split("<br>")
-    assert len(first) <= 50
+    # Beside the buttons: 28 letters, in bold.
+    assert len(first.removeprefix("<b>").removesuffix("</b>")) <= 28
     for line in lines:
         assert len(line.partition(">")[2].removesuffix("</span>")) <= 60

@@ -66,6 +66,10 @@ def test_every_figure_is_drawn_from_disk_without_a_request(
     with opened(browser, pages(capture)) as page:
         drawn = draw_all(page)
         assert page.locator(".plot .main-svg").count() >= drawn
+        buttons = page.locator(".modebar-btn").evaluate_all(
+            "(all) => [...new Set(all.map((each) => each.dataset.title))]"
+        )
+        assert buttons == (["Download plot as a PNG", "Zoom", "Pan", "Reset axes"] if drawn else [])
         assert (drawn > 0) == (capture != EMPTY)
 
 

@@ -251,6 +251,23 @@ def test_the_name_of_the_file_says_the_form(path: str, form: str) -> None:
     assert form_of(path) == form
 
 
+@pytest.mark.parametrize("name", ["r.foo", "capture.pcap.gz", "2026.11"])
+def test_a_name_that_says_no_form_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="says no form: let it end in one of html, "):
+        tcpwin.analyze(LOSSY).report(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_title_is_the_files_name_and_its_path_stands_in_the_method() -> None:
+    report = tcpwin.analyze(LOSSY).report()
+    page, text = report.html(), report.markdown()
+    assert f"<h1>{LOSSY.name}</h1>" in page
+    assert f"<title>{LOSSY.name} – tcpwin report</title>" in page
+    assert str(LOSSY) in page
+    assert text.startswith(f"# {plain(LOSSY.name)}\n")
+    assert plain(str(LOSSY)) in text
+
+
 def test_a_side_keeps_its_name_where_a_sentence_begins() -> None:
     assert begin("a closed it") == "a closed it"
     assert begin("b's window") == "b's window"
