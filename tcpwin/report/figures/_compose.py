@@ -6,6 +6,7 @@ without plotly's validation of each property, which would cost ten times the dra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from textwrap import wrap
@@ -86,7 +87,10 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
 
 def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str, Any]:
     """The same of a figure that says why there is nothing to show."""
-    text = "<br>".join(escape(line) for line in wrap(f"Nothing to show: {reason}.", 42))
+    # Commands stay on one line.
+    said = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\u00a0"), reason)
+    lines = wrap(f"Nothing to show: {said}.", 42, break_on_hyphens=False)
+    text = "<br>".join(escape(line) for line in lines)
     layout = {
         **base_layout(request.theme),
         "height": 220,

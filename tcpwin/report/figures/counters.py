@@ -56,7 +56,7 @@ def draw(request: Request) -> Panel:
     """Lanes of all hosts that have counters with times."""
     hosts = request.connection.analysis.hosts
     if not any(host.counters for host in hosts):
-        raise Nothing("no snapshot has counters: record some with `nstat` or `tcpwin snap`")
+        raise Nothing("no snapshot has counters: record some with `nstat` or `tcpwin snap`, and add them by --with")
     lanes = _chosen(_lanes(request))
     if not lanes:
         raise Nothing("no counter of loss, of waiting or of memory grew between two samples with times")

@@ -11,6 +11,7 @@ few messages is one of them: the number of messages stands in the label.
 
 from __future__ import annotations
 
+from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,8 +52,13 @@ def draw(request: Request) -> Panel:
     if amounts and max(amounts) / min(amounts) > LOGARITHMIC:
         span = max(amounts) / min(amounts)
         y |= log_axis(min(amounts), max(amounts), above=2 * span**0.3 if is_upright else 2)
+        if max(amounts) > 10:
+            powers = range(floor(log10(min(amounts))), 7)
+            y |= {"tickmode": "array", "tickvals": [10.0**each for each in powers], "ticktext": [*map(_power, powers)]}
     elif amounts and is_upright:
         y |= {"range": [0, 1.35 * max(amounts)]}
+    if amounts and max(amounts) >= 1000:
+        y["tickformat"] = ",~r"
     panel = Panel(
         y=y,
         x={"type": "category", "showgrid": False, "tickangle": 0},
@@ -60,6 +66,12 @@ def draw(request: Request) -> Panel:
     )
     panel.traces = [_bars(request, groups, place) for place in range(len(SHARES))]
     return panel
+
+
+def _power(exponent: int) -> str:
+    """A power of ten of seconds; of a thousand seconds nobody says 1 ks."""
+    prefix, digits = next(each for each in (("", 0), ("m", -3), ("µ", -6), ("n", -9)) if exponent >= each[1])
+    return f"{10 ** (exponent - digits):,}{prefix}s"
 
 
 def _bars(request: Request, groups: list[tuple[str, list[float]]], place: int) -> Trace:

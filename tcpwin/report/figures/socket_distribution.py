@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._request import Request
     from tcpwin.snapshots import Host
 
+NO_SOCKET = (
+    "no snapshot has a socket of the capture's connections: record some with `ss -tmi` or `tcpwin snap`, and add them "
+    "by --with"
+)
 DEFAULT = "rmem_alloc_bytes"
 LOGARITHMIC = 50
 RANKS = (50, 95, 99)
@@ -39,7 +43,7 @@ def draw(request: Request) -> Panel:
     hosts = [(label, values) for label, values in hosts if len(values)]
     if not hosts:
         has_sockets = any(host.found for host in request.analysis.hosts)
-        reason = f"no socket says {field}" if has_sockets else "no snapshot has a socket of the capture's connections"
+        reason = f"no socket says {field}" if has_sockets else NO_SOCKET
         raise Nothing(reason)
     every = np.concatenate([values for _, values in hosts])
     positive = every[every > 0]
@@ -53,7 +57,7 @@ def draw(request: Request) -> Panel:
         x={
             **_unit(field),
             "type": "log" if is_log else "linear",
-            **({} if len(positive) else {"range": [-0.05, 1], "dtick": 1}),
+            **({} if len(positive) else {"range": [-0.05, 1], "tickmode": "linear", "dtick": 1}),
             "title": {"text": field, "standoff": 8, "font": {"size": 12}},
         },
     )

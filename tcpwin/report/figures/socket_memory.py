@@ -36,7 +36,10 @@ def draw(request: Request) -> Panel:
     panel.traces = _receive(request) or _send(request)
     if not panel.traces:
         if not request.connection.socket_samples:
-            raise Nothing("no snapshot has a socket of this connection: record some with `ss -tmi` or `tcpwin snap`")
+            raise Nothing(
+                "no snapshot has a socket of this connection: record some with `ss -tmi` or `tcpwin snap`, and add "
+                "them by --with"
+            )
         raise Nothing("the samples of this connection's sockets say nothing of memory: `ss -m` does")
     return panel
 

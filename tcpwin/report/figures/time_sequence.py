@@ -47,6 +47,8 @@ def draw(request: Request) -> Panel:
         panel.traces += _curves(request)
     if not panel.traces:
         raise Nothing("no data and no acknowledgment of this direction was captured")
+    if not any(each["name"] == "acknowledged" for each in panel.traces):
+        panel.notes.append(f"No ACK of {request.receiver} was captured")
     panel.traces += _resent(request, panel.notes)
     _look_at_data(panel)
     panel.shades = [*stalls(request), *zero_windows(request)]

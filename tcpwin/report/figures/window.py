@@ -60,6 +60,10 @@ def draw(request: Request) -> Panel:
         is_joined=False,
     )
     if not panel.traces:
+        if not getattr(request.connection, f"{request.receiver}_to_{request.sender}").segments:
+            raise Nothing(
+                f"no segment of {request.receiver} was captured, whose ACKs would tell the window and what is in flight"
+            )
         raise Nothing("no window in bytes and no data in flight is known of this direction")
     panel.traces += frames(
         request, window, request.receiver, "receive window", COLOURS["receive window"], with_data=False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from reference import ABSENT, REFERENCE_CAPTURES
 from report.figures.drawn import (
     IDLE_RESTART,
     LOSS,
@@ -16,6 +17,8 @@ from report.figures.drawn import (
     value_at,
     zoomed,
 )
+
+TIMEOUTS = REFERENCE_CAPTURES / "real/jswaro+tcprs/tests__Traces__tcp__fastretransmit__fast011.trace"
 
 
 def test_zero_windows_begin_at_the_frames_that_tshark_names() -> None:
@@ -44,6 +47,31 @@ def test_what_was_sent_again_stands_at_tsharks_time_and_sequence_number() -> Non
     told = frames_told(fast)
     for frame, seconds, sequence in ((1508, 2.003643, 1103377), (4281, 10.020817, 3815481)):
         assert places(fast)[told.index(frame)] == (seconds, sequence)
+
+
+def test_restarts_after_a_pause_stand_at_the_segment_that_waited_for_an_ack() -> None:
+    """tcp.len > 0 from 10.9.1.1, at the time of the ACK before it (frames 58, 99, 140), with bytes_in_flight."""
+    restarts = trace(drawn("window", IDLE_RESTART), "idle restart")
+    assert frames_told(restarts)[:3] == [59, 100, 141]
+    assert places(restarts)[:3] == [(2.360052, 14480), (4.360103, 14480), (6.360154, 14480)]
+
+
+def test_stalls_reach_over_tsharks_silences() -> None:
+    """frame.time_delta > 0.2: frames 13656, 13658 and 13660, each less its own length."""
+    stalls = trace(drawn("window", STALL), "stall")
+    told = {text.rpartition(" to ")[2].partition(":")[0]: place for place, text in enumerate(stalls.customdata)}
+    for frame, end, length in ((13656, 1.856855, 0.29), (13658, 2.176855, 0.28), (13660, 2.766855, 0.55)):
+        place = told[str(frame)]
+        assert float(stalls.x[place]) == pytest.approx(end - length, abs=1e-6)
+        assert float(stalls.width[place]) == pytest.approx(length, abs=1e-6)
+
+
+@pytest.mark.skipif(not TIMEOUTS.exists(), reason=ABSENT)
+def test_timeouts_stand_at_tsharks_times() -> None:
+    """frame.time_relative of 86, 120 and 228; each carries 1,400 bytes again after a silence of its sender."""
+    timeouts = trace(drawn("rtt", TIMEOUTS, direction="b_to_a"), "timeout")
+    assert frames_told(timeouts) == [86, 120, 228]
+    assert [seconds for seconds, _ in places(timeouts)] == [11.068396, 15.176368, 44.860502]
 
 
 def test_full_windows_stand_at_tsharks_frames() -> None:
@@ -109,6 +137,16 @@ def test_round_trips_are_tsharks() -> None:
         place = told.index(frame)
         assert float(round_trips.x[place]) == pytest.approx(seconds, abs=1e-6)
         assert float(round_trips.y[place]) == pytest.approx(milliseconds, abs=0.002)
+
+
+@pytest.mark.parametrize(("first", "amount"), [(0, 101_360), (0.2, 195_480), (1.0, 88_328)])
+def test_rates_are_tsharks_of_each_interval(first: float, amount: int) -> None:
+    """-z io,stat,0.2,"SUM(tcp.len)tcp.len && ip.src==10.9.1.1": bytes from `first` on for 200 ms, both ends counted."""
+    last = first + 0.2 - 1e-9
+    throughput = trace(zoomed("throughput", LOSS, first, last), "throughput")
+    widths = [float(after) - float(before) for before, after in zip(throughput.x, throughput.x[1:], strict=False)]
+    total = sum(float(rate) * width / 8 for rate, width in zip(throughput.y, widths, strict=False))
+    assert total == pytest.approx(amount, rel=1e-4)
 
 
 @pytest.mark.parametrize(("path", "sent_bytes"), [(SLOW_READER, 6_000_000), (LOSS, 8_085_432)])

@@ -88,6 +88,14 @@ def test_what_is_in_flight_unknown_is_not_drawn_as_nothing(tmp_path: Path) -> No
     assert connection.series("sequence", direction="a_to_b").last[-1] == 20_000
 
 
+def test_it_is_said_that_the_other_side_was_not_captured(tmp_path: Path) -> None:
+    connection = few("one data segment", tmp_path)
+    figure = figures.draw("window", connection, direction="a_to_b")
+    assert nothing(figure) == "no segment of b was captured, whose ACKs would tell the window and what is in flight"
+    figure = figures.draw("time-sequence", few("one way", tmp_path), direction="a_to_b")
+    assert "No ACK of b was captured" in figure.layout.title.text
+
+
 def test_what_only_acks_were_captured_of_is_acknowledged_yet_not_in_flight(tmp_path: Path) -> None:
     connection = few("only ACKs", tmp_path)
     assert len(connection.series("acknowledged", direction="a_to_b")) == 20
@@ -143,7 +151,7 @@ def test_no_connection_at_all(tmp_path: Path) -> None:
     [
         ("socket-memory", "no snapshot has a socket of this connection"),
         ("counters", "no snapshot has counters"),
-        ("socket-distribution", "no snapshot has a socket of the capture's connections"),
+        ("socket-distribution", "no snapshot has a socket of the capture's connections: record some with"),
     ],
 )
 def test_without_snapshots_the_reason_is_told(name: str, said: str) -> None:

@@ -82,3 +82,11 @@ def test_sockets_are_distributed_as_their_last_samples_say(field: str, receiver:
     figure = drawn("socket-distribution", BUNDLE, field=field)
     marks = [named(figure, f"{host}: percentiles")[0] for host in ("receiver", "sender")]
     assert [[int(each) for each in mark.customdata] for mark in marks] == [[receiver], [sender]]
+
+
+def test_times_of_many_groups_stand_upright_with_room_above() -> None:
+    figure = figures.draw("messages", connection(MANY_SHORT))
+    assert len(trace(figure, "p50").x) > 2
+    assert {each.textangle for each in figure.data} == {-90}
+    most = max(float(max(each.y)) for each in figure.data)
+    assert 10 ** figure.layout.yaxis2.range[1] > 5 * most
