@@ -57,5 +57,8 @@ def _scaled(value: float, units: tuple[str, ...]) -> str:
     while round(abs(value)) >= 1000 and position < len(units) - 1:
         value /= 1000
         position += 1
+    if 0 < abs(value) < 0.5 and position == 0:
+        # Rounded to nothing, little would be said to be none.
+        return f"{value:.2g} {units[0]}" if abs(value) >= 0.001 else f"less than 0.001 {units[0]}"
     digits = f"{value:.0f}" if position == 0 or value >= 100 else f"{value:.3g}"
     return f"{digits} {units[position]}"
