@@ -14,9 +14,21 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_RIGHT, REFERENCE_CAPTURES, ROOT
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+# No example fails for being slow on a busy machine; in CI all runs ask the same ones.
+settings.register_profile(
+    "tcpwin",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+    database=None if "CI" in os.environ else settings.default.database,
+    print_blob=True,
+)
+settings.load_profile("tcpwin")
 
 # `python -m pytest` puts the checkout first on the path. After an install that is not editable, its folder
 # `tcpwin` holds no compiled engine and would hide the installed package.

@@ -1,16 +1,20 @@
 """How the command behaves as a process: pipes that close, Ctrl-C, names and locales of all kinds."""
 
+import fcntl
 import json
 import os
 import signal
 import struct
 import subprocess
+import termios
 import threading
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
+from live import HANG_S, is_asleep, until
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 NO_TCP = struct.pack("<IIII", 1_600_000_000, 0, 60, 60) + bytes(60)
@@ -53,7 +57,7 @@ def test_a_reader_that_leaves_is_no_error(arguments: list[object], wanted_bytes:
         if wanted_bytes:
             assert len(os.read(reader, wanted_bytes)) == wanted_bytes
         os.close(reader)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=HANG_S)
     assert stderr == b""
     assert process.returncode == 0
 
@@ -96,16 +100,23 @@ def test_interrupt_while_a_fifo_is_read(command: str, record: bytes, tmp_path: P
         descriptor = os.open(fifo, os.O_WRONLY)
         feed = Feed(descriptor, record)
         feed.start()
-        time.sleep(1)
+        # The file is open: what Ctrl-C leads to is in place. It is to come while packets are read.
+        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         try:
-            _, stderr = process.communicate(timeout=5)
+            _, stderr = process.communicate(timeout=HANG_S)
         finally:
             process.kill()
             feed.stop()
             os.close(descriptor)
     assert process.returncode == 130
     assert stderr.strip() == b"tcpwin: interrupted"
+
+
+def waiting_bytes(pipe: IO[bytes] | None) -> int:
+    """Return how many bytes lie unread in a pipe (FIONREAD)."""
+    assert pipe is not None
+    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0])
 
 
 @pytest.mark.parametrize("command", ["analyze", "packets"])
@@ -116,10 +127,11 @@ def test_interrupt_while_standard_input_is_awaited(command: str) -> None:
         assert process.stdin is not None
         process.stdin.write(HEADER)
         process.stdin.flush()
-        time.sleep(1)
+        # It has taken the header, and waits for more.
+        until(lambda: waiting_bytes(process.stdin) == 0 and is_asleep(process.pid))
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(timeout=10)
+            process.wait(timeout=HANG_S)
         finally:
             process.kill()
         assert process.stderr is not None
@@ -133,16 +145,18 @@ def test_file_names_of_all_kinds(name: bytes, tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
     path.write_bytes(KEEP_ALIVE.read_bytes())
     raw = os.fsencode(path)
-    expected = subprocess.run([TCPWIN, "packets", KEEP_ALIVE], capture_output=True, check=True, timeout=60).stdout
+    expected = subprocess.run([TCPWIN, "packets", KEEP_ALIVE], capture_output=True, check=True, timeout=HANG_S).stdout
     for arguments, check in (
         ([b"analyze"], lambda out: b"21 packets" in out and out.count(b"\n") > 5),
         ([b"analyze", b"--json"], lambda out: len(json.loads(out)["connections"]) == 1),
         ([b"packets"], lambda out: out == expected),
     ):
-        done = subprocess.run([os.fsencode(TCPWIN), *arguments, raw], capture_output=True, timeout=60, check=False)
+        done = subprocess.run([os.fsencode(TCPWIN), *arguments, raw], capture_output=True, timeout=HANG_S, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
         assert check(done.stdout)
-    first = subprocess.run([os.fsencode(TCPWIN), b"analyze", raw], capture_output=True, check=True, timeout=60).stdout
+    first = subprocess.run(
+        [os.fsencode(TCPWIN), b"analyze", raw], capture_output=True, check=True, timeout=HANG_S
+    ).stdout
     assert first.decode().splitlines()[0].endswith(" (pcap)")
     assert b"\x1b" not in first
 
@@ -183,7 +197,7 @@ def test_standard_output_closed() -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$0" analyze "$1" >&-', TCPWIN, KEEP_ALIVE],
         capture_output=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
     assert b"Traceback" not in done.stderr

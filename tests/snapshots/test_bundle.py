@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import gzip
 import io
@@ -12,7 +13,6 @@ import struct
 import subprocess
 import tarfile
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ import pytest
 from cli.command import TCPWIN
 from hypothesis import given
 from hypothesis import strategies as st
+from live import HANG_S, until
 from reference import ABSENT, REFERENCE_CAPTURES
 
 from tcpwin.errors import SnapshotError
@@ -454,6 +455,21 @@ def test_the_files_of_a_ring_go_with_their_source(
     assert list(private.iterdir()) == []
 
 
+def open_when_read(fifo: Path, process: subprocess.Popen[bytes]) -> int:
+    """Return the end of a named pipe to write to, once a process has opened the other (fifo(7))."""
+
+    def attempt() -> int | None:
+        assert process.poll() is None
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return None
+            raise
+
+    return until(attempt) or 0
+
+
 def test_a_process_that_is_terminated_leaves_no_private_folder(tmp_path: Path) -> None:
     """The snapshot beside the bundle is a pipe into which nobody writes: it waits with the capture unpacked."""
     path = write_zip(tmp_path, {"x.pcap": PCAP, "x.pcap.1": PCAP})
@@ -469,13 +485,11 @@ def test_a_process_that_is_terminated_leaves_no_private_folder(tmp_path: Path) -
         stderr=subprocess.PIPE,
     )
     try:
-        for _ in range(200):
-            if list(private.iterdir()):
-                break
-            time.sleep(0.05)
+        descriptor = open_when_read(fifo, process)
         assert list(private.iterdir()) != []
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=20)
+        said = process.communicate(timeout=HANG_S)
+        os.close(descriptor)
     finally:
         process.kill()
         process.wait()

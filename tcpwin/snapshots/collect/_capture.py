@@ -27,6 +27,7 @@ _BUFFER_KIB = 8192
 _PATIENCE_SECONDS = 10.0
 _HAND_OVER_SECONDS = 1.2
 """The kernel hands packets over in blocks, at the latest after tcpdump's second; at its end tcpdump drops the last."""
+_BUSY_SECONDS = 5.0
 _PARENT_DEATH_SIGNAL = 1
 _MILLION = 1_000_000
 _COUNT = re.compile(r"(\d{1,20}) packets? (captured|dropped by kernel)")
@@ -75,6 +76,7 @@ class Capture:
         """End it, give the files their names, and say how many packets were written and what is kept of them."""
         if self.is_running():
             time.sleep(_HAND_OVER_SECONDS)
+            self._wait_until_read()
             self._process.send_signal(signal.SIGINT)
         try:
             _, rest = self._process.communicate(timeout=_PATIENCE_SECONDS)
@@ -88,6 +90,12 @@ class Capture:
             text += f", {dropped:,} dropped by the kernel"
         files, kept_bytes = size_of_files([self._path, *(self._older(number) for number in range(1, self._keep))])
         return f"{text}; kept {kept_bytes / 1e6:,.1f} MB in {files} file{'' if files == 1 else 's'}"
+
+    def _wait_until_read(self) -> None:
+        # On a busy host it may still wait for a processor, with packets that it has not read.
+        end = time.monotonic() + _BUSY_SECONDS
+        while time.monotonic() < end and _state(self._process.pid) == "R":
+            time.sleep(0.01)
 
     def _wait_until_listening(self, interface: str) -> None:
         assert self._process.stderr is not None
@@ -121,6 +129,14 @@ class Capture:
 
     def _older(self, number: int) -> Path:
         return Path(f"{self._path}.{number}")
+
+
+def _state(process: int) -> str:
+    """Return the state of a process (proc(5), the third word of stat), or nothing where it cannot be read."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return ""
 
 
 def _escaped(name: str) -> str:

@@ -1,0 +1,72 @@
+"""What tests of live things share: waiting for a condition instead of for a time, and ports that nobody else has."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from reference import NO_RIGHT
+
+from tcpwin.snapshots.collect import Filter
+from tcpwin.snapshots.collect._sockets import SocketDump
+
+T = TypeVar("T")
+
+HANG_S = 600
+"""A guard against what never ends, on machines however slow; never what a test is about."""
+
+
+def until(condition: Callable[[], T], *, every_s: float = 0.02) -> T:
+    """Ask again and again; return the first answer that counts as true."""
+    end = time.monotonic() + HANG_S
+    while time.monotonic() < end:
+        if answer := condition():
+            return answer
+        time.sleep(every_s)
+    pytest.fail("what was waited for never came")
+
+
+def wait_for_hand_over(tcpdump: subprocess.Popen[bytes]) -> None:
+    """Wait until tcpdump has read what was captured: the kernel hands over within a second, then it must have run."""
+    time.sleep(1.2)
+    until(lambda: tcpdump.poll() is not None or is_asleep(tcpdump.pid))
+
+
+def is_asleep(process: int) -> bool:
+    """Whether a process waits for something, and not for a processor (proc(5), the third word of stat)."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+def need_right_to_capture() -> None:
+    """Skip where this process may not capture packets."""
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+    except PermissionError:
+        pytest.skip(f"{NO_RIGHT} capture packets")
+
+
+def sockets_of(wanted: Filter) -> int:
+    """Return how many sockets of this host there are of a kind."""
+    with SocketDump(wanted=wanted.matches) as dump:
+        return dump.look().count
+
+
+def make_listener() -> socket.socket:
+    """Listen on a port of 127.0.0.1 that no socket of this host has, not even one that has just been closed."""
+    while True:
+        listener = socket.create_server(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        if sockets_of(Filter(f"sport = :{port} or dport = :{port}")) == 1:
+            return listener
+        listener.close()
+
+
+def only(client: socket.socket) -> str:
+    """Return the filter of both ends of one connection over loopback; a port alone may be that of others too."""
+    near, far = client.getsockname()[1], client.getpeername()[1]
+    return f"(sport = :{near} and dport = :{far}) or (sport = :{far} and dport = :{near})"
