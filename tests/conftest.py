@@ -47,7 +47,7 @@ def reference_captures() -> Path:
 @pytest.fixture
 def loopback() -> Iterator[None]:
     """Tests that capture the loopback device, and those that fill it, take turns, in whichever process they run."""
-    with (Path(tempfile.gettempdir()) / "tcpwin-tests-loopback").open("a") as file:
+    with (Path(tempfile.gettempdir()) / f"tcpwin-tests-loopback-{os.getuid()}").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from live import HANG_S
 from reference import ABSENT, REFERENCE_CAPTURES
 
 TCPWIN = Path(sys.executable).with_name("tcpwin")
@@ -74,11 +75,13 @@ def run(*arguments: object) -> tuple[subprocess.CompletedProcess[bytes], int]:
     # A process of its own between, whose only child is the command: its ru_maxrss is the command's.
     measure = (
         "import json, resource, subprocess, sys\n"
-        "done = subprocess.run(sys.argv[1:], capture_output=True, timeout=50)\n"
+        "done = subprocess.run(sys.argv[1:], capture_output=True)\n"
         "most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
         "print(json.dumps([done.returncode, done.stdout.decode('latin1'), done.stderr.decode('latin1'), most]))\n"
     )
-    told = subprocess.run([sys.executable, "-c", measure, *command], capture_output=True, check=True, timeout=60).stdout
+    told = subprocess.run(
+        [sys.executable, "-c", measure, *command], capture_output=True, check=True, timeout=HANG_S
+    ).stdout
     status, stdout, stderr, most_kib = json.loads(told)
     done = subprocess.CompletedProcess(command, status, stdout.encode("latin1"), stderr.encode("latin1"))
     return done, most_kib * 1024
@@ -126,7 +129,7 @@ def test_damage_that_others_found_is_told(path: Path) -> None:
     entry = json.loads((EXPECTED / f"{path.relative_to(MALFORMED)}.expect.json").read_text(encoding="utf8"))
     said = (entry["capinfos"]["err"] + entry["tshark"]["err"] + entry["tcpdump_libpcap"]["err"]).lower()
     is_cut = "cut short" in said or "damaged or corrupt" in said
-    done = subprocess.run([TCPWIN, "analyze", path], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([TCPWIN, "analyze", path], capture_output=True, timeout=HANG_S, check=False)
     if is_cut:
         assert done.stderr, said
     assert b"(at byte " in done.stderr or done.returncode == 3 or not done.stderr
@@ -144,7 +147,7 @@ def test_all_together_within_memory(command: str) -> None:
     done = subprocess.run(
         [TCPWIN, command, *readable],
         capture_output=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
         preexec_fn=bound,
         env={"PATH": os.environ["PATH"], "OPENBLAS_NUM_THREADS": "1"},

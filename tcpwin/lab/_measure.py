@@ -5,6 +5,7 @@ In: namespaces that exist. Out: files in a folder, in the formats that tcpwin re
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -40,6 +41,15 @@ def counters() -> dict[str, int]:
     return found
 
 
+def first_line(process: subprocess.Popen[str]) -> str:
+    """Wait for the first line that a process says on stderr, or for its end; what follows is left to be read."""
+    assert process.stderr is not None
+    said = b""
+    while not said.endswith(b"\n") and (byte := os.read(process.stderr.fileno(), 1)):
+        said += byte
+    return said.decode("utf8", "replace")
+
+
 class Capture:
     """tcpdump at both ends, headers only, in nanoseconds."""
 
@@ -55,6 +65,7 @@ class Capture:
                 except FileNotFoundError:
                     raise NetworkError("there is no program ip here: install iproute2") from None
             self._started.append((end, process))
+        said = {end: first_line(process) for end, process in self._started}
         time.sleep(_SETTLE_S)
         for end, process in self._started:
             if process.poll() is not None:
@@ -62,7 +73,9 @@ class Capture:
                 for _, other in self._started:
                     other.kill()
                     other.wait()
-                raise NetworkError(f"tcpdump at the {end} ended at once: {process.stderr.read().strip()[:200]}")
+                raise NetworkError(
+                    f"tcpdump at the {end} ended at once: {(said[end] + process.stderr.read()).strip()[:200]}"
+                )
 
     def finish(self) -> dict[str, dict[str, int]]:
         """Stop both; what each says that it captured and dropped."""

@@ -18,7 +18,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from tcpwin.lab._measure import Capture, Sampler
+from tcpwin.lab._measure import Capture, Sampler, first_line
 from tcpwin.lab._network import ADDRESSES, SPACES, NetworkError, Undo, inside, plan, remove
 from tcpwin.lab._scenario import Scenario
 
@@ -98,12 +98,14 @@ def _run_workload(scenario: Scenario, out: Path) -> dict[str, dict[str, Any]]:
     drive = _options(scenario.drive)
     started = {"sender": _start("sender", out, "serve", name, "--listen", ADDRESSES["sender"], *serve)}
     try:
+        # That it listens, or why it does not. On a busy host it takes its time.
+        said = first_line(started["sender"])
         time.sleep(_SETTLE_S)
         started["receiver"] = _start("receiver", out, "drive", name, ADDRESSES["sender"], *drive)
         complaints = {"receiver": started["receiver"].communicate()[1]}
         if started["receiver"].returncode:
             started["sender"].kill()
-        complaints["sender"] = started["sender"].communicate()[1]
+        complaints["sender"] = said + started["sender"].communicate()[1]
     finally:
         for process in started.values():
             if process.poll() is None:

@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from live import HANG_S
+
 import tcpwin
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -49,4 +51,4 @@ def plain_bytes(path: Path, tool: Callable[[str], str]) -> bytes:
     program = {".zst": "zstd", ".lz4": "lz4"}.get(path.suffix)
     if program is None:
         return path.read_bytes()
-    return subprocess.run([tool(program), "-dcq", path], capture_output=True, check=True, timeout=60).stdout
+    return subprocess.run([tool(program), "-dcq", path], capture_output=True, check=True, timeout=HANG_S).stdout

@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 
 import pytest
 from analysis.bundled import READABLE, TRUTHS, analyze, name_of
+from live import HANG_S
 
 import tcpwin
 from tcpwin import _engine
@@ -91,12 +92,12 @@ def test_fields_are_documented_in_a_sentence() -> None:
 
 def test_command_lists_the_same_fields() -> None:
     command = [Path(sys.executable).with_name("tcpwin"), "fields"]
-    listing = json.loads(subprocess.run([*command, "--json"], capture_output=True, check=True, timeout=60).stdout)
+    listing = json.loads(subprocess.run([*command, "--json"], capture_output=True, check=True, timeout=HANG_S).stdout)
     assert listing.pop("schema") == "tcpwin/analysis/1"
     for group, fields in listing.items():
         assert [(field["name"], field["type"], field["meaning"]) for field in fields] == _engine.fields(group)
     assert set(listing) == {"connection", "direction"}
-    text = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
+    text = subprocess.run(command, capture_output=True, check=True, timeout=HANG_S, text=True).stdout
     for group in listing:
         for name, kind, meaning in _engine.fields(group):
             assert any(line.split() == [name, kind, *meaning.split()] for line in text.splitlines()), name

@@ -19,6 +19,7 @@ from typing import Any
 import ladder
 import pytest
 from craft import broken
+from live import HANG_S
 
 import tcpwin
 
@@ -71,7 +72,7 @@ def check(analysis: tcpwin.Analysis, truth: dict[str, Any]) -> None:
 def test_damage_ends_in_an_exit_code_and_no_traceback(path: Path) -> None:
     truth = read(path)
     command = [Path(sys.executable).with_name("tcpwin"), "analyze", path.parent / truth["file"]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == truth["exit_code"], done.stderr
     assert "Traceback" not in done.stderr
     assert "panicked" not in done.stderr

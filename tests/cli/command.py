@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from live import HANG_S
+
 TCPWIN = Path(sys.executable).with_name("tcpwin")
 CAPTURES = Path(__file__).parents[2] / "captures"
 KEEP_ALIVE = CAPTURES / "wild" / "keep-alive.pcap"
@@ -19,7 +21,7 @@ def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes
     if "input" not in more:
         more.setdefault("stdin", subprocess.DEVNULL)
     command = [TCPWIN, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False, **more)
+    done = subprocess.run(command, capture_output=True, timeout=HANG_S, check=False, **more)
     assert b"Traceback" not in done.stderr
     assert b"panicked" not in done.stderr
     assert b"Exception ignored" not in done.stderr

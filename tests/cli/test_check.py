@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from analysis.bundled import UNREADABLE, name_of
 from cli.command import CAPTURES, CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
+from live import HANG_S
 
 from tcpwin.findings import all_rules
 
@@ -286,6 +287,6 @@ def test_reader_that_leaves_is_no_finding() -> None:
         from cli.command import TCPWIN
 
         done = subprocess.run(
-            [TCPWIN, "check", KEEP_ALIVE], stdout=pipe, stderr=subprocess.PIPE, timeout=60, check=False
+            [TCPWIN, "check", KEEP_ALIVE], stdout=pipe, stderr=subprocess.PIPE, timeout=HANG_S, check=False
         )
     assert (done.returncode, done.stderr) == (0, b"")

@@ -12,6 +12,7 @@ import polars
 import pytest
 from analysis.bundled import READABLE, name_of, rows_of
 from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, refused, tcpwin
+from live import HANG_S
 
 TEXTS = {"direction", "src", "dst", "events"}
 COLUMNS = [
@@ -126,7 +127,7 @@ def test_full_disk_is_said_in_one_line() -> None:
     with Path("/dev/full").open("wb") as full:
         for arguments in (["packets"], ["analyze"], ["analyze", "--json"], ["packets", "--format", "jsonl"]):
             done = subprocess.run(
-                [TCPWIN, *arguments, SLOW_READER], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+                [TCPWIN, *arguments, SLOW_READER], stdout=full, stderr=subprocess.PIPE, timeout=HANG_S, check=False
             )
             assert done.returncode == 3
             assert b"No space left on device" in done.stderr
@@ -168,7 +169,7 @@ def test_rows_are_those_of_tshark(tool: Any) -> None:
     """Frame, time and header fields as another program reads them."""
     fields = ["frame.number", "frame.time_epoch", "tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.window_size_value"]
     command = [tool("tshark"), "-r", SLOW_READER, "-T", "fields", *(word for name in fields for word in ("-e", name))]
-    lines = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout.splitlines()
+    lines = subprocess.run(command, capture_output=True, check=True, timeout=HANG_S, text=True).stdout.splitlines()
     told = [line.split("\t") for line in lines]
     rows = from_csv(tcpwin("packets", SLOW_READER).stdout)
     assert len(told) == len(rows) == 4586

@@ -15,6 +15,7 @@ import polars
 import pyarrow
 import pytest
 from cli.command import CAPTURES, TCPWIN, TEXT, refused, tcpwin
+from live import HANG_S
 
 DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "snapshots"
 
@@ -510,7 +511,7 @@ def test_a_reader_that_leaves_is_no_error(runs: Path, form: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command: list[str | Path] = [TCPWIN, "ss", runs, "--filter", "dport = :36984", "--format", form]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
     os.close(writer)
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr

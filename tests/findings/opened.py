@@ -12,6 +12,8 @@ from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 
+from live import HANG_S
+
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 MODULO = 1 << 32
 ABSOLUTE = ("-o", "tcp.relative_sequence_numbers:FALSE")
@@ -161,7 +163,7 @@ def open_capture(tshark: str, path: Path) -> Opened:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=HANG_S,
     )
     rows = {}
     for line in done.stdout.splitlines():

@@ -13,6 +13,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
+from live import HANG_S
 
 from tcpwin import _engine
 from tcpwin.findings import Rule, Severity, all_rules
@@ -138,7 +139,7 @@ def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHONPATH": str(folder)},
         text=True,
         capture_output=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
 

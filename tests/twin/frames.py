@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import dpkt
+from live import HANG_S
 
 Tool = Callable[[str], str]
 """Finds a program by its name."""
@@ -78,7 +79,7 @@ def plain_bytes(path: Path, tool: Tool) -> bytes:
     if program := PROGRAMS.get(path.suffix):
         # For a damaged stream the program ends with a status above zero, behind what it gave.
         command = [tool(program), "-dcq", str(path)]
-        return subprocess.run(command, capture_output=True, check=False, timeout=60).stdout
+        return subprocess.run(command, capture_output=True, check=False, timeout=HANG_S).stdout
     return data
 
 

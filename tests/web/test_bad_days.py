@@ -129,15 +129,17 @@ def test_an_analysis_can_be_cancelled(make_client: MakeClient, capture: bytes) -
 
 
 def test_limits_of_time_and_memory() -> None:
-    executor = ProcessExecutor(2, memory_bytes=GIBIBYTE, seconds=0.5)
+    hasty = ProcessExecutor(2, memory_bytes=GIBIBYTE, seconds=1)
+    patient = ProcessExecutor(2, memory_bytes=GIBIBYTE, seconds=600)
     try:
-        with pytest.raises(JobError, match=r"more than the 0 seconds|more than the 1 seconds"):
-            executor.submit(time.sleep, 60).result()
+        with pytest.raises(JobError, match="more than the 1 seconds"):
+            hasty.submit(time.sleep, 600).result()
         with pytest.raises(JobError, match="1,073,741,824 bytes"):
-            executor.submit(bytearray, 2 * GIBIBYTE).result()
-        assert executor.submit(sum, [1, 2]).result() == 3
+            patient.submit(bytearray, 2 * GIBIBYTE).result()
+        assert patient.submit(sum, [1, 2]).result() == 3
     finally:
-        executor.shutdown(cancel_futures=True)
+        for each in (hasty, patient):
+            each.shutdown(cancel_futures=True)
 
 
 def test_shutting_down_ends_what_runs() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import plotly.io
 import pytest
+from live import HANG_S
 from report.figures.drawn import BUNDLE, MANY_SHORT, NAMES, SLOW_READER, analyzed, connection, drawn
 
 import tcpwin
@@ -145,4 +146,4 @@ def test_nothing_of_figures_is_loaded_before_one_is_drawn() -> None:
         analysis.connections[0].figure("window")
         assert "plotly" in sys.modules
     """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=HANG_S)
