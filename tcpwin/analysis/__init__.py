@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tcpwin._lazy import loader
 from tcpwin.analysis._analysis import Analysis, analyze
 from tcpwin.analysis._capture import Capture, CaptureFile, CaptureWarning, Interface
 from tcpwin.analysis._connection import Connection
@@ -39,11 +40,5 @@ __all__ = [
     "analyze",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # Columns need numpy, whose import costs more than reading a million packets.
-    if name == "Table":
-        from tcpwin.analysis._table import Table
-
-        return Table
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Columns need numpy, whose import costs more than reading a million packets.
+__getattr__ = loader(__name__, {"_table": ("Table",)})

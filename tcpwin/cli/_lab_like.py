@@ -60,8 +60,8 @@ def read_tried(
 
 def report_tried(tried: Tried, bundle: Path) -> None:
     """Print the run beside the capture and the prediction."""
-    from tcpwin.findings import analyze
     from tcpwin.reference import against, measure_connection
+    from tcpwin.report import analyze
     from tcpwin.report._likeness import render_against
 
     analysis: Analysis = analyze(str(bundle), capture="sender.pcap.gz")

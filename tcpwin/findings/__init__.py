@@ -5,11 +5,12 @@ Names are loaded when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tcpwin._lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.findings._analysis import Analysis, Connection, analyze
+    from tcpwin.findings._analysis import Analysis, Connection
     from tcpwin.findings._budget import GROUPS, ITEMS, Budget, KernelLimits
     from tcpwin.findings._case import Case
     from tcpwin.findings._check import Findings, check, choose
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tcpwin.findings._verdict import Verdict, judge_connection
 
 _HOMES = {
-    "_analysis": ("Analysis", "Connection", "analyze"),
+    "_analysis": ("Analysis", "Connection"),
     "_budget": ("Budget", "GROUPS", "ITEMS", "KernelLimits"),
     "_case": ("Case",),
     "_check": ("Findings", "check", "choose"),
@@ -30,7 +31,6 @@ _HOMES = {
     "_summary": ("Summary", "summarize"),
     "_verdict": ("Verdict", "judge_connection"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BLAMES",
@@ -56,7 +56,6 @@ __all__ = [
     "Threshold",
     "Verdict",
     "all_rules",
-    "analyze",
     "check",
     "choose",
     "compare",
@@ -64,11 +63,4 @@ __all__ = [
     "summarize",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tcpwin.findings' has no attribute {name!r}")
-    value = getattr(import_module(f"tcpwin.findings.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = loader(__name__, _HOMES)

@@ -1,16 +1,14 @@
-"""An analysis with what the rules found: the last stage of what `tcpwin.analyze` gives."""
+"""An analysis with what the rules found: a stage of what `tcpwin.analyze` gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Connections
 from tcpwin.snapshots import Analysis as JoinedAnalysis
 from tcpwin.snapshots import Connection as JoinedConnection
-from tcpwin.snapshots import analyze as join
-from tcpwin.sources import Packets, Source
 
 if TYPE_CHECKING:
     from tcpwin.findings._budget import Budget
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from tcpwin.findings._finding import Finding
     from tcpwin.findings._summary import Summary
     from tcpwin.findings._verdict import Verdict
-    from tcpwin.snapshots import Bundle
-    from tcpwin.snapshots._load import Snapshots
 
 
 class Connection(JoinedConnection):
@@ -76,52 +72,3 @@ class Analysis(JoinedAnalysis):
         from tcpwin.findings._summary import summarize
 
         return summarize(self, self.findings)
-
-
-AnalysisT = TypeVar("AnalysisT", bound=Analysis)
-
-
-def analyze(
-    source: Packets | Source | Bundle,
-    *,
-    snapshots: Iterable[Snapshots] = (),
-    capture: str | None = None,
-    clock_offset_ns: int | None = None,
-    follow: Iterable[int] | None = None,
-    buckets: int = 1024,
-    rows: int = 0,
-    progress: Callable[[int], object] | None = None,
-    kind: type[AnalysisT] = Analysis,  # type: ignore[assignment]
-) -> AnalysisT:
-    """Read a capture once and measure every connection in it; with snapshots, put them beside it.
-
-    Args:
-        source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader; or a
-            bundle, or the path of one (a folder, .zip or .tar.gz): its capture with its snapshots.
-        snapshots: files of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by their content; bundles; or
-            pairs of a host's name and a file.
-        capture: which capture of a bundle, where it has several.
-        clock_offset_ns: the capture's clock less the hosts', where it is known; otherwise it is estimated.
-        follow: numbers of connections whose series and events are kept in this first pass already; others are read
-            when they are asked for.
-        buckets: most buckets a series has.
-        rows: most rows that a view of a whole connection has without reading the source again.
-        progress: called now and then with the bytes read so far.
-        kind: the class of what is returned: a later stage's own.
-
-    Raises:
-        CaptureError: nothing can be read at all.
-        SnapshotError: nothing can be read of a file of snapshots.
-        SourceError: it is no source of packets, or, with snapshots, one that cannot be read again.
-    """
-    return join(
-        source,
-        snapshots=snapshots,
-        capture=capture,
-        clock_offset_ns=clock_offset_ns,
-        follow=follow,
-        buckets=buckets,
-        rows=rows,
-        progress=progress,
-        kind=kind,
-    )

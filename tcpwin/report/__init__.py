@@ -5,8 +5,9 @@ Names are loaded when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tcpwin._lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.report._analysis import Analysis, Connection, analyze
@@ -22,7 +23,6 @@ _HOMES = {
     "_text": ("render",),
     "_units": ("name_text",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Analysis",
@@ -36,11 +36,4 @@ __all__ = [
     "render_connection",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tcpwin.report' has no attribute {name!r}")
-    value = getattr(import_module(f"tcpwin.report.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = loader(__name__, _HOMES)

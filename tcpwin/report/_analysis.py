@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tcpwin.analysis import Connections
 from tcpwin.findings import Analysis as JudgedAnalysis
 from tcpwin.findings import Connection as JudgedConnection
-from tcpwin.findings import analyze as judge
+from tcpwin.snapshots import analyze as join
 from tcpwin.sources import Packets, Source
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def analyze(
         SnapshotError: nothing can be read of a file of snapshots.
         SourceError: it is no source of packets, or, with snapshots, one that cannot be read again.
     """
-    return judge(
+    return join(
         source,
         snapshots=snapshots,
         capture=capture,

@@ -5,8 +5,9 @@ Names are loaded when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tcpwin._lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.snapshots._analysis import Analysis, Connection, analyze
@@ -29,71 +30,25 @@ if TYPE_CHECKING:
     from tcpwin.snapshots._windows import Autotuning, WindowsSample, autotuning
 
 _HOMES = {
-    "_analysis": (
-        "Analysis",
-        "Connection",
-        "analyze",
-    ),
-    "_bundle": (
-        "Bundle",
-        "Member",
-    ),
+    "_analysis": ("Analysis", "Connection", "analyze"),
+    "_bundle": ("Bundle", "Member"),
     "_clock": ("ClockOffset",),
-    "_counters": (
-        "CounterDelta",
-        "MEANINGS",
-        "Meaning",
-        "deltas",
-    ),
-    "_distribution": (
-        "Distribution",
-        "distribution",
-        "distributions",
-        "last_samples",
-    ),
+    "_counters": ("CounterDelta", "MEANINGS", "Meaning", "deltas"),
+    "_distribution": ("Distribution", "distribution", "distributions", "last_samples"),
     "_file": ("SnapshotFile",),
-    "_histogram": (
-        "Bucket",
-        "HistogramSample",
-    ),
-    "_host": (
-        "CounterSample",
-        "KernelSample",
-        "MemorySample",
-        "SettingsSample",
-    ),
-    "_join": (
-        "Disagreement",
-        "JoinedSample",
-        "Limits",
-        "count_disagreements",
-    ),
-    "_lines": (
-        "Unknown",
-        "UnknownLine",
-    ),
-    "_load": (
-        "Host",
-        "SnapshotFacts",
-    ),
+    "_histogram": ("Bucket", "HistogramSample"),
+    "_host": ("CounterSample", "KernelSample", "MemorySample", "SettingsSample"),
+    "_join": ("Disagreement", "JoinedSample", "Limits", "count_disagreements"),
+    "_lines": ("Unknown", "UnknownLine"),
+    "_load": ("Host", "SnapshotFacts"),
     "_match": ("Translated",),
     "_scale": ("ScaleClaim",),
-    "_socket": (
-        "SocketSample",
-        "SocketTimer",
-        "SocketUser",
-        "UlpInfo",
-    ),
+    "_socket": ("SocketSample", "SocketTimer", "SocketUser", "UlpInfo"),
     "_steps": ("Seen",),
     "_table": ("socket_table",),
     "_throughput": ("ThroughputSample",),
-    "_windows": (
-        "Autotuning",
-        "WindowsSample",
-        "autotuning",
-    ),
+    "_windows": ("Autotuning", "WindowsSample", "autotuning"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "MEANINGS",
@@ -139,11 +94,4 @@ __all__ = [
     "socket_table",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tcpwin.snapshots' has no attribute {name!r}")
-    value = getattr(import_module(f"tcpwin.snapshots.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = loader(__name__, _HOMES)

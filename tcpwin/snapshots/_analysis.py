@@ -252,24 +252,10 @@ def analyze(
 ) -> AnalysisT:
     """Read a capture once and measure every connection in it; with snapshots, put them beside it.
 
-    Args:
-        source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader; or a
-            bundle, or the path of one (a folder, .zip or .tar.gz): its capture with its snapshots.
-        snapshots: files of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by their content; bundles; or
-            pairs of a host's name and a file.
-        capture: which capture of a bundle, where it has several.
-        clock_offset_ns: the capture's clock less the hosts', where it is known; otherwise it is estimated.
-        follow: numbers of connections whose series and events are kept in this first pass already; others are read
-            when they are asked for.
-        buckets: most buckets a series has.
-        rows: most rows that a view of a whole connection has without reading the source again.
-        progress: called now and then with the bytes read so far.
-        kind: the class of what is returned: a later stage's own.
+    Arguments and errors are those of `tcpwin.analyze`, which gives the last stage's class.
 
-    Raises:
-        CaptureError: nothing can be read at all.
-        SnapshotError: nothing can be read of a file of snapshots.
-        SourceError: it is no source of packets, or, with snapshots, one that cannot be read again.
+    Args:
+        kind: the class of what is returned: a later stage's own.
     """
     wanted = list(snapshots)
     with opened(source) as bundle:

@@ -16,7 +16,8 @@ import pytest
 from findings.opened import open_capture
 from findings.shown import CHECKS, Shown, belongs
 
-from tcpwin.findings import Analysis, Finding, analyze
+from tcpwin import analyze
+from tcpwin.findings import Analysis, Finding
 
 HAND_CHECKS = Path(__file__).parent / "hand_checks.toml"
 FEWEST = 40

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.analysis import View
-from tcpwin.findings import Analysis, Connection, analyze, compare
+from tcpwin.findings import Analysis, Connection, compare
 from tcpwin.findings._document import describe_finding, plain
+from tcpwin.report import analyze
 from tcpwin.snapshots import SnapshotFile
 from tcpwin.snapshots._document import describe_host, describe_joined
 from tcpwin.sources import HeadersSource
