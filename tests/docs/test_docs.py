@@ -122,7 +122,8 @@ def test_captures_and_links_exist(page: str) -> None:
 
 def quotations() -> list[tuple[str, str, str]]:
     """Return page, arguments and quoted lines of every command."""
-    return [(page, *found) for page, text in PAGES.items() for found in CONSOLE.findall(text)]
+    readme = (ROOT / "README.md").read_text(encoding="utf8").replace("$ .venv/bin/tcpwin ", "$ tcpwin ")
+    return [(page, *found) for page, text in {**PAGES, "README.md": readme}.items() for found in CONSOLE.findall(text)]
 
 
 def test_pages_quote_commands() -> None:
