@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from live import HANG_S
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from web.crafted import API
 from web.test_process import MakeServer
 
 SIZES = {"phone": (375, 800), "desk": (1280, 900)}
-WAIT_MS = 120_000
+WAIT_MS = HANG_S * 1000
 expect.set_options(timeout=WAIT_MS)
 
 # A file that comes with the mouse, as a browser hands it to a page.
@@ -31,7 +32,7 @@ DROP = """([place, name, data]) => {
 @pytest.fixture(scope="module")
 def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=tool("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=tool("chromium"), args=["--no-sandbox"], timeout=WAIT_MS)
         yield browser
         browser.close()
 
@@ -41,8 +42,9 @@ def address(make_server: MakeServer, tmp_path: Path, capture: bytes) -> str:
     """A service with one capture that is analysed."""
     (tmp_path / "before.pcap").write_bytes(capture)
     _, address = make_server(tmp_path / "before.pcap")
-    while not (found := httpx2.get(f"{address}{API}/captures").json()["captures"]) or found[0]["status"] != "done":
-        time.sleep(0.05)
+    with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+        while not (found := client.get(f"{API}/captures").json()["captures"]) or found[0]["status"] != "done":
+            time.sleep(0.05)
     return address
 
 
@@ -90,6 +92,8 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     # The worst connection: its figure, and a span of it down to single segments.
     page.get_by_role("link", name="0", exact=True).first.click()
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+    expect(page.locator("#figure")).to_contain_text("bytes in flight")
+    assert "Share chart" not in page.content()
     expect(page.locator("#segments tbody tr")).to_have_count(10)
     check(page)
     page.evaluate("Plotly.relayout('figure', {'xaxis.range[0]': 0.25, 'xaxis.range[1]': 2.85})")

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
+from live import HANG_S
 from web.crafted import API
 
 MakeServer = Callable[..., tuple[subprocess.Popen[str], str]]
@@ -20,7 +21,7 @@ def test_it_opens_with_what_it_was_given_and_ends_when_told(
 ) -> None:
     (tmp_path / "zero.pcap").write_bytes(capture)
     server, address = make_server(tmp_path / "zero.pcap")
-    with httpx2.Client(base_url=address) as client:
+    with httpx2.Client(base_url=address, timeout=HANG_S) as client:
         while not (found := client.get(f"{API}/captures").json()["captures"]) or found[0]["status"] != "done":
             time.sleep(0.05)
         assert (found[0]["name"], found[0]["tags"], found[0]["is_bundled"]) == ("zero.pcap", ["bundled"], True)
@@ -40,10 +41,10 @@ def test_a_broken_off_upload_leaves_nothing(make_server: MakeServer, tmp_path: P
     with socket.create_connection((ends.hostname, ends.port)) as connection:
         head = f"POST {API}/uploads?name=x.pcap HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(capture)}\r\n\r\n"
         connection.sendall(head.encode() + capture[:200])
-        with httpx2.Client(base_url=address) as client:
+        with httpx2.Client(base_url=address, timeout=HANG_S) as client:
             while not client.get(f"{API}/captures").json()["total"]:
                 time.sleep(0.01)
-    with httpx2.Client(base_url=address) as client:
+    with httpx2.Client(base_url=address, timeout=HANG_S) as client:
         while client.get(f"{API}/captures").json()["total"]:
             time.sleep(0.01)
     assert list((tmp_path / "served" / "incoming").iterdir()) == []
@@ -67,6 +68,6 @@ def test_beyond_loopback_it_wants_the_token(make_server: MakeServer, tmp_path: P
     (tmp_path / "none").mkdir()
     _, address = make_server(tmp_path / "none", "--host", "0.0.0.0", TCPWIN_TOKEN="correct horse battery")
     local = address.replace("0.0.0.0", "127.0.0.1")
-    assert httpx2.get(f"{local}{API}/captures").status_code == 401
+    assert httpx2.get(f"{local}{API}/captures", timeout=HANG_S).status_code == 401
     shown = {"authorization": "Bearer correct horse battery"}
-    assert httpx2.get(f"{local}{API}/captures", headers=shown).status_code == 200
+    assert httpx2.get(f"{local}{API}/captures", headers=shown, timeout=HANG_S).status_code == 200

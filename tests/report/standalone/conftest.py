@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from analysis.bundled import CAPTURES
+from live import HANG_S
 
 import tcpwin
 
@@ -23,8 +24,9 @@ def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     path = tool("chromium")
+    arguments = ["--no-sandbox", "--disable-gpu"]
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        found = playwright.chromium.launch(executable_path=path, args=arguments, timeout=HANG_S * 1000)
         yield found
         found.close()
 
