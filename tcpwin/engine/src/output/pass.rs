@@ -1,7 +1,6 @@
 //! One pass: packets → segments → tracker, in batches, with a sink for those who want every segment.
 
 use std::collections::HashSet;
-use std::hint::black_box;
 
 use crate::capture::{CaptureFacts, MergedReader, Packet};
 use crate::connection::state::Connection;
@@ -123,10 +122,7 @@ pub fn run_with<S: Sink>(
             *place = tracker.place(tag);
         }
         if known > PREFETCH_FROM {
-            let touched = places
-                .iter()
-                .fold(0u32, |sum, place| sum ^ tracker.touch(*place));
-            black_box(touched);
+            tracker.look_ahead(&places);
         }
         for (position, ((segment, tag), place)) in batch.iter().zip(tags).zip(places).enumerate() {
             if S::WANTS_SEGMENTS && !tracker.wants(tag) {

@@ -42,11 +42,11 @@ pub struct Pace {
     pub idle: Option<Box<Idle>>,
     /// An ACK just came that its receiver had delayed for this long.
     pub late_by_ns: i64,
-    round_ns: i64,
-    pub rounds: u32,
-    pub slow_start_ns: i64,
     /// When the newest TSval was first sent.
     pub tick_ns: i64,
+    pub rounds: u32,
+    round_ns: i64,
+    pub slow_start_ns: i64,
     pub turns: Option<Box<Turns>>,
     acked_bytes: u64,
     pub nagle_ns: i64,

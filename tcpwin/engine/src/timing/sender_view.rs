@@ -10,7 +10,10 @@ use crate::sequence::Seq;
 /// ACKs under way that are kept apart; beyond it the oldest takes effect at once.
 const MAX_ON_THE_WAY: usize = 4096;
 
-/// What every segment touches stands in the first cache line.
+/// `blocked_ns` while there is room.
+const NOT_BLOCKED: i64 = i64::MIN;
+
+/// What every segment touches stands in the first two cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct SenderView {
@@ -26,18 +29,18 @@ pub struct SenderView {
     least_room: u32,
     start_ns: i64,
     end_ns: i64,
-    /// Since when the window that the sender knew held no further segment.
-    blocked_ns: Option<i64>,
+    /// Since when the window that the sender knew held no further segment, or [`NOT_BLOCKED`].
+    blocked_ns: i64,
+    /// Flight over time: bytes × nanoseconds since the start of what left the flight, less what entered it.
+    integral: f64,
+    /// When nothing was in flight any more, last.
+    pub drained_ns: i64,
+    /// Most since [`SenderView::take_peak`].
+    peak_bytes: u32,
     pub max_bytes: u32,
     /// In flight when the first ACK of data reached the sender.
     pub initial_bytes: Option<u32>,
-    /// Most since [`SenderView::take_peak`].
-    peak_bytes: u32,
-    /// Flight over time: bytes × nanoseconds since the start of what left the flight, less what entered it.
-    integral: f64,
     pub limited_ns: i64,
-    /// When nothing was in flight any more, last.
-    pub drained_ns: i64,
 }
 
 /// What an ACK tells a sender: SND.UNA and the window's right edge.
@@ -59,7 +62,7 @@ impl SenderView {
             least_room: 1,
             start_ns: now_ns,
             end_ns: now_ns,
-            blocked_ns: None,
+            blocked_ns: NOT_BLOCKED,
             max_bytes: 0,
             initial_bytes: None,
             peak_bytes: 0,
@@ -69,12 +72,20 @@ impl SenderView {
         }
     }
 
+    /// Where the first ACK on the way stands, if there is one.
+    #[inline(always)]
+    pub fn first_on_the_way(&self) -> *const (i64, Known) {
+        self.on_the_way.as_slices().0.as_ptr()
+    }
+
     /// SND.UNA as the sender has it.
+    #[inline(always)]
     pub fn una(&self) -> Seq {
         self.known.una
     }
 
     /// Bytes in flight as the sender has them, after the last data seen.
+    #[inline(always)]
     pub fn bytes(&self) -> u32 {
         self.known.una.to(self.nxt).max(0) as u32
     }
@@ -85,8 +96,9 @@ impl SenderView {
     }
 
     /// Whether the window that the sender knows stopped it.
+    #[inline(always)]
     pub fn is_blocked(&self) -> bool {
-        self.blocked_ns.is_some()
+        self.blocked_ns != NOT_BLOCKED
     }
 
     /// Whether the window that the sender knows holds another segment behind `nxt`.
@@ -197,18 +209,21 @@ impl SenderView {
     fn judge_room(&mut self, now_ns: i64) {
         let is_outstanding = self.known.una.is_before(self.nxt);
         let has_room = self.nxt.to(self.known.edge) >= self.least_room as i32;
-        let is_blocked = (is_outstanding | self.blocked_ns.is_some()) & !has_room;
-        if is_blocked != self.blocked_ns.is_some() {
+        let is_blocked = (is_outstanding | self.is_blocked()) & !has_room;
+        if is_blocked != self.is_blocked() {
             self.release(now_ns);
-            self.blocked_ns = is_blocked.then_some(now_ns);
+            if is_blocked {
+                self.blocked_ns = now_ns;
+            }
         }
     }
 
     #[cold]
     fn release(&mut self, now_ns: i64) {
-        if let Some(since_ns) = self.blocked_ns.take() {
-            let span_ns = now_ns.saturating_sub(since_ns).max(0);
+        if self.is_blocked() {
+            let span_ns = now_ns.saturating_sub(self.blocked_ns).max(0);
             self.limited_ns = self.limited_ns.saturating_add(span_ns);
+            self.blocked_ns = NOT_BLOCKED;
         }
     }
 

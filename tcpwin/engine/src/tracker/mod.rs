@@ -4,6 +4,7 @@
 //! One segment costs a table look-up and straight-line arithmetic; everything unusual is a cold call.
 
 mod ack;
+mod ahead;
 mod cadence;
 mod fast;
 mod open;
@@ -22,6 +23,7 @@ use crate::recovery::cause::Evidence;
 use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
 use crate::timing::budget::Item;
+use crate::tracker::ahead::Ahead;
 use crate::tracker::stall::Before;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::window::zero::EndedBy;
@@ -88,6 +90,7 @@ pub struct Tracker {
     stall: Option<Stall>,
     /// Those that alone are tracked.
     wanted: Option<Wanted>,
+    ahead: Ahead,
 }
 
 impl Tracker {
@@ -158,12 +161,10 @@ impl Tracker {
         Place(self.table.first(tag).unwrap_or(u32::MAX))
     }
 
-    /// Bring a connection into the cache; the value has no meaning.
-    #[inline(always)]
-    pub fn touch(&self, place: Place) -> u32 {
-        self.connections
-            .get(place.0)
-            .map_or(0, |connection| connection.touch())
+    /// Bring the connections of a batch into the cache.
+    #[inline]
+    pub fn look_ahead<const N: usize>(&self, places: &[Place; N]) {
+        self.ahead.look(&self.connections, places);
     }
 
     /// Take in one segment if it is an ordinary one, else leave all as it is and tell the connection and side it
@@ -383,19 +384,6 @@ fn sequence_length(segment: &Segment) -> u32 {
 }
 
 impl Connection {
-    #[inline]
-    fn touch(&self) -> u32 {
-        // One field a cache line of the record; what lies behind its pointers would have to wait for it.
-        let lines = |direction: &Direction| {
-            direction.ledger.oldest_or_none_ns() as u32
-                ^ direction.payload_bytes as u32
-                ^ direction.window.bytes
-                ^ direction.segments
-        };
-        let [first, second] = &self.directions;
-        lines(first) ^ lines(second) ^ u32::from(self.endpoints[0].port)
-    }
-
     /// Whether the segment brings nothing that none before it did: no new sequence space, no new acknowledgment.
     #[inline]
     fn brings_nothing(&self, side: usize, segment: &Segment) -> bool {
