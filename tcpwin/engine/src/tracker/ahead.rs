@@ -38,7 +38,7 @@ impl Default for Ahead {
 
 impl Ahead {
     /// Ask for all that ordinary segments of these connections need.
-    #[inline(always)]
+    #[inline(never)]
     pub fn look<const N: usize>(&self, connections: &Arena, places: &[Place; N]) {
         let connections = places.map(|place| {
             let connection = connections.get(place.0).unwrap_or(&self.connection);
@@ -49,11 +49,13 @@ impl Ahead {
             connection
         });
         let paces = connections.map(|connection| {
+            // Both data and its ACKs move the direction that carries the data; the other has little to move.
             let [first, second] = &connection.directions;
-            [self.pace(first), self.pace(second)]
+            let busier = usize::from(first.payload_bytes < second.payload_bytes);
+            self.pace(&connection.directions[busier])
         });
-        let views = paces.map(|paces| paces.map(|pace| self.view(pace)));
-        for view in views.iter().flatten() {
+        let views = paces.map(|pace| self.view(pace));
+        for view in views {
             ask_for(view.first_on_the_way().cast());
         }
     }
