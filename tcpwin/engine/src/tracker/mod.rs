@@ -7,8 +7,11 @@ mod ack;
 mod ahead;
 mod cadence;
 mod fast;
+mod journal;
+mod limit;
 mod open;
 mod send;
+mod spending;
 pub mod stall;
 
 use std::collections::{HashMap, HashSet};
@@ -24,6 +27,7 @@ use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
 use crate::timing::budget::Item;
 use crate::tracker::ahead::Ahead;
+use crate::tracker::journal::keep;
 use crate::tracker::stall::Before;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::window::zero::EndedBy;
@@ -68,9 +72,6 @@ pub struct Place(u32);
 impl Place {
     pub const UNKNOWN: Place = Place(u32::MAX);
 }
-
-/// Entries of all journals: beyond it none is kept, and memory stays bounded.
-const MOST_JOURNALED: usize = 1 << 18;
 
 #[derive(Default)]
 pub struct Tracker {
@@ -339,43 +340,6 @@ impl Tracker {
     }
 }
 
-/// Write events, which were counted, into a connection's journal; the number of entries that this adds to all of
-/// `journaled`.
-#[inline]
-fn keep(
-    journaled: usize,
-    connection: &mut Connection,
-    side: usize,
-    segment: &Segment,
-    events: Events,
-    evidence: Option<Evidence>,
-) -> usize {
-    if journaled >= MOST_JOURNALED || !connection.directions[side].may_journal(events) {
-        return 0;
-    }
-    usize::from(journal(connection, side, segment, events, evidence))
-}
-
-#[cold]
-fn journal(
-    connection: &mut Connection,
-    side: usize,
-    segment: &Segment,
-    events: Events,
-    evidence: Option<Evidence>,
-) -> bool {
-    let journal = &mut connection.directions[0].cold().journal;
-    let journal = journal.get_or_insert_with(Box::default);
-    let is_kept = journal.note(side, segment, events, evidence);
-    let full = journal.full();
-    let cold = connection.directions[side].cold();
-    cold.journal_full = full;
-    if !is_kept {
-        cold.note_omitted(events);
-    }
-    is_kept
-}
-
 /// Sequence space that a segment takes: payload, SYN and FIN (RFC 9293 §3.3.1).
 #[inline]
 fn sequence_length(segment: &Segment) -> u32 {
@@ -623,59 +587,6 @@ impl Connection {
             if self.directions.iter().any(|direction| direction.has_syn) {
                 self.initiator = Initiator::Known(side);
             }
-        }
-    }
-}
-
-impl Direction {
-    /// Account for the time in which the next segment does not fit the receive window while data is in flight:
-    /// what blocks Linux in `tcp_snd_wnd_test` (net/ipv4/tcp_output.c).
-    #[inline]
-    fn note_limit(&mut self, now_ns: i64, is_scale_certain: bool) {
-        let room = self.flight.nxt.to(self.window.edge);
-        // A sender that the window stopped stays stopped until it opens by a segment, whether or not what it had sent
-        // is acknowledged meanwhile.
-        self.is_blocked = is_scale_certain
-            && self.window.is_known
-            && !self.has_fin
-            && self.is_flight_known()
-            && (self.flight.is_outstanding() || self.is_blocked)
-            && room < self.least_room() as i32;
-        let is_limited = self.is_blocked && self.window.bytes > 0;
-        if is_limited != self.is_limited {
-            self.note_limit_change(now_ns, is_limited);
-        }
-    }
-
-    /// [`Direction::note_limit`] where everything is known and the window is open.
-    #[inline(always)]
-    fn note_open_limit(&mut self, now_ns: i64) {
-        let room = self.flight.nxt.to(self.window.edge);
-        self.is_blocked =
-            (self.flight.is_outstanding() | self.is_blocked) & (room < self.segment_size() as i32);
-        if self.is_blocked {
-            self.is_blocked = room < self.least_room() as i32;
-        }
-        if self.is_blocked != self.is_limited {
-            self.note_limit_change(now_ns, self.is_blocked);
-        }
-    }
-
-    #[cold]
-    fn note_limit_change(&mut self, now_ns: i64, is_limited: bool) {
-        let cold = self.cold();
-        if is_limited {
-            cold.limited_since_ns = now_ns;
-        } else {
-            let span_ns = now_ns.saturating_sub(cold.limited_since_ns).max(0);
-            cold.limited_ns = cold.limited_ns.saturating_add(span_ns);
-        }
-        self.is_limited = is_limited;
-    }
-
-    fn note_unlimited(&mut self, now_ns: i64) {
-        if self.is_limited {
-            self.note_limit_change(now_ns, false);
         }
     }
 }

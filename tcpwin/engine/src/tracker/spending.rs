@@ -1,0 +1,151 @@
+//! What a sender is seen to do after a segment, and the budget of its time that this moves.
+
+use crate::connection::state::{Cold, Direction};
+use crate::recovery::episode::Phase;
+use crate::timing::budget::{Item, State};
+
+/// What a sender does into an open window, with nothing lost. One that ran out of data waits for nothing but its
+/// application, whatever is in flight.
+#[inline(always)]
+pub fn open_state(is_blocked: bool, is_outstanding: bool, ran_out: bool) -> State {
+    match (is_blocked, is_outstanding) {
+        (true, true) => State::WindowFull,
+        (true, false) => State::SmallWindow,
+        (false, true) if !ran_out => State::Busy,
+        (false, _) => State::Idle,
+    }
+}
+
+impl Direction {
+    /// What the sender is seen to do now, for its budget of time.
+    ///
+    /// `is_data`: the segment was this side's own. What an ACK means to a sender away from the capture point shows with
+    /// its next data.
+    pub fn note_state(&mut self, now_ns: i64, is_certain: bool, is_data: bool) {
+        let state = self.state();
+        self.begin_budget(now_ns);
+        let mss = self.segment_size();
+        let flight_bytes = self.flight.bytes();
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        let budget = &mut pace.late.budget;
+        budget.is_certain = is_certain;
+        let state = match &mut pace.view {
+            Some(_) if !is_data && state.is_open() && budget.state.is_open() => return,
+            Some(view) => {
+                view.arrive(now_ns);
+                let drained = open_state(view.is_blocked() && is_certain, false, true);
+                budget.drain(drained, view.drained_ns);
+                if state.is_open() {
+                    open_state(
+                        view.is_blocked() && is_certain,
+                        view.bytes() > 0,
+                        pace.last_payload < mss,
+                    )
+                } else {
+                    state
+                }
+            }
+            None => state,
+        };
+        if state.is_recovery() && !budget.state.is_recovery() {
+            budget.note_loss(flight_bytes);
+        }
+        budget.turn(state, now_ns);
+    }
+
+    /// An ordinary segment, of this side where `is_data`, may have changed what the sender does.
+    #[inline(never)]
+    pub fn change_ordinary_state(&mut self, state: State, now_ns: i64, is_data: bool) {
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        if pace.view.is_some() {
+            self.note_viewed_state(now_ns, is_data);
+        } else if pace.late.budget.state == State::Unseen {
+            self.note_state(now_ns, true, is_data);
+        } else {
+            pace.late.budget.turn_ordinary(state, now_ns);
+        }
+    }
+
+    /// Tell time from now on, where it is not told yet.
+    #[inline(always)]
+    fn begin_budget(&mut self, now_ns: i64) {
+        if self
+            .pace()
+            .is_some_and(|pace| !pace.late.budget.has_begun())
+        {
+            self.begin_budget_now(now_ns);
+        }
+    }
+
+    #[cold]
+    fn begin_budget_now(&mut self, now_ns: i64) {
+        let limited_ns = self.limited_until_ns(now_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.late.budget.begin(now_ns, limited_ns);
+        }
+    }
+
+    fn note_viewed_state(&mut self, now_ns: i64, is_data: bool) {
+        let mss = self.segment_size();
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        let budget = &mut pace.late.budget;
+        match &mut pace.view {
+            Some(view) if budget.state.is_open() => {
+                view.arrive(now_ns);
+                let drained = open_state(view.is_blocked(), false, true);
+                budget.drain(drained, view.drained_ns);
+                let ran_out = pace.last_payload < mss;
+                budget.turn(
+                    open_state(view.is_blocked(), view.bytes() > 0, ran_out),
+                    now_ns,
+                );
+            }
+            _ => self.note_state(now_ns, true, is_data),
+        }
+    }
+
+    fn state(&self) -> State {
+        let cold = self.cold.as_deref();
+        let phase = cold.map_or(Phase::Open, Cold::phase);
+        let is_outstanding = self.flight.is_outstanding();
+        if self.has_fin && !is_outstanding {
+            State::Closed
+        } else if cold.is_some_and(Cold::is_zero_open) {
+            State::ZeroWindow
+        } else if phase == Phase::Fast {
+            State::FastRecovery
+        } else if phase == Phase::Loss {
+            State::Timeout
+        } else if !self.is_flight_known() {
+            State::Unknown
+        } else {
+            let mss = self.segment_size();
+            let ran_out = self.pace().is_some_and(|pace| pace.ran_out(mss));
+            open_state(self.is_blocked, is_outstanding, ran_out)
+        }
+    }
+
+    /// The connection was reset.
+    pub fn note_aborted(&mut self, now_ns: i64) {
+        self.begin_budget(now_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.late.budget.turn(State::Closed, now_ns);
+        }
+    }
+
+    /// A timer sent something again, after a silence that began at `from_ns`.
+    #[cold]
+    pub fn note_silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
+        let una = self.flight.una;
+        self.ledger.pace_from(una);
+        self.begin_budget(from_ns);
+        let pace = self.ledger.pace_from(una);
+        pace.late.budget.silence(item, from_ns, now_ns);
+    }
+}
