@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.findings._finding import Finding, Severity
+from tcpwin.findings._plugins import load_plugins
 
 if TYPE_CHECKING:
     from tcpwin.findings._case import Case
@@ -99,7 +99,7 @@ def all_rules() -> dict[str, Rule]:
         for module in iter_modules(package.__path__)
         if not module.name.startswith("_")
     ]
-    modules += [each.load() for each in entry_points(group=ENTRY_POINTS)]
+    modules += load_plugins(ENTRY_POINTS)
     found: dict[str, Rule] = {}
     for module in modules:
         rule: Rule = module if isinstance(module, Rule) else module.RULE

@@ -1,24 +1,58 @@
 """Models of the hosts' TCP: what memory allows which window, what a path needs, what defaults reach.
 
-They are written from the kernel's source and the RFCs; nothing here reads a live host.
+They are written from the kernel's source and the RFCs; nothing here reads a live host. Names are loaded when they are
+first used.
 """
 
-from tcpwin.kernel._audit import Advice, audit
-from tcpwin.kernel._bdp import FULL_PACKET_BYTES, bdp_bytes, segments, window_rate_bps, window_rtt_ns
-from tcpwin.kernel._defaults import SCALING_RATIO_SINCE, Defaults, Kernel, kernel_defaults, parse_kernel
-from tcpwin.kernel._idle_restart import cwnd_after_idle, round_trips_to_regain
-from tcpwin.kernel._memory import FIRST_RATIO, HALF_RATIO, AdvWinScale, MemoryModel, ScalingRatio, memory_models
-from tcpwin.kernel._receive import (
-    AllowedWindow,
-    HostMemory,
-    ReceiveMemory,
-    adv_win_scale_of,
-    host_memory,
-    kernel_of,
-    receive_memory,
-)
-from tcpwin.kernel._scale import MAX_SHIFT, MAX_WINDOW_BYTES, WINDOWS_SHIFTS, linux_shift, smallest_shift, windows_shift
-from tcpwin.kernel._tuning import Plan, Reach, plan
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tcpwin.kernel._audit import Advice, audit
+    from tcpwin.kernel._bdp import FULL_PACKET_BYTES, bdp_bytes, segments, window_rate_bps, window_rtt_ns
+    from tcpwin.kernel._defaults import SCALING_RATIO_SINCE, Defaults, Kernel, kernel_defaults, parse_kernel
+    from tcpwin.kernel._idle_restart import cwnd_after_idle, round_trips_to_regain
+    from tcpwin.kernel._memory import FIRST_RATIO, HALF_RATIO, AdvWinScale, MemoryModel, ScalingRatio, memory_models
+    from tcpwin.kernel._receive import (
+        AllowedWindow,
+        HostMemory,
+        ReceiveMemory,
+        adv_win_scale_of,
+        host_memory,
+        kernel_of,
+        receive_memory,
+    )
+    from tcpwin.kernel._scale import (
+        MAX_SHIFT,
+        MAX_WINDOW_BYTES,
+        WINDOWS_SHIFTS,
+        linux_shift,
+        smallest_shift,
+        windows_shift,
+    )
+    from tcpwin.kernel._tuning import Plan, Reach, plan
+
+_HOMES = {
+    "_audit": ("Advice", "audit"),
+    "_bdp": ("FULL_PACKET_BYTES", "bdp_bytes", "segments", "window_rate_bps", "window_rtt_ns"),
+    "_defaults": ("Defaults", "Kernel", "SCALING_RATIO_SINCE", "kernel_defaults", "parse_kernel"),
+    "_idle_restart": ("cwnd_after_idle", "round_trips_to_regain"),
+    "_memory": ("AdvWinScale", "FIRST_RATIO", "HALF_RATIO", "MemoryModel", "ScalingRatio", "memory_models"),
+    "_receive": (
+        "AllowedWindow",
+        "HostMemory",
+        "ReceiveMemory",
+        "adv_win_scale_of",
+        "host_memory",
+        "kernel_of",
+        "receive_memory",
+    ),
+    "_scale": ("MAX_SHIFT", "MAX_WINDOW_BYTES", "WINDOWS_SHIFTS", "linux_shift", "smallest_shift", "windows_shift"),
+    "_tuning": ("Plan", "Reach", "plan"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "FIRST_RATIO",
@@ -58,3 +92,12 @@ __all__ = [
     "window_rtt_ns",
     "windows_shift",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tcpwin.kernel' has no attribute {name!r}")
+    value = getattr(import_module(f"tcpwin.kernel.{home}"), name)
+    globals()[name] = value
+    return value

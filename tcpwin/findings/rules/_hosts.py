@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Direction
 from tcpwin.findings._case import Case
-from tcpwin.kernel import Kernel, kernel_of
 
 if TYPE_CHECKING:
+    from tcpwin.kernel import Kernel
     from tcpwin.snapshots import Connection, CounterSample, Host
 
 FIRST_LOOKED_AT = 1000
@@ -60,6 +60,8 @@ def longest_rtt_ns(case: Case, host: Host) -> int | None:
 
 def kernel_version(host: Host) -> Kernel | None:
     """The version of the host's kernel, by `uname` or by its settings."""
+    from tcpwin.kernel import kernel_of
+
     by_name = None if host.kernel is None else host.kernel.version
     return by_name or kernel_of(host.settings)
 

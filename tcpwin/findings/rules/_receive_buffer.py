@@ -12,18 +12,9 @@ from typing import TYPE_CHECKING
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Remedy
 from tcpwin.findings.rules._window import stood_still
-from tcpwin.kernel import (
-    SCALING_RATIO_SINCE,
-    AdvWinScale,
-    Kernel,
-    adv_win_scale_of,
-    kernel_defaults,
-    kernel_of,
-    memory_models,
-    parse_kernel,
-)
 
 if TYPE_CHECKING:
+    from tcpwin.kernel import Kernel
     from tcpwin.snapshots import Host, SocketSample
 
 RMEM = "net.ipv4.tcp_rmem"
@@ -73,6 +64,8 @@ def find_bound(case: Case) -> Bound | None:
     if fixed is not None and rmem is not None and fixed not in rmem:
         return Bound("fixed", fixed)
     if rmem is not None and len(rmem) == 3:
+        from tcpwin.kernel import adv_win_scale_of, memory_models
+
         models = memory_models(kernel_at(host), adv_win_scale=adv_win_scale_of(settings))
         if any(abs(most - model.window_from_space(rmem[2])) <= NEAR * most for model in models):
             return Bound("rmem", rmem[2])
@@ -87,6 +80,8 @@ def kernel_at(host: Host | None) -> Kernel | None:
     """The version of a host's kernel; None where it is not said."""
     if host is None:
         return None
+    from tcpwin.kernel import kernel_of, parse_kernel
+
     try:
         return parse_kernel(host.kernel.release) if host.kernel is not None else kernel_of(host.settings)
     except ValueError:
@@ -95,6 +90,8 @@ def kernel_at(host: Host | None) -> Kernel | None:
 
 def larger_buffer(case: Case) -> tuple[str, ...]:
     """The line that lets the receiver's window grow to `GROWTH` times its largest, and to the default at least."""
+    from tcpwin.kernel import adv_win_scale_of, kernel_defaults, memory_models
+
     host = case.host(case.receiver)
     settings = None if host is None else host.settings
     kernel = kernel_at(host)
@@ -108,6 +105,8 @@ def larger_buffer(case: Case) -> tuple[str, ...]:
 
 def more_overhead(host: Host | None, where: str, measured: float = 0.0) -> Remedy:
     """Reckon with more memory a byte at a receiver: with the measured overhead, or the 4 that Cloudflare set."""
+    from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale, adv_win_scale_of, kernel_defaults, memory_models
+
     kernel = kernel_at(host)
     if kernel is not None and kernel >= SCALING_RATIO_SINCE:
         return Remedy(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from tcpwin.analysis import Direction
 from tcpwin.findings._case import Case
 from tcpwin.findings._rule import Threshold
-from tcpwin.kernel import window_rate_bps
 
 MAX_FIELD = 65_535
 """The window field has 16 bits (RFC 9293 §3.1)."""
@@ -76,6 +75,8 @@ def held_back(case: Case) -> HeldBack | None:
     data_ns = data.last_data_ns - data.first_data_ns
     if data_ns <= 0 or held_ns < case.settings["limited_ns"] or held_ns < case.settings["share"] * data_ns:
         return None
+    from tcpwin.kernel import window_rate_bps
+
     share = min(held_ns / data_ns, 1.0)
     ceiling_bps = round(window_rate_bps(window, rtt_ns))
     return HeldBack(

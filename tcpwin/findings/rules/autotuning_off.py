@@ -32,7 +32,6 @@ from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._hosts import connections_of, kernel_version, longest_rtt_ns, name_of, side_of, sizes_of
 from tcpwin.findings.rules._words import bytes_words, rate_words, time_words
-from tcpwin.kernel import adv_win_scale_of, memory_models, window_rate_bps
 
 if TYPE_CHECKING:
     from tcpwin.snapshots import Connection
@@ -41,6 +40,8 @@ SETTING = "net.ipv4.tcp_moderate_rcvbuf"
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    from tcpwin.kernel import adv_win_scale_of, memory_models, window_rate_bps
+
     for host in case.analysis.hosts:
         settings = host.settings
         if settings is None or settings.number(SETTING) != 0:
@@ -96,6 +97,7 @@ RULE = Rule(
     scope="capture",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     thresholds={
         "window_bytes": Threshold(
             3 << 20,

@@ -105,6 +105,7 @@ RULE = Rule(
     scope="capture",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     thresholds={
         "uncertainty_ns": Threshold(
             200_000_000, "ns", "A usual interval between samples: beyond it one is taken for its neighbour."

@@ -80,6 +80,7 @@ RULE = Rule(
     scope="capture",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     thresholds={
         "overflows": Threshold(1, "count", "Each is a client that waited for a retransmission, a second at least."),
     },

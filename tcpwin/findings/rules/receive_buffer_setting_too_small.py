@@ -37,7 +37,6 @@ from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._hosts import best_goodput_bps, kernel_version, sizes_of
 from tcpwin.findings.rules._window import HELD_BACK, full_frames, held_back, kernel_denies
 from tcpwin.findings.rules._words import bytes_words, rate_words, time_words
-from tcpwin.kernel import adv_win_scale_of, audit, memory_models
 
 SETTING = "net.ipv4.tcp_rmem"
 AT_LIMIT = 0.95
@@ -45,6 +44,8 @@ AT_LIMIT = 0.95
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    from tcpwin.kernel import adv_win_scale_of, audit, memory_models
+
     data, host = case.data, case.host(case.receiver)
     if host is None or host.settings is None or data.zero_window_ns:
         return

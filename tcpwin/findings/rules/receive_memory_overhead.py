@@ -28,12 +28,15 @@ window stays as large. Or use a kernel of 6.6 or later.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Severity
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._receive_buffer import kernel_at, more_overhead
-from tcpwin.kernel import SCALING_RATIO_SINCE, ReceiveMemory, adv_win_scale_of, memory_models, receive_memory
+
+if TYPE_CHECKING:
+    from tcpwin.kernel import ReceiveMemory
 
 FEWEST = 3
 
@@ -41,7 +44,11 @@ FEWEST = 3
 def judge(case: Case) -> Iterator[Finding]:
     host = case.host(case.receiver)
     kernel = kernel_at(host)
-    if host is None or kernel is None or kernel >= SCALING_RATIO_SINCE:
+    if host is None or kernel is None:
+        return
+    from tcpwin.kernel import SCALING_RATIO_SINCE, adv_win_scale_of, memory_models, receive_memory
+
+    if kernel >= SCALING_RATIO_SINCE:
         return
     read = [receive_memory(each, settings=host.settings, kernel=kernel) for each in case.sockets(case.receiver)]
     telling = [each for each in read if _is_telling(each, case.settings["least_bytes"])]

@@ -77,6 +77,7 @@ RULE = Rule(
     scope="capture",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     thresholds={
         "prunes": Threshold(
             5, "count", "Single calls happen to any busy host; a run of Cloudflare's counts 24 and more."

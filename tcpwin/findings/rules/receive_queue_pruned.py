@@ -78,5 +78,6 @@ RULE = Rule(
     scope="capture",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     thresholds={"dropped": Threshold(5, "count", "Single drops happen to any host that is short of memory once.")},
 )

@@ -93,6 +93,7 @@ RULE = Rule(
     scope="capture",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     thresholds={
         "retransmissions": Threshold(
             3, "count", "SACK helps from the second loss of a window on; one or two say little."

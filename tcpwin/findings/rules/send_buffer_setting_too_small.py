@@ -32,13 +32,14 @@ from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._hosts import best_goodput_bps, kernel_version, sizes_of
 from tcpwin.findings.rules._words import bytes_words, rate_words, time_words
-from tcpwin.kernel import audit
 
 SETTING = "net.ipv4.tcp_wmem"
 AT_LIMIT = 0.95
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    from tcpwin.kernel import audit
+
     data, connection, host = case.data, case.connection, case.host(case.sender)
     if host is None or host.settings is None:
         return

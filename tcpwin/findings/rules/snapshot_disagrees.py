@@ -103,6 +103,7 @@ RULE = Rule(
     scope="capture",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     thresholds={
         "samples": Threshold(3, "count", "One or two may be read while a segment was on its way through the host."),
         "share": Threshold(0.02, "share", "Fewer are read at such moments in any long run."),

@@ -31,9 +31,9 @@ from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._hosts import LARGEST_COUNT, growth, name_of, side_of
 from tcpwin.findings.rules._words import bytes_words, count_words
-from tcpwin.kernel import HostMemory, host_memory
 
 if TYPE_CHECKING:
+    from tcpwin.kernel import HostMemory
     from tcpwin.snapshots import Host, MemorySample
 
 COUNTER = "TcpExtTCPMemoryPressures"
@@ -82,6 +82,8 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _above(sample: MemorySample, host: Host) -> HostMemory | None:
+    from tcpwin.kernel import host_memory
+
     memory = host_memory(sample, settings=host.settings)
     is_possible = max(memory.tcp_memory_bytes or 0, memory.high_bytes or 0) < LARGEST_COUNT
     return memory if memory.state in ("pressure", "exhausted") and is_possible else None
@@ -109,6 +111,7 @@ RULE = Rule(
     scope="capture",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     thresholds={
         "pressures": Threshold(1, "count", "Each entry into memory pressure touches all connections of the host."),
     },

@@ -44,7 +44,7 @@ from tcpwin.findings.rules._window import (
     rate_text,
     time_text,
 )
-from tcpwin.kernel import MAX_SHIFT, window_rate_bps
+from tcpwin.kernel import MAX_SHIFT
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -59,6 +59,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if not is_shown(case, frames):
         return
     largest = MAX_FIELD << shift
+    from tcpwin.kernel import window_rate_bps
+
     ceiling_bps = round(window_rate_bps(largest, held.rtt_ns))
     yield case.finding(
         f"{case.receiver} chose a window scale of {shift}, so that its window cannot exceed {largest:,} bytes: "

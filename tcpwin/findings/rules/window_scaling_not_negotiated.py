@@ -43,7 +43,6 @@ from tcpwin.findings.rules._window import (
     rate_text,
     time_text,
 )
-from tcpwin.kernel import window_rate_bps
 
 SETTING = "net.ipv4.tcp_window_scaling"
 
@@ -62,6 +61,8 @@ def judge(case: Case) -> Iterator[Finding]:
     culprit = "b" if by == "b" else "a"
     setting = _setting_of(case, culprit)
     packet = {"a": "the SYN of a", "b": "the SYN/ACK of b", "both": "the SYN of a, and so the answer,"}[by or "both"]
+    from tcpwin.kernel import window_rate_bps
+
     ceiling_bps = round(window_rate_bps(MAX_FIELD, held.rtt_ns))
     was_removed = setting == 1
     # A host's own capture, or its setting, shows what it sent; elsewhere a box may have removed the option.

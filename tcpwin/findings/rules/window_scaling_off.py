@@ -30,13 +30,14 @@ from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._hosts import longest_rtt_ns, name_of, role_of, side_of, syns_of
 from tcpwin.findings.rules._words import rate_words, time_words
-from tcpwin.kernel import window_rate_bps
 
 SETTING = "net.ipv4.tcp_window_scaling"
 MAX_FIELD = 65_535
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    from tcpwin.kernel import window_rate_bps
+
     for host in case.analysis.hosts:
         if host.settings is None or host.settings.number(SETTING) != 0:
             continue
@@ -78,6 +79,7 @@ RULE = Rule(
     scope="capture",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     thresholds={
         "rtt_ns": Threshold(
             500_000, "ns", "Below half a millisecond an unscaled window carries more than 1 Gbit/s: hardly a limit."
