@@ -67,11 +67,40 @@ class Result:
         shifts: dict[int, tuple[int, int]] | None = None,
         progress: _Progress = None,
     ) -> tuple[dict[str, Any], bool]: ...
+    def place(self, id: int, from_initiator: bool) -> Place: ...
     def first_events(
         self, id: int, from_initiator: bool | None, names: Sequence[str], causes: Sequence[str]
-    ) -> list[int]: ...
-    def count_originals(self, id: int, places: Sequence[int]) -> int: ...
-    def first_events_at(self, id: int, places: Sequence[int]) -> list[tuple[Any, ...]]: ...
+    ) -> FirstEvents: ...
+
+class Place:
+    """Of which direction of a result the fields are."""
+
+    result: Result
+    id: int
+    from_initiator: bool
+
+class FieldAttribute:
+    """An attribute of a class whose instances have a `Place` in their ``_place``: a field of that direction.
+
+    Raises:
+        KeyError: a direction has no such field.
+    """
+
+    def __init__(self, name: str) -> None: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+
+class FirstEvents:
+    """The first events of a connection that the first reading kept, those that were asked for."""
+
+    def __len__(self) -> int: ...
+    def values(self, index: int) -> tuple[Any, ...]:
+        """Of one of them, in the order of `EVENT_FIELDS`."""
+    def originals(self) -> int:
+        """How many of them name the frame of an original."""
+    def pairs(self, count: int) -> list[int]:
+        """Frames of the first of them, each after that of its original."""
+    def span_ns(self) -> tuple[int, int] | None:
+        """Times of the first and the last."""
 
 class Details:
     is_same: bool

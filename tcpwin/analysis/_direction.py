@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tcpwin import _engine
+from tcpwin import _engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,20 +238,8 @@ class Direction:
     def from_engine(cls, engine: _engine.Result, id: int, *, from_initiator: bool) -> Direction:
         """A direction whose fields are taken from the engine as they are asked for: most are not."""
         direction = object.__new__(cls)
-        direction.__dict__["_place"] = (engine, id, from_initiator)
+        direction.__dict__["_place"] = engine.place(id, from_initiator)
         return direction
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            values = self.__dict__
-            if name not in _FIELDS or "_place" not in values:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            engine, id, from_initiator = values["_place"]
-            made = _MADE.get(name)
-            value = engine.direction_value(id, from_initiator, name) if made is None else made(*values["_place"])
-            values[name] = value
-            return value
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -271,9 +258,30 @@ def _episodes(engine: _engine.Result, id: int, from_initiator: bool) -> tuple[Ze
     return tuple(ZeroWindowEpisode(**episode) for episode in engine.episodes(id, from_initiator))
 
 
-_FIELDS = frozenset(Direction.__dataclass_fields__)
+class _MadeAttribute:
+    """An attribute that is made of several fields of the engine, and kept."""
+
+    def __init__(self, name: str, make: Callable[[_engine.Result, int, bool], Any]) -> None:
+        self._name = name
+        self._make = make
+
+    def __get__(self, instance: Direction | None, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        place: _engine.Place | None = instance.__dict__.get("_place")
+        if place is None:
+            raise AttributeError(f"no direction to take {self._name} of")
+        value = instance.__dict__[self._name] = self._make(place.result, place.id, place.from_initiator)
+        return value
+
+
 _MADE: dict[str, Callable[[_engine.Result, int, bool], Any]] = {
     "window_scale": _window_scale,
     "zero_window_episodes": _episodes,
 }
 """Fields that are made of several of the engine's; the others are one of its each, of the same name."""
+
+# Only now: the decorator would have taken them for the fields' defaults.
+for _name in Direction.__dataclass_fields__:
+    _make = _MADE.get(_name)
+    setattr(Direction, _name, _engine.FieldAttribute(_name) if _make is None else _MadeAttribute(_name, _make))

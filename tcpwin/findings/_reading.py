@@ -16,6 +16,7 @@ from tcpwin.analysis import Event
 from tcpwin.errors import TcpwinError
 
 if TYPE_CHECKING:
+    from tcpwin import _engine
     from tcpwin.analysis import Table
     from tcpwin.snapshots import Analysis
 
@@ -135,21 +136,15 @@ def reading_of(analysis: Analysis) -> Reading:
     return reading
 
 
-MADE_AT_ONCE = 8
-"""Events made in one go while all are walked over: most walks end with one of the first."""
-
-
 class FirstEvents(Sequence[Event]):
     """Events of a connection that the first reading kept, each made when it is first looked at."""
 
-    def __init__(self, analysis: Analysis, id: int, places: Sequence[int]) -> None:
-        self._engine = analysis._engine
-        self._id = id
-        self._places = places
+    def __init__(self, kept: _engine.FirstEvents) -> None:
+        self.kept = kept
         self._made: dict[int, Event] = {}
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.kept)
 
     @overload
     def __getitem__(self, index: int) -> Event: ...
@@ -157,31 +152,41 @@ class FirstEvents(Sequence[Event]):
     def __getitem__(self, index: slice) -> Sequence[Event]: ...
     def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
         if isinstance(index, slice):
-            return self._at(self._places[index])
-        return self._at([self._places[index]])[0]
+            return [self._at(place) for place in range(*index.indices(len(self.kept)))]
+        return self._at(index if index >= 0 else len(self.kept) + index)
 
     def __iter__(self) -> Iterator[Event]:
-        for first in range(0, len(self._places), MADE_AT_ONCE):
-            yield from self._at(self._places[first : first + MADE_AT_ONCE])
+        return map(self._at, range(len(self.kept)))
 
-    @property
-    def originals(self) -> int:
-        """How many of them name the frame of an original."""
-        return self._engine.count_originals(self._id, self._places)
-
-    def _at(self, places: Sequence[int]) -> list[Event]:
-        made = self._made
-        if missing := [place for place in places if place not in made]:
-            values = self._engine.first_events_at(self._id, missing)
-            made.update(zip(missing, (Event(*each) for each in values), strict=True))
-        return [made[place] for place in places]
+    def _at(self, place: int) -> Event:
+        made = self._made.get(place)
+        if made is None:
+            made = self._made[place] = Event(*self.kept.values(place))
+        return made
 
 
 def count_originals(events: Sequence[Event]) -> int:
     """How many events name the frame of an original."""
     if isinstance(events, FirstEvents):
-        return events.originals
+        return events.kept.originals()
     return sum(1 for event in events if event.original_frame)
+
+
+def pairs_of(events: Sequence[Event], count: int) -> tuple[int, ...]:
+    """Frames of the first `count` events, each after that of its original, none twice."""
+    if isinstance(events, FirstEvents):
+        return tuple(dict.fromkeys(events.kept.pairs(count)))
+    found: list[int] = []
+    for event in events[:count]:
+        found += [frame for frame in (event.original_frame, event.frame) if frame]
+    return tuple(dict.fromkeys(found))
+
+
+def span_of(events: Sequence[Event]) -> tuple[int, int] | tuple[None, None]:
+    """Times of the first and the last event; None without any."""
+    if isinstance(events, FirstEvents):
+        return events.kept.span_ns() or (None, None)
+    return (events[0].time_ns, events[-1].time_ns) if events else (None, None)
 
 
 def first_events(
@@ -200,4 +205,4 @@ def first_events(
         causes: only those with one of these causes.
     """
     from_initiator = None if side is None else side == "a"
-    return FirstEvents(analysis, id, analysis._engine.first_events(id, from_initiator, list(names), list(causes)))
+    return FirstEvents(analysis._engine.first_events(id, from_initiator, tuple(names), tuple(causes)))

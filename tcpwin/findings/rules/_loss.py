@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
-from tcpwin.findings._reading import count_originals
+from tcpwin.findings._reading import count_originals, pairs_of
 from tcpwin.findings.rules._doubled import copied_after_ns
 from tcpwin.findings.rules._events import events_of
 from tcpwin.findings.rules._hosts import growth
@@ -93,10 +93,7 @@ def round_trip_ns(case: Case) -> int:
 
 def pairs(events: Sequence[Event]) -> tuple[int, ...]:
     """Frames of originals, each with that of its retransmission, of the first events given."""
-    found: list[int] = []
-    for event in events[:PAIRS]:
-        found += [frame for frame in (event.original_frame, event.frame) if frame]
-    return tuple(dict.fromkeys(found))
+    return pairs_of(events, PAIRS)
 
 
 def needless(case: Case) -> int:

@@ -34,6 +34,7 @@ from collections.abc import Iterator
 from tcpwin.analysis import Direction
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
+from tcpwin.findings._reading import span_of
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._doubled import copied_after_ns
 from tcpwin.findings.rules._loss import busy_ns, culprit, needless, pairs, resent, round_trip_ns
@@ -53,6 +54,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if needless(case) + data.spurious_retransmissions > HALF * data.retransmissions:
         return
     events = resent(case, "fast", "recovery", "lost_retransmission")
+    start_ns, end_ns = span_of(events)
     guilty = culprit(case, events)
     share = data.recovery_share or 0.0
     lost = data.resent_segments / data.data_segments
@@ -67,8 +69,8 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=pairs(events),
-            start_ns=events[0].time_ns if events else None,
-            end_ns=events[-1].time_ns if events else None,
+            start_ns=start_ns,
+            end_ns=end_ns,
             values={
                 "resent_segments": data.resent_segments,
                 "data_segments": data.data_segments,

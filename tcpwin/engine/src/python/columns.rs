@@ -10,7 +10,7 @@ use pyo3::IntoPyObjectExt;
 use crate::output::address::address_text;
 use crate::output::columns::{RowColumns, VIEW_COLUMNS};
 use crate::output::table::{Cells, Column};
-use crate::python::value_to_python;
+use crate::python::values::value_to_python;
 
 /// An array, and the places without a value or None. Of texts the array holds objects, with None where there is none:
 /// it has no mask.

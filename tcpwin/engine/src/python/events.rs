@@ -6,18 +6,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::connection::journal::{Entry, Journal};
 use crate::connection::stalls::Stall;
-use crate::connection::state::Connection;
 use crate::event::{Events, NAMES};
 use crate::output::detail::EventRecord;
-
-/// The first events of a connection that the first reading kept.
-pub fn journal(connection: &Connection) -> Vec<Entry> {
-    let cold = connection.directions[0].cold.as_deref();
-    let journal = cold.and_then(|cold| cold.journal.as_deref());
-    journal.map_or(vec![], Journal::entries)
-}
 
 /// Names of sets of events as tuples, each made once.
 #[derive(Default)]

@@ -1,0 +1,145 @@
+//! `FirstEvents`: the first events of a connection that the first reading kept, and what is asked of them all.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::PyTuple;
+
+use super::events::{event_to_python, NameTuples};
+use crate::connection::journal::{Entry, Journal};
+use crate::connection::state::Connection;
+use crate::event::{Events, NAMES};
+use crate::output::detail::EventRecord;
+use crate::recovery::cause::Cause;
+
+/// The events last decoded: rules ask several questions of one connection, one after the other.
+#[derive(Default)]
+pub struct Decoded(Mutex<Option<(u32, Arc<[Entry]>)>>);
+
+impl Decoded {
+    /// The first events kept of a connection, under its number.
+    pub fn entries(&self, id: u32, connection: &Connection) -> Arc<[Entry]> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, entries)) = last.as_ref() {
+            if *of == id {
+                return entries.clone();
+            }
+        }
+        let cold = connection.directions[0].cold.as_deref();
+        let journal = cold.and_then(|cold| cold.journal.as_deref());
+        let entries: Arc<[Entry]> = journal.map_or(vec![], Journal::entries).into();
+        *last = Some((id, entries.clone()));
+        entries
+    }
+}
+
+/// Which events are asked for.
+pub struct Wanted {
+    from_initiator: Option<bool>,
+    names: Option<Events>,
+    causes: Option<Vec<Cause>>,
+}
+
+impl Wanted {
+    pub fn new(
+        from_initiator: Option<bool>,
+        names: &[PyBackedStr],
+        causes: &[PyBackedStr],
+    ) -> Self {
+        let is_named = |name: &&str| names.iter().any(|wanted| **wanted == **name);
+        let bits = NAMES.iter().enumerate();
+        let wanted = bits
+            .filter(|(_, name)| is_named(name))
+            .fold(0, |wanted: Events, (bit, _)| wanted | 1 << bit);
+        let is_cause = |cause: &Cause| causes.iter().any(|wanted| **wanted == *cause.name());
+        Wanted {
+            from_initiator,
+            names: (!names.is_empty()).then_some(wanted),
+            causes: (!causes.is_empty()).then(|| Cause::ALL.into_iter().filter(is_cause).collect()),
+        }
+    }
+
+    fn holds(&self, entry: &Entry, initiator: usize) -> bool {
+        let is_from_initiator = usize::from(entry.side) == initiator;
+        let cause = entry.evidence.as_ref().map(|e| e.verdict.cause);
+        self.from_initiator
+            .is_none_or(|from| from == is_from_initiator)
+            && self.names.is_none_or(|names| entry.events & names != 0)
+            && self
+                .causes
+                .as_ref()
+                .is_none_or(|causes| cause.is_some_and(|cause| causes.contains(&cause)))
+    }
+}
+
+#[pyclass(frozen, module = "tcpwin._engine")]
+pub struct FirstEvents {
+    entries: Arc<[Entry]>,
+    initiator: usize,
+    places: Vec<u32>,
+}
+
+impl FirstEvents {
+    pub fn new(entries: Arc<[Entry]>, initiator: usize, wanted: &Wanted) -> Self {
+        let numbered = (0u32..).zip(entries.iter());
+        let places = numbered
+            .filter(|(_, entry)| wanted.holds(entry, initiator))
+            .map(|(place, _)| place)
+            .collect();
+        FirstEvents {
+            entries,
+            initiator,
+            places,
+        }
+    }
+
+    fn chosen(&self) -> impl Iterator<Item = &Entry> {
+        let entries = &self.entries;
+        let places = self.places.iter();
+        places.filter_map(move |place| entries.get(*place as usize))
+    }
+}
+
+#[pymethods]
+impl FirstEvents {
+    fn __len__(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The values of `EVENT_FIELDS` of one of them.
+    fn values<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyTuple>> {
+        let place = self.places.get(index);
+        let entry = place
+            .and_then(|place| self.entries.get(*place as usize))
+            .ok_or_else(|| PyIndexError::new_err("the events end here"))?;
+        let event = EventRecord::of(entry, self.initiator);
+        event_to_python(py, &event, &mut NameTuples::default())
+    }
+
+    /// How many of them name the frame of an original.
+    fn originals(&self) -> usize {
+        let evidence = self.chosen().filter_map(|entry| entry.evidence.as_ref());
+        evidence
+            .filter(|evidence| evidence.original_frame.is_some())
+            .count()
+    }
+
+    /// Frames of the first `count` of them, each after that of its original.
+    fn pairs(&self, count: usize) -> Vec<u64> {
+        let mut frames = Vec::with_capacity(2 * count);
+        for entry in self.chosen().take(count) {
+            let original = entry.evidence.as_ref().and_then(|e| e.original_frame);
+            frames.extend(original.into_iter().chain([entry.frame]));
+        }
+        frames
+    }
+
+    /// Times of the first and the last of them.
+    fn span_ns(&self) -> Option<(i64, i64)> {
+        let mut chosen = self.chosen();
+        let first = chosen.next()?;
+        Some((first.time_ns, chosen.last().unwrap_or(first).time_ns))
+    }
+}

@@ -1,0 +1,157 @@
+//! Passes over a capture: for an analysis, or for the per-segment table of all its connections.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use super::columns::rows_to_python;
+use super::details::Details;
+use super::facts::facts_to_python;
+use super::files::{open, raise_if_kept, Opened, PythonOut};
+use super::result::Result;
+use crate::output::columns::RowColumns;
+use crate::output::detail::{Chosen, DetailSink, Extent};
+use crate::output::pass::{run_with, Findings, NoSink, Sink};
+use crate::output::rows::{Format, RowWriter};
+use crate::output::series::Span;
+use crate::tracker::Tracker;
+
+/// Run a pass without the GIL, with progress and signals now and then.
+pub fn pass<S: Sink + Send>(
+    py: Python<'_>,
+    opened: Opened,
+    tracker: Tracker,
+    sink: &mut S,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Findings> {
+    let Opened { input, interrupt } = opened;
+    let mut failure: Option<PyErr> = None;
+    let failed = &mut failure;
+    let outcome = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| {
+            run_with(input, tracker, sink, |bytes_read| {
+                let told = Python::attach(|py| {
+                    py.check_signals()?;
+                    progress.map_or(Ok(()), |call| call.call1(py, (bytes_read,)).map(drop))
+                });
+                told.map_err(|error| *failed = Some(error)).is_ok()
+            })
+        }))
+    });
+    raise_if_kept(&interrupt)?;
+    match (failure, outcome) {
+        (Some(error), _) => Err(error),
+        (None, Ok(findings)) => Ok(findings),
+        (None, Err(_)) => Err(PyRuntimeError::new_err(
+            "internal error in the engine; please report this capture",
+        )),
+    }
+}
+/// Read a capture. `follow` chooses the connections of which series, events and up to `rows` rows are kept: None, "all"
+/// or numbers. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's
+/// sender, and the other.
+#[pyfunction]
+#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, rows=0, shifts=None, progress=None))]
+pub fn analyze(
+    source: &Bound<'_, PyAny>,
+    name: &str,
+    follow: Option<&Bound<'_, PyAny>>,
+    buckets: usize,
+    rows: usize,
+    shifts: Option<HashMap<u32, [u8; 2]>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Result> {
+    let py = source.py();
+    let input = open(source, name)?;
+    let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
+    let (findings, details) = if let Some(follow) = follow {
+        let chosen = if follow.is_instance_of::<PyString>() {
+            Chosen::All
+        } else {
+            Chosen::These(follow.extract()?)
+        };
+        let extent = Extent {
+            span: Span::ALL,
+            buckets,
+            rows,
+        };
+        let mut sink = DetailSink::new(chosen, extent);
+        let findings = pass(py, input, tracker, &mut sink, progress.as_ref())?;
+        let details = sink.finish(&findings.tracker);
+        (findings, details)
+    } else {
+        let findings = pass(py, input, tracker, &mut NoSink, progress.as_ref())?;
+        (findings, HashMap::new())
+    };
+    let details = Py::new(py, Details::new(details, true))?;
+    Ok(Result::new(findings, details))
+}
+
+/// Write the per-segment table as text to a path, or to a file descriptor; return the rows and the capture's facts.
+#[pyfunction]
+#[pyo3(signature = (source, out, *, format="csv", name="stream", only=None, progress=None))]
+pub fn write_rows<'py>(
+    source: &Bound<'py, PyAny>,
+    out: &Bound<'py, PyAny>,
+    format: &str,
+    name: &str,
+    only: Option<u32>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(u64, usize, Vec<Bound<'py, PyDict>>)> {
+    let py = source.py();
+    let format = match format {
+        "csv" => Format::Csv,
+        "jsonl" => Format::JsonLines,
+        other => return Err(PyValueError::new_err(format!("no text format {other}"))),
+    };
+    let input = open(source, name)?;
+    let target: Box<dyn Write + Send> = match out.extract::<PathBuf>() {
+        Ok(path) => Box::new(File::create(path)?),
+        Err(_) => Box::new(PythonOut(out.clone().unbind())),
+    };
+    let fail = |error: &io::Error| match error.kind() {
+        io::ErrorKind::BrokenPipe => PyBrokenPipeError::new_err(error.to_string()),
+        _ => PyOSError::new_err(error.to_string()),
+    };
+    let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)
+        .map_err(|e| fail(&e))?;
+    let tracker = only.map_or_else(Tracker::new, Tracker::only);
+    let findings = pass(py, input, tracker, &mut writer, progress.as_ref())?;
+    let flushed = py.detach(|| writer.flush());
+    if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
+        return Err(fail(error));
+    }
+    let facts = findings
+        .facts
+        .iter()
+        .map(|facts| facts_to_python(py, facts))
+        .collect::<PyResult<_>>()?;
+    Ok((
+        writer.rows,
+        findings.tracker.connections.len() as usize,
+        facts,
+    ))
+}
+
+/// The per-segment table as columns: name → (values, mask or None). Addresses are codes into `address_names`.
+#[pyfunction]
+#[pyo3(signature = (source, *, name="stream", shifts=None, progress=None))]
+pub fn row_columns<'py>(
+    source: &Bound<'py, PyAny>,
+    name: &str,
+    shifts: Option<HashMap<u32, [u8; 2]>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = source.py();
+    let input = open(source, name)?;
+    let mut rows = RowColumns::default();
+    let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
+    pass(py, input, tracker, &mut rows, progress.as_ref())?;
+    rows_to_python(py, rows)
+}

@@ -1,0 +1,379 @@
+//! `Result`: what a pass found, as numbers, columns and JSON; what it kept of connections, and what is read again of them.
+
+use std::collections::{HashMap, HashSet};
+
+use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::PyDict;
+
+use super::columns::{column_to_python, rows_to_python, ColumnAndMask};
+use super::details::Details;
+use super::facts::facts_to_python;
+use super::files::open;
+use super::first_events::{Decoded, FirstEvents, Wanted};
+use super::pass::pass;
+use super::picks::{question, Asked, Picks};
+use super::values::{value_to_python, Place};
+use crate::connection::state::Connection;
+use crate::output::address::address_text;
+use crate::output::columns::RowColumns;
+use crate::output::detail::{Chosen, DetailSink, Extent};
+use crate::output::fields::{
+    connection_field, direction_field, direction_fields, ConnectionView, DirectionView,
+    CONNECTION_FIELDS,
+};
+use crate::output::json::write_connection;
+use crate::output::pass::Findings;
+use crate::output::rank::{held_back, worst};
+use crate::output::select::{by_responder, pick};
+use crate::output::series::Span;
+use crate::output::table::{fill_columns, Column};
+use crate::tracker::Tracker;
+
+/// Sums over the connections that say how far the capture's numbers can be trusted.
+#[derive(Default)]
+struct Quality {
+    super_segments: u64,
+    missed_bytes: u64,
+    without_syn: u64,
+    one_way: u64,
+}
+
+/// What a pass found: connections, facts of the captures, details of chosen connections.
+#[pyclass(frozen, module = "tcpwin._engine")]
+pub struct Result {
+    findings: Findings,
+    details: Py<Details>,
+    kept: Decoded,
+}
+
+impl Result {
+    pub fn new(findings: Findings, details: Py<Details>) -> Self {
+        Result {
+            findings,
+            details,
+            kept: Decoded::default(),
+        }
+    }
+
+    pub fn get(&self, id: u32) -> PyResult<&Connection> {
+        self.findings.tracker.connections.get(id).ok_or_else(|| {
+            PyIndexError::new_err(format!(
+                "no connection {id}: the capture has {}",
+                self.__len__()
+            ))
+        })
+    }
+
+    fn side(&self, id: u32, from_initiator: bool) -> PyResult<usize> {
+        Ok(DirectionView::new(self.get(id)?, from_initiator).sender)
+    }
+
+    fn tracker_again(&self, ids: &HashSet<u32>, shifts: Option<HashMap<u32, [u8; 2]>>) -> Tracker {
+        let earlier = &self.findings.tracker.connections;
+        Tracker::again(earlier, ids, shifts.unwrap_or_default())
+    }
+
+    /// What the connections say of the capture's quality, in one walk over them.
+    fn quality(&self) -> Quality {
+        let mut quality = Quality::default();
+        for connection in self.findings.tracker.connections.iter() {
+            let [first, second] = &connection.directions;
+            quality.without_syn += u64::from(!first.has_syn && !second.has_syn);
+            quality.one_way += u64::from(!second.is_seen && !first.has_only_syn);
+            for cold in connection
+                .directions
+                .iter()
+                .filter_map(|direction| direction.cold.as_ref())
+            {
+                quality.super_segments += u64::from(cold.super_segments);
+                quality.missed_bytes = quality.missed_bytes.saturating_add(cold.missed.bytes());
+            }
+        }
+        quality
+    }
+}
+
+#[pymethods]
+impl Result {
+    fn __len__(&self) -> usize {
+        self.findings.tracker.connections.len() as usize
+    }
+
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.findings
+            .facts
+            .iter()
+            .map(|facts| facts_to_python(py, facts))
+            .collect()
+    }
+
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = &self.findings.counters;
+        let dict = PyDict::new(py);
+        dict.set_item("segments", counters.segments)?;
+        dict.set_item("not_tcp", counters.not_tcp)?;
+        dict.set_item("fragments_pending", counters.fragments_pending)?;
+        dict.set_item("datagrams_incomplete", counters.datagrams_incomplete)?;
+        dict.set_item("quoted_in_icmp", counters.quoted)?;
+        dict.set_item("header_cut", counters.header_cut)?;
+        dict.set_item("malformed", counters.malformed)?;
+        dict.set_item("unknown_link", counters.unknown_link)?;
+        dict.set_item("unknown_link_types", counters.unknown_link_types.clone())?;
+        dict.set_item("capture_duplicates", self.findings.tracker.duplicates)?;
+        dict.set_item("options_cut", self.findings.tracker.options_cut)?;
+        let quality = self.quality();
+        dict.set_item("super_segments", quality.super_segments)?;
+        dict.set_item("missed_bytes", quality.missed_bytes)?;
+        dict.set_item("connections_without_syn", quality.without_syn)?;
+        dict.set_item("connections_one_way", quality.one_way)?;
+        Ok(dict)
+    }
+
+    fn connection<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyDict>> {
+        let view = ConnectionView {
+            id,
+            connection: self.get(id)?,
+        };
+        let dict = PyDict::new(py);
+        for field in CONNECTION_FIELDS {
+            dict.set_item(field.name, value_to_python(py, &(field.get)(&view))?)?;
+        }
+        Ok(dict)
+    }
+
+    fn direction<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let view = DirectionView::new(self.get(id)?, from_initiator);
+        let dict = PyDict::new(py);
+        for field in direction_fields() {
+            dict.set_item(field.name, value_to_python(py, &(field.get)(&view))?)?;
+        }
+        dict.set_item("window_scale_evidence", view.scale_evidence())?;
+        Ok(dict)
+    }
+
+    fn episodes<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        DirectionView::new(self.get(id)?, from_initiator)
+            .episodes()
+            .iter()
+            .map(|episode| {
+                let dict = PyDict::new(py);
+                dict.set_item("start_ns", episode.start_ns)?;
+                dict.set_item("end_ns", episode.end_ns)?;
+                dict.set_item("start_frame", episode.start_frame)?;
+                dict.set_item("end_frame", episode.end_frame)?;
+                dict.set_item("probes", episode.probes)?;
+                dict.set_item("first_probe_after_ns", episode.first_probe_after_ns)?;
+                dict.set_item("last_probe_interval_ns", episode.last_probe_interval_ns)?;
+                dict.set_item("ended_by", episode.ended_by.name())?;
+                Ok(dict)
+            })
+            .collect()
+    }
+
+    /// Fields of all connections, each by its group, `connection`, `a_to_b` or `b_to_a`, and its name: values and mask.
+    fn columns<'py>(
+        &self,
+        py: Python<'py>,
+        names: Vec<(String, String)>,
+    ) -> PyResult<Vec<ColumnAndMask<'py>>> {
+        let new = |(group, name): &(String, String)| {
+            let column = Column::new(group, name);
+            column.ok_or_else(|| PyKeyError::new_err(format!("no column {name} in {group}")))
+        };
+        let mut columns = names.iter().map(new).collect::<PyResult<Vec<_>>>()?;
+        py.detach(|| fill_columns(&mut columns, &self.findings.tracker.connections));
+        columns
+            .into_iter()
+            .map(|column| column_to_python(py, column))
+            .collect()
+    }
+
+    /// Connections `start` to `stop` as JSON objects, separated by commas.
+    fn json(&self, py: Python<'_>, start: u32, stop: u32) -> String {
+        py.detach(|| {
+            let mut out = String::new();
+            for id in start..stop.min(self.findings.tracker.connections.len()) {
+                if let Some(connection) = self.findings.tracker.connections.get(id) {
+                    if !out.is_empty() {
+                        out.push(',');
+                    }
+                    write_connection(&mut out, id, connection);
+                }
+            }
+            out
+        })
+    }
+
+    fn worst(&self, limit: usize) -> Vec<u32> {
+        worst(&self.findings.tracker.connections, limit)
+    }
+
+    fn held_back(&self, cost_ns: i64, share: f64) -> Vec<u32> {
+        held_back(&self.findings.tracker.connections, cost_ns, share)
+    }
+
+    /// What each question picks: connections, or their directions, that meet all conditions. One walk over the
+    /// connections answers all.
+    fn select(
+        &self,
+        py: Python<'_>,
+        questions: Vec<(bool, Vec<Asked<'_>>)>,
+    ) -> PyResult<Vec<Picks>> {
+        let asked = questions
+            .iter()
+            .map(|(of_directions, conditions)| question(*of_directions, conditions))
+            .collect::<PyResult<Vec<_>>>()?;
+        let picked = py.detach(|| pick(asked, &self.findings.tracker.connections));
+        Ok(questions
+            .iter()
+            .zip(picked)
+            .map(|((of_directions, _), picked)| Picks {
+                picked,
+                of_directions: *of_directions,
+            })
+            .collect())
+    }
+
+    /// How many connections to each address and port meet all conditions: themselves, or their direction from the
+    /// initiator.
+    fn responders(
+        &self,
+        py: Python<'_>,
+        of_directions: bool,
+        conditions: Vec<Asked<'_>>,
+    ) -> PyResult<HashMap<(String, u16), usize>> {
+        let question = question(of_directions, &conditions)?;
+        let found = py.detach(|| by_responder(question, &self.findings.tracker.connections));
+        Ok(found
+            .into_iter()
+            .map(|((address, port), count)| ((address_text(&address), port), count))
+            .collect())
+    }
+
+    /// One field of a connection.
+    fn connection_value(&self, py: Python<'_>, id: u32, name: &str) -> PyResult<Py<PyAny>> {
+        let field = connection_field(name)
+            .ok_or_else(|| PyKeyError::new_err(format!("no field {name} of a connection")))?;
+        let connection = self.get(id)?;
+        value_to_python(py, &(field.get)(&ConnectionView { id, connection }))
+    }
+
+    /// One field of a direction.
+    fn direction_value(
+        &self,
+        py: Python<'_>,
+        id: u32,
+        from_initiator: bool,
+        name: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let field = direction_field(name)
+            .ok_or_else(|| PyKeyError::new_err(format!("no field {name} of a direction")))?;
+        let view = DirectionView::new(self.get(id)?, from_initiator);
+        value_to_python(py, &(field.get)(&view))
+    }
+
+    /// How the scale of a direction's windows is known, in words.
+    fn scale_evidence(&self, id: u32, from_initiator: bool) -> PyResult<Vec<String>> {
+        Ok(DirectionView::new(self.get(id)?, from_initiator).scale_evidence())
+    }
+
+    /// Whether the sender of the connection's first segment is the initiator.
+    fn began_with_initiator(&self, id: u32) -> PyResult<bool> {
+        Ok(self.side(id, true)? == 0)
+    }
+
+    /// What was kept of the connections followed in this pass.
+    fn details(&self, py: Python<'_>) -> Py<Details> {
+        self.details.clone_ref(py)
+    }
+
+    /// Read the capture again for details of these connections, within a span of time.
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (source, ids, *, name="stream", buckets=1024, rows=0, start_ns=i64::MIN, end_ns=i64::MAX, shifts=None, progress=None))]
+    fn follow(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        ids: HashSet<u32>,
+        name: &str,
+        buckets: usize,
+        rows: usize,
+        start_ns: i64,
+        end_ns: i64,
+        shifts: Option<HashMap<u32, [u8; 2]>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Details> {
+        let extent = Extent {
+            span: Span { start_ns, end_ns },
+            buckets,
+            rows,
+        };
+        let tracker = self.tracker_again(&ids, shifts);
+        let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
+        let input = open(source, name)?;
+        let again = pass(py, input, tracker, &mut sink, progress.as_ref())?;
+        let is_same = self.findings.reads_as(&again, &ids);
+        Ok(Details::new(sink.finish(&again.tracker), is_same))
+    }
+
+    /// Read the capture again for the per-segment table of one connection, as [`row_columns`], and whether it is still
+    /// what it was.
+    #[pyo3(signature = (source, only, *, name="stream", shifts=None, progress=None))]
+    fn segments<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        only: u32,
+        name: &str,
+        shifts: Option<HashMap<u32, [u8; 2]>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Bound<'py, PyDict>, bool)> {
+        let ids = HashSet::from([only]);
+        let tracker = self.tracker_again(&ids, shifts);
+        let mut rows = RowColumns {
+            only: Some(only),
+            ..RowColumns::default()
+        };
+        let input = open(source, name)?;
+        let again = pass(py, input, tracker, &mut rows, progress.as_ref())?;
+        let is_same = self.findings.reads_as(&again, &ids);
+        Ok((rows_to_python(py, rows)?, is_same))
+    }
+
+    /// Of which direction the fields are, for attributes that take them.
+    fn place(slf: &Bound<'_, Self>, id: u32, from_initiator: bool) -> PyResult<Place> {
+        slf.get().get(id)?;
+        Ok(Place::new(slf.clone().unbind(), id, from_initiator))
+    }
+
+    /// The first events kept of a connection: those that one side sent (None: both), that have any of the names (without:
+    /// all), and one of the causes (without: any or none).
+    fn first_events(
+        &self,
+        id: u32,
+        from_initiator: Option<bool>,
+        names: Vec<PyBackedStr>,
+        causes: Vec<PyBackedStr>,
+    ) -> PyResult<FirstEvents> {
+        let connection = self.get(id)?;
+        let entries = self.kept.entries(id, connection);
+        let wanted = Wanted::new(from_initiator, &names, &causes);
+        Ok(FirstEvents::new(
+            entries,
+            connection.initiator_side(),
+            &wanted,
+        ))
+    }
+}
