@@ -71,6 +71,7 @@ class Result:
     def first_events(
         self, id: int, from_initiator: bool | None, names: Sequence[str], causes: Sequence[str]
     ) -> FirstEvents: ...
+    def count_first_events(self, id: int, from_initiator: bool, name: str) -> int: ...
 
 class Place:
     """Of which direction of a result the fields are."""
@@ -115,6 +116,22 @@ class Details:
         self, id: int, from_initiator: bool
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.int64]]]: ...
     def events(self, id: int) -> tuple[list[tuple[Any, ...]], int]: ...
+    def event_columns(
+        self, id: int
+    ) -> tuple[
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.bool_],
+        NDArray[np.uint32],
+        NDArray[np.int8],
+        list[str],
+    ]:
+        """Time, sequence number, timeout (−1: none), from the initiator, names as bits, cause by its place (−1: none).
+
+        Then the causes that occur.
+        """
+    def events_at(self, id: int, places: Sequence[int]) -> list[tuple[Any, ...]]: ...
     def stalls(self, id: int) -> list[dict[str, Any]]: ...
     def rows(self, id: int) -> dict[str, Any] | None: ...
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis._direction import Direction, Percentiles, RoundTrips
 from tcpwin.analysis._endpoint import Endpoint
+from tcpwin.analysis._kept import kept
 from tcpwin.analysis._series import Event, Series, Stall
 
 if TYPE_CHECKING:
@@ -155,12 +155,12 @@ class Connection:
         value: str | None = self._fields["reset_by"]
         return value
 
-    @cached_property
+    @kept
     def a_to_b(self) -> Direction:
         """Data from the initiator, limited by the responder's window."""
         return self._direction(True)
 
-    @cached_property
+    @kept
     def b_to_a(self) -> Direction:
         """Data from the responder, limited by the initiator's window."""
         return self._direction(False)

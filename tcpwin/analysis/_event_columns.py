@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,18 +27,14 @@ class EventColumns:
         causes: those that occur.
     """
 
-    def __init__(self, records: Sequence[tuple[Any, ...]]) -> None:
-        self._records = records
-        self.time_ns = np.array(self._values("time_ns"), dtype=np.int64)
-        self.seq = np.array(self._values("seq"), dtype=np.int64)
-        self.rto_ns = np.array([-1 if each is None else each for each in self._values("rto_ns")], dtype=np.int64)
-        self._is_from_a = np.array([side == "a" for side in self._values("direction")], dtype=np.bool_)
-        self._names, self._name_places = _numbered(self._values("names"))
-        self._causes, self._cause_places = _numbered(self._values("cause"))
-        self.causes = [cause for cause in self._causes if cause is not None]
+    def __init__(self, details: _engine.Details, id: int) -> None:
+        self._details = details
+        self._id = id
+        columns = details.event_columns(id)
+        self.time_ns, self.seq, self.rto_ns, self._is_from_a, self._names, self._causes, self.causes = columns
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self.time_ns)
 
     def sent_by(self, side: str) -> NDArray[np.bool_]:
         """Which segments ``a`` or ``b`` sent."""
@@ -46,28 +42,20 @@ class EventColumns:
 
     def named(self, name: str) -> NDArray[np.bool_]:
         """Which events have a name among theirs."""
-        sets = [place for place, names in enumerate(self._names) if name in names]
-        return np.isin(self._name_places, sets)
+        return (self._names >> _engine.EVENT_NAMES.index(name) & 1).astype(np.bool_)
 
     def caused_by(self, cause: str) -> NDArray[np.bool_]:
         """Which segments were sent again, or came late, for a cause."""
-        return np.isin(self._cause_places, [place for place, each in enumerate(self._causes) if each == cause])
+        if cause not in self.causes:
+            return np.zeros(len(self), dtype=np.bool_)
+        is_so: NDArray[np.bool_] = self._causes == self.causes.index(cause)
+        return is_so
 
     def resent(self) -> NDArray[np.bool_]:
         """Which segments had data, a SYN or a FIN that had been sent before."""
-        again = [place for place, each in enumerate(self._causes) if each is not None and each not in LATE]
-        return np.isin(self._cause_places, again)
+        again = [place for place, cause in enumerate(self.causes) if cause not in LATE]
+        return np.isin(self._causes, again)
 
     def at(self, places: Iterable[int]) -> list[Event]:
         """Those at these places, whole."""
-        return [Event(*self._records[place]) for place in places]
-
-    def _values(self, field: str) -> list[Any]:
-        place = _engine.EVENT_FIELDS.index(field)
-        return [record[place] for record in self._records]
-
-
-def _numbered(values: list[Any]) -> tuple[list[Any], NDArray[np.intp]]:
-    """The different values, and the place of each among them."""
-    known = {value: place for place, value in enumerate(dict.fromkeys(values))}
-    return list(known), np.array([known[value] for value in values], dtype=np.intp)
+        return [Event(*values) for values in self._details.events_at(self._id, list(places))]

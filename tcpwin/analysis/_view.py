@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tcpwin import _engine
 from tcpwin.analysis._direction import Percentiles, RoundTrips
@@ -95,19 +95,15 @@ class View:
     @cached_property
     def events(self) -> list[Event]:
         """Every segment of the span at which something happened, in order; the first million."""
-        return [Event(*values) for values in self._records]
+        records, _ = self._details.events(self.connection.id)
+        return [Event(*values) for values in records]
 
     @cached_property
     def event_columns(self) -> EventColumns:
         """The same as columns, for questions to all of many."""
         from tcpwin.analysis._event_columns import EventColumns
 
-        return EventColumns(self._records)
-
-    @cached_property
-    def _records(self) -> list[tuple[Any, ...]]:
-        records, _ = self._details.events(self.connection.id)
-        return records
+        return EventColumns(self._details, self.connection.id)
 
     @cached_property
     def stalls(self) -> list[Stall]:

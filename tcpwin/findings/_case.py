@@ -6,20 +6,39 @@ a rule does so only once it is nearly sure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Direction, Event, Stall
+from tcpwin.analysis._kept import kept
 from tcpwin.findings._analysis import Analysis, Connection
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
-from tcpwin.findings._reading import first_events, reading_of
+from tcpwin.findings._reading import Reading, count_first_events, first_events, reading_of
 from tcpwin.findings._rule import Rule
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Table
     from tcpwin.snapshots import Host, SocketSample
+
+
+class Subject:
+    """A connection, or a direction of it, as rules look at it: their cases have these `attributes`."""
+
+    __slots__ = ("attributes",)
+
+    def __init__(self, connection: Connection, direction: str | None) -> None:
+        is_from_a = direction == "a_to_b"
+        data, back = (connection.a_to_b, connection.b_to_a)[:: 1 if is_from_a else -1]
+        self.attributes = {
+            "subject": connection,
+            "connection": connection,
+            "direction": direction,
+            "sender": "a" if is_from_a else "b",
+            "receiver": "b" if is_from_a else "a",
+            "data": data,
+            "back": back,
+        }
 
 
 @dataclass(frozen=True)
@@ -40,30 +59,30 @@ class Case:
     subject: Connection | None = None
     direction: str | None = None
 
-    @property
+    @kept
     def connection(self) -> Connection:
         """The connection that is judged."""
         if self.subject is None:
             raise TypeError(f"{self.rule.code} is a rule of the capture")
         return self.subject
 
-    @property
+    @kept
     def sender(self) -> str:
         """The side, ``a`` or ``b``, that sends the direction's data."""
         return "a" if self.direction == "a_to_b" else "b"
 
-    @property
+    @kept
     def receiver(self) -> str:
         """The side that receives it."""
         return "b" if self.direction == "a_to_b" else "a"
 
-    @property
+    @kept
     def data(self) -> Direction:
         """The direction that is judged."""
         connection = self.subject or self.connection
         return connection.a_to_b if self.direction == "a_to_b" else connection.b_to_a
 
-    @property
+    @kept
     def back(self) -> Direction:
         """The other direction."""
         connection = self.subject or self.connection
@@ -86,7 +105,13 @@ class Case:
             and (not causes or event.cause in causes)
         ]
 
-    @cached_property
+    def count_events(self, name: str, *, side: str) -> int:
+        """How many events `events` gives of a name and a side."""
+        if self.may_follow:
+            return len(self.events(name, side=side))
+        return count_first_events(self.analysis, self.connection.id, name, side=side)
+
+    @kept
     def _events(self) -> list[Event]:
         return self.connection.events
 
@@ -95,20 +120,25 @@ class Case:
         """The connection's long silences; none where the capture may not be read again."""
         return self.connection.stalls if self.may_follow else []
 
-    @cached_property
+    @kept
+    def reading(self) -> Reading:
+        """What was read of the capture for its rules, and what may still be read."""
+        return reading_of(self.analysis)
+
+    @kept
     def may_follow(self) -> bool:
         """Whether events, stalls and series of the connection are at hand, or may be read."""
-        return reading_of(self.analysis).may_follow(self.analysis, self.connection.id)
+        return self.reading.may_follow(self.analysis, self.connection.id)
 
     @property
     def may_read(self) -> bool:
         """Whether the capture is small enough that anything of it may be read again."""
-        return reading_of(self.analysis).may_read
+        return self.reading.may_read
 
     @property
     def are_few(self) -> bool:
         """Whether the segments that rules may look at are few enough to look at each connection's for its own sake."""
-        return reading_of(self.analysis).are_few(self.analysis)
+        return self.reading.are_few(self.analysis)
 
     def table(self, id: int | None = None, others: Iterable[int] = ()) -> Table | None:
         """The segments of a connection, by default the case's; None where they may not be read.
@@ -116,7 +146,7 @@ class Case:
         `others` are connections whose segments will be asked for next: they are read together.
         """
         number = self.connection.id if id is None else id
-        return reading_of(self.analysis).table(self.analysis, number, others)
+        return self.reading.table(self.analysis, number, others)
 
     def host(self, side: str) -> Host | None:
         """The host at a side, where its snapshots came along."""
@@ -125,6 +155,18 @@ class Case:
     def sockets(self, side: str) -> Sequence[SocketSample]:
         """The samples of a side's socket, in order; empty without snapshots."""
         return self.connection.socket_samples.get(side, ()) if self.analysis.hosts else ()
+
+    @classmethod
+    def each(
+        cls, analysis: Analysis, rule: Rule, settings: Mapping[str, float], found: Iterable[Subject]
+    ) -> Iterator[Case]:
+        """The rule's case of each subject; what several rules look at is found once for all of them."""
+        common = {"analysis": analysis, "rule": rule, "settings": settings, "reading": reading_of(analysis)}
+        for subject in found:
+            case = object.__new__(cls)
+            case.__dict__.update(common)
+            case.__dict__.update(subject.attributes)
+            yield case
 
     def finding(
         self,

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from tcpwin.errors import RuleError, TcpwinError
 from tcpwin.findings._analysis import Analysis, Connection
-from tcpwin.findings._case import Case
+from tcpwin.findings._case import Case, Subject
 from tcpwin.findings._finding import Finding, Severity
 from tcpwin.findings._overlap import Claims, narrow_first
 from tcpwin.findings._reading import reading_of
@@ -19,8 +19,8 @@ from tcpwin.findings._rule import Rule, all_rules
 Picked = Sequence[tuple[int, str | None]]
 """Connections' numbers, and the directions' names."""
 
-SHARED_CONNECTIONS = 5000
-"""Connections whose fields are at hand for all rules."""
+SHARED_SUBJECTS = 10_000
+"""Connections and directions whose fields are at hand for all rules."""
 KEPT_PER_RULE = 1000
 """Findings of one rule that are kept, the costliest; more are counted."""
 
@@ -101,7 +101,7 @@ def check(
     counts: dict[str, int] = {}
     worst = 0
     claims = Claims.among(asked)
-    shared: dict[int, Connection] = {}
+    shared = _Shared(analysis)
     ordered = [rule for rule in narrow_first(asked) if analysis.hosts or not rule.needs_hosts]
     settings = {rule.code: _settings(rule, wanted) for rule in ordered}
     picked = _pick(analysis, ordered, settings)
@@ -153,17 +153,34 @@ def _cases(
     rule: Rule,
     settings: Mapping[str, float],
     picked: Mapping[str, Picked],
-    shared: dict[int, Connection],
+    shared: _Shared,
 ) -> Iterator[Case]:
     if rule.scope == "capture":
-        yield Case(analysis, rule, settings)
-        return
+        return iter((Case(analysis, rule, settings),))
     chosen = picked.get(rule.code)
     if chosen is None:
         chosen = analysis.select(rule.scope, rule.conditions(settings))
-    for id, direction in chosen:
-        if id not in shared:
-            if len(shared) >= SHARED_CONNECTIONS:
-                shared.clear()
-            shared[id] = Connection(analysis, id)
-        yield Case(analysis, rule, settings, shared[id], direction)
+    return Case.each(analysis, rule, settings, map(shared.subject, chosen))
+
+
+class _Shared:
+    """Subjects that several rules look at."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._connections: dict[int, Connection] = {}
+        self._subjects: dict[tuple[int, str | None], Subject] = {}
+
+    def subject(self, picked: tuple[int, str | None]) -> Subject:
+        found = self._subjects.get(picked)
+        if found is not None:
+            return found
+        if len(self._subjects) >= SHARED_SUBJECTS:
+            self._subjects.clear()
+            self._connections.clear()
+        id, direction = picked
+        connection = self._connections.get(id)
+        if connection is None:
+            connection = self._connections[id] = Connection(self._analysis, id)
+        found = self._subjects[picked] = Subject(connection, direction)
+        return found

@@ -54,10 +54,12 @@ class Reading:
 
     def are_few(self, analysis: Analysis) -> bool:
         """Whether what the rules may look at is little enough that it is read again for them."""
+        if not self.may_read:
+            return False
         if self._wanted is None:
             self._wanted = sorted(set(self._expected()))
             self._are_few = _are_few(analysis, self._wanted)
-        return self.may_read and self._are_few
+        return self._are_few
 
     def may_follow(self, analysis: Analysis, id: int) -> bool:
         """Whether details of a connection are at hand, or could be read, with those of others that were expected."""
@@ -206,3 +208,8 @@ def first_events(
     """
     from_initiator = None if side is None else side == "a"
     return FirstEvents(analysis._engine.first_events(id, from_initiator, tuple(names), tuple(causes)))
+
+
+def count_first_events(analysis: Analysis, id: int, name: str, *, side: str) -> int:
+    """How many of the events that the first reading kept have a name, and were sent by a side."""
+    return analysis._engine.count_first_events(id, side == "a", name)

@@ -5,6 +5,7 @@
 mod changes;
 mod columns;
 mod details;
+mod event_columns;
 mod events;
 mod facts;
 mod files;

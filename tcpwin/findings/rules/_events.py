@@ -20,6 +20,14 @@ def events_of(case: Case, *names: str, side: str | None = None, causes: Collecti
         return []
 
 
+def count_of(case: Case, name: str, side: str) -> int:
+    """How many events of a name a side sent, of those that `Case.events` gives; 0 where the source is gone."""
+    try:
+        return case.count_events(name, side=side)
+    except TcpwinError:
+        return 0
+
+
 def stalls_of(case: Case) -> list[Stall]:
     """The connection's long silences; none likewise."""
     try:

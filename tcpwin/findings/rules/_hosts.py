@@ -79,9 +79,11 @@ def growth(host: Host | None, *names: str) -> dict[str, int]:
 
     Each counter is that of one source: of those that have it, the one that covers most time.
     """
+    if host is None:
+        return {}
     found: dict[str, int] = {}
     wanted = set(names)
-    for source in () if host is None else host.counter_sources:
+    for source in host.counter_sources:
         grown, told = _growth_of(source.samples, wanted)
         found.update(grown)
         wanted -= told

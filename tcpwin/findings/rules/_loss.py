@@ -13,7 +13,7 @@ from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._reading import count_originals, pairs_of
 from tcpwin.findings.rules._doubled import copied_after_ns
-from tcpwin.findings.rules._events import events_of
+from tcpwin.findings.rules._events import count_of, events_of
 from tcpwin.findings.rules._hosts import growth
 
 PAIRS = 5
@@ -123,14 +123,15 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
     receiver = case.receiver
     counted = _receiver_counters(case)
     too_old = counted.get(TOO_OLD, 0)
-    if too_old >= case.data.resent_segments / 2 > 0:
+    data = case.data
+    if too_old >= data.resent_segments / 2 > 0:
         return Culprit(
             "network",
             f"at {receiver}, which discarded them as too old (PAWS): the path reorders",
             "medium",
             f"Loss on the path: {receiver}'s host counted {too_old:,} segments with too old a timestamp.",
         )
-    refused = sum(counted.get(name, 0) for name in REFUSALS)
+    refused = sum(counted.get(name, 0) for name in REFUSALS) if counted else 0
     if refused:
         return Culprit(
             "receiver",
@@ -138,7 +139,7 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             "medium",
             f"The path: {receiver}'s host counted {refused:,} segments or queues that it dropped after they arrived.",
         )
-    arrived = count_originals(events) if case.data.view == "receiver" else 0
+    arrived = count_originals(events) if data.view == "receiver" else 0
     if arrived > ARRIVED_SHARE * len(events):
         by_timer = any(event.cause in ("rto", "tail_loss_probe") for event in events)
         return Culprit(
@@ -148,7 +149,7 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             "medium",
             f"The path to {receiver}: the originals of {arrived:,} of {len(events):,} were captured beside it.",
         )
-    held_ns = case.data.window_limited_ns + case.data.zero_window_ns
+    held_ns = data.window_limited_ns + data.zero_window_ns
     if held_ns > TIGHT_SHARE * busy_ns(case):
         return Culprit(
             "network",
@@ -166,7 +167,7 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
     return Culprit(
         "network",
         "on the path",
-        "high" if case.data.view == "sender" else "medium",
+        "high" if data.view == "sender" else "medium",
         f"{receiver}'s memory: its receive window had room.",
     )
 
@@ -177,12 +178,13 @@ def reorders(case: Case) -> bool:
     Reads the source.
     """
     data = case.data
-    too_old = _receiver_counters(case).get(TOO_OLD, 0)
     if data.out_of_order >= max(REORDERED_SHARE * data.data_segments, 1):
         return True
+    too_old = _receiver_counters(case).get(TOO_OLD, 0)
     if too_old >= max(TOO_OLD_SHARE * data.resent_segments, 1):
         return True
-    if len(events_of(case, "duplicate_ack", side=case.receiver)) < REORDERED_ACKS:
+    # Without the count of all no list is needed.
+    if data.duplicate_acks < REORDERED_ACKS or count_of(case, "duplicate_ack", case.receiver) < REORDERED_ACKS:
         return False
     acks = 0
     for event in events_of(case):
@@ -196,4 +198,4 @@ def reorders(case: Case) -> bool:
 
 def _receiver_counters(case: Case) -> dict[str, int]:
     """By how much the counters of the receiver's host grew in all; empty without them."""
-    return growth(case.host(case.receiver), *REFUSALS, TOO_OLD)
+    return growth(case.host(case.receiver), *REFUSALS, TOO_OLD) if case.analysis.hosts else {}

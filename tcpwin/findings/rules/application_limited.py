@@ -135,6 +135,8 @@ def _short_pauses(case: Case) -> tuple[int, ...]:
 
 def _flags(case: Case) -> tuple[int, int]:
     """Samples whose kernel says application-limited, and all that say anything of the sender's rate."""
+    if not case.analysis.hosts:
+        return 0, 0
     samples = [each for each in case.sockets(case.sender) if each.delivery_rate_bps is not None]
     return sum(1 for each in samples if each.app_limited), len(samples)
 

@@ -39,8 +39,6 @@ DEFAULT_WMEM = (4096, 16_384, 4_194_304)
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    if not case.analysis.hosts:
-        return
     samples = case.sockets(case.sender)
     began = case.connection.initiator_known
     limited_ns = grown(samples, "sndbuf_limited_ns", since_start=began)
@@ -91,6 +89,7 @@ RULE = Rule(
     scope="direction",
     judge=judge,
     page=__doc__,
+    needs_hosts=True,
     when=(("unique_bytes", ">=", "{bytes}"),),
     thresholds={
         "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use numpy::PyArray1;
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::columns::{places_to_python, rows_to_python};
+use super::event_columns::{event_columns, EventColumns};
 use super::events::{event_to_python, stall_to_python, NameTuples};
 use crate::output::detail::Detail;
 use crate::output::series::Bucket;
@@ -146,6 +147,29 @@ impl Details {
             .map(|event| event_to_python(py, event, &mut names))
             .collect();
         Ok((events?, detail.events_omitted))
+    }
+
+    /// The same events as columns.
+    fn event_columns<'py>(&self, py: Python<'py>, id: u32) -> PyResult<EventColumns<'py>> {
+        Ok(event_columns(py, &self.get(id)?.events))
+    }
+
+    /// The events at these places, of each the values of `EVENT_FIELDS`.
+    fn events_at<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        places: Vec<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let events = &self.get(id)?.events;
+        let mut names = NameTuples::default();
+        let event_at = |place: usize| {
+            let event = events
+                .get(place)
+                .ok_or_else(|| PyIndexError::new_err(format!("no event {place} was kept")))?;
+            event_to_python(py, event, &mut names)
+        };
+        places.into_iter().map(event_at).collect()
     }
 
     /// Stalls as dictionaries.

@@ -15,7 +15,9 @@ use super::first_events::{Decoded, FirstEvents, Wanted};
 use super::pass::pass;
 use super::picks::{question, Asked, Picks};
 use super::values::{value_to_python, Place};
+use crate::connection::journal::Entry;
 use crate::connection::state::Connection;
+use crate::event::NAMES;
 use crate::output::address::address_text;
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
@@ -356,6 +358,23 @@ impl Result {
     fn place(slf: &Bound<'_, Self>, id: u32, from_initiator: bool) -> PyResult<Place> {
         slf.get().get(id)?;
         Ok(Place::new(slf.clone().unbind(), id, from_initiator))
+    }
+
+    /// How many of the first events kept of a connection one side sent, of one name.
+    fn count_first_events(&self, id: u32, from_initiator: bool, name: &str) -> PyResult<usize> {
+        let connection = self.get(id)?;
+        let bit = NAMES.iter().position(|known| *known == name);
+        let wanted = bit.map_or(0, |bit| 1 << bit);
+        let initiator = connection.initiator_side();
+        let is_wanted = |entry: &&Entry| {
+            entry.events & wanted != 0 && (usize::from(entry.side) == initiator) == from_initiator
+        };
+        Ok(self
+            .kept
+            .entries(id, connection)
+            .iter()
+            .filter(is_wanted)
+            .count())
     }
 
     /// The first events kept of a connection: those that one side sent (None: both), that have any of the names (without:
