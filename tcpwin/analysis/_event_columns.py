@@ -1,4 +1,7 @@
-"""Events as columns: a question to all of them costs an array, and an `Event` is made only of those that are told."""
+"""Events and stalls as columns.
+
+A question to all of them costs an array; an `Event` or a `Stall` is made only of those that are told.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpwin import _engine
-from tcpwin.analysis._series import Event
+from tcpwin.analysis._series import Event, Stall
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,9 +56,37 @@ class EventColumns:
 
     def resent(self) -> NDArray[np.bool_]:
         """Which segments had data, a SYN or a FIN that had been sent before."""
-        again = [place for place, cause in enumerate(self.causes) if cause not in LATE]
-        return np.isin(self._causes, again)
+        # The last place is that of −1, no cause.
+        again = np.array([*(cause not in LATE for cause in self.causes), False])
+        is_again: NDArray[np.bool_] = again[self._causes]
+        return is_again
 
     def at(self, places: Iterable[int]) -> list[Event]:
         """Those at these places, whole."""
         return [Event(*values) for values in self._details.events_at(self._id, list(places))]
+
+
+class StallColumns:
+    """Stalls that touch a span, in order; each column has shape (n,).
+
+    Attributes:
+        start_ns, end_ns: int64, nanoseconds since the epoch.
+    """
+
+    def __init__(self, details: _engine.Details, id: int) -> None:
+        self._details = details
+        self._id = id
+        self.start_ns, self.end_ns, self._causes = details.stall_columns(id)
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def caused_by(self, *causes: str) -> NDArray[np.bool_]:
+        """Which have one of these causes."""
+        is_one = np.array([name in causes for name in _engine.STALL_CAUSES])
+        found: NDArray[np.bool_] = is_one[self._causes]
+        return found
+
+    def at(self, places: Iterable[int]) -> list[Stall]:
+        """Those at these places, whole."""
+        return [Stall(**record) for record in self._details.stalls_at(self._id, list(places))]

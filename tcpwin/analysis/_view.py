@@ -11,7 +11,7 @@ from tcpwin.analysis._series import BudgetSeries, Event, Series, Stall
 
 if TYPE_CHECKING:
     from tcpwin.analysis._connection import Connection
-    from tcpwin.analysis._event_columns import EventColumns
+    from tcpwin.analysis._event_columns import EventColumns, StallColumns
     from tcpwin.analysis._table import Table
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -109,6 +109,13 @@ class View:
     def stalls(self) -> list[Stall]:
         """Long silences that touch the span, and what each waited for, in order; see `Stall`."""
         return [Stall(**record) for record in self._details.stalls(self.connection.id)]
+
+    @cached_property
+    def stall_columns(self) -> StallColumns:
+        """The same as columns, for questions to all of many."""
+        from tcpwin.analysis._event_columns import StallColumns
+
+        return StallColumns(self._details, self.connection.id)
 
     @cached_property
     def rows(self) -> Table | None:

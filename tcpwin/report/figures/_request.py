@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import Series, Stall
+from tcpwin.analysis import Series
 from tcpwin.findings import Analysis, Connection
 from tcpwin.report.figures._kind import Nothing
 from tcpwin.report.figures._theme import Theme, find_theme
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Direction, Table
-    from tcpwin.analysis._event_columns import EventColumns
+    from tcpwin.analysis._event_columns import EventColumns, StallColumns
     from tcpwin.analysis._view import View
 
 DIRECTIONS = ("a_to_b", "b_to_a")
@@ -122,9 +122,9 @@ class Request:
         return self.view.event_columns
 
     @property
-    def stalls(self) -> list[Stall]:
+    def stalls(self) -> StallColumns:
         """Stalls and pauses that touch the span."""
-        return self.view.stalls
+        return self.view.stall_columns
 
 
 def make_request(

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from heapq import nlargest
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpwin.analysis import Stall, ZeroWindowEpisode
 from tcpwin.report._units import time_text
 from tcpwin.report.figures._theme import COLOURS, GREY
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tcpwin.analysis import Stall, ZeroWindowEpisode
     from tcpwin.report.figures._panel import Trace
     from tcpwin.report.figures._request import Request
-
-SpanT = TypeVar("SpanT", Stall, ZeroWindowEpisode)
 
 MAX_SPANS = 150
 """The longest are drawn."""
@@ -27,26 +26,29 @@ PAUSES = ("application", "idle", "response")
 
 def shade(
     request: Request,
-    spans: Sequence[SpanT],
+    start_ns: NDArray[np.int64],
+    end_ns: NDArray[np.int64],
     name: str,
     colour: str,
-    tell: Callable[[SpanT], str],
+    tell: Callable[[list[int]], list[str]],
     *,
     pattern: str = "",
     opacity: float = 0.22,
 ) -> list[Trace]:
-    """Bars over the whole height, each with what is to be told of it; of too many, the longest."""
-    chosen = [each for each in spans if each.end_ns >= request.start_ns and each.start_ns <= request.end_ns]
+    """Bars over the whole height; of too many, the longest.
+
+    Args:
+        start_ns, end_ns: of each span, shape (n,).
+        tell: what is to be told of the spans at these places.
+    """
+    chosen = np.flatnonzero((end_ns >= request.start_ns) & (start_ns <= request.end_ns))
     left_out = len(chosen) - MAX_SPANS
     if left_out > 0:
-        # Of as many that are equally long, those that the golden ratio spreads over the axis, not the first.
-        spread = [(each.duration_ns, place * GOLDEN % 1) for place, each in enumerate(chosen)]
-        longest = nlargest(MAX_SPANS, range(len(chosen)), key=spread.__getitem__)
-        chosen = [chosen[place] for place in sorted(longest)]
-    if not chosen:
+        chosen = chosen[_longest(end_ns[chosen] - start_ns[chosen])]
+    if not len(chosen):
         return []
-    starts = np.array([max(each.start_ns, request.start_ns) for each in chosen])
-    ends = np.array([min(each.end_ns, request.end_ns) for each in chosen])
+    starts = np.maximum(start_ns[chosen], request.start_ns)
+    ends = np.minimum(end_ns[chosen], request.end_ns)
     told = f"<br>one of the {MAX_SPANS} longest of {left_out + MAX_SPANS:,}" if left_out > 0 else ""
     return [
         {
@@ -62,25 +64,52 @@ def shade(
                 "line": {"color": colour, "width": 1},
                 **({"pattern": {"shape": pattern, "size": 6, "solidity": 0.3}} if pattern else {}),
             },
-            "customdata": [tell(each) for each in chosen],
+            "customdata": tell(chosen.tolist()),
             "hovertemplate": "%{customdata}" + told + "<extra>" + name + "</extra>",
         }
     ]
 
 
+def _longest(duration_ns: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Places of the `MAX_SPANS` longest, in order.
+
+    Of as many that are equally long, those that the golden ratio spreads over the axis, not the first.
+    """
+    least_ns = np.partition(duration_ns, -MAX_SPANS)[-MAX_SPANS]
+    places = np.flatnonzero(duration_ns >= least_ns)
+    order = np.lexsort((places * GOLDEN % 1, duration_ns[places]))
+    return np.sort(places[order[-MAX_SPANS:]])
+
+
 def zero_windows(request: Request) -> list[Trace]:
     """When the receiver's window was closed."""
     episodes = request.facts.zero_window_episodes
-    return shade(request, episodes, "window closed", COLOURS["zero window"], _closed_text)
+    start_ns = np.array([each.start_ns for each in episodes], dtype=np.int64)
+    end_ns = np.array([each.end_ns for each in episodes], dtype=np.int64)
+
+    def tell(places: list[int]) -> list[str]:
+        return [_closed_text(episodes[place]) for place in places]
+
+    return shade(request, start_ns, end_ns, "window closed", COLOURS["zero window"], tell)
 
 
 def stalls(request: Request) -> list[Trace]:
     """When nothing came though somebody waited, and when nobody had anything to send."""
-    waited = [each for each in request.stalls if each.cause not in PAUSES]
-    paused = [each for each in request.stalls if each.cause in PAUSES]
+    silences = request.stalls
+    is_pause = silences.caused_by(*PAUSES)
+
+    def shaded(chosen: NDArray[np.bool_], name: str, colour: str, pattern: str, opacity: float) -> list[Trace]:
+        places = np.flatnonzero(chosen)
+        start_ns, end_ns = silences.start_ns[places], silences.end_ns[places]
+
+        def tell(shown: list[int]) -> list[str]:
+            return [_stall_text(each) for each in silences.at(places[shown].tolist())]
+
+        return shade(request, start_ns, end_ns, name, colour, tell, pattern=pattern, opacity=opacity)
+
     return [
-        *shade(request, waited, "stall", COLOURS["stall"], _stall_text, pattern="/"),
-        *shade(request, paused, "pause", GREY, _stall_text, pattern=".", opacity=0.12),
+        *shaded(~is_pause, "stall", COLOURS["stall"], "/", 0.22),
+        *shaded(is_pause, "pause", GREY, ".", 0.12),
     ]
 
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::columns::{places_to_python, rows_to_python};
-use super::event_columns::{event_columns, EventColumns};
+use super::event_columns::{event_columns, stall_columns, EventColumns, StallColumns};
 use super::events::{event_to_python, stall_to_python, NameTuples};
 use crate::output::detail::Detail;
 use crate::output::series::Bucket;
@@ -181,6 +181,29 @@ impl Details {
                 stall_to_python(py, detail.initiator_side, *before_frame, stall)
             })
             .collect()
+    }
+
+    /// The same stalls as columns.
+    fn stall_columns<'py>(&self, py: Python<'py>, id: u32) -> PyResult<StallColumns<'py>> {
+        Ok(stall_columns(py, &self.get(id)?.stalls))
+    }
+
+    /// The stalls at these places, as dictionaries.
+    fn stalls_at<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        places: Vec<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let detail = self.get(id)?;
+        let stall_at = |place: usize| {
+            let (before_frame, stall) = detail
+                .stalls
+                .get(place)
+                .ok_or_else(|| PyIndexError::new_err(format!("no stall {place} was kept")))?;
+            stall_to_python(py, detail.initiator_side, *before_frame, stall)
+        };
+        places.into_iter().map(stall_at).collect()
     }
 
     /// Rows as columns, with their places on the axes of the series; None where there were more than wanted.

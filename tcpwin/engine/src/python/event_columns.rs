@@ -1,8 +1,9 @@
-//! Events of a followed connection as columns: no Python object for an event.
+//! Events and stalls of a followed connection as columns: no Python object for each.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
+use crate::connection::stalls::Stall;
 use crate::output::detail::EventRecord;
 use crate::recovery::cause::Cause;
 
@@ -19,29 +20,59 @@ pub type EventColumns<'py> = (
 );
 
 pub fn event_columns<'py>(py: Python<'py>, events: &[EventRecord]) -> EventColumns<'py> {
-    let long = |get: fn(&EventRecord) -> i64| {
-        PyArray1::from_vec(py, events.iter().map(get).collect::<Vec<i64>>())
-    };
+    let new = || Vec::with_capacity(events.len());
+    let (mut times, mut sequence, mut timeouts) = (new(), new(), new());
+    let mut from_initiator = Vec::with_capacity(events.len());
+    let mut names = Vec::with_capacity(events.len());
+    let mut causes = Vec::with_capacity(events.len());
     let mut seen: Vec<Cause> = Vec::new();
-    let mut place = |cause: Cause| {
-        let known = seen.iter().position(|other| *other == cause);
-        known.unwrap_or_else(|| {
-            seen.push(cause);
-            seen.len() - 1
-        }) as i8
-    };
-    let cause = |event: &EventRecord| event.evidence.as_ref().map(|e| e.verdict.cause);
-    let causes: Vec<i8> = events
-        .iter()
-        .map(|event| cause(event).map_or(-1, &mut place))
-        .collect();
+    // In one walk: the records are far larger than the columns.
+    for event in events {
+        let evidence = event.evidence.as_ref();
+        times.push(event.time_ns);
+        sequence.push(i64::from(event.seq));
+        timeouts.push(evidence.and_then(|e| e.rto_ns).unwrap_or(-1));
+        from_initiator.push(event.is_from_initiator);
+        names.push(event.events);
+        causes.push(evidence.map_or(-1, |e| place(&mut seen, e.verdict.cause)));
+    }
     (
-        long(|event| event.time_ns),
-        long(|event| i64::from(event.seq)),
-        long(|event| event.evidence.as_ref().and_then(|e| e.rto_ns).unwrap_or(-1)),
-        PyArray1::from_vec(py, events.iter().map(|e| e.is_from_initiator).collect()),
-        PyArray1::from_vec(py, events.iter().map(|e| e.events).collect()),
+        PyArray1::from_vec(py, times),
+        PyArray1::from_vec(py, sequence),
+        PyArray1::from_vec(py, timeouts),
+        PyArray1::from_vec(py, from_initiator),
+        PyArray1::from_vec(py, names),
         PyArray1::from_vec(py, causes),
         seen.into_iter().map(Cause::name).collect(),
+    )
+}
+
+/// Of a cause among those seen, which it joins.
+fn place(seen: &mut Vec<Cause>, cause: Cause) -> i8 {
+    let known = seen.iter().position(|other| *other == cause);
+    known.unwrap_or_else(|| {
+        seen.push(cause);
+        seen.len() - 1
+    }) as i8
+}
+
+/// When each stall began and ended, and its cause as its place among [`CAUSES`].
+///
+/// [`CAUSES`]: crate::connection::stalls::CAUSES
+pub type StallColumns<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u8>>,
+);
+
+pub fn stall_columns<'py>(py: Python<'py>, stalls: &[(u64, Stall)]) -> StallColumns<'py> {
+    let long = |get: fn(&Stall) -> i64| {
+        PyArray1::from_vec(py, stalls.iter().map(|(_, stall)| get(stall)).collect())
+    };
+    let cause = |(_, stall): &(u64, Stall)| stall.cause as u8;
+    (
+        long(|stall| stall.start_ns),
+        long(|stall| stall.end_ns),
+        PyArray1::from_vec(py, stalls.iter().map(cause).collect()),
     )
 }
