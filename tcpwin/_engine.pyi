@@ -71,6 +71,9 @@ class Result:
     def first_events(
         self, id: int, from_initiator: bool | None, names: Sequence[str], causes: Sequence[str]
     ) -> FirstEvents: ...
+    def pauses(self, id: int, from_initiator: bool) -> list[tuple[int, int, int]]:
+        """The longest in which a side had nothing to send: begin, end, frame of the segment after it."""
+    def reset_frame(self, id: int) -> int | None: ...
     def count_first_events(self, id: int, from_initiator: bool, name: str) -> int: ...
 
 class Place:

@@ -79,6 +79,9 @@ def _write(
     fail_on: Any,
     output: Output,
 ) -> None:
+    from tcpwin.findings import asked_of
+
+    asked = asked_of(analysis, rules)
     shown = list(islice(found, limit))
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "text":
@@ -87,7 +90,7 @@ def _write(
         from tcpwin.report._summary import render_summary
 
         most = SHOWN if limit is None else limit
-        told = render_findings(analysis, found, asked=len(rules), limit=most)
+        told = render_findings(analysis, found, asked=len(asked), limit=most)
         write_lines([*render_summary(summarize(analysis, found)), "", *told], output)
         return
     if output.form == "json":
@@ -112,11 +115,11 @@ def _write(
     elif output.form == "junit":
         from tcpwin.report._junit import junit_document
 
-        write_lines([junit_document(analysis, found, shown, rules=rules, fail_on=fail_on).rstrip("\n")], output)
+        write_lines([junit_document(analysis, found, shown, rules=asked, fail_on=fail_on).rstrip("\n")], output)
     else:
         from tcpwin.report._findings import summary
         from tcpwin.report._github import render_github
 
-        write_lines([*render_github(analysis, shown), summary(analysis, found, asked=len(rules))], output)
+        write_lines([*render_github(analysis, shown), summary(analysis, found, asked=len(asked))], output)
     if left_out:
         complain(f"warning: {left_out} findings left out")

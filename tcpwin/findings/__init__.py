@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tcpwin.findings._analysis import Analysis, Connection
     from tcpwin.findings._budget import GROUPS, ITEMS, Budget, KernelLimits
     from tcpwin.findings._case import Case
-    from tcpwin.findings._check import Findings, check, choose
+    from tcpwin.findings._check import Findings, asked_of, check, choose
     from tcpwin.findings._compare import Change, Comparison, FindingChange, Pair, compare
     from tcpwin.findings._finding import BLAMES, CONFIDENCES, Evidence, Finding, Remedy, Severity
     from tcpwin.findings._rule import Rule, Threshold, all_rules
@@ -24,7 +24,7 @@ _HOMES = {
     "_analysis": ("Analysis", "Connection"),
     "_budget": ("Budget", "GROUPS", "ITEMS", "KernelLimits"),
     "_case": ("Case",),
-    "_check": ("Findings", "check", "choose"),
+    "_check": ("Findings", "asked_of", "check", "choose"),
     "_compare": ("Change", "Comparison", "FindingChange", "Pair", "compare"),
     "_finding": ("BLAMES", "CONFIDENCES", "Evidence", "Finding", "Remedy", "Severity"),
     "_rule": ("Rule", "Threshold", "all_rules"),
@@ -56,6 +56,7 @@ __all__ = [
     "Threshold",
     "Verdict",
     "all_rules",
+    "asked_of",
     "check",
     "choose",
     "compare",

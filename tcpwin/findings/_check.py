@@ -102,7 +102,7 @@ def check(
     worst = 0
     claims = Claims.among(asked)
     shared = _Shared(analysis)
-    ordered = [rule for rule in narrow_first(asked) if analysis.hosts or not rule.needs_hosts]
+    ordered = asked_of(analysis, narrow_first(asked))
     settings = {rule.code: _settings(rule, wanted) for rule in ordered}
     picked = _pick(analysis, ordered, settings)
     reading_of(analysis).expect(lambda: (id for chosen in picked.values() for id, _ in chosen))
@@ -122,6 +122,11 @@ def check(
     found.sort(key=lambda finding: finding.code)
     found.sort(key=rank, reverse=True)
     return Findings(tuple(found), {code: counts[code] for code in sorted(counts)}, Severity(worst) if worst else None)
+
+
+def asked_of(analysis: Analysis, rules: Iterable[Rule]) -> list[Rule]:
+    """Those of the rules that are asked of an analysis: without snapshots of a host not those that need one."""
+    return [rule for rule in rules if analysis.hosts or not rule.needs_hosts]
 
 
 def rank(finding: Finding) -> tuple[int, int, float, int]:

@@ -213,3 +213,16 @@ def first_events(
 def count_first_events(analysis: Analysis, id: int, name: str, *, side: str) -> int:
     """How many of the events that the first reading kept have a name, and were sent by a side."""
     return analysis._engine.count_first_events(id, side == "a", name)
+
+
+def first_pauses(analysis: Analysis, id: int, side: str) -> list[tuple[int, int, int]]:
+    """The longest pauses in which a side had nothing to send, that the first reading kept: three at most.
+
+    Of each its begin and end, nanoseconds since the epoch, and the frame of the segment that ended it.
+    """
+    return analysis._engine.pauses(id, side == "a")
+
+
+def reset_frame(analysis: Analysis, id: int) -> int | None:
+    """The frame of the first RST of a connection that had data, as the first reading kept it."""
+    return analysis._engine.reset_frame(id)

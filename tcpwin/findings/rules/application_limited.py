@@ -36,6 +36,7 @@ from itertools import pairwise
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
+from tcpwin.findings._reading import first_pauses
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._capture import rows_of
 from tcpwin.findings.rules._events import stalls_of
@@ -84,10 +85,7 @@ def judge(case: Case) -> Iterator[Finding]:
             f"{time_words(connection.duration_ns)}"
         )
         ruled_out = "nothing was in flight, or the last segment was not full, and the receive window had room."
-    pauses = sorted(
-        (each for each in stalls_of(case) if each.sender == case.sender and each.cause in PAUSES),
-        key=lambda pause: -pause.duration_ns,
-    )[:SHOWN]
+    start_ns, end_ns, frames = _pauses(case)
     waits = f": {case.sender} and {case.receiver} take turns" if data.turns > 1 else ""
     yield case.finding(
         f"The applications set the pace, not TCP: {what}{waits}",
@@ -95,15 +93,30 @@ def judge(case: Case) -> Iterator[Finding]:
         side=None if waits else case.sender,
         confidence="high" if is_silent or is_flagged else "medium",
         evidence=Evidence(
-            frames=tuple(frame for pause in pauses for frame in (pause.before_frame, pause.after_frame))
-            or _short_pauses(case),
-            start_ns=pauses[0].start_ns if pauses else None,
-            end_ns=pauses[0].end_ns if pauses else None,
+            frames=frames or _short_pauses(case),
+            start_ns=start_ns,
+            end_ns=end_ns,
             values=values,
             ruled_out=f"The network and the receiver: {ruled_out}",
         ),
         remedy=Remedy("Nothing to change in TCP. If it is too slow, look at what the applications wait for."),
     )
+
+
+def _pauses(case: Case) -> tuple[int | None, int | None, tuple[int, ...]]:
+    """Begin and end of the sender's longest pause, and frames around its longest ones.
+
+    Of a capture that may not be read again, only the frames that ended them are known.
+    """
+    if not case.may_follow:
+        kept = first_pauses(case.analysis, case.connection.id, case.sender)
+        return (kept[0][0], kept[0][1], tuple(frame for _, _, frame in kept)) if kept else (None, None, ())
+    pauses = sorted(
+        (each for each in stalls_of(case) if each.sender == case.sender and each.cause in PAUSES),
+        key=lambda pause: -pause.duration_ns,
+    )[:SHOWN]
+    frames = tuple(frame for pause in pauses for frame in (pause.before_frame, pause.after_frame))
+    return (pauses[0].start_ns, pauses[0].end_ns, frames) if pauses else (None, None, ())
 
 
 def _paced_ns(case: Case) -> int:

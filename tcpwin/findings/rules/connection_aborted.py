@@ -32,6 +32,7 @@ from typing import Any
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
+from tcpwin.findings._reading import reset_frame
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._capture import GOODBYE_BYTES, RST, rows_of
 from tcpwin.findings.rules._hosts import growth
@@ -62,7 +63,7 @@ def judge(case: Case) -> Iterator[Finding]:
         side=by,
         confidence="high" if counted else "low" if by == case.sender and data.rto_retransmissions else "medium",
         evidence=Evidence(
-            frames=tuple(row["frame"] for row in [reset, *before[-LAST_DATA:]] if row is not None),
+            frames=_frames(case, reset, before),
             start_ns=before[-1]["time_ns"] if before else None,
             end_ns=reset["time_ns"] if reset is not None else case.connection.end_ns,
             values={
@@ -83,6 +84,14 @@ def judge(case: Case) -> Iterator[Finding]:
             f"Find in the log of the application on {by} why it gave up: a timeout, a limit, a close with data unread."
         ),
     )
+
+
+def _frames(case: Case, reset: Mapping[str, Any] | None, before: list[dict[str, Any]]) -> tuple[int, ...]:
+    """The RST and the last data before it; of a capture that may not be read again, the RST alone."""
+    if reset is None and not before:
+        kept = reset_frame(case.analysis, case.connection.id)
+        return () if kept is None else (kept,)
+    return tuple(row["frame"] for row in [reset, *before[-LAST_DATA:]] if row is not None)
 
 
 def _text(case: Case, by: str, lost: int, unread: str | None) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tcpwin.errors import OutputError
-from tcpwin.findings import Analysis, Connection, Finding, Findings, Rule, Summary, all_rules, summarize
+from tcpwin.findings import Analysis, Connection, Finding, Findings, Rule, Summary, all_rules, asked_of, summarize
 from tcpwin.findings import check as judge
 from tcpwin.report.standalone._told import ConnectionTold, tell_connection
 
@@ -70,7 +70,7 @@ class Report:
     @cached_property
     def rules(self) -> Sequence[Rule]:
         """The rules that were asked."""
-        return list(all_rules().values())
+        return asked_of(self.analysis, all_rules().values())
 
     @cached_property
     def summary(self) -> Summary:

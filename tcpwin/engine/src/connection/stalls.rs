@@ -76,12 +76,29 @@ pub struct Stalls {
     pub longest_ns: i64,
     pub idle: u32,
     pub idle_ns: i64,
+    /// The longest in which a side had nothing to send, by that side, the longest first.
+    pub pauses: [[Option<Pause>; PAUSES]; 2],
+}
+
+/// Pauses kept of each side.
+pub const PAUSES: usize = 3;
+
+/// A silence in which a side had nothing to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    pub start_ns: i64,
+    pub end_ns: i64,
+    /// Of the segment that ended it.
+    pub after_frame: u64,
 }
 
 impl Stalls {
     pub fn add(&mut self, stall: &Stall) {
         let span_ns = stall.end_ns.saturating_sub(stall.start_ns);
         if stall.cause.is_idle() {
+            if stall.cause != Cause::HandshakeDelay {
+                self.keep(stall);
+            }
             self.idle = self.idle.saturating_add(1);
             self.idle_ns = self.idle_ns.saturating_add(span_ns);
         } else {
@@ -89,5 +106,55 @@ impl Stalls {
             self.total_ns = self.total_ns.saturating_add(span_ns);
             self.longest_ns = self.longest_ns.max(span_ns);
         }
+    }
+
+    /// Put a pause among the longest of its side, behind those that are as long.
+    fn keep(&mut self, stall: &Stall) {
+        let new = Pause {
+            start_ns: stall.start_ns,
+            end_ns: stall.end_ns,
+            after_frame: stall.after_frame,
+        };
+        let span_ns = |pause: &Pause| pause.end_ns.saturating_sub(pause.start_ns);
+        let kept = &mut self.pauses[usize::from(stall.waiting & 1)];
+        let is_shorter =
+            |old: &Option<Pause>| old.as_ref().is_none_or(|old| span_ns(old) < span_ns(&new));
+        if let Some(place) = kept.iter().position(is_shorter) {
+            kept[place..].rotate_right(1);
+            kept[place] = Some(new);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_pauses_of_each_side_are_kept() {
+        let mut stalls = Stalls::default();
+        for (frame, (waiting, cause, span_ns)) in (1u64..).zip([
+            (0, Cause::Application, 5),
+            (0, Cause::Idle, 9),
+            (1, Cause::Response, 1),
+            (0, Cause::Application, 5),
+            (0, Cause::Timeout, 99),
+            (0, Cause::HandshakeDelay, 99),
+            (0, Cause::Application, 7),
+        ]) {
+            stalls.add(&Stall {
+                start_ns: 0,
+                end_ns: span_ns,
+                after_frame: frame,
+                cause,
+                waiting,
+                flight_bytes: 0,
+                window_bytes: None,
+            });
+        }
+        let frames = stalls
+            .pauses
+            .map(|side| side.map(|pause| pause.map(|pause| pause.after_frame)));
+        assert_eq!(frames, [[Some(2), Some(7), Some(1)], [Some(3), None, None]]);
     }
 }

@@ -124,6 +124,8 @@ pub struct Cold {
     pub journal: Option<Box<Journal>>,
     /// Silences of the connection; kept with side 0.
     pub stalls: Option<Box<Stalls>>,
+    /// Frame of the first RST of a connection that had data; kept with side 0.
+    pub reset_frame: Option<u64>,
     /// Shift of this side's windows by a snapshot of the socket.
     pub given_shift: Option<u8>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.

@@ -16,6 +16,7 @@ use super::pass::pass;
 use super::picks::{question, Asked, Picks};
 use super::values::{value_to_python, Place};
 use crate::connection::journal::Entry;
+use crate::connection::stalls::{Pause, PAUSES};
 use crate::connection::state::Connection;
 use crate::event::NAMES;
 use crate::output::address::address_text;
@@ -358,6 +359,23 @@ impl Result {
     fn place(slf: &Bound<'_, Self>, id: u32, from_initiator: bool) -> PyResult<Place> {
         slf.get().get(id)?;
         Ok(Place::new(slf.clone().unbind(), id, from_initiator))
+    }
+
+    /// The longest pauses in which a side had nothing to send, at most three, the longest first: begin, end, frame of the
+    /// segment that ended it.
+    fn pauses(&self, id: u32, from_initiator: bool) -> PyResult<Vec<(i64, i64, u64)>> {
+        let side = self.side(id, from_initiator)?;
+        let cold = self.get(id)?.directions[0].cold.as_deref();
+        let stalls = cold.and_then(|cold| cold.stalls.as_deref());
+        let pauses = stalls.map_or([None; PAUSES], |stalls| stalls.pauses[side]);
+        let told = |pause: Pause| (pause.start_ns, pause.end_ns, pause.after_frame);
+        Ok(pauses.into_iter().flatten().map(told).collect())
+    }
+
+    /// Frame of the first RST of a connection that had data.
+    fn reset_frame(&self, id: u32) -> PyResult<Option<u64>> {
+        let cold = self.get(id)?.directions[0].cold.as_deref();
+        Ok(cold.and_then(|cold| cold.reset_frame))
     }
 
     /// How many of the first events kept of a connection one side sent, of one name.

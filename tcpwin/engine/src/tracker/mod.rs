@@ -521,7 +521,16 @@ impl Connection {
             return (0, None);
         }
         self.closed_first.get_or_insert(side as u8);
-        self.reset_by.get_or_insert(side as u8);
+        if self.reset_by.is_none() {
+            self.reset_by = Some(side as u8);
+            if self
+                .directions
+                .iter()
+                .any(|direction| direction.data_segments > 0)
+            {
+                self.directions[0].cold().reset_frame = Some(segment.frame);
+            }
+        }
         for direction in &mut self.directions {
             direction.note_unlimited(now_ns);
             direction.note_aborted(now_ns);
