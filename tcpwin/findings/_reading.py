@@ -223,6 +223,11 @@ def first_pauses(analysis: Analysis, id: int, side: str) -> list[tuple[int, int,
     return analysis._engine.pauses(id, side == "a")
 
 
+def idle_frames(analysis: Analysis, id: int, side: str) -> tuple[int, ...]:
+    """Frames of the data that ended a sender's longest idle gaps, as the first reading kept them: three at most."""
+    return tuple(analysis._engine.idle_frames(id, side == "a"))
+
+
 def reset_frame(analysis: Analysis, id: int) -> int | None:
     """The frame of the first RST of a connection that had data, as the first reading kept it."""
     return analysis._engine.reset_frame(id)

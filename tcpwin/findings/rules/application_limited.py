@@ -36,7 +36,7 @@ from itertools import pairwise
 
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
-from tcpwin.findings._reading import first_pauses
+from tcpwin.findings._reading import first_pauses, idle_frames
 from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._capture import rows_of
 from tcpwin.findings.rules._events import stalls_of
@@ -110,7 +110,10 @@ def _pauses(case: Case) -> tuple[int | None, int | None, tuple[int, ...]]:
     """
     if not case.may_follow:
         kept = first_pauses(case.analysis, case.connection.id, case.sender)
-        return (kept[0][0], kept[0][1], tuple(frame for _, _, frame in kept)) if kept else (None, None, ())
+        if kept:
+            return kept[0][0], kept[0][1], tuple(frame for _, _, frame in kept)
+        gaps = idle_frames(case.analysis, case.connection.id, case.sender)
+        return None, None, gaps or (case.connection.first_frame,)
     pauses = sorted(
         (each for each in stalls_of(case) if each.sender == case.sender and each.cause in PAUSES),
         key=lambda pause: -pause.duration_ns,

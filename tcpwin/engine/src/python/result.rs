@@ -372,6 +372,15 @@ impl Result {
         Ok(pauses.into_iter().flatten().map(told).collect())
     }
 
+    /// Frames of the data that ended a direction's longest idle gaps, at most three, the longest first.
+    fn idle_frames(&self, id: u32, from_initiator: bool) -> PyResult<Vec<u64>> {
+        let direction = &self.get(id)?.directions[self.side(id, from_initiator)?];
+        let idle = direction.pace().and_then(|pace| pace.idle.as_deref());
+        let longest = idle.map_or(&[][..], |idle| &idle.longest);
+        let frames = longest.iter().map(|(_, frame)| *frame);
+        Ok(frames.filter(|frame| *frame > 0).collect())
+    }
+
     /// Frame of the first RST of a connection that had data.
     fn reset_frame(&self, id: u32) -> PyResult<Option<u64>> {
         let cold = self.get(id)?.directions[0].cold.as_deref();

@@ -24,7 +24,12 @@ pub struct Idle {
     pub before: Mark,
     /// Cost of it that the budget was not told yet.
     owed_ns: i64,
+    /// How long the longest gaps were, and the frame of the data that ended each; the longest first, 0 where there is none.
+    pub longest: [(i64, u64); LONGEST],
 }
+
+/// Gaps whose frames are kept.
+const LONGEST: usize = 3;
 
 /// What follows an idle gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +77,14 @@ impl Idle {
     pub fn begin(&mut self, gap: Gap, idle_ns: i64, segment: &Segment, has_room: bool) {
         self.gaps = self.gaps.saturating_add(1);
         self.idle_ns = self.idle_ns.saturating_add(idle_ns.max(0));
+        if let Some(place) = self
+            .longest
+            .iter()
+            .position(|(kept_ns, _)| *kept_ns < idle_ns)
+        {
+            self.longest[place..].rotate_right(1);
+            self.longest[place] = (idle_ns, segment.frame);
+        }
         let can_tell = gap.round_trip_ns >= MIN_ROUND_TRIP_NS
             && gap.mss > 0
             && gap.predicted_bytes < gap.window_bytes;
