@@ -1,7 +1,9 @@
 //! Fields of a direction: where the sender's time went. They add up to the connection's duration.
 
 use crate::output::fields::{fields, path_rtt_ns, DirectionField, DirectionView, Value};
-use crate::timing::budget::{Item, ITEMS};
+use crate::timing::doubt::Shift;
+use crate::timing::item::{Item, ITEMS};
+use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
 
 impl DirectionView<'_> {
     fn spent(&self, item: Item) -> Value {
@@ -21,7 +23,8 @@ impl DirectionView<'_> {
         };
         take(Item::Handshake, self.handshake_ns(total_ns));
         let data = self.data();
-        let is_known = data.is_seen && (data.data_segments == 0 || data.is_flight_known());
+        let is_known = data.is_seen
+            && (data.data_segments == 0 || (data.is_flight_known() && self.had_room()));
         let rest = if is_known {
             Item::Application
         } else {
@@ -29,7 +32,7 @@ impl DirectionView<'_> {
         };
         match data.pace().map(|pace| &pace.late.budget) {
             Some(budget) if budget.has_begun() => {
-                let mut items = *budget.spent();
+                let mut items = budget.spent(self.known_shift());
                 let closed_ns = items[Item::ZeroWindow as usize];
                 // Before two segments were in flight: what its own counts say, the rest its application's.
                 let mut early_ns = budget.began_ns.saturating_sub(connection.start_ns)
@@ -44,6 +47,7 @@ impl DirectionView<'_> {
                 }
                 let first_ns = budget.began_ns.saturating_sub(data.first_data_ns);
                 let is_first_round = first_ns <= path_rtt_ns(connection).unwrap_or(0);
+                let first_ns = if self.is_from_start() { first_ns } else { 0 };
                 take(
                     Item::SlowStart,
                     if is_first_round {
@@ -75,6 +79,39 @@ impl DirectionView<'_> {
         }
         spent[Item::Unknown as usize] += left_ns;
         spent
+    }
+
+    /// What is known of the shift of the windows that limit this direction.
+    fn known_shift(&self) -> Shift {
+        let peer = &self.connection.directions[1 - self.sender];
+        let cold = self.data().cold.as_ref();
+        let inference = cold.and_then(|cold| cold.inference.as_ref());
+        let least = inference
+            .filter(|inference| !inference.is_contradicted)
+            .map_or(0, |inference| inference.firm_min);
+        match (peer.own_scale, peer.syn.offer) {
+            (state, _) if state.is_certain() => Shift::Known(peer.own_shift),
+            // Either it was agreed on, or windows are not scaled at all.
+            (ScaleState::SynOnly, Offer::Shift(shift)) if least > 0 => {
+                Shift::Known(shift.min(MAX_SHIFT))
+            }
+            _ => Shift::AtLeast(least),
+        }
+    }
+
+    /// Whether the capture holds the beginning of the connection.
+    pub fn is_from_start(&self) -> bool {
+        self.connection.directions.iter().any(|side| side.has_syn)
+    }
+
+    /// Whether the window is known, or always held more than was ever in flight.
+    fn had_room(&self) -> bool {
+        let data = self.data();
+        let (Shift::Known(shift) | Shift::AtLeast(shift)) = self.known_shift();
+        let peer = &self.connection.directions[1 - self.sender];
+        let least = u64::from(data.window.min_bytes) << shift;
+        let wanted = u64::from(data.flight_max_bytes()) + u64::from(data.segment_size());
+        peer.own_scale.is_certain() || (data.window.is_known && least >= wanted)
     }
 
     /// From the first SYN to the ACK that completed the handshake; all of it where none did.

@@ -21,7 +21,7 @@ use crate::event::{self, Events};
 use crate::recovery::cause::Evidence;
 use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
-use crate::timing::budget::Item;
+use crate::timing::item::Item;
 use crate::tracker::stall::Before;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::window::zero::EndedBy;
@@ -514,6 +514,9 @@ impl Connection {
         sent.is_seen = true;
         sent.note_timestamps(segment.options.timestamps, now_ns);
         if segment.payload_len > 0 {
+            if !sent.is_mss_certain {
+                sent.learn_segment_size(segment.payload_len);
+            }
             if let Some(zero) = sent.cold.as_mut().and_then(|cold| cold.zero.as_mut()) {
                 zero.decide(now_ns, handshake_rtt_ns);
             }
