@@ -2,8 +2,11 @@
 
 use crate::output::fields::{fields, path_rtt_ns, DirectionField, DirectionView, Value};
 use crate::timing::doubt::Shift;
-use crate::timing::item::{Item, ITEMS};
+use crate::timing::item::{forget_flight, Item, ITEMS};
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
+
+/// A receiver further away than that is at the other end of a network.
+const FAR_NS: i64 = 2_000_000;
 
 impl DirectionView<'_> {
     fn spent(&self, item: Item) -> Value {
@@ -57,7 +60,14 @@ impl DirectionView<'_> {
                     },
                 );
                 early_ns -= if is_first_round { first_ns.max(0) } else { 0 };
-                take(rest, early_ns);
+                take(
+                    if budget.is_voided {
+                        Item::Unknown
+                    } else {
+                        rest
+                    },
+                    early_ns,
+                );
                 // A closed window costs nothing while there is nothing to send.
                 let idle_ns = (closed_ns - self.closed_ns()).max(0);
                 items[Item::ZeroWindow as usize] -= idle_ns;
@@ -78,7 +88,27 @@ impl DirectionView<'_> {
             }
         }
         spent[Item::Unknown as usize] += left_ns;
+        if !self.is_place_known() {
+            forget_flight(&mut spent);
+        }
         spent
+    }
+
+    /// Whether it was known, when time was told, how far from the sender the capture was made.
+    ///
+    /// By the handshake, or since something of the sender's was timed here. A receiver far away as well says enough:
+    /// who captures does so at one of the ends.
+    fn is_place_known(&self) -> bool {
+        let [first, second] = &self.connection.directions;
+        let (data, peer) = (self.data(), &self.connection.directions[1 - self.sender]);
+        if first.has_syn && second.has_syn || data.data_segments == 0 {
+            return true;
+        }
+        let is_followed = data.pace().is_some_and(|pace| pace.view.is_some());
+        match peer.far_ns() {
+            Some(_) => is_followed || data.away_ns(peer).is_none(),
+            None => data.far_ns().is_some_and(|ns| ns >= FAR_NS),
+        }
     }
 
     /// What is known of the shift of the windows that limit this direction.

@@ -5,7 +5,7 @@
 
 use crate::timing::charge_log::{Entry, Log};
 use crate::timing::doubt::{Doubt, Room, Shift};
-use crate::timing::item::{Item, ITEMS};
+use crate::timing::item::{forget_flight, Item, ITEMS};
 
 /// What a sender was seen to do after a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,6 +107,7 @@ pub struct Mark {
 #[repr(C)]
 pub struct Budget {
     pub state: State,
+    pub is_voided: bool,
     /// What the window field says while its scale is not known.
     room: Room,
     /// The round saw recovery: its flight counts bytes that were lost.
@@ -156,6 +157,7 @@ impl Budget {
         flat_bytes: 0,
         state: State::Unseen,
         room: Room::KNOWN,
+        is_voided: false,
     };
 
     /// Up to when time is told.
@@ -353,6 +355,20 @@ impl Budget {
     #[inline(always)]
     pub fn note_gap(&mut self, gap_ns: i64) {
         self.gap_ns = self.gap_ns.max(gap_ns);
+    }
+
+    /// What was a round until now was shorter than one.
+    pub fn forget_rates(&mut self) {
+        self.best_rate = 0.0;
+    }
+
+    /// What was told so far was told of a flight that is not the sender's.
+    pub fn void(&mut self) {
+        self.is_voided = true;
+        forget_flight(&mut self.spent_ns);
+        if let Some(doubt) = &mut self.doubt {
+            doubt.forget();
+        }
     }
 
     /// A loss struck at this flight.

@@ -3,7 +3,7 @@
 //! Comes in: spans, each with the smallest shift at which the window certainly had room, and what the sender then waited
 //! for. Goes out: items, once more is known of the shift; what even then is not known stays so. It guesses no scale.
 
-use crate::timing::item::{Item, ITEMS};
+use crate::timing::item::{forget_flight, Item, ITEMS};
 use crate::window::scale::MAX_SHIFT;
 
 /// More than any shift: no window of that field has room.
@@ -99,6 +99,12 @@ impl Doubt {
         let span_ns = std::mem::take(&mut self.busy_ns).saturating_add(busy_ns);
         let sum = &mut self.spent_ns[need][item as usize];
         *sum = sum.saturating_add(span_ns);
+    }
+
+    /// None of it belongs to what it seemed to.
+    pub fn forget(&mut self) {
+        self.spent_ns.iter_mut().for_each(forget_flight);
+        self.edge_ns = [0; NEEDS];
     }
 
     /// Add what is known of the time with that shift to the items; the rest to what is unknown.

@@ -24,6 +24,28 @@ pub enum Item {
 
 pub const ITEMS: usize = Item::Unknown as usize + 1;
 
+/// Items that are told by what is in flight as the sender sees it.
+pub const OF_THE_FLIGHT: [Item; 9] = [
+    Item::SmallWindow,
+    Item::WindowFull,
+    Item::SlowStart,
+    Item::Congestion,
+    Item::AfterLoss,
+    Item::IdleRestart,
+    Item::Application,
+    Item::SendBuffer,
+    Item::Path,
+];
+
+/// Give the time of these items to what is unknown.
+pub fn forget_flight(spent_ns: &mut [i64; ITEMS]) {
+    for item in OF_THE_FLIGHT {
+        let ns = std::mem::take(&mut spent_ns[item as usize]);
+        let unknown = &mut spent_ns[Item::Unknown as usize];
+        *unknown = unknown.saturating_add(ns);
+    }
+}
+
 impl Item {
     pub const ALL: [Item; ITEMS] = [
         Item::Handshake,

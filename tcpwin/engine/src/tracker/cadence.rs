@@ -301,11 +301,18 @@ impl Direction {
             view.reported(time_ns);
         }
         let una = self.flight.una;
-        self.ledger.pace_from(una).view = Some(Box::new(view));
+        let is_from_start = self.has_syn || peer.has_syn;
+        let is_late = self.data_segments > 2;
+        let pace = self.ledger.pace_from(una);
+        pace.view = Some(Box::new(view));
+        pace.late.budget.forget_rates();
+        if !is_from_start && is_late {
+            pace.late.budget.void();
+        }
     }
 
     /// Round trip between the capture point and this direction's sender, where it is a part of the path that counts.
-    fn away_ns(&self, peer: &Direction) -> Option<i64> {
+    pub fn away_ns(&self, peer: &Direction) -> Option<i64> {
         let (near_ns, far_ns) = (peer.far_ns()?, self.far_ns()?);
         (near_ns >= AWAY_MIN_NS && near_ns >= near_ns.saturating_add(far_ns) / AWAY_SHARE)
             .then_some(near_ns)
