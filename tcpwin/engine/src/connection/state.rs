@@ -41,6 +41,7 @@ pub struct SynOptions {
     pub window: u16,
     /// Which of the options in [`syn_kind`] it carried.
     pub kinds: u8,
+    pub tsval: Option<u32>,
     /// It was a SYN/ACK.
     pub is_answer: bool,
     /// It carried data by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
@@ -78,6 +79,7 @@ impl Default for SynOptions {
             mss: 0,
             window: 0,
             kinds: 0,
+            tsval: None,
             is_answer: false,
             has_early_data: false,
         }
@@ -123,6 +125,10 @@ pub struct Cold {
     pub window_near_full: u32,
     pub window_overrun: u32,
     pub inference: Option<Box<ScaleInference>>,
+    /// How long after this side's SYN it was captured again, the first time.
+    pub syn_copy_ns: Option<i64>,
+    /// Time in silences that only the capture's clock knows of.
+    pub clock_step_ns: i64,
     /// When a SYN or SYN/ACK was last sent again after the handshake.
     pub syn_again_ns: Option<i64>,
     /// Initial sequence number of the SYN before, where this side sent another.

@@ -1,10 +1,16 @@
 //! Fields of a direction: where the sender's time went. They add up to the connection's duration.
 
+use crate::connection::state::Direction;
+use crate::event;
 use crate::output::fields::{fields, path_rtt_ns, DirectionField, DirectionView, Value};
 use crate::timing::doubt::Shift;
 use crate::timing::item::{forget_flight, Item, ITEMS};
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
 
+/// A SYN waits a second for its answer (RFC 6298 §2.1; Linux's TCP_TIMEOUT_INIT): sooner it is a copy.
+const SOONEST_SYN_NS: i64 = 500_000_000;
+/// Of fewer segments a few that were really lost may be two in five.
+const DOUBLED_SEGMENTS: u32 = 10;
 /// A receiver further away than that is at the other end of a network.
 const FAR_NS: i64 = 2_000_000;
 
@@ -88,10 +94,34 @@ impl DirectionView<'_> {
             }
         }
         spent[Item::Unknown as usize] += left_ns;
+        if self.is_doubled() {
+            for item in Item::ALL {
+                if !matches!(item, Item::Handshake | Item::Closed) {
+                    let ns = std::mem::take(&mut spent[item as usize]);
+                    spent[Item::Unknown as usize] += ns;
+                }
+            }
+        }
         if !self.is_place_known() {
             forget_flight(&mut spent);
         }
         spent
+    }
+
+    /// Whether the capture holds the packets twice: as they left one end, and later as they came to the other.
+    ///
+    /// Both SYNs are there again sooner than any is sent again (RFC 6298 §2.1: after a second), and of the data as much
+    /// as two in five segments.
+    fn is_doubled(&self) -> bool {
+        let is_copied = |direction: &Direction| {
+            let age_ns = direction.cold.as_ref().and_then(|cold| cold.syn_copy_ns);
+            age_ns.is_some_and(|ns| ns < SOONEST_SYN_NS)
+        };
+        let data = self.data();
+        let again = u64::from(data.event_count(event::RESENT));
+        self.connection.directions.iter().all(is_copied)
+            && data.data_segments >= DOUBLED_SEGMENTS
+            && again * 5 >= u64::from(data.data_segments) * 2
     }
 
     /// Whether it was known, when time was told, how far from the sender the capture was made.

@@ -3,6 +3,7 @@
 pub mod ack_ids;
 pub mod budget;
 pub mod charge_log;
+pub mod clock_step;
 pub mod delays;
 pub mod doubt;
 pub mod echo;

@@ -21,6 +21,7 @@ use crate::event::{self, Events};
 use crate::recovery::cause::Evidence;
 use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
+use crate::timing::clock_step;
 use crate::timing::item::Item;
 use crate::tracker::stall::Before;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
@@ -440,6 +441,9 @@ impl Connection {
         let before = (now_ns.saturating_sub(before_ns) > stall::MIN_NS)
             .then(|| Before::new(self, side, before_ns, now_ns))
             .flatten();
+        if now_ns.saturating_sub(before_ns) > stall::MIN_NS {
+            self.note_clock(side, segment, before_ns);
+        }
         self.end_ns = self.end_ns.max(segment.time_ns);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
@@ -460,6 +464,22 @@ impl Connection {
             *stall = Some(ended);
         }
         (events, rtt_ns)
+    }
+
+    /// A silence that only the capture's clock knows of is nobody's.
+    #[cold]
+    fn note_clock(&mut self, side: usize, segment: &Segment, before_ns: i64) {
+        let Some(stepped_ns) = clock_step::stepped_ns(self, side, segment, before_ns) else {
+            return;
+        };
+        for direction in &mut self.directions {
+            let cold = direction.cold();
+            cold.clock_step_ns = cold.clock_step_ns.saturating_add(stepped_ns);
+            let from_ns = segment.time_ns.saturating_sub(stepped_ns);
+            if direction.data_segments > 0 {
+                direction.note_silence(Item::Unknown, from_ns, segment.time_ns);
+            }
+        }
     }
 
     /// Both directions must be known and open; data does not mind what is in doubt of its own direction, nor an

@@ -72,6 +72,16 @@ pub fn take_syn(
         let isn = own.isn;
         own.cold().earlier_isn = Some(isn);
     }
+    if is_again {
+        let since_ns = if is_answer {
+            connection.syn_ack_ns()
+        } else {
+            connection.syn_ns()
+        };
+        let age_ns = since_ns.map(|ns| now_ns.saturating_sub(ns));
+        let cold = connection.directions[side].cold();
+        cold.syn_copy_ns = cold.syn_copy_ns.or(age_ns);
+    }
     if is_again || is_return || connection.established_ns().is_some() {
         *evidence = Some(sent_again(connection, side, segment, is_answer));
     }
@@ -98,6 +108,7 @@ pub fn take_syn(
         mss: segment.options.mss.unwrap_or(0),
         window: segment.window,
         kinds: syn_kinds(segment),
+        tsval: segment.options.timestamps.map(|(tsval, _)| tsval),
         is_answer,
         has_early_data: segment.payload_len > 0
             && (segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN)),
