@@ -195,7 +195,8 @@ class _Judge:
             confidence = "low"
             if blame == "network":
                 blame, side = "capture", None
-            why += "; but the capture holds it twice, it seems, and copies look like losses"
+            if limit != "unknown":
+                why += "; but the capture holds it twice, it seems, and copies look like losses"
         words = CONFIDENCE_WORDS[confidence]
         headline = f"limited by {opinion.phrase}: {share:.0%} of its time ({words})"
         if limit == "unknown":
@@ -366,7 +367,7 @@ class _Judge:
 
     def _unknown(self) -> str:
         if self._is_doubled():
-            return "the capture was made at both ends, so that half of what it holds are copies"
+            return "the capture holds it twice, as it left one end and as it came to the other"
         stepped_ns = self.data.clock_step_ns
         if stepped_ns * 2 > self.budget.items_ns["unknown"]:
             return f"the capture's clock went {time_words(stepped_ns)} further than the timestamps of its packets"

@@ -109,9 +109,7 @@ WAYS: Mapping[str, Callable[[Capture], list[Record]]] = {
     "options cut": _cut,
     "data only": _only(sender=True),
     "ACKs only": _only(sender=False),
-    "every 50th dropped": lambda capture: [
-        each for number, each in enumerate(capture.records, 1) if number % DROPPED
-    ],
+    "every 50th dropped": lambda capture: [each for number, each in enumerate(capture.records, 1) if number % DROPPED],
 }
 
 

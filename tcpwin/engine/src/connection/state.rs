@@ -41,6 +41,7 @@ pub struct SynOptions {
     pub window: u16,
     /// Which of the options in [`syn_kind`] it carried.
     pub kinds: u8,
+    /// Timestamp value; where no SYN was captured, of the first segment.
     pub tsval: Option<u32>,
     /// It was a SYN/ACK.
     pub is_answer: bool,

@@ -515,6 +515,9 @@ impl Connection {
             (second, first)
         };
         sent.segments += 1;
+        if sent.segments == 1 {
+            sent.syn.tsval = segment.options.timestamps.map(|(tsval, _)| tsval);
+        }
         let mut events = 0;
         let mut rtt_ns = None;
         if segment.window == 0 && segment.flags & FIN == 0 {
