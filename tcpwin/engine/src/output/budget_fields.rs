@@ -2,7 +2,8 @@
 
 use crate::connection::state::Direction;
 use crate::event;
-use crate::output::fields::{fields, path_rtt_ns, DirectionField, DirectionView, Value};
+use crate::output::fields::{fields, DirectionField, DirectionView, Value};
+use crate::output::place::path_rtt_ns;
 use crate::timing::doubt::Shift;
 use crate::timing::item::{forget_flight, Item, ITEMS};
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};

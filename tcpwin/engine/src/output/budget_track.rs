@@ -5,7 +5,8 @@
 //! where it happened.
 
 use crate::connection::state::{Connection, Direction};
-use crate::output::fields::{path_rtt_ns, DirectionView};
+use crate::output::fields::DirectionView;
+use crate::output::place::path_rtt_ns;
 use crate::output::series::Span;
 use crate::output::timeline::{Timeline, KINDS, OPEN};
 use crate::timing::budget::Budget;

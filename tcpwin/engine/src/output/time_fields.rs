@@ -1,9 +1,9 @@
 //! Fields of a direction: round trips, timers, congestion window, pauses and messages.
 
 use crate::output::fields::{
-    count, fields, int, nearer, optional, path_rtt_ns, text, DirectionField, DirectionView, Nearer,
-    Value,
+    count, fields, int, optional, text, DirectionField, DirectionView, Value,
 };
+use crate::output::place::{nearer, path_rtt_ns, Nearer};
 use crate::timing::delays::Delays;
 use crate::timing::idle::Idle;
 use crate::timing::sender_view::SenderView;
