@@ -199,6 +199,7 @@ class Direction:
     sender_window_limited_ns: int | None
     cwnd_estimate_max_bytes: int | None
     cwnd_model_bytes: int | None
+    clock_step_ns: int
     slow_start_ns: int
     idle_gaps: int
     idle_ns: int

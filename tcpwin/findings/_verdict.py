@@ -181,6 +181,7 @@ class _Judge:
             if beside is not None:
                 blame, side, more = beside
                 why += f"; {more}"
+        confidence = min_confidence(confidence, self._most(limit))
         if share < 0.5:
             confidence = min_confidence(confidence, "medium")
         if share - groups[second] / self.budget.total_ns < CLOSE_SHARE:
@@ -194,7 +195,8 @@ class _Judge:
             confidence = "low"
             if blame == "network":
                 blame, side = "capture", None
-            why += "; but the capture holds it twice, it seems, and copies look like losses"
+            if limit != "unknown":
+                why += "; but the capture holds it twice, it seems, and copies look like losses"
         words = CONFIDENCE_WORDS[confidence]
         headline = f"limited by {opinion.phrase}: {share:.0%} of its time ({words})"
         if limit == "unknown":
@@ -269,6 +271,16 @@ class _Judge:
         differs = apart is not None and apart > DISAGREEING_SHARE and limit in ("receiver", "congestion window", "path")
         return one_less(confidence) if missed or capture.interface_drops or differs else confidence
 
+    def _most(self, limit: str) -> str:
+        """How sure a limit can be without the scale of the windows: of one that is inferred no more than suspected."""
+        if self.data.window_scale.state not in ("unknown", "syn_only") or self.budget.kernel is not None:
+            return "high"
+        items = self.budget.items_ns
+        if limit == "receiver":
+            # A closed window is closed at every scale.
+            return "high" if items["zero_window"] * 2 >= sum(items[item] for item in GROUPS["receiver"]) else "low"
+        return "medium"
+
     def _seen(self) -> str:
         """How sure what a sender waited for is, by where the capture was made."""
         return "high" if self.data.view == "sender" else "medium"
@@ -322,9 +334,12 @@ class _Judge:
             sizes = f"{bytes_words(mean)} on average, of {bytes_words(most)} at most"
             why = f"{sizes}: a slow reader on {receiver} fits{by_kernel}"
             return _Opinion(phrase, "application", receiver, min_confidence(sure, "medium"), why)
+        if most is None:
+            why = "what is in flight ends again and again at the edge that the least possible window scale gives it"
+            return _Opinion(phrase, "receiver", receiver, "low", why)
         round_trip_ns = self.connection.path_rtt_ns
-        why = f"{bytes_words(most or 0)} at most"
-        if most and round_trip_ns:
+        why = f"{bytes_words(most)} at most"
+        if round_trip_ns:
             why += f", which over {time_words(round_trip_ns)} allows {rate_words(most * 8e9 / round_trip_ns)}"
         return _Opinion(phrase, "receiver", receiver, sure, f"{why}{by_kernel}")
 
@@ -351,7 +366,14 @@ class _Judge:
         return _Opinion("the handshake", "nobody", None, "high", "little else was to be done")
 
     def _unknown(self) -> str:
-        if not self.data.syn_seen and self.data.window_scale.state in ("unknown", "syn_only"):
+        if self._is_doubled():
+            return "the capture holds it twice, as it left one end and as it came to the other"
+        stepped_ns = self.data.clock_step_ns
+        if stepped_ns * 2 > self.budget.items_ns["unknown"]:
+            return f"the capture's clock went {time_words(stepped_ns)} further than the timestamps of its packets"
+        if self.data.window_scale.state in ("unknown", "syn_only"):
+            if self.data.syn_seen:
+                return "the capture lacks a SYN, and with it the scale of the windows"
             return "the capture lacks the SYNs, and with them the scale of the windows"
         if self.data.flight_max_bytes is None:
             return "one side of the connection was not captured"

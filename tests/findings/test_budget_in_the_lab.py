@@ -33,8 +33,8 @@ LARGEST = {
     "loss1_cubic_sack1": ("congestion window", "congestion window"),
     "loss1_reno_sack0": ("congestion window", "congestion window"),
     "loss1_reorder_cubic_sack1": ("congestion window", "congestion window"),
-    # Without the SYN the scale is unknown, and so is the window; ss tells it. 50 Mbit/s at 60 ms.
-    "mid_connection_noSYN": ("unknown", "path"),
+    # Without the SYN the scale is unknown; beside the sender the least one shows room. 50 Mbit/s at 60 ms.
+    "mid_connection_noSYN": ("path", "path"),
     # 64 KiB of window at 85 ms and 1 Gbit/s.
     "no_wscale_85ms": ("receiver", "receiver"),
     # The reader takes 10 Mbit/s in turns with less.
@@ -139,7 +139,9 @@ def test_the_window_was_full_while_the_sender_recovered(run: Run) -> None:
 @on()
 def test_the_largest_group_is_the_runs_cause(run: Run) -> None:
     budget = draw_up(run.data)
-    assert budget.largest == LARGEST[run.scenario][0], budget.groups_ns
+    # Without the SYNs the way to the sender is known by its FIN only: too late to tell anything of its flight.
+    is_hidden = (run.scenario, run.end) == ("mid_connection_noSYN", "rcv")
+    assert budget.largest == ("unknown" if is_hidden else LARGEST[run.scenario][0]), budget.groups_ns
     assert budget.total_ns == run.connection.duration_ns
 
 

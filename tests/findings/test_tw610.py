@@ -52,6 +52,10 @@ def test_fires_on_two_ends_and_the_copies_are_no_loss(tmp_path: Path, name: str)
     verdict = analysis.connections[0].verdict
     assert verdict.confidence == "low"
     assert "holds it twice" in verdict.why
+    # What is made of copies says nothing of the sender's time.
+    budget = analysis.connections[0].budget["b_to_a"]
+    assert verdict.limit == "unknown"
+    assert budget.share("unknown", "handshake", "closed") == 1.0
 
 
 def test_does_not_fire_later_than_a_stack_would_repeat_its_syn(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Event
+from tcpwin.analysis import Direction, Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._reading import count_originals, pairs_of
 from tcpwin.findings.rules._doubled import copied_after_ns
@@ -114,6 +114,11 @@ def weaker(first: str, second: str) -> str:
     return min(first, second, key=("low", "medium", "high").index)
 
 
+def has_known_windows(data: Direction) -> bool:
+    """Whether the windows of the data's receiver are known in bytes."""
+    return data.window_scale.state not in ("unknown", "syn_only")
+
+
 def culprit(case: Case, events: Sequence[Event]) -> Culprit:
     """Tell loss on the path from a receiver that refuses what arrives.
 
@@ -156,6 +161,13 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             f"on the path, or refused by {receiver}, whose receive window was nearly full at times",
             "low",
             f"Not ruled out: {receiver} may drop what arrives when its memory is full; its `nstat` would show it.",
+        )
+    if not has_known_windows(case.data):
+        return Culprit(
+            "network",
+            "on the path",
+            "medium",
+            f"Not ruled out: {receiver}'s memory; without the scale of its windows a full one does not show.",
         )
     if reorders(case):
         return Culprit(

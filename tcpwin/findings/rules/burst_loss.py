@@ -19,7 +19,8 @@ dropped. Where a timer took part in the repair, nothing is said of the queue.
 ## When it is wrong
 
 A receiver that drops what arrives for want of memory makes the same pattern. Where that is likely (the receive window
-was nearly full at times, or its host's `nstat` shows it) the rule is silent; also where the path reorders, since a
+was nearly full at times, or its host's `nstat` shows it) the rule is silent; without the scale of the windows, which
+would show it, it is only a suspicion; also where the path reorders, since a
 receiver discards segments that come too late (PAWS, RFC 7323 §5). A route that is gone for a moment drops runs as
 well.
 
@@ -37,7 +38,7 @@ from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
-from tcpwin.findings.rules._loss import culprit, pairs, reorders, resent, round_trip_ns
+from tcpwin.findings.rules._loss import culprit, has_known_windows, pairs, reorders, resent, round_trip_ns
 from tcpwin.findings.rules._words import time_words
 
 HALF_SPACE = 1 << 31
@@ -66,7 +67,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{case.sender} lost {len(worst)} segments of one flight close together{times} {guilty.where}, "
         f"{time_words(cost_ns)} to repair{_shape(case, out_ns, least_ns)}",
         blame="network",
-        confidence="medium",
+        confidence="medium" if has_known_windows(case.data) else "low",
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=pairs(worst),

@@ -11,7 +11,8 @@ receiver charges its buffer by the packet's memory, not by its payload, so many 
 
 `tinygrams` counts segments below the MSS that more data followed before they were acknowledged: pieces of something
 larger. At least `segments`, at least `share` of the data segments, and the mean payload below half of the MSS. Not
-where the receiver's window was below a segment: then it was the window that cut them.
+where the receiver's window was below a segment: then it was the window that cut them; nor where a capture without the
+SYN, made before segmentation, does not tell how long a full segment is.
 
 ## When it is wrong
 
@@ -32,6 +33,8 @@ from tcpwin.findings._rule import Rule, Threshold
 from tcpwin.findings.rules._capture import FRAMES, rows_of
 from tcpwin.findings.rules._words import bytes_words, count_words
 
+JUMBO_BYTES = 8960
+"""The payload of an Ethernet jumbo frame."""
 HEADER_BYTES = 40
 """IPv4 and TCP without options."""
 
@@ -40,6 +43,9 @@ def judge(case: Case) -> Iterator[Finding]:
     data = case.data
     mean_bytes = data.payload_bytes / data.data_segments
     if data.tinygrams < case.settings["share"] * data.data_segments or mean_bytes * 2 >= data.mss_bytes:
+        return
+    if data.mss_bytes > JUMBO_BYTES and case.back.syn_mss is None:
+        # Captured before segmentation, without the SYN: the size of a full segment is not known.
         return
     if data.sub_mss_windows or data.zero_window_episode_count:
         return

@@ -41,6 +41,8 @@ pub struct SynOptions {
     pub window: u16,
     /// Which of the options in [`syn_kind`] it carried.
     pub kinds: u8,
+    /// Timestamp value; where no SYN was captured, of the first segment.
+    pub tsval: Option<u32>,
     /// It was a SYN/ACK.
     pub is_answer: bool,
     /// It carried data by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
@@ -56,6 +58,15 @@ pub mod syn_kind {
 }
 
 impl SynOptions {
+    /// What the options that were offered take of each segment.
+    pub fn options_bytes(&self) -> u16 {
+        if self.has(syn_kind::TIMESTAMPS) {
+            TIMESTAMPS_BYTES
+        } else {
+            0
+        }
+    }
+
     /// Whether all of the options were there.
     pub fn has(&self, kinds: u8) -> bool {
         self.kinds & kinds == kinds
@@ -69,6 +80,7 @@ impl Default for SynOptions {
             mss: 0,
             window: 0,
             kinds: 0,
+            tsval: None,
             is_answer: false,
             has_early_data: false,
         }
@@ -114,6 +126,10 @@ pub struct Cold {
     pub window_near_full: u32,
     pub window_overrun: u32,
     pub inference: Option<Box<ScaleInference>>,
+    /// How long after this side's SYN it was captured again, the first time.
+    pub syn_copy_ns: Option<i64>,
+    /// Time in silences that only the capture's clock knows of.
+    pub clock_step_ns: i64,
     /// When a SYN or SYN/ACK was last sent again after the handshake.
     pub syn_again_ns: Option<i64>,
     /// Initial sequence number of the SYN before, where this side sent another.
@@ -229,6 +245,8 @@ pub struct Direction {
     /// The same while the window is open: what counts as held back; a closed window is counted apart.
     pub is_limited: bool,
     pub has_syn: bool,
+    /// Segments as long as `mss` are certainly full ones: by both SYNs, or since one was as long as one SYN allows.
+    pub is_mss_certain: bool,
     /// Nothing but a SYN was sent.
     pub has_only_syn: bool,
     pub has_tsval: bool,
@@ -279,6 +297,7 @@ impl Direction {
     #[inline]
     pub fn is_ordinary_to_send(&self) -> bool {
         self.is_started
+            && (self.is_mss_certain || self.data_segments == 0)
             && self.is_flight_known()
             && self.is_acked
             && self.flight.control == 0
@@ -365,6 +384,31 @@ impl Direction {
         }
     }
 
+    /// Whether a segment of that size ended what was written, as far as the size of a full one is known.
+    pub fn ends_a_write(&self, payload_len: u32) -> Option<bool> {
+        if self.is_mss_certain {
+            return Some(payload_len < self.segment_size());
+        }
+        if payload_len < LEAST_FULL {
+            return Some(true);
+        }
+        // Larger than a link's segments are those captured before segmentation: any of them may be a part.
+        let is_whole = USUAL_FULL
+            .iter()
+            .any(|sizes| sizes.contains(&self.max_payload));
+        is_whole.then_some(payload_len < self.max_payload)
+    }
+
+    /// Take in the size of a segment with data, while no two SYNs told how large one may be.
+    #[cold]
+    pub fn learn_segment_size(&mut self, payload_len: u32) {
+        let own = self.syn.mss.saturating_sub(self.syn.options_bytes());
+        let bound = if self.mss > 0 { self.mss } else { own };
+        if bound > 0 && payload_len >= u32::from(bound) {
+            (self.mss, self.is_mss_certain) = (bound, true);
+        }
+    }
+
     /// The room that lets a sender go on: a segment, or half of the largest window where that is less (RFC 9293 §3.8.6.2.1;
     /// Linux `tcp_bound_to_half_wnd`, include/net/tcp.h). Loopback's MSS is as large as its first window.
     #[inline]
@@ -420,6 +464,12 @@ pub enum Initiator {
     Guessed(u8),
 }
 
+/// Shorter payloads are no full segments on any usual path: the least MSS, less options (RFC 9293 §3.7.1, MUST-15).
+const LEAST_FULL: u32 = 500;
+/// Full segments of Ethernet and of its jumbo frames, down to those of tunnels through it.
+const USUAL_FULL: [std::ops::RangeInclusive<u32>; 2] = [1200..=1460, 8800..=8960];
+/// Bytes of the timestamps option with its padding (RFC 7323 §3.2, appendix A).
+pub const TIMESTAMPS_BYTES: u16 = 12;
 /// Windows up to this are not halved (Linux TCP_MSS_DEFAULT; RFC 9293 §3.7.1, MUST-15).
 const MSS_DEFAULT: u32 = 536;
 

@@ -1,7 +1,19 @@
 //! Fields of a direction: where the sender's time went. They add up to the connection's duration.
 
-use crate::output::fields::{fields, path_rtt_ns, DirectionField, DirectionView, Value};
-use crate::timing::budget::{Item, ITEMS};
+use crate::connection::state::Direction;
+use crate::event;
+use crate::output::fields::{fields, DirectionField, DirectionView, Value};
+use crate::output::place::path_rtt_ns;
+use crate::timing::doubt::Shift;
+use crate::timing::item::{forget_flight, Item, ITEMS};
+use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
+
+/// A SYN waits a second for its answer (RFC 6298 §2.1; Linux's TCP_TIMEOUT_INIT): sooner it is a copy.
+const SOONEST_SYN_NS: i64 = 500_000_000;
+/// Of fewer segments a few that were really lost may be two in five.
+const DOUBLED_SEGMENTS: u32 = 10;
+/// A receiver further away than that is at the other end of a network.
+const FAR_NS: i64 = 2_000_000;
 
 impl DirectionView<'_> {
     fn spent(&self, item: Item) -> Value {
@@ -21,7 +33,8 @@ impl DirectionView<'_> {
         };
         take(Item::Handshake, self.handshake_ns(total_ns));
         let data = self.data();
-        let is_known = data.is_seen && (data.data_segments == 0 || data.is_flight_known());
+        let is_known = data.is_seen
+            && (data.data_segments == 0 || (data.is_flight_known() && self.had_room()));
         let rest = if is_known {
             Item::Application
         } else {
@@ -29,7 +42,7 @@ impl DirectionView<'_> {
         };
         match data.pace().map(|pace| &pace.late.budget) {
             Some(budget) if budget.has_begun() => {
-                let mut items = *budget.spent();
+                let mut items = budget.spent(self.known_shift());
                 let closed_ns = items[Item::ZeroWindow as usize];
                 // Before two segments were in flight: what its own counts say, the rest its application's.
                 let mut early_ns = budget.began_ns.saturating_sub(connection.start_ns)
@@ -44,6 +57,7 @@ impl DirectionView<'_> {
                 }
                 let first_ns = budget.began_ns.saturating_sub(data.first_data_ns);
                 let is_first_round = first_ns <= path_rtt_ns(connection).unwrap_or(0);
+                let first_ns = if self.is_from_start() { first_ns } else { 0 };
                 take(
                     Item::SlowStart,
                     if is_first_round {
@@ -53,7 +67,14 @@ impl DirectionView<'_> {
                     },
                 );
                 early_ns -= if is_first_round { first_ns.max(0) } else { 0 };
-                take(rest, early_ns);
+                take(
+                    if budget.is_voided {
+                        Item::Unknown
+                    } else {
+                        rest
+                    },
+                    early_ns,
+                );
                 // A closed window costs nothing while there is nothing to send.
                 let idle_ns = (closed_ns - self.closed_ns()).max(0);
                 items[Item::ZeroWindow as usize] -= idle_ns;
@@ -74,7 +95,84 @@ impl DirectionView<'_> {
             }
         }
         spent[Item::Unknown as usize] += left_ns;
+        if self.is_doubled() {
+            for item in Item::ALL {
+                if !matches!(item, Item::Handshake | Item::Closed) {
+                    let ns = std::mem::take(&mut spent[item as usize]);
+                    spent[Item::Unknown as usize] += ns;
+                }
+            }
+        }
+        if !self.is_place_known() {
+            forget_flight(&mut spent);
+        }
         spent
+    }
+
+    /// Whether the capture holds the packets twice: as they left one end, and later as they came to the other.
+    ///
+    /// Both SYNs are there again sooner than any is sent again (RFC 6298 §2.1: after a second), and of the data as much
+    /// as two in five segments.
+    fn is_doubled(&self) -> bool {
+        let is_copied = |direction: &Direction| {
+            let age_ns = direction.cold.as_ref().and_then(|cold| cold.syn_copy_ns);
+            age_ns.is_some_and(|ns| ns < SOONEST_SYN_NS)
+        };
+        let data = self.data();
+        let again = u64::from(data.event_count(event::RESENT));
+        self.connection.directions.iter().all(is_copied)
+            && data.data_segments >= DOUBLED_SEGMENTS
+            && again * 5 >= u64::from(data.data_segments) * 2
+    }
+
+    /// Whether it was known, when time was told, how far from the sender the capture was made.
+    ///
+    /// By the handshake, or since something of the sender's was timed here. A receiver far away as well says enough:
+    /// who captures does so at one of the ends.
+    fn is_place_known(&self) -> bool {
+        let [first, second] = &self.connection.directions;
+        let (data, peer) = (self.data(), &self.connection.directions[1 - self.sender]);
+        if first.has_syn && second.has_syn || data.data_segments == 0 {
+            return true;
+        }
+        let is_followed = data.pace().is_some_and(|pace| pace.view.is_some());
+        match peer.far_ns() {
+            Some(_) => is_followed || data.away_ns(peer).is_none(),
+            None => data.far_ns().is_some_and(|ns| ns >= FAR_NS),
+        }
+    }
+
+    /// What is known of the shift of the windows that limit this direction.
+    fn known_shift(&self) -> Shift {
+        let peer = &self.connection.directions[1 - self.sender];
+        let cold = self.data().cold.as_ref();
+        let inference = cold.and_then(|cold| cold.inference.as_ref());
+        let least = inference
+            .filter(|inference| !inference.is_contradicted)
+            .map_or(0, |inference| inference.firm_min);
+        match (peer.own_scale, peer.syn.offer) {
+            (state, _) if state.is_certain() => Shift::Known(peer.own_shift),
+            // Either it was agreed on, or windows are not scaled at all.
+            (ScaleState::SynOnly, Offer::Shift(shift)) if least > 0 => {
+                Shift::Known(shift.min(MAX_SHIFT))
+            }
+            _ => Shift::AtLeast(least),
+        }
+    }
+
+    /// Whether the capture holds the beginning of the connection.
+    pub fn is_from_start(&self) -> bool {
+        self.connection.directions.iter().any(|side| side.has_syn)
+    }
+
+    /// Whether the window is known, or always held more than was ever in flight.
+    fn had_room(&self) -> bool {
+        let data = self.data();
+        let (Shift::Known(shift) | Shift::AtLeast(shift)) = self.known_shift();
+        let peer = &self.connection.directions[1 - self.sender];
+        let least = u64::from(data.window.min_bytes) << shift;
+        let wanted = u64::from(data.flight_max_bytes()) + u64::from(data.segment_size());
+        peer.own_scale.is_certain() || (data.window.is_known && least >= wanted)
     }
 
     /// From the first SYN to the ACK that completed the handshake; all of it where none did.

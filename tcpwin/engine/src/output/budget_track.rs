@@ -5,10 +5,13 @@
 //! where it happened.
 
 use crate::connection::state::{Connection, Direction};
-use crate::output::fields::{path_rtt_ns, DirectionView};
+use crate::output::fields::DirectionView;
+use crate::output::place::path_rtt_ns;
 use crate::output::series::Span;
 use crate::output::timeline::{Timeline, KINDS, OPEN};
-use crate::timing::budget::{Budget, Entry, Item};
+use crate::timing::budget::Budget;
+use crate::timing::charge_log::Entry;
+use crate::timing::item::Item;
 
 const IDLE: usize = Item::Application as usize;
 const CLOSED_WINDOW: usize = Item::ZeroWindow as usize;
@@ -191,7 +194,7 @@ impl BudgetTrack {
         match self.began_ns {
             Some(began_ns) => {
                 let first_ns = began_ns.saturating_sub(direction.first_data_ns);
-                if first_ns <= path_rtt_ns(connection).unwrap_or(0) {
+                if view.is_from_start() && first_ns <= path_rtt_ns(connection).unwrap_or(0) {
                     let from_ns = direction.first_data_ns;
                     let into = Item::SlowStart as usize;
                     self.timeline

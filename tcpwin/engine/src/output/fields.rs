@@ -9,6 +9,7 @@ use crate::connection::state::{syn_kind, Cold, Connection, Direction, Initiator}
 use crate::event;
 use crate::output::budget_fields::BUDGET_FIELDS;
 use crate::output::loss_fields::LOSS_FIELDS;
+use crate::output::place::{handshake_half_ns, nearer, path_rtt_ns, Nearer};
 use crate::output::time_fields::TIME_FIELDS;
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
 use crate::window::zero::{Episode, ZeroWindow};
@@ -339,32 +340,6 @@ fn side_name(view: &ConnectionView<'_>, side: u8) -> Value {
     })
 }
 
-/// The least known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each
-/// the least time from data to its ACK or from a timestamp to its echo.
-pub fn path_rtt_ns(connection: &Connection) -> Option<i64> {
-    let halves = [0, 1].map(|side: usize| connection.directions[side].far_ns());
-    let sum = match halves {
-        [Some(first), Some(second)] => Some(first.saturating_add(second)),
-        _ => None,
-    };
-    match (connection.handshake_rtt_ns(), sum) {
-        (Some(handshake), Some(sum)) => Some(handshake.min(sum)),
-        (handshake, sum) => handshake.or(sum),
-    }
-}
-
-/// One part of the handshake's round trip, where each of its segments was sent once.
-fn handshake_half_ns(
-    connection: &Connection,
-    from_ns: Option<i64>,
-    to_ns: Option<i64>,
-) -> Option<i64> {
-    if connection.is_handshake_ambiguous {
-        return None;
-    }
-    Some(to_ns?.saturating_sub(from_ns?)).filter(|ns| *ns >= 0)
-}
-
 /// The side near which the capture was made.
 fn vantage(view: &ConnectionView<'_>) -> &'static str {
     let (a, b) = (side(view, true), side(view, false));
@@ -378,23 +353,6 @@ fn vantage(view: &ConnectionView<'_>) -> &'static str {
             Nearer::Neither => "between",
         },
         _ => "unknown",
-    }
-}
-
-/// The end within a tenth of the round trip between both.
-pub(super) enum Nearer {
-    First,
-    Second,
-    Neither,
-}
-
-/// Tell the nearer of two ends. Where both are as near as the hosts' own delays, the capture was made on the one host.
-pub(super) fn nearer(first_ns: i64, second_ns: i64) -> Nearer {
-    let path_ns = first_ns.saturating_add(second_ns);
-    match (first_ns <= path_ns / 10, second_ns <= path_ns / 10) {
-        (true, _) => Nearer::First,
-        (_, true) => Nearer::Second,
-        _ => Nearer::Neither,
     }
 }
 

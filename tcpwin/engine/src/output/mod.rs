@@ -11,6 +11,7 @@ pub mod histogram;
 pub mod json;
 mod loss_fields;
 pub mod pass;
+mod place;
 pub mod rank;
 pub mod rows;
 pub mod select;

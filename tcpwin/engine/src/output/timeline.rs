@@ -3,7 +3,7 @@
 //! What is decided late is moved from one item to another afterwards; the sum never changes.
 
 use crate::output::series::Span;
-use crate::timing::budget::{Item, ITEMS};
+use crate::timing::item::{Item, ITEMS};
 
 /// The items, and one that stands for those not told yet.
 pub const KINDS: usize = ITEMS + 1;

@@ -14,7 +14,7 @@ use crate::output::detail::Detail;
 use crate::output::series::Bucket;
 use crate::output::timeline::Slot;
 use crate::output::track::{Track, SERIES};
-use crate::timing::budget::ITEMS;
+use crate::timing::item::ITEMS;
 
 /// What a pass kept of the connections that it followed, by number.
 #[pyclass(frozen, module = "tcpwin._engine")]

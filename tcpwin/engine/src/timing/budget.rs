@@ -3,50 +3,9 @@
 //! The state after a segment holds until the next one: window, loss or nothing in flight are told at once; what limited
 //! a sender with data in flight and room to send is told once a round trip, by that round (rules 8.a to 8.l).
 
-/// What an instant belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Item {
-    Handshake,
-    ZeroWindow,
-    SmallWindow,
-    WindowFull,
-    SlowStart,
-    Congestion,
-    AfterLoss,
-    FastRecovery,
-    Timeout,
-    Tail,
-    IdleRestart,
-    Application,
-    SendBuffer,
-    Path,
-    Closed,
-    Unknown,
-}
-
-pub const ITEMS: usize = Item::Unknown as usize + 1;
-
-impl Item {
-    pub const ALL: [Item; ITEMS] = [
-        Item::Handshake,
-        Item::ZeroWindow,
-        Item::SmallWindow,
-        Item::WindowFull,
-        Item::SlowStart,
-        Item::Congestion,
-        Item::AfterLoss,
-        Item::FastRecovery,
-        Item::Timeout,
-        Item::Tail,
-        Item::IdleRestart,
-        Item::Application,
-        Item::SendBuffer,
-        Item::Path,
-        Item::Closed,
-        Item::Unknown,
-    ];
-}
+use crate::timing::charge_log::{Entry, Log};
+use crate::timing::doubt::{Doubt, Room, Shift};
+use crate::timing::item::{forget_flight, Item, ITEMS};
 
 /// What a sender was seen to do after a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,35 +81,9 @@ pub struct Shown {
     pub round_trip_ns: i64,
     pub grows: bool,
     pub is_recovering: bool,
+    /// What came before was not captured: whether the flight grows is not known.
+    pub is_after_unseen: bool,
     pub mss: u32,
-}
-
-/// What was charged to whom, for one who looks after each segment: of the newest entries only.
-#[derive(Clone, Debug)]
-pub struct Log {
-    entries: [Entry; LOGGED],
-    written: u64,
-}
-
-/// More than a segment makes.
-const LOGGED: usize = 16;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// This span is the item's; with none, the end of the round tells whose.
-    Span {
-        item: Option<Item>,
-        from_ns: i64,
-        to_ns: i64,
-    },
-    /// The round is over: what was left open in it is this item's.
-    Round(Item),
-    /// So much of this item's time since then was an idle restart's.
-    Restart {
-        item: Item,
-        since_ns: i64,
-        moved_ns: i64,
-    },
 }
 
 /// What an idle restart may have been charged to: its slow start, or waiting for the congestion window.
@@ -169,33 +102,14 @@ pub struct Mark {
     spent_ns: [i64; OF_A_RESTART.len()],
 }
 
-impl Log {
-    const EMPTY: Log = Log {
-        entries: [Entry::Round(Item::Unknown); LOGGED],
-        written: 0,
-    };
-
-    fn write(&mut self, entry: Entry) {
-        self.entries[(self.written % LOGGED as u64) as usize] = entry;
-        self.written += 1;
-    }
-
-    /// Entries from that number on, and the number of the next.
-    pub fn since(&self, read: u64) -> (impl Iterator<Item = Entry> + '_, u64) {
-        let first = read.max(self.written.saturating_sub(LOGGED as u64));
-        let entries =
-            (first..self.written).map(|number| self.entries[(number % LOGGED as u64) as usize]);
-        (entries, self.written)
-    }
-}
-
 /// What every segment touches stands first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Budget {
     pub state: State,
-    /// The receiver's window is known in bytes.
-    pub is_certain: bool,
+    pub is_voided: bool,
+    /// What the window field says while its scale is not known.
+    room: Room,
     /// The round saw recovery: its flight counts bytes that were lost.
     has_recovered: bool,
     /// Largest time between two segments with data while the sender was busy, this round.
@@ -219,12 +133,15 @@ pub struct Budget {
     spent_ns: [i64; ITEMS],
     /// While somebody follows.
     log: Option<Box<Log>>,
+    /// Once anything was told while the window was not known.
+    doubt: Option<Box<Doubt>>,
 }
 
 impl Budget {
     pub const EMPTY: Budget = Budget {
         spent_ns: [0; ITEMS],
         log: None,
+        doubt: None,
         began_ns: i64::MIN,
         early_limited_ns: 0,
         since_ns: i64::MIN,
@@ -239,7 +156,8 @@ impl Budget {
         flat_rounds: 0,
         flat_bytes: 0,
         state: State::Unseen,
-        is_certain: true,
+        room: Room::KNOWN,
+        is_voided: false,
     };
 
     /// Up to when time is told.
@@ -268,9 +186,13 @@ impl Budget {
         self.early_limited_ns = limited_ns;
     }
 
-    /// Nanoseconds of each item, in the order of [`Item::ALL`].
-    pub fn spent(&self) -> &[i64; ITEMS] {
-        &self.spent_ns
+    /// Nanoseconds of each item, in the order of [`Item::ALL`], with what is known of the window's shift.
+    pub fn spent(&self, shift: Shift) -> [i64; ITEMS] {
+        let mut spent_ns = self.spent_ns;
+        if let Some(doubt) = &self.doubt {
+            doubt.settle(shift, &mut spent_ns);
+        }
+        spent_ns
     }
 
     /// What was charged, once [`Budget::follow`] was called.
@@ -285,7 +207,11 @@ impl Budget {
         }
         let mut log = Box::new(Log::EMPTY);
         let mut from_ns = self.began_ns;
-        let told = Item::ALL.into_iter().map(Some).zip(self.spent_ns);
+        let mut spent_ns = self.spent_ns;
+        if let Some(doubt) = &self.doubt {
+            doubt.settle(Shift::AtLeast(0), &mut spent_ns);
+        }
+        let told = Item::ALL.into_iter().map(Some).zip(spent_ns);
         for (item, spent_ns) in told.chain([(None, self.busy_ns)]) {
             if spent_ns > 0 {
                 let to_ns = from_ns.saturating_add(spent_ns);
@@ -327,6 +253,14 @@ impl Budget {
         }
     }
 
+    /// The state after a segment, with what is known of the window.
+    pub fn turn_in(&mut self, state: State, room: Room, now_ns: i64) {
+        if state != self.state || room != self.room {
+            self.change(state, now_ns);
+            self.room = room;
+        }
+    }
+
     #[cold]
     fn change(&mut self, state: State, now_ns: i64) {
         self.charge(now_ns);
@@ -341,9 +275,28 @@ impl Budget {
             return;
         }
         let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
-        self.note_span(self.state.item(), self.since_ns, span_ns);
+        let item = self.state.item();
+        let told = if self.is_doubtful() {
+            Some(Item::Unknown)
+        } else {
+            item
+        };
+        self.note_span(told, self.since_ns, span_ns);
         self.since_ns = self.since_ns.max(now_ns);
-        self.add(self.state, span_ns);
+        if self.is_doubtful() {
+            let doubt = self.doubt.get_or_insert_with(|| Box::new(Doubt::NONE));
+            doubt.add(item, self.room, span_ns);
+            if self.state == State::Idle {
+                self.idle_ns = self.idle_ns.saturating_add(span_ns);
+            }
+        } else {
+            self.add(self.state, span_ns);
+        }
+    }
+
+    /// Whether the window may have held back what the state says.
+    fn is_doubtful(&self) -> bool {
+        !self.room.is_certain() && matches!(self.state, State::Busy | State::Idle)
     }
 
     fn add(&mut self, state: State, span_ns: i64) {
@@ -364,10 +317,21 @@ impl Budget {
 
     /// The sender drained at `at_ns`, before now: since then it was in that state, not busy.
     pub fn drain(&mut self, state: State, at_ns: i64) {
+        self.drain_in(state, self.room, at_ns);
+    }
+
+    /// The same with what is known of the window.
+    pub fn drain_in(&mut self, state: State, room: Room, at_ns: i64) {
         let is_open = matches!(self.state, State::Busy | State::WindowFull);
         if is_open && at_ns > self.since_ns && self.has_begun() {
             self.change(state, at_ns);
+            self.room = room;
         }
+    }
+
+    /// Whether the window is known, or has room whatever its scale.
+    pub fn has_known_room(&self) -> bool {
+        self.room.is_certain()
     }
 
     /// The silence from `from_ns` on ended in a retransmission by a timer.
@@ -393,6 +357,20 @@ impl Budget {
         self.gap_ns = self.gap_ns.max(gap_ns);
     }
 
+    /// What was a round until now was shorter than one.
+    pub fn forget_rates(&mut self) {
+        self.best_rate = 0.0;
+    }
+
+    /// What was told so far was told of a flight that is not the sender's.
+    pub fn void(&mut self) {
+        self.is_voided = true;
+        forget_flight(&mut self.spent_ns);
+        if let Some(doubt) = &mut self.doubt {
+            doubt.forget();
+        }
+    }
+
     /// A loss struck at this flight.
     pub fn note_loss(&mut self, flight_bytes: u32) {
         self.lost_at_bytes = self.lost_at_bytes.max(flight_bytes);
@@ -406,10 +384,18 @@ impl Budget {
         }
         let item = self.judge(shown);
         let busy_ns = std::mem::take(&mut self.busy_ns);
+        let doubt = self.doubt.as_mut().filter(|doubt| doubt.is_in_round());
+        let told = if doubt.is_some() { Item::Unknown } else { item };
         if let Some(log) = &mut self.log {
-            log.write(Entry::Round(item));
+            log.write(Entry::Round(told));
         }
-        self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(busy_ns);
+        match doubt {
+            Some(doubt) => doubt.end_round(item, busy_ns),
+            None => {
+                let spent_ns = &mut self.spent_ns[item as usize];
+                *spent_ns = spent_ns.saturating_add(busy_ns);
+            }
+        }
         (self.idle_ns, self.window_ns, self.gap_ns) = (0, 0, 0);
         self.has_recovered = self.state.is_recovery();
     }
@@ -470,14 +456,14 @@ impl Budget {
         if is_regained && !self.has_recovered && !shown.is_recovering {
             self.lost_at_bytes = 0;
         }
-        if !self.is_certain {
-            Item::Unknown
-        } else if had_nothing {
+        if had_nothing {
             Item::Application
         } else if self.lost_at_bytes > 0 || shown.is_recovering {
             Item::AfterLoss
         } else if was_held_back {
             Item::WindowFull
+        } else if shown.is_after_unseen {
+            Item::Unknown
         } else if shown.grows {
             Item::SlowStart
         } else if is_spaced && is_best {
@@ -503,6 +489,7 @@ mod tests {
             round_trip_ns: 100,
             grows: false,
             is_recovering: false,
+            is_after_unseen: false,
             mss: 100,
         }
     }
@@ -512,7 +499,7 @@ mod tests {
     }
 
     fn spent_ns(budget: &Budget, item: Item) -> i64 {
-        budget.spent()[item as usize]
+        budget.spent(Shift::Known(0))[item as usize]
     }
 
     #[test]
@@ -589,8 +576,11 @@ mod tests {
             ..shown()
         };
         assert_ne!(budget.judge(&regained), Item::AfterLoss);
-        budget.is_certain = false;
-        assert_eq!(budget.judge(&shown()), Item::Unknown);
+        let unseen = Shown {
+            is_after_unseen: true,
+            ..grows
+        };
+        assert_eq!(budget.judge(&unseen), Item::Unknown);
     }
 
     #[test]

@@ -85,6 +85,8 @@ pub struct Round {
     pub round_trip_ns: i64,
     /// When data was sent last.
     pub last_data_ns: i64,
+    /// The capture holds the beginning.
+    pub is_from_start: bool,
 }
 
 impl Pace {
@@ -239,6 +241,7 @@ impl Pace {
             round_trip_ns: round.round_trip_ns,
             grows: grows || self.rounds < 2,
             is_recovering: round.is_recovering,
+            is_after_unseen: self.rounds < 2 && !round.is_from_start,
             mss: round.mss,
         };
         if round.last_data_ns > i64::MIN {

@@ -208,14 +208,16 @@ impl Direction {
             is_recovering: self.is_recovering(),
             round_trip_ns: peer.map_or(0, |peer| self.path_ns(peer)),
             last_data_ns: self.last_data_ns,
+            is_from_start: self.has_syn || peer.is_some_and(|peer| peer.has_syn),
         };
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
         if let Some(view) = &mut pace.view {
             view.arrive(now_ns);
-            let drained = open_state(view.is_blocked(), false, true);
-            pace.late.budget.drain(drained, view.drained_ns);
+            let budget = &mut pace.late.budget;
+            let is_blocked = view.is_blocked() && budget.has_known_room();
+            budget.drain(open_state(is_blocked, false, true), view.drained_ns);
         }
         pace.end_round(&round);
         pace.settle_restart();
@@ -283,11 +285,18 @@ impl Direction {
             view.reported(time_ns);
         }
         let una = self.flight.una;
-        self.ledger.pace_from(una).view = Some(Box::new(view));
+        let is_from_start = self.has_syn || peer.has_syn;
+        let is_late = self.data_segments > 2;
+        let pace = self.ledger.pace_from(una);
+        pace.view = Some(Box::new(view));
+        pace.late.budget.forget_rates();
+        if !is_from_start && is_late {
+            pace.late.budget.void();
+        }
     }
 
     /// Round trip between the capture point and this direction's sender, where it is a part of the path that counts.
-    fn away_ns(&self, peer: &Direction) -> Option<i64> {
+    pub fn away_ns(&self, peer: &Direction) -> Option<i64> {
         let (near_ns, far_ns) = (peer.far_ns()?, self.far_ns()?);
         (near_ns >= AWAY_MIN_NS && near_ns >= near_ns.saturating_add(far_ns) / AWAY_SHARE)
             .then_some(near_ns)

@@ -25,7 +25,8 @@ use crate::event::{self, Events};
 use crate::recovery::cause::Evidence;
 use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
-use crate::timing::budget::Item;
+use crate::timing::clock_step;
+use crate::timing::item::Item;
 use crate::tracker::ahead::Ahead;
 use crate::tracker::journal::keep;
 use crate::tracker::stall::Before;
@@ -392,6 +393,9 @@ impl Connection {
         let before = (now_ns.saturating_sub(before_ns) > stall::MIN_NS)
             .then(|| Before::new(self, side, before_ns, now_ns))
             .flatten();
+        if now_ns.saturating_sub(before_ns) > stall::MIN_NS {
+            self.note_clock(side, segment, before_ns);
+        }
         self.end_ns = self.end_ns.max(segment.time_ns);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
@@ -412,6 +416,22 @@ impl Connection {
             *stall = Some(ended);
         }
         (events, rtt_ns)
+    }
+
+    /// A silence that only the capture's clock knows of is nobody's.
+    #[cold]
+    fn note_clock(&mut self, side: usize, segment: &Segment, before_ns: i64) {
+        let Some(stepped_ns) = clock_step::stepped_ns(self, side, segment, before_ns) else {
+            return;
+        };
+        for direction in &mut self.directions {
+            let cold = direction.cold();
+            cold.clock_step_ns = cold.clock_step_ns.saturating_add(stepped_ns);
+            let from_ns = segment.time_ns.saturating_sub(stepped_ns);
+            if direction.data_segments > 0 {
+                direction.note_silence(Item::Unknown, from_ns, segment.time_ns);
+            }
+        }
     }
 
     /// Both directions must be known and open; data does not mind what is in doubt of its own direction, nor an
@@ -447,6 +467,9 @@ impl Connection {
             (second, first)
         };
         sent.segments += 1;
+        if sent.segments == 1 {
+            sent.syn.tsval = segment.options.timestamps.map(|(tsval, _)| tsval);
+        }
         let mut events = 0;
         let mut rtt_ns = None;
         if segment.window == 0 && segment.flags & FIN == 0 {
@@ -466,6 +489,9 @@ impl Connection {
         sent.is_seen = true;
         sent.note_timestamps(segment.options.timestamps, now_ns);
         if segment.payload_len > 0 {
+            if !sent.is_mss_certain {
+                sent.learn_segment_size(segment.payload_len);
+            }
             if let Some(zero) = sent.cold.as_mut().and_then(|cold| cold.zero.as_mut()) {
                 zero.decide(now_ns, handshake_rtt_ns);
             }

@@ -1,6 +1,8 @@
 //! SYNs: which connection they belong to, what their options agreed on.
 
-use crate::connection::state::{syn_kind, Connection, Direction, Initiator, SynOptions};
+use crate::connection::state::{
+    syn_kind, Connection, Direction, Initiator, SynOptions, TIMESTAMPS_BYTES,
+};
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Evidence, Verdict};
 use crate::sequence::Seq;
@@ -9,8 +11,6 @@ use crate::window::receive::Advertisement;
 use crate::window::scale::{negotiate, Offer, ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, ACK, FIN};
 
-/// Bytes that the timestamps option takes from each segment: ten, padded to twelve (RFC 7323 Appendix A).
-const TIMESTAMPS_BYTES: u16 = 12;
 /// Assumed where a SYN carries no MSS option (RFC 9293 §3.7.1): IPv4 and IPv6.
 const DEFAULT_MSS: [u16; 2] = [536, 1220];
 
@@ -72,6 +72,16 @@ pub fn take_syn(
         let isn = own.isn;
         own.cold().earlier_isn = Some(isn);
     }
+    if is_again {
+        let since_ns = if is_answer {
+            connection.syn_ack_ns()
+        } else {
+            connection.syn_ns()
+        };
+        let age_ns = since_ns.map(|ns| now_ns.saturating_sub(ns));
+        let cold = connection.directions[side].cold();
+        cold.syn_copy_ns = cold.syn_copy_ns.or(age_ns);
+    }
     if is_again || is_return || connection.established_ns().is_some() {
         *evidence = Some(sent_again(connection, side, segment, is_answer));
     }
@@ -98,6 +108,7 @@ pub fn take_syn(
         mss: segment.options.mss.unwrap_or(0),
         window: segment.window,
         kinds: syn_kinds(segment),
+        tsval: segment.options.timestamps.map(|(tsval, _)| tsval),
         is_answer,
         has_early_data: segment.payload_len > 0
             && (segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN)),
@@ -256,7 +267,10 @@ fn settle(connection: &mut Connection) {
         [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
     let scales = negotiate(offers, syns.map(|syn| syn.is_answer));
     let default_mss = DEFAULT_MSS[usize::from(connection.ip_version == 6)];
-    let has_timestamps = syns.iter().all(|syn| syn.has(syn_kind::TIMESTAMPS));
+    // Of a SYN that was not captured nothing speaks against it.
+    let has_timestamps =
+        (syns.iter()).all(|syn| syn.offer == Offer::Unseen || syn.has(syn_kind::TIMESTAMPS));
+    let has_both = syns.iter().all(|syn| syn.offer != Offer::Unseen);
     for (side, direction) in connection.directions.iter_mut().enumerate() {
         let given = direction.cold.as_ref().and_then(|cold| cold.given_shift);
         (direction.own_scale, direction.own_shift) = match (scales[side], given) {
@@ -273,5 +287,6 @@ fn settle(connection: &mut Connection) {
             peer_mss
                 .min(own_mss)
                 .saturating_sub(if has_timestamps { TIMESTAMPS_BYTES } else { 0 });
+        direction.is_mss_certain |= has_both;
     }
 }

@@ -544,7 +544,9 @@ impl Direction {
         if segment.payload_len == 0 {
             return 0;
         }
-        if self.data_segments == 2 {
+        // Without the SYNs the way to the sender is found later, by timestamps.
+        let may_be_late = !self.is_mss_certain && self.data_segments.is_power_of_two();
+        if self.data_segments == 2 || may_be_late {
             self.begin_view(peer, segment.time_ns);
         }
         if self.ledger.is_followed() {

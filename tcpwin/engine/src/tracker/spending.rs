@@ -2,7 +2,12 @@
 
 use crate::connection::state::{Cold, Direction};
 use crate::recovery::episode::Phase;
-use crate::timing::budget::{Item, State};
+use crate::timing::budget::State;
+use crate::timing::doubt::Room;
+use crate::timing::item::Item;
+
+/// The payload of an Ethernet jumbo frame: segments larger than that were captured before segmentation.
+const LARGEST_SEGMENT: u32 = 8960;
 
 /// What a sender does into an open window, with nothing lost. One that ran out of data waits for nothing but its
 /// application, whatever is in flight.
@@ -22,6 +27,10 @@ impl Direction {
     /// `is_data`: the segment was this side's own. What an ACK means to a sender away from the capture point shows with
     /// its next data.
     pub fn note_state(&mut self, now_ns: i64, is_certain: bool, is_data: bool) {
+        if !is_certain || !self.is_mss_certain {
+            self.note_doubtful_state(now_ns, is_certain, is_data);
+            return;
+        }
         let state = self.state();
         self.begin_budget(now_ns);
         let mss = self.segment_size();
@@ -30,19 +39,14 @@ impl Direction {
             return;
         };
         let budget = &mut pace.late.budget;
-        budget.is_certain = is_certain;
         let state = match &mut pace.view {
             Some(_) if !is_data && state.is_open() && budget.state.is_open() => return,
             Some(view) => {
                 view.arrive(now_ns);
-                let drained = open_state(view.is_blocked() && is_certain, false, true);
+                let drained = open_state(view.is_blocked(), false, true);
                 budget.drain(drained, view.drained_ns);
                 if state.is_open() {
-                    open_state(
-                        view.is_blocked() && is_certain,
-                        view.bytes() > 0,
-                        pace.last_payload < mss,
-                    )
+                    open_state(view.is_blocked(), view.bytes() > 0, pace.last_payload < mss)
                 } else {
                     state
                 }
@@ -52,7 +56,54 @@ impl Direction {
         if state.is_recovery() && !budget.state.is_recovery() {
             budget.note_loss(flight_bytes);
         }
-        budget.turn(state, now_ns);
+        budget.turn_in(state, Room::KNOWN, now_ns);
+    }
+
+    /// The same where the window's scale, or the size of a full segment, is not known.
+    #[cold]
+    fn note_doubtful_state(&mut self, now_ns: i64, is_window_certain: bool, is_data: bool) {
+        let told = self.told_state();
+        self.begin_budget(now_ns);
+        let flight_bytes = self.flight.bytes();
+        let payload_len = self.pace().map_or(0, |pace| pace.last_payload);
+        let ends_a_write = self.ends_a_write(payload_len);
+        let segment = self.segment_size().clamp(1, LARGEST_SEGMENT);
+        let (una, edge, is_blocked) = (self.flight.una, self.window.edge, self.is_blocked);
+        let has_window = self.window.is_known;
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        // Where the scale is not known the edge stands as many units as the field says above SND.UNA.
+        let room_of = |window: u32, flight: u32| match (is_window_certain, has_window) {
+            (true, _) => Room::KNOWN,
+            (false, true) => Room::of(window, flight, segment),
+            (false, false) => Room::of(0, flight, segment),
+        };
+        let budget = &mut pace.late.budget;
+        let (flight, window, is_blocked) = match &mut pace.view {
+            Some(_) if !is_data && told.is_none() && !budget.state.is_recovery() => return,
+            Some(view) => {
+                view.arrive(now_ns);
+                let is_blocked = view.is_blocked() && is_window_certain;
+                let room = room_of(view.window_bytes(), 0);
+                budget.drain_in(open_state(is_blocked, false, true), room, view.drained_ns);
+                (view.bytes(), view.window_bytes(), is_blocked)
+            }
+            None => (flight_bytes, una.to(edge).max(0) as u32, is_blocked),
+        };
+        let is_outstanding = match &pace.view {
+            Some(_) => flight > 0,
+            None => una.is_before(self.flight.nxt),
+        };
+        let state = match (told, ends_a_write) {
+            (Some(state), _) => state,
+            (None, None) if is_outstanding && !is_blocked => State::Unknown,
+            (None, ends) => open_state(is_blocked, is_outstanding, ends == Some(true)),
+        };
+        if state.is_recovery() && !budget.state.is_recovery() {
+            budget.note_loss(flight_bytes);
+        }
+        budget.turn_in(state, room_of(window, flight), now_ns);
     }
 
     /// An ordinary segment, of this side where `is_data`, may have changed what the sender does.
@@ -111,23 +162,30 @@ impl Direction {
     }
 
     fn state(&self) -> State {
+        self.told_state().unwrap_or_else(|| {
+            let mss = self.segment_size();
+            let ran_out = self.pace().is_some_and(|pace| pace.ran_out(mss));
+            open_state(self.is_blocked, self.flight.is_outstanding(), ran_out)
+        })
+    }
+
+    /// What needs neither the window nor the size of a segment to tell; None of a sender into an open window.
+    fn told_state(&self) -> Option<State> {
         let cold = self.cold.as_deref();
         let phase = cold.map_or(Phase::Open, Cold::phase);
         let is_outstanding = self.flight.is_outstanding();
         if self.has_fin && !is_outstanding {
-            State::Closed
+            Some(State::Closed)
         } else if cold.is_some_and(Cold::is_zero_open) {
-            State::ZeroWindow
+            Some(State::ZeroWindow)
         } else if phase == Phase::Fast {
-            State::FastRecovery
+            Some(State::FastRecovery)
         } else if phase == Phase::Loss {
-            State::Timeout
+            Some(State::Timeout)
         } else if !self.is_flight_known() {
-            State::Unknown
+            Some(State::Unknown)
         } else {
-            let mss = self.segment_size();
-            let ran_out = self.pace().is_some_and(|pace| pace.ran_out(mss));
-            open_state(self.is_blocked, is_outstanding, ran_out)
+            None
         }
     }
 

@@ -82,6 +82,9 @@ pub struct FlightBound {
     pub window_raw: u16,
 }
 
+/// An ACK that the capture lacks lets a few segments pass an edge that was further than it seems.
+const FIRM_SEGMENTS: u8 = 8;
+
 /// What the packets say of an unknown shift: a range, with the evidence for its lower end.
 ///
 /// A sender never sends beyond the right edge (RFC 9293 §3.8.6), so each shift whose furthest edge was passed is ruled
@@ -93,6 +96,9 @@ pub struct ScaleInference {
     current: Option<(Seq, u16)>,
     pub shift_min: u8,
     pub bound: Option<FlightBound>,
+    /// The same where many segments passed each smaller edge: an ACK that the capture lacks does not explain it.
+    pub firm_min: u8,
+    passed: [u8; MAX_SHIFT as usize],
     coincidences: [u16; MAX_SHIFT as usize + 1],
     /// Data passed even the largest edge: the windows seen do not belong to this data.
     pub is_contradicted: bool,
@@ -105,6 +111,8 @@ impl Default for ScaleInference {
             current: None,
             shift_min: 0,
             bound: None,
+            firm_min: 0,
+            passed: [0; MAX_SHIFT as usize],
             coincidences: [0; MAX_SHIFT as usize + 1],
             is_contradicted: false,
         }
@@ -147,11 +155,24 @@ impl ScaleInference {
             });
             self.shift_min += 1;
         }
+        self.note_passed(end);
         for shift in self.shift_min..=MAX_SHIFT {
             if ack + (u32::from(raw) << shift) == end {
                 let count = &mut self.coincidences[usize::from(shift)];
                 *count = count.saturating_add(1);
             }
+        }
+    }
+
+    fn note_passed(&mut self, end: Seq) {
+        while self.firm_min < self.shift_min {
+            let shift = usize::from(self.firm_min);
+            let is_beyond = self.edges[shift].is_some_and(|(edge, _, _)| edge.is_before(end));
+            self.passed[shift] += u8::from(is_beyond);
+            if self.passed[shift] < FIRM_SEGMENTS {
+                break;
+            }
+            self.firm_min += 1;
         }
     }
 

@@ -1,0 +1,46 @@
+//! The path as a capture shows it: its round trip, and which end is nearer. It reads a connection and changes nothing.
+
+use crate::connection::state::Connection;
+
+/// The least known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each
+/// the least time from data to its ACK or from a timestamp to its echo.
+pub fn path_rtt_ns(connection: &Connection) -> Option<i64> {
+    let halves = [0, 1].map(|side: usize| connection.directions[side].far_ns());
+    let sum = match halves {
+        [Some(first), Some(second)] => Some(first.saturating_add(second)),
+        _ => None,
+    };
+    match (connection.handshake_rtt_ns(), sum) {
+        (Some(handshake), Some(sum)) => Some(handshake.min(sum)),
+        (handshake, sum) => handshake.or(sum),
+    }
+}
+
+/// One part of the handshake's round trip, where each of its segments was sent once.
+pub(super) fn handshake_half_ns(
+    connection: &Connection,
+    from_ns: Option<i64>,
+    to_ns: Option<i64>,
+) -> Option<i64> {
+    if connection.is_handshake_ambiguous {
+        return None;
+    }
+    Some(to_ns?.saturating_sub(from_ns?)).filter(|ns| *ns >= 0)
+}
+
+/// The end within a tenth of the round trip between both.
+pub(super) enum Nearer {
+    First,
+    Second,
+    Neither,
+}
+
+/// Tell the nearer of two ends. Where both are as near as the hosts' own delays, the capture was made on the one host.
+pub(super) fn nearer(first_ns: i64, second_ns: i64) -> Nearer {
+    let path_ns = first_ns.saturating_add(second_ns);
+    match (first_ns <= path_ns / 10, second_ns <= path_ns / 10) {
+        (true, _) => Nearer::First,
+        (_, true) => Nearer::Second,
+        _ => Nearer::Neither,
+    }
+}

@@ -1,0 +1,64 @@
+"""A capture clock that is set forward: the time that only it counts limited nobody."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from findings import incomplete
+
+import tcpwin
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures" / "lab"
+STEP_S = 30
+"""Longer than any of the captures lasts."""
+
+
+def stepped(folder: Path, name: str, *, way: str | None = None, silence_s: int = 0) -> tcpwin.Analysis:
+    """A capture whose clock jumps by `STEP_S` in its middle; that of TCP's timestamps by `silence_s`."""
+    capture = incomplete.read(CAPTURES / name)
+    records = list(capture.records) if way is None else incomplete.WAYS[way](capture)
+    half = next(number for number in range(len(records) // 2, len(records)) if records[number].port == capture.sender)
+    data = capture.header
+    for number, record in enumerate(records):
+        seconds = struct.unpack_from("<I", record.head)[0] + (STEP_S if number >= half else 0)
+        packet = bytearray(record.packet)
+        if silence_s and number >= half and record.tcp is not None:
+            # Linux ticks once in a millisecond; the option stands behind two of padding (RFC 7323, appendix A).
+            at = record.tcp + 24
+            tsval = struct.unpack_from(">I", packet, at)[0]
+            struct.pack_into(">I", packet, at, (tsval + 1000 * silence_s) % (1 << 32))
+        data += struct.pack("<I", seconds) + record.head[4:] + bytes(packet)
+    path = folder / "stepped.pcap"
+    path.write_bytes(data)
+    return tcpwin.analyze(path)
+
+
+@pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
+@pytest.mark.parametrize("way", [None, "without SYNs"])
+def test_a_step_is_nobodys_time(tmp_path: Path, name: str, way: str | None) -> None:
+    analysis = stepped(tmp_path, name, way=way)
+    connection = analysis.connections[0]
+    assert STEP_S - 1 < connection.b_to_a.clock_step_ns / 1e9 < STEP_S + 1
+    budget = connection.budget["b_to_a"]
+    assert budget.items_ns["unknown"] >= (STEP_S - 1) * 10**9
+    if way is None:
+        whole = tcpwin.analyze(CAPTURES / name).connections[0].budget["b_to_a"]
+        more = {item: ns - whole.items_ns[item] for item, ns in budget.items_ns.items()}
+        assert abs(more["unknown"] / 1e9 - STEP_S) < 1
+        assert max(ns for item, ns in more.items() if item != "unknown") < 1e9
+    if name == "window-scaling.pcap.gz":
+        assert connection.verdict.limit == "unknown"
+        assert "clock" in connection.verdict.why
+
+
+@pytest.mark.parametrize("name", ["loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
+def test_a_silence_that_the_timestamps_know_is_no_step(tmp_path: Path, name: str) -> None:
+    connection = stepped(tmp_path, name, silence_s=STEP_S).connections[0]
+    assert connection.b_to_a.clock_step_ns == connection.a_to_b.clock_step_ns == 0
+
+
+def test_pauses_are_no_steps() -> None:
+    connection = tcpwin.analyze(CAPTURES / "idle-restart.pcap.gz").connections[0]
+    assert connection.b_to_a.clock_step_ns == connection.a_to_b.clock_step_ns == 0
