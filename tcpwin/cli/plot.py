@@ -75,7 +75,9 @@ def _figures() -> Any:
 @click.option("--direction", type=click.Choice(["a_to_b", "b_to_a"]), help="By default the one with more data.")
 @click.option("--from", "first", type=_Moment(), help="From this time of the connection on: 12.5, 250ms.")
 @click.option("--to", "last", type=_Moment(), help="Up to this time.")
-@click.option("--field", metavar="NAME", help="Of sockets, for socket-distribution.")
+@click.option(
+    "--field", metavar="NAME", help="Of sockets, for socket-distribution; a run, for reference-window and -throughput."
+)
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
 @click.option("--width", type=click.IntRange(100, 10_000), metavar="PIXELS", help="By default 1000.")
 @click.option("--height", type=click.IntRange(100, 10_000), metavar="PIXELS", help="By default the figure's own.")
@@ -141,8 +143,13 @@ def plot(
         subject = _chosen(analysis, connection)
         for option, moment in (("start_ns", first), ("end_ns", last)):
             options[option] = None if moment is None else subject.start_ns + moment
-        draw = figures.timeline if name == TIMELINE else lambda *args, **more: figures.draw(name, *args, **more)
-        figure = draw(subject, direction=direction, **options)
+        try:
+            if name == TIMELINE:
+                figure = figures.timeline(subject, direction=direction, **options)
+            else:
+                figure = figures.draw(name, subject, direction=direction, field=field, **options)
+        except ValueError as error:
+            raise click.UsageError(f"{error}") from None
         title = f"{subject.a} and {subject.b}: {TIMELINE if name == TIMELINE else figures.get(name).title}"
     reason = (figure.layout.meta or {}).get("nothing")
     if reason:

@@ -18,6 +18,7 @@ from tcpwin.reference._nearest import Nearness, nearest
 from tcpwin.reference._prediction import Allowed, Prediction, predict
 from tcpwin.reference._read import reference, references
 from tcpwin.reference._sockets import measure_sockets
+from tcpwin.reference._trace import Trace, read_trace, trace, write_traces
 
 __all__ = [
     "Against",
@@ -34,6 +35,7 @@ __all__ = [
     "Row",
     "Run",
     "Source",
+    "Trace",
     "against",
     "compare",
     "compare_measured",
@@ -43,6 +45,9 @@ __all__ = [
     "measure_sockets",
     "nearest",
     "predict",
+    "read_trace",
     "reference",
     "references",
+    "trace",
+    "write_traces",
 ]

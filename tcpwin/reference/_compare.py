@@ -25,6 +25,7 @@ from tcpwin.reference._prediction import (
     predict,
     size_words,
 )
+from tcpwin.reference._trace import trace
 
 NEAR_RTT = 1.0
 NEAR_RATE = 1.0
@@ -37,11 +38,12 @@ _ALL = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantity of both sides, in words; None where it is not known or not stated."""
+    """One quantity in words: yours, the nearest run's, the best run's; None where it is not known or not stated."""
 
     name: str
     yours: str | None
     reference: str | None
+    best: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,10 @@ class Comparison:
     Attributes:
         measured: the transfer; None where the connection has no data.
         nearest: runs that are near enough, the nearest first, with what is alike and what differs.
-        best: of these, the one that reached most, where a rate is compared.
-        rows: yours beside the nearest run.
+        best: of all that are near enough, the one that shows what the path and kernel can do, where a rate is compared:
+            the verdict names it.
+        rows: yours beside the nearest run and `best`, which may be one and the same.
+        traced: `best`, or else the run most like it whose window and flight over time are known (`trace`), to be drawn.
         verdict: in words; None where no run is near enough.
         agreement: how the window by the memory model and the window seen agree, where both are known.
         prediction: what changing to `best`'s settings should give; None where no run is near enough.
@@ -63,10 +67,23 @@ class Comparison:
     nearest: tuple[Nearness, ...]
     best: Run | None
     rows: tuple[Row, ...]
+    traced: Run | None
     verdict: str | None
     agreement: str | None
     prediction: Prediction | None
     why_not: str | None
+
+    @property
+    def beside(self) -> tuple[Run, ...]:
+        """The runs that a table of `rows` has a column for: the nearest, and `best` where that is another one."""
+        nearest = tuple(each.run for each in self.nearest[:1])
+        return nearest if self.best is None or self.best in nearest else (*nearest, self.best)
+
+    @property
+    def cells(self) -> tuple[tuple[str | None, ...], ...]:
+        """`rows` as such a table: the name, yours, then a cell for each run of `beside`."""
+        count = 2 + len(self.beside)
+        return tuple((row.name, row.yours, row.reference, row.best)[:count] for row in self.rows)
 
 
 def compare(
@@ -104,13 +121,15 @@ def compare_measured(measured: Measured, *, limit: int = 3) -> Comparison:
         return _without(measured, _far(measured, [each.run for each in found]))
     shown = tuple(near[:limit])
     told = [each.run for each in near if reached_bps(each.run)] if measured.workload != MESSAGES else []
-    best = min(told, key=lambda run: _apart(measured, run), default=None)
+    told.sort(key=lambda run: _apart(measured, run))
+    best = told[0] if told else None
     prediction = None if best is None else predict(measured, best)
     return Comparison(
         measured=measured,
         nearest=shown,
         best=best,
-        rows=tuple(_rows(measured, shown[0].run)),
+        rows=tuple(_rows(measured, shown[0].run, best)),
+        traced=next((run for run in told if trace(run) is not None), None),
         verdict=_verdict(measured, [each.run for each in near], best),
         agreement=agreement(measured, own_window(measured)),
         prediction=prediction,
@@ -186,7 +205,9 @@ def _far(measured: Measured, runs: Sequence[Run]) -> str:
 
 def _without(measured: Measured | None, why: str) -> Comparison:
     own = None if measured is None else agreement(measured, own_window(measured))
-    return Comparison(measured, (), None, (), None, own, None, f"No reference is near enough to compare with: {why}.")
+    return Comparison(
+        measured, (), None, (), None, None, own, None, f"No reference is near enough to compare with: {why}."
+    )
 
 
 def _verdict(measured: Measured, near: Sequence[Run], best: Run | None) -> str:
@@ -266,41 +287,61 @@ def _range(rates: RateRange) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def _rows(measured: Measured, run: Run) -> list[Row]:
+def _rows(measured: Measured, run: Run, best: Run | None) -> list[Row]:
+    yours, theirs, bests = _yours(measured), _run_cells(run), {} if best is None else _run_cells(best)
+    rows = (Row(name, cell, theirs.get(name), bests.get(name)) for name, cell in yours.items())
+    return [row for row in rows if row.yours is not None or row.reference is not None or row.best is not None]
+
+
+def _yours(measured: Measured) -> dict[str, str | None]:
+    """Every quantity that there is, in order."""
     own = own_window(measured)
-    pairs: list[tuple[str, str | None, str | None]] = [
-        ("round trip", _time(measured.rtt_ns), _time(run.rtt_ns)),
-        ("rate of the path", _rate(measured.path_rate_bps), _rate(run.rate_bps)),
-        ("kernel of the receiver", measured.kernel, run.kernel),
-        ("collapse patch", _yes(measured.is_patched), _yes(run.is_patched)),
-        ("largest receive buffer", _size(measured.rmem_max_bytes), _size(run.rmem_max_bytes)),
-        ("tcp_adv_win_scale", _signed(measured.adv_win_scale), _signed(run.adv_win_scale)),
-        ("window by the settings", _size(None if own is None else own.window_bytes), _size(run.window_bytes)),
-        ("largest window seen", _size(measured.window_max_bytes), None),
-        ("mean window", _size(measured.window_mean_bytes), None),
-        ("most in flight", _size(measured.flight_max_bytes), None),
-        ("mean in flight", _size(measured.flight_mean_bytes), None),
-        *_throughput(measured, run),
-        ("best second", _rate(measured.best_second_bps), None),
-        ("window closed", _time(measured.zero_window_ns), None),
-        ("stalls", _stalls(measured), None),
-    ]
-    if measured.workload == MESSAGES:
-        p99 = run.latencies.get("p99")
-        theirs_ns = None if p99 is None else p99.value_ns
-        pairs.append(("message delay, p99", _time(measured.message_p99_ns), _time(theirs_ns)))
-    for name in COUNTERS:
-        yours, theirs = measured.counters.get(name), run.counters.get(name)
-        pairs.append((name, None if yours is None else f"{yours:,}", None if theirs is None else f"{theirs:,}"))
-    return [Row(*each) for each in pairs if each[1] is not None or each[2] is not None]
+    oscillates = measured.workload == OSCILLATING
+    cells = {
+        "round trip": _time(measured.rtt_ns),
+        "rate of the path": _rate(measured.path_rate_bps),
+        "kernel of the receiver": measured.kernel,
+        "collapse patch": _yes(measured.is_patched),
+        "largest receive buffer": _size(measured.rmem_max_bytes),
+        "tcp_adv_win_scale": _signed(measured.adv_win_scale),
+        "window by the settings": _size(None if own is None else own.window_bytes),
+        "largest window seen": _size(measured.window_max_bytes),
+        "mean window": _size(measured.window_mean_bytes),
+        "most in flight": _size(measured.flight_max_bytes),
+        "mean in flight": _size(measured.flight_mean_bytes),
+        # References of a reader that pauses state its fast seconds only: beside a mean they would mislead.
+        **({"mean throughput": _rate(measured.goodput_bps), "fast seconds, by loop": None} if oscillates else {}),
+        **({} if oscillates else {"throughput": _rate(measured.goodput_bps)}),
+        "best second": _rate(measured.best_second_bps),
+        "window closed": _time(measured.zero_window_ns),
+        "stalls": _stalls(measured),
+        **({"message delay, p99": _time(measured.message_p99_ns)} if measured.workload == MESSAGES else {}),
+    }
+    return cells | {name: _count(measured.counters.get(name)) for name in COUNTERS}
 
 
-def _throughput(measured: Measured, run: Run) -> list[tuple[str, str | None, str | None]]:
-    """References of a reader that pauses state its fast seconds only: beside a mean they would mislead."""
-    yours, theirs = _rate(measured.goodput_bps), loops_words(run) if reached_bps(run) else None
-    if measured.workload == OSCILLATING:
-        return [("mean throughput", yours, None), ("fast seconds, by loop", None, theirs)]
-    return [("throughput", yours, theirs)]
+def _run_cells(run: Run) -> dict[str, str | None]:
+    reached = loops_words(run) if reached_bps(run) else None
+    p99 = run.latencies.get("p99")
+    seen = trace(run)
+    cells = {
+        "round trip": _time(run.rtt_ns),
+        "rate of the path": _rate(run.rate_bps),
+        "kernel of the receiver": run.kernel,
+        "collapse patch": _yes(run.is_patched),
+        "largest receive buffer": _size(run.rmem_max_bytes),
+        "tcp_adv_win_scale": _signed(run.adv_win_scale),
+        "window by the settings": _size(run.window_bytes),
+        "largest window seen": None if seen is None else _size(max(seen.window_bytes)),
+        "mean window": None if seen is None else _size(seen.mean(seen.window_bytes)),
+        "most in flight": None if seen is None else _size(max(seen.flight_bytes)),
+        "mean in flight": None if seen is None else _size(seen.mean(seen.flight_bytes)),
+        "mean throughput": None if seen is None else _rate(seen.goodput_bps),
+        "fast seconds, by loop": reached,
+        "throughput": reached,
+        "message delay, p99": None if p99 is None else _time(p99.value_ns),
+    }
+    return cells | {name: _count(run.counters.get(name)) for name in COUNTERS}
 
 
 def _time(ns: int | None) -> str | None:
@@ -327,3 +368,7 @@ def _stalls(measured: Measured) -> str | None:
     if measured.stall_count is None:
         return None
     return f"{measured.stall_count:,}, {time_words(measured.stall_ns or 0)}" if measured.stall_count else "none"
+
+
+def _count(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"

@@ -31,19 +31,7 @@ def measure_sockets(path: str | PathLike[str], *, rate_bps: float | None = None)
     Raises:
         SnapshotError: it is no bundle, or has no samples of a socket that sent data.
     """
-    from tcpwin.snapshots import Bundle
-
-    with Bundle.open(fspath(path)) as bundle:
-        hosts = _hosts(bundle)
-        sockets = {label: _sockets(bundle, label) for label in hosts}
-    most = max(
-        ((_sent(samples), label, ends) for label, found in sockets.items() for ends, samples in found.items()),
-        key=lambda each: each[0],
-        default=None,
-    )
-    if most is None or not most[0]:
-        raise SnapshotError("no samples of a socket that sent data", fspath(path))
-    _, label, ends = most
+    hosts, sockets, label, ends = _read(path)
     sent = sockets[label][ends]
     other = next((name for name, found in sockets.items() if (ends[2:] + ends[:2]) in found and name != label), None)
     receiver = None if other is None else hosts[other]
@@ -75,6 +63,36 @@ def measure_sockets(path: str | PathLike[str], *, rate_bps: float | None = None)
         window_ns=limited_ns,
         **host_facts(receiver, hosts[label]),
     )
+
+
+def sender_samples(path: str | PathLike[str]) -> Sequence[SocketSample]:
+    """The samples of the bundle's socket that sent most, in the order they were taken.
+
+    Raises:
+        SnapshotError: it is no bundle, or has no samples of a socket that sent data.
+    """
+    _, sockets, label, ends = _read(path)
+    return sockets[label][ends]
+
+
+def _read(
+    path: str | PathLike[str],
+) -> tuple[dict[str, Host], dict[str, dict[_Ends, list[SocketSample]]], str, _Ends]:
+    """The hosts of a bundle, their sockets, and which of these sent most."""
+    from tcpwin.snapshots import Bundle
+
+    with Bundle.open(fspath(path)) as bundle:
+        hosts = _hosts(bundle)
+        sockets = {label: _sockets(bundle, label) for label in hosts}
+    most = max(
+        ((_sent(samples), label, ends) for label, found in sockets.items() for ends, samples in found.items()),
+        key=lambda each: each[0],
+        default=None,
+    )
+    if most is None or not most[0]:
+        raise SnapshotError("no samples of a socket that sent data", fspath(path))
+    _, label, ends = most
+    return hosts, sockets, label, ends
 
 
 def _hosts(bundle: Bundle) -> dict[str, Host]:

@@ -23,12 +23,9 @@ def render_likeness(comparison: Comparison) -> Iterator[str]:
     if comparison.agreement is not None:
         yield from _wrapped(comparison.agreement)
     if comparison.nearest:
-        first = comparison.nearest[0].run
         yield ""
-        yield from _table(
-            ("", "yours", f"{first.reference}/{first.name}"),
-            [(row.name, row.yours, row.reference) for row in comparison.rows],
-        )
+        runs = (f"{run.reference}/{run.name}" for run in comparison.beside)
+        yield from _table(("", "yours", *runs), comparison.cells)
         yield ""
         yield "nearest, and why"
         for near in comparison.nearest:

@@ -36,6 +36,7 @@ def test_the_nearest_of_a_lab_run_is_the_run_of_its_scenario(kernel: str) -> Non
     found = compare_measured(measured)
     assert names(found)[0] == f"lab-oscil-300ms/170p2-{kernel}"
     assert found.nearest[0].distance == 0
+    assert len(found.cells[0]) == 2 + len(found.beside)
     # The bundle's counters are those of the shipped table: one run.
     run = reference("lab-oscil-300ms").run(f"170p2-{kernel}")
     shared = run.counters.keys() & measured.counters.keys()
@@ -82,6 +83,16 @@ def test_the_verdict_on_a_small_window(small_window: Comparison) -> None:
     rows = {row.name: (row.yours, row.reference) for row in small_window.rows}
     assert rows["window by the settings"][0] == "1 MiB"
     assert rows["stalls"] == ("none", None), "references state none"
+    # The nearest is another run than the verdict's, which has a column of its own.
+    assert [f"{run.reference}/{run.name}" for run in small_window.beside] == [
+        "cloudflare-production/melbourne-old",
+        "lab-bulk-300ms/512m2-stock",
+    ]
+    cells = {name: rest for name, *rest in small_window.cells}
+    assert cells["throughput"][1:] == ["120 Mbit/s", "941 Mbit/s"]
+    # The run's kernel said so: 128 MiB of window, and what 941 Mbit/s keep on a path of 300 ms.
+    assert cells["largest window seen"][1:] == [None, "128 MiB"]
+    assert cells["most in flight"][2] == "33.9 MiB"
 
 
 def test_what_the_references_settings_should_give(small_window: Comparison) -> None:

@@ -60,7 +60,8 @@ def draw(
         start_ns, end_ns: only this span of time, in finer detail; nanoseconds since the epoch.
         points: most points of a curve.
         theme: ``light`` or ``dark``.
-        field: of sockets, for a figure that draws any, as ``rcvbuf_bytes``.
+        field: what is drawn, for a figure that draws any of several: a field of sockets, as ``rcvbuf_bytes``, or a
+            reference's run, as ``lab-bulk-300ms/512m2-stock``.
 
     Returns:
         A ``plotly.graph_objects.Figure``.

@@ -43,7 +43,7 @@ class Request:
         points: most points of a curve.
         theme: colours of background and text.
         is_zoomed: a span was asked for, and detail with it.
-        field: which field of sockets is drawn, where a figure is of any.
+        field: which field of sockets, or which run of a reference, is drawn, where a figure is of any.
     """
 
     analysis: Analysis
@@ -172,6 +172,7 @@ def make_request(
         points,
         found,
         start_ns is not None or end_ns is not None,
+        field,
     )
 
 

@@ -49,7 +49,7 @@ def draw(request: Request) -> Panel:
     panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, notes=[f"Mean of {time_text(interval_ns)}"])
     for series, of in found:
         name, colour, dash = DRAWN[of]
-        panel.traces.append(_steps(request, series, interval_ns, name, colour, dash))
+        panel.traces.append(steps(request, series, interval_ns, name, colour, dash))
     return panel
 
 
@@ -66,7 +66,7 @@ def _interval_ns(request: Request, series: list[Series]) -> int:
     return next(step_ns * each for each in (1, 2, 5, 10) if step_ns * each >= wanted_ns)
 
 
-def _steps(request: Request, series: Series, interval_ns: int, name: str, colour: str, dash: str) -> Trace:
+def steps(request: Request, series: Series, interval_ns: int, name: str, colour: str, dash: str) -> Trace:
     # Buckets lie on a grid from the span's start on.
     places = np.maximum((series.time_ns - request.start_ns) // interval_ns, 0)
     count = int(max(places.max(), (request.end_ns - request.start_ns) // interval_ns)) + 1

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 def draw(request: Request) -> Panel:
     """Curves, shades and markers of one direction."""
-    flight = _flight(request)
+    flight = seen_flight(request)
     window = request.series("receive_window")
     panel = Panel(y={**BYTES_AXIS, "rangemode": "tozero"})
     panel.traces += _windows(request, window, panel)
@@ -74,7 +74,7 @@ def draw(request: Request) -> Panel:
     return panel
 
 
-def _flight(request: Request) -> Series:
+def seen_flight(request: Request) -> Series:
     """As the sender saw it, where that is another view than the capture's and was known for long enough."""
     captured = request.series("flight")
     if request.facts.view == "sender" or not len(captured):

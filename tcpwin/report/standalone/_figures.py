@@ -31,6 +31,8 @@ OPTIONS: dict[str, Any] = {"start_ns": None, "end_ns": None, "points": POINTS, "
 FIGURE_SHARE = 0.02
 """Of the data of the busier direction: below, a direction has no timeline of its own."""
 OVERVIEW = "overview"
+BESIDE = ("reference-window", "reference-throughput")
+BESIDE_SUMMARY = "Receive window and bytes in flight, then throughput, on the same axes; both begin at 0."
 MANY_MESSAGES = 20
 """Fewer have no distribution that is worth a picture."""
 
@@ -98,6 +100,23 @@ def draw_connections(report: Report) -> list[Drawn]:
             each = Drawn(lacking="Its figures do not fit into this file: tcpwin plot draws them one by one.")
         left -= len(each.packed)
         drawn.append(each)
+    return drawn
+
+
+def draw_beside(report: Report) -> dict[int, Drawn]:
+    """By number of connection, its figure beside a reference; of those that have one near whose course is known."""
+    drawn = {}
+    for told, comparison in zip(report.connections, report.comparisons, strict=True):
+        run = comparison.traced
+        if run is None:
+            continue
+        name = f"{run.reference}/{run.name}"
+        plain = figures.plain_timeline(told.connection, BESIDE, direction=None, field=name, **OPTIONS)
+        found = _told(plain)
+        if found is not None:
+            summary = f"{BESIDE_SUMMARY} Dashed is {name}, as its sender's kernel was sampled."
+            title = "This connection and the run over time"
+            drawn[told.connection.id] = Drawn([FigureTold(BESIDE[0], title, summary, _height(found))], pack([found]))
     return drawn
 
 

@@ -25,7 +25,8 @@ class LikeTold:
     Attributes:
         connection: its number; `ends` its ends.
         verdict, agreement: in words; `agreement` is whether the memory model's window is the one seen.
-        reference: the nearest run, whose figures `rows` has: name, this connection's, the run's.
+        references: the nearest run, and the one of the verdict where that is another.
+        rows: name, this connection's figure, those of the runs.
         nearest: runs with their distance, and why they are near.
         prediction: what the settings of the best run should give, as text, lines for sysctl, and assumptions.
     """
@@ -34,8 +35,8 @@ class LikeTold:
     ends: str
     verdict: str
     agreement: str
-    reference: str
-    rows: Sequence[tuple[str, str, str]]
+    references: Sequence[str]
+    rows: Sequence[Sequence[str]]
     nearest: Sequence[tuple[str, str, str]]
     prediction: str
     lines: Sequence[str]
@@ -63,14 +64,14 @@ def tell_likeness(pairs: Iterable[tuple[ConnectionTold, Comparison]]) -> tuple[l
 
 
 def _tell(told: ConnectionTold, comparison: Comparison) -> LikeTold:
-    first, prediction = comparison.nearest[0].run, comparison.prediction
+    prediction = comparison.prediction
     return LikeTold(
         connection=told.connection.id,
         ends=told.ends,
         verdict=name_text(comparison.verdict or ""),
         agreement=name_text(comparison.agreement or ""),
-        reference=f"{first.reference}/{first.name}",
-        rows=[(row.name, name_text(row.yours or "–"), name_text(row.reference or "–")) for row in comparison.rows],
+        references=[f"{run.reference}/{run.name}" for run in comparison.beside],
+        rows=[[name_text(cell or "–") for cell in row] for row in comparison.cells],
         nearest=[
             (f"{near.run.reference}/{near.run.name}", f"{near.distance:.2f}", name_text("; ".join(near.why)))
             for near in comparison.nearest

@@ -146,7 +146,8 @@ def _beside(told: Sequence[LikeTold], far: Sequence[FarTold]) -> Iterator[str]:
         yield from (f"### Connection {each.connection}: {plain(each.ends)}", "", plain(each.verdict), "")
         if each.agreement:
             yield from (plain(begin(each.agreement)), "")
-        yield from (*_table(("quantity", "this connection", plain(each.reference)), each.rows, "lrr"), "")
+        heads = ("quantity", "this connection", *map(plain, each.references))
+        yield from (*_table(heads, each.rows, "l" + "r" * (len(heads) - 1)), "")
         yield from ("Nearest runs:", "")
         yield from (f"- {plain(f'{name}, distance {distance}: {why}')}" for name, distance, why in each.nearest)
         yield ""

@@ -45,12 +45,13 @@ def render_page(
     for package in ("jinja2", "tsdownsample"):
         if find_spec(package) is None:
             raise OutputError(f"a report as HTML needs {package}: pip install 'tcpwin[report]'")
-    from tcpwin.report.standalone._figures import colours, draw_connections, draw_overview
+    from tcpwin.report.standalone._figures import colours, draw_beside, draw_connections, draw_overview
 
     analysis = report.analysis
     script, plotly = _page_file("report.js"), read_asset(PLOTLY).decode()
     drawn = draw_connections(report)
     overview = draw_overview(report)
+    beside = draw_beside(report)
     table = make_table(analysis, report.findings)
     page: str = _template().render(
         theme="light" if is_printed else theme,
@@ -59,9 +60,10 @@ def render_page(
         css=_page_file("report.css") + colours().css,
         js=script,
         colours=colours().document,
-        plotly=pack_bytes(plotly.encode()) if overview or any(each.packed for each in drawn) else "",
+        plotly=pack_bytes(plotly.encode()) if overview or beside or any(each.packed for each in drawn) else "",
         overview=overview,
         drawn=drawn,
+        beside=beside,
         table=table,
         table_words=table_words(table),
         made_at=f"{made_at or datetime.now(UTC):%Y-%m-%d %H:%M} UTC",

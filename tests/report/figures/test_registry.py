@@ -33,6 +33,8 @@ def test_names_by_scope() -> None:
         "socket-memory",
         "counters",
         "messages",
+        "reference-window",
+        "reference-throughput",
     }
     assert set(figures.names("analysis")) == {"overview", "socket-distribution"}
     assert set(NAMES) == {*figures.names("connection"), *figures.names("analysis")}

@@ -47,7 +47,8 @@ def test_the_page_holds_verdict_table_runs_and_prediction(report: Report, compar
     assert comparison.verdict in told
     assert "emory model: 4 MiB at -2 gives 1 MiB" in told
     for row in comparison.rows:
-        assert f" {row.name} {row.yours or '–'} {row.reference or '–'} " in told
+        assert f" {row.name} {row.yours or '–'} {row.reference or '–'} {row.best or '–'} " in told
+    assert "this connection cloudflare-production/melbourne-old lab-bulk-300ms/512m2-stock" in told
     for near in comparison.nearest:
         assert f"{near.run.reference}/{near.run.name}, distance {near.distance:.2f}: {near.why[0]}" in told
     assert comparison.prediction is not None

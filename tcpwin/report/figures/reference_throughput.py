@@ -1,0 +1,63 @@
+"""How fast data was acknowledged, beside the reference's run that is near, on the same axes.
+
+The run is the one of *reference-window*. Both rates are payload acknowledged for the first time:
+
+- **your goodput**: as in the figure *throughput*, the mean over each second, or over each 240th of the connection's
+  life where that is more: then the note says how long.
+- **the run's goodput**, dashed: the mean between two samples of its sender's kernel (`ss`: ``bytes_acked``), drawn
+  from the first to the second. The published reader reads as fast as it can in five of twenty seconds.
+
+Both begin at 0, the first segment of each connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tcpwin.report._units import time_text
+from tcpwin.report.figures._beside import find_beside
+from tcpwin.report.figures._kind import FigureKind, Nothing
+from tcpwin.report.figures._panel import Panel
+from tcpwin.report.figures._theme import COLOURS, RATE_AXIS
+from tcpwin.report.figures.throughput import INTERVALS, steps
+
+if TYPE_CHECKING:
+    from tcpwin.report.figures._request import Request
+
+SECOND_NS = 1_000_000_000
+
+
+def draw(request: Request) -> Panel:
+    """Two curves."""
+    beside = find_beside(request)
+    request = beside.request
+    goodput = request.series("goodput")
+    if not len(goodput) or request.end_ns <= request.start_ns:
+        raise Nothing("no acknowledged data of this direction was captured")
+    # Whole buckets, of a second at least: as far apart as the run's samples are.
+    wanted_ns = max(SECOND_NS, (request.end_ns - request.start_ns) // INTERVALS)
+    interval_ns = -(-wanted_ns // goodput.width_ns) * goodput.width_ns
+    times, acked = np.array(beside.trace.time_ns), np.array(beside.trace.acked_bytes)
+    rates = np.diff(acked, prepend=0) * 8e9 / np.maximum(np.diff(times, prepend=0), 1)
+    return Panel(
+        y={**RATE_AXIS, "rangemode": "tozero"},
+        x=beside.x,
+        traces=[
+            steps(request, goodput, interval_ns, "your goodput", COLOURS["goodput"], "solid"),
+            beside.curve(rates.tolist(), "the run's goodput", COLOURS["goodput"], unit="bit/s", shape="vh"),
+        ],
+        notes=[f"Dashed: {beside.name}"] + [f"Yours: mean of {time_text(interval_ns)}"] * (interval_ns > SECOND_NS),
+    )
+
+
+FIGURE = FigureKind(
+    name="reference-throughput",
+    title="Throughput beside a reference",
+    scope="connection",
+    page=__doc__ or "",
+    draw=draw,
+    has_directions=False,
+    order=81,
+)

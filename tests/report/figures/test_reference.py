@@ -1,0 +1,88 @@
+"""A connection beside a reference's run: both on the same axes, each with its own numbers; and when there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from report.figures.drawn import CAPTURES, STALL, connection, is_valid, nothing, trace, value_at
+
+import tcpwin
+from tcpwin.reference import reference
+from tcpwin.reference import trace as trace_of
+from tcpwin.report import figures
+
+RUN = "lab-bulk-300ms/512m2-stock"
+
+
+@pytest.fixture(scope="module")
+def small_window() -> tcpwin.Connection:
+    path = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
+    return tcpwin.analyze(path, capture="sender.pcap.gz").connections[0]
+
+
+def test_window_and_flight_of_both(small_window: tcpwin.Connection) -> None:
+    """Yours stays at 1 MiB less what a shift of 7 rounds; the run's is at 128 MiB after 5 s, its flight 35 MB."""
+    figure = figures.draw("reference-window", small_window)
+    assert is_valid(figure)
+    assert value_at(trace(figure, "your window"), 5.0) == small_window.b_to_a.receive_window_max_bytes
+    assert value_at(trace(figure, "your flight"), 5.0) == pytest.approx(1 << 20, rel=0.01)
+    assert value_at(trace(figure, "the run's window"), 6.0) == 128 << 20
+    assert value_at(trace(figure, "the run's flight"), 6.0) == pytest.approx(941e6 / 8 * 0.3, rel=0.02)
+    assert figure.layout.yaxis2.type == "log"
+    assert RUN in figure.layout.title.text
+    # One pair of axes holds all four.
+    assert len({(each.xaxis, each.yaxis) for each in figure.data}) == 1
+
+
+def test_throughput_of_both(small_window: tcpwin.Connection) -> None:
+    figure = figures.draw("reference-throughput", small_window)
+    assert is_valid(figure)
+    assert max(trace(figure, "the run's goodput").y) == pytest.approx(941.5e6, rel=0.002)
+    yours = trace(figure, "your goodput")
+    # What is below the curve is what was acknowledged.
+    heights, edges = np.asarray(yours.y, dtype=float), np.asarray(yours.x)
+    assert float(np.sum(heights[:-1] * np.diff(edges)) / 8) == pytest.approx(small_window.b_to_a.acked_bytes, rel=1e-6)
+
+
+def test_both_share_a_timeline(small_window: tcpwin.Connection) -> None:
+    options = {"direction": None, "start_ns": None, "end_ns": None, "points": 600, "theme": "light"}
+    plain = figures.plain_timeline(small_window, ["reference-window", "reference-throughput"], field=RUN, **options)
+    assert plain["layout"]["meta"]["figures"] == ["reference-window", "reference-throughput"]
+    assert plain["layout"]["xaxis"]["title"]["text"] == "s since each began"
+
+
+def test_a_run_that_is_asked_for(small_window: tcpwin.Connection) -> None:
+    figure = figures.draw("reference-window", small_window, field="lab-oscil-300ms/170p2-stock")
+    course = trace_of(reference("lab-oscil-300ms").run("170p2-stock"))
+    assert course is not None
+    assert [float(each) for each in trace(figure, "the run's window").y] == [
+        float(each) for each, time_ns in zip(course.window_bytes, course.time_ns, strict=True) if time_ns <= 6.6e9
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("lab-bulk-300ms", "there is no run 'lab-bulk-300ms': write it as lab-bulk-300ms/512m2-stock"),
+        ("lab-bulk-300ms/x", "there is no run"),
+        ("cloudflare-oscil-300ms/170p2", "nothing is known of cloudflare-oscil-300ms/170p2 over time"),
+    ],
+)
+def test_a_run_that_cannot_be_drawn_is_told(small_window: tcpwin.Connection, name: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        figures.draw("reference-window", small_window, field=name)
+
+
+def test_where_no_reference_is_near_the_figure_says_why() -> None:
+    reason = nothing(figures.draw("reference-window", connection(STALL)))
+    assert reason is not None
+    assert reason.startswith("No reference is near enough to compare with: no reference has its shape")
+
+
+def test_a_closed_window_stands_at_the_lower_edge() -> None:
+    """On a logarithmic axis there is no zero: the note says where it is."""
+    path = CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"
+    figure = figures.draw("reference-window", tcpwin.analyze(path).connections[0], field="lab-oscil-300ms/170p2-stock")
+    assert figure.layout.yaxis2.type == "log"
+    assert all(float(each) > 0 for of in figure.data for each in of.y)
+    assert "0 stands at its lower edge" in figure.layout.title.text
