@@ -14,7 +14,8 @@ import socket
 import struct
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -79,6 +80,20 @@ def plan(scenario: Scenario, kernel: str) -> list[Step]:
     if scenario.hosts.gro_flush_us:
         steps += _merge_frames(scenario.hosts.gro_flush_us)
     return steps
+
+
+@contextmanager
+def only_run() -> Iterator[None]:
+    """Refuse a second run at once: the names of the namespaces are the same for all, and each would remove the other's.
+
+    The lock is an abstract name (unix(7)): it goes with the process, and leaves no file.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock:
+        try:
+            lock.bind("\0tcpwin-lab")
+        except OSError:
+            raise NetworkError("another run with --engine netns is under way on this host: wait for it") from None
+        yield
 
 
 def remove() -> None:

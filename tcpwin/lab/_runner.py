@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.lab._measure import Capture, Sampler, first_line
-from tcpwin.lab._network import ADDRESSES, SPACES, NetworkError, Undo, inside, plan, remove
+from tcpwin.lab._network import ADDRESSES, SPACES, NetworkError, Undo, inside, only_run, plan, remove
 from tcpwin.lab._scenario import Scenario
 
 SCHEMA = "tcpwin/lab/1"
@@ -35,7 +35,16 @@ _QUEUES = (("sender", "s0"), ("router", "r0"), ("router", "r1"))
 
 
 def run_here(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
-    """Run it, write everything into the folder, set back all that was changed, and return the truth."""
+    """Run it, write everything into the folder, set back all that was changed, and return the truth.
+
+    Raises:
+        NetworkError: another run is under way in this kernel, the network cannot be made, or the workload failed.
+    """
+    with only_run():
+        return _run_alone(scenario, kernel, out, tick)
+
+
+def _run_alone(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
     undo: list[Undo] = []
     try:
         remove()

@@ -14,7 +14,7 @@ from cli.command import refused, tcpwin
 from reference import AS_ROOT, KERNEL_LACKS, NO_RIGHT
 
 import tcpwin as library
-from tcpwin.lab._network import SPACES
+from tcpwin.lab._network import SPACES, only_run
 
 SMALL = """title = "A small transfer"
 [path]
@@ -90,6 +90,21 @@ def test_what_only_the_labs_kernel_has_is_told_and_cleared_away(tmp_path: Path) 
     assert b"--engine uml" in done.stderr
     assert namespaces() == set()
     assert not (tmp_path / "own-stock.zip").exists()
+
+
+@needs_namespaces
+def test_a_second_run_at_once_is_refused_and_touches_nothing(tmp_path: Path) -> None:
+    """Both would use the same namespaces."""
+    scenario = tmp_path / "small.toml"
+    scenario.write_text(SMALL)
+    with only_run():
+        before = namespaces()
+        done = tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
+        assert namespaces() == before
+    assert done.returncode == 3
+    assert b"tcpwin: another run with --engine netns is under way" in done.stderr
+    with only_run():
+        pass
 
 
 def test_nothing_is_done_without_a_yes(tmp_path: Path) -> None:
