@@ -48,12 +48,13 @@ def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
 
 
 @pytest.fixture
-def make_client(tmp_path: Path) -> Iterator[MakeClient]:
-    """Start a service with the given settings; it ends with the test."""
+def make_client(tmp_path: Path, database_url: str | None) -> Iterator[MakeClient]:
+    """Start a service with the given settings, on either database; it ends with the test."""
     with ExitStack() as stack:
 
         def make(*, shown: Any = (), headers: dict[str, str] | None = None, **settings: Any) -> TestClient:
-            app = create_app(Settings(**{"data": tmp_path / "data", "workers": 2, **settings}), shown)
+            defaults = {"data": tmp_path / "data", "workers": 2, "database_url": database_url}
+            app = create_app(Settings(**{**defaults, **settings}), shown)
             return stack.enter_context(
                 TestClient(app, base_url="http://localhost", headers=headers, raise_server_exceptions=False)
             )
@@ -62,9 +63,9 @@ def make_client(tmp_path: Path) -> Iterator[MakeClient]:
 
 
 @pytest.fixture
-def client(make_client: MakeClient, database_url: str | None) -> TestClient:
-    """A service without captures, on either database."""
-    return make_client(database_url=database_url)
+def client(make_client: MakeClient) -> TestClient:
+    """A service without captures."""
+    return make_client()
 
 
 @pytest.fixture

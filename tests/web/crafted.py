@@ -73,16 +73,11 @@ def many_connections(count: int) -> bytes:
 
 
 def bomb(unpacked_bytes: int) -> bytes:
-    """A gzip file of a pcap whose records go on for so many bytes."""
+    """A gzip file of a pcap whose records go on for so many bytes: one block of them again and again."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)
-    record = struct.pack("<IIII", 1_700_000_000, 0, 65536, 65536) + bytes(65536)
-    file = io.BytesIO()
-    with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1) as packed:
-        packed.write(head)
-        block = record * 160
-        for _ in range(unpacked_bytes // len(block) + 1):
-            packed.write(block)
-    return file.getvalue()
+    block = (struct.pack("<IIII", 1_700_000_000, 0, 65536, 65536) + bytes(65536)) * 160
+    # RFC 1952 section 2.2: a gzip file is a series of members.
+    return gzip.compress(head) + gzip.compress(block) * (unpacked_bytes // len(block) + 1)
 
 
 def upload(client: TestClient, data: bytes, name: str = "zero.pcap", **query: Any) -> dict[str, Any]:
@@ -97,7 +92,7 @@ def settle(client: TestClient, capture_id: str) -> dict[str, Any]:
     """Wait until the analysis of a capture is over, however it ends, and return its entry."""
     while True:
         entry: dict[str, Any] = client.get(f"{API}/captures/{capture_id}").json()
-        if entry["status"] not in ("queued", "running"):
+        if entry["status"] not in ("open", "queued", "running"):
             return entry
         time.sleep(0.05)
 

@@ -165,8 +165,8 @@ def test_a_restart_in_the_middle_of_an_analysis_loses_nothing(
         assert is_well(after, capture)
 
 
-def test_what_is_over_is_deleted(make_client: MakeClient, database_url: str | None, capture: bytes) -> None:
-    client = make_client(database_url=database_url, retention_days=1e-6)
+def test_what_is_over_is_deleted(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client(retention_days=1e-6)
     id = analysed(client, capture)
     time.sleep(0.1)
     service = client.app.state.service
@@ -185,8 +185,8 @@ def test_two_services_on_one_folder(tmp_path: Path) -> None:
     second.release()
 
 
-def test_many_uploads_at_once(make_client: MakeClient, database_url: str | None, capture: bytes) -> None:
-    client = make_client(database_url=database_url)
+def test_many_uploads_at_once(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client()
     done: list[str] = []
     threads = [threading.Thread(target=lambda: done.append(analysed(client, capture))) for _ in range(10)]
     for thread in threads:
@@ -213,6 +213,7 @@ def test_shown_captures_are_taken_in_once(tmp_path: Path, capture: bytes) -> Non
             assert set(listed) == {"good.pcap", "bad.pcap"}
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_database_that_is_away_is_a_problem_document(make_client: MakeClient, postgres: Any) -> None:
     url = postgres.new_database()
     client = make_client(database_url=url)

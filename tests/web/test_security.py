@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from fastapi import HTTPException, Request
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from web.conftest import MakeClient
 from web.crafted import API, analysed
 
 from tcpwin_web import Settings
+from tcpwin_web.security.limiting import Rates
 from tcpwin_web.server import main
 
 TOKEN = "correct horse battery staple"
@@ -46,7 +48,9 @@ def _flat(routes: Any) -> Any:
             yield route
 
 
-def test_without_the_token_no_route_answers_but_health_and_the_login(guarded: TestClient) -> None:
+def test_without_the_token_no_route_answers_but_health_and_the_login(make_client: MakeClient) -> None:
+    # The limit of guesses has a test of its own.
+    guarded = make_client(host="0.0.0.0", token=TOKEN, login_rate="10000/minute")
     routes = every_route(guarded)
     assert len({path for _, path in routes}) > 30
     for method, path in routes:
@@ -56,7 +60,7 @@ def test_without_the_token_no_route_answers_but_health_and_the_login(guarded: Te
             if path in HEALTH:
                 assert answer.status_code == 200
             elif path in LOGIN:
-                assert answer.status_code in (200, 405, 422, 429)
+                assert answer.status_code in (200, 405, 422)
             elif path.startswith(("/static", "/shared", f"{API}/shared")):
                 # Assets are the same for everybody; a share link shows what its secret opens, and there is none.
                 assert answer.status_code == (200 if path.startswith("/static") else 404), (method, path)
@@ -93,6 +97,44 @@ def test_a_login_leads_nowhere_else(guarded: TestClient, path: str) -> None:
 def test_guessing_tokens_is_slowed_down(guarded: TestClient) -> None:
     statuses = [guarded.post("/login", data={"token": str(number)}).status_code for number in range(7)]
     assert statuses == [403] * 5 + [429] * 2
+
+
+def test_guessing_tokens_of_the_api_is_slowed_down(guarded: TestClient) -> None:
+    def guess(token: str) -> tuple[int, int]:
+        answer = guarded.get(f"{API}/captures", headers={"authorization": f"Bearer {token}"})
+        assert answer.headers["content-type"] == "application/problem+json" or answer.status_code == 200
+        return answer.status_code, int(answer.headers.get("retry-after", 0))
+
+    assert [guess(str(number))[0] for number in range(5)] == [401] * 5
+    # From here on the right one is refused as the wrong ones are: who guesses does not see the hit.
+    refused = [guess(token) for token in ("6", TOKEN)]
+    assert [status for status, _ in refused] == [429, 429]
+    assert all(0 < seconds <= 60 for _, seconds in refused)
+    assert guarded.get("/healthz", headers={"authorization": "Bearer 7"}).status_code == 200
+    # A login is counted by itself, and whoever is logged in goes on.
+    assert guarded.post("/login", data={"token": TOKEN}, follow_redirects=False).status_code == 303
+    entries = guarded.get(f"{API}/audit").json()["entries"]
+    assert [entry["action"] for entry in entries] == ["login"] + ["token.refused"] * 5
+
+
+def test_the_right_token_is_not_counted(guarded: TestClient) -> None:
+    assert {guarded.get(f"{API}/captures", headers=BEARER).status_code for _ in range(20)} == {200}
+
+
+def test_a_network_of_ipv6_is_counted_as_one() -> None:
+    rates = Rates(login="2/minute")
+
+    def take(address: str) -> int:
+        try:
+            rates.take("login", Request({"type": "http", "headers": [], "client": (address, 1)}))
+        except HTTPException as error:
+            return error.status_code
+        return 200
+
+    assert [take(f"2001:db8:0:1::{host:x}") for host in range(3)] == [200, 200, 429]
+    assert take("2001:db8:0:2::1") == 200
+    assert [take(f"::ffff:192.0.2.{host}") for host in range(3)] == [200] * 3
+    assert [take(each) for each in ("192.0.2.9", "192.0.2.9", "192.0.2.9", "fe80::1%eth0")] == [200, 200, 429, 200]
 
 
 def test_a_page_of_another_site_changes_nothing(guarded: TestClient) -> None:

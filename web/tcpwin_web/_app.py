@@ -61,7 +61,7 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
     problems.install(app)
     # The one added last is outermost.
     app.add_middleware(BodyLimit, uploads=api.UPLOAD_ENDINGS)
-    app.add_middleware(Access, gate=service.gate)
+    app.add_middleware(Access, gate=service.gate, rates=service.rates, audit=service.audit)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Observed)
     return app

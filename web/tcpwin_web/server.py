@@ -8,8 +8,6 @@ from pydantic import ValidationError
 
 from tcpwin_web.settings import Settings
 
-GRACE_SECONDS = 10
-
 
 class _WithSettings(click.Command):
     """A command whose help also says every setting that the environment may give."""
@@ -39,30 +37,25 @@ def _told(name: str) -> str:
 @click.option("--keep-payloads", is_flag=True, default=None, help="Keep packets whole, not only their headers.")
 @click.option("--retention-days", metavar="DAYS", type=float, help="Delete uploads after so long; 0 keeps them.")
 @click.option("--log-json", is_flag=True, default=None, help="Write the log as one JSON object a line.")
+@click.option("--open", "opens", is_flag=True, help="Show the dashboard in a browser, where there is one.")
 @click.version_option(package_name="tcpwin-web")
-def main(captures: tuple[Path, ...], **options: Any) -> None:
-    """Serve the dashboard and its API.
+@click.pass_context
+def main(context: click.Context, /, captures: tuple[Path, ...], *, opens: bool, **options: Any) -> None:
+    """Serve the dashboard and its API until Ctrl-C.
 
     CAPTURES (captures, bundles, or folders of them) are there from the start; without any, those of a source checkout.
     Options go before the environment.
     """
     settings = _settings({name: value for name, value in options.items() if value is not None})
 
-    import uvicorn  # loaded after the settings are known to be good
-
+    # Loaded after the settings are known to be good.
     from tcpwin_web import logs, shown
     from tcpwin_web._app import create_app
+    from tcpwin_web.listening import listen
 
     logs.set_up(as_json=settings.log_json)
     app = create_app(settings, shown.find_shown(captures or shown.bundled()))
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
+    context.exit(listen(app, settings.host, settings.port, opens=opens))
 
 
 def _settings(options: dict[str, Any]) -> Settings:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 
 from tcpwin_web.audit import AuditLog
 from tcpwin_web.captures import Captures
@@ -16,6 +17,7 @@ from tcpwin_web.security.limiting import Rates
 from tcpwin_web.settings import Settings
 from tcpwin_web.sharing.links import Links
 from tcpwin_web.storage import Database, DataFolder
+from tcpwin_web.storage.files import InUseError
 
 SWEEP_SECONDS = 600
 
@@ -38,15 +40,32 @@ class Service:
         self.links = Links(self.database)
         self.audit = AuditLog(self.database)
         self.gate = Gate(settings)
-        self.rates = Rates(upload=settings.upload_rate, login=settings.login_rate)
+        self.rates = Rates(upload=settings.upload_rate, login=settings.login_rate, token=settings.login_rate)
         self.is_ready = False
+        self.failure: str | None = None
+        """Why it could not start, in words."""
+        self.is_ending = False
+        """Whether it was told to end: streams that go on stop, so that nobody waits for them."""
+        self.watched = 0
+        """Streams of progress that are open."""
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Open the data folder and the database, and begin to work."""
-        self.data.prepare()
-        await self.database.upgrade()
-        await self.queue.start()
+        try:
+            self.data.prepare()
+            await self.database.upgrade()
+            await self.queue.start()
+        except InUseError as error:
+            self.failure = str(error)
+            raise
+        except OSError as error:
+            self.failure = f"the data folder {self.data.path} cannot be used: {error.strerror}"
+            raise
+        except SQLAlchemyError as error:
+            # Its text may hold the URL's password; what the driver says does not.
+            self.failure = f"the database cannot be used: {getattr(error, 'orig', None) or type(error).__name__}"
+            raise
         self._tasks = [asyncio.create_task(self._take_in()), asyncio.create_task(self._sweep())]
         self.is_ready = True
 

@@ -47,7 +47,7 @@ class Settings(BaseSettings):
     job_seconds: float = Field(900, gt=0, description="most seconds that one analysis may take")
     job_memory_bytes: int = Field(4 << 30, ge=512 << 20, description="most memory that one analysis may take")
     upload_rate: str = Field("240/minute", description="uploads that one address may begin")
-    login_rate: str = Field("10/minute", description="logins that one address may try")
+    login_rate: str = Field("10/minute", description="logins, and wrong tokens, that one address may try")
     share_days: float = Field(30, gt=0, description="most days that a share link may live")
     session_hours: float = Field(12, gt=0, description="hours until a login ends")
     log_json: bool = Field(False, description="write the log as one JSON object a line")

@@ -22,11 +22,13 @@ def render_text(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture]
 
 def render_markdown(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture]) -> str:
     """Both tables as the README shows them."""
-    texts = []
-    for header, *lines in _tables(rows, runs, captures):
-        rules = ["---"] * len(header)
-        texts.append("\n".join("| " + " | ".join(cells) + " |" for cells in (header, rules, *lines)))
-    return "\n\n".join(texts)
+    return "\n\n".join(_markdown(table) for table in _tables(rows, runs, captures))
+
+
+def render_rows(rows: Sequence[Row], *, as_markdown: bool) -> str:
+    """The table of rows alone, as Markdown or aligned for a terminal."""
+    table = [ROW_HEADER, *(_row_cells(row) for row in rows)]
+    return _markdown(table) if as_markdown else _align(table)
 
 
 def render_json(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture], versions: Mapping[str, str]) -> str:
@@ -99,7 +101,7 @@ def _row_cells(row: Row) -> list[str]:
 def _number(value: float, unit: str) -> str:
     if unit == "ratio":
         return f"1/{1 / value:.1f}" if 0 < value < 0.5 else f"{value:.2f}"
-    return f"{value:.1f} {unit}" if unit == "MiB" else f"{value:.0f} {unit}"
+    return f"{value:.1f} {unit}" if unit in ("MiB", "ms") else f"{value:.0f} {unit}".rstrip()
 
 
 def _bound(value: float | None, unit: str) -> str:
@@ -107,7 +109,7 @@ def _bound(value: float | None, unit: str) -> str:
         return "–"
     if unit == "ratio":
         return f"≤ 1/{1 / value:.0f}" if value < 0.5 else f"≤ {value:g}"
-    return f"≤ {value:.0f} {unit}"
+    return f"≤ {value:.0f} {unit}".rstrip()
 
 
 def _run_cells(key: tuple[str, str], figures: tuple[float, float, int], captures: Mapping[str, Capture]) -> list[str]:
@@ -115,6 +117,11 @@ def _run_cells(key: tuple[str, str], figures: tuple[float, float, int], captures
     cpu_s, peak_mib, count = figures
     speed = f"{captures[name].packets / cpu_s / 1e6:.3g}" if name in captures and cpu_s > 0 else "–"
     return [name, tool, str(count), f"{cpu_s:.3f}", speed, f"{peak_mib:.0f}"]
+
+
+def _markdown(table: Sequence[Sequence[str]]) -> str:
+    header, *lines = table
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *lines))
 
 
 def _align(table: Sequence[Sequence[str]]) -> str:

@@ -1,10 +1,10 @@
 """Captures: listed, made, changed, analysed, watched, deleted."""
 
 import asyncio
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,6 +17,8 @@ from tcpwin_web.storage.models import Capture, File
 router = APIRouter(tags=["captures"])
 
 WATCH_SECONDS = 0.2
+MAX_WATCHED = 256
+"""Streams of progress at the same time: each asks the database every `WATCH_SECONDS`."""
 WAITING = ("open", "queued", "running")
 Tags = Annotated[list[Annotated[Words, Field(max_length=64)]], Field(max_length=20)]
 Sort = Literal[
@@ -215,11 +217,24 @@ async def show_analysis(service: ServiceOf, capture: Analysed) -> Response:
     return as_json(await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE))
 
 
-@router.get("/captures/{capture_id}/progress", response_class=EventSourceResponse)
+async def _watching(service: ServiceOf) -> AsyncIterator[None]:
+    if service.watched >= MAX_WATCHED:
+        raise HTTPException(503, f"{MAX_WATCHED} analyses are being watched already.", {"Retry-After": "5"})
+    service.watched += 1
+    try:
+        yield
+    finally:
+        service.watched -= 1
+
+
+@router.get("/captures/{capture_id}/progress", response_class=EventSourceResponse, dependencies=[Depends(_watching)])
 async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIterable[ServerSentEvent]:
-    """Server-sent events `progress` while the analysis waits or runs, then one event `end`."""
+    """Server-sent events `progress` while the analysis waits or runs, then one event `end`.
+
+    The stream stops without it where the service ends: a browser then asks the next one.
+    """
     before = None
-    while True:
+    while not service.is_ending:
         try:
             capture = await service.captures.get(capture_id)
         except NotFoundError:
@@ -239,7 +254,7 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
         if now != before:
             yield ServerSentEvent(event="progress", data=now)
             before = now
-        await asyncio.sleep(WATCH_SECONDS)
+        await service.queue.wait(WATCH_SECONDS)
 
 
 @router.get("/captures/{capture_id}/report", response_class=Response)

@@ -38,6 +38,7 @@ class Queue:
         self._executor = executor
         self._slots = asyncio.Semaphore(workers)
         self._wake = asyncio.Event()
+        self._ended = asyncio.Event()
         # None while the analysis of a capture is only about to be handed to a worker.
         self._running: dict[str, asyncio.Future[Any] | None] = {}
         self._unwanted: set[str] = set()
@@ -68,6 +69,11 @@ class Queue:
     def wake(self) -> None:
         """There is a new row."""
         self._wake.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until an analysis has ended, or so long."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), seconds)
 
     def end(self, capture_id: str) -> None:
         """End the analysis of a capture, if it is running."""
@@ -169,6 +175,8 @@ class Queue:
         while not await self._write_down(job, status, reason, shown):
             # A full disk or a database that is away: what came out must not be lost.
             await asyncio.sleep(POLL_SECONDS)
+        self._ended.set()
+        self._ended = asyncio.Event()
         if status == "done" and shown["connections"]:
             await self._prepare(capture_id)
 

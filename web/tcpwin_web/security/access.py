@@ -9,12 +9,16 @@ import hmac
 import secrets
 from urllib.parse import quote, urlsplit
 
-from fastapi import Request
+import structlog
+from fastapi import HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeTimedSerializer
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tcpwin_web import problems
+from tcpwin_web.audit import AuditLog
+from tcpwin_web.security.limiting import Rates
 from tcpwin_web.settings import Settings
 
 COOKIE = "tcpwin_session"
@@ -23,6 +27,8 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OPEN_PATHS = ("/healthz", "/readyz", "/login")
 OPEN_PREFIXES = ("/static/", "/shared/", "/api/v1/shared/")
 """Of what needs no token. A share link's secret is looked at where the link is opened."""
+
+log = structlog.get_logger("tcpwin.access")
 
 
 class Gate:
@@ -56,6 +62,10 @@ class Gate:
         """The value of a new login's cookie."""
         return self._signer.dumps(secrets.token_urlsafe(16))
 
+    def shows_token(self, request: Request) -> bool:
+        """Whether the caller shows a token, be it right or wrong, and one is needed."""
+        return self._token is not None and request.headers.get("authorization", "")[:7].lower() == "bearer "
+
     def actor(self, request: Request) -> str | None:
         """Who is calling: token, session or local; None who has shown nothing."""
         if self._token is None:
@@ -85,28 +95,40 @@ class Gate:
 class Access:
     """ASGI middleware: let a request through, or answer it."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, rates: Rates, audit: AuditLog) -> None:
         self._app = app
         self._gate = gate
+        self._rates = rates
+        self._audit = audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request = Request(scope)
-        answer = self._refusal(request)
+        try:
+            answer = await self._refusal(request)
+        except HTTPException as error:
+            answer = problems.respond(request, error.status_code, error.detail, headers=error.headers)
         await (answer or self._app)(scope, receive, send)
 
-    def _refusal(self, request: Request) -> Response | None:
+    async def _refusal(self, request: Request) -> Response | None:
         if not self._gate.is_host(request.headers.get("host", "")):
             return problems.respond(
                 request, 400, "The service is not called by this name: TCPWIN_ALLOWED_HOSTS adds names."
             )
-        actor = self._gate.actor(request)
-        request.scope.setdefault("state", {})["actor"] = actor or "nobody"
         path = request.url.path
         is_open = path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
+        is_guess = not is_open and self._gate.shows_token(request)
+        if is_guess:
+            # Beyond the limit the right token is not looked at either: the guess that hits it would be let in.
+            self._rates.require("token", request)
+        actor = self._gate.actor(request)
+        request.scope.setdefault("state", {})["actor"] = actor or "nobody"
         if actor is None and not is_open:
+            if is_guess:
+                self._rates.take("token", request)
+                await self._note(request)
             if problems.wants_page(path, request.headers.get("accept", "")):
                 back = quote(path + (f"?{request.url.query}" if request.url.query else ""), safe="/")
                 return RedirectResponse(f"/login?next={back}", 303)
@@ -119,6 +141,13 @@ class Access:
         if request.method in SAFE_METHODS or actor == "token":
             return None
         return self._foreign(request, actor)
+
+    async def _note(self, request: Request) -> None:
+        try:
+            await self._audit.note(request, "token.refused")
+        except SQLAlchemyError:
+            # It is refused all the same.
+            log.exception("a wrong token could not be written down")
 
     def _foreign(self, request: Request, actor: str | None) -> Response | None:
         """Refuse what a page of another site sends with this browser's cookies, or to this machine's own address."""

@@ -1,5 +1,10 @@
 """How often one address may do something, and how long the body of a request that is no upload may be."""
 
+import ipaddress
+import math
+import time
+from typing import NoReturn
+
 from fastapi import HTTPException, Request
 from limits import RateLimitItem, parse
 from limits.storage import MemoryStorage
@@ -7,6 +12,8 @@ from limits.strategies import MovingWindowRateLimiter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY_BYTES = 1 << 20
+COUNTED_IPV6_BITS = 64
+"""Of an address, those that a site gives to one network (RFC 4291 section 2.5.4): its hosts count as one."""
 
 
 class Rates:
@@ -22,13 +29,32 @@ class Rates:
         Raises:
             HTTPException: 429, there were too many.
         """
-        rate = self._rates[name]
-        if not self._limiter.hit(rate, name, address_of(request)):
-            raise HTTPException(429, f"Too many: {rate} are allowed.", {"Retry-After": str(rate.get_expiry())})
+        if not self._limiter.hit(self._rates[name], name, _counted(request)):
+            self.refuse(name, request)
 
-    def is_over(self, name: str, request: Request) -> bool:
-        """Whether there were too many already; counts nothing."""
-        return not self._limiter.test(self._rates[name], name, address_of(request))
+    def require(self, name: str, request: Request) -> None:
+        """Count nothing, and raise as `take` does where there were too many already."""
+        if not self._limiter.test(self._rates[name], name, _counted(request)):
+            self.refuse(name, request)
+
+    def refuse(self, name: str, request: Request) -> NoReturn:
+        """Say that there were too many, and when the next one is taken."""
+        rate = self._rates[name]
+        reset = self._limiter.get_window_stats(rate, name, _counted(request)).reset_time
+        wait = max(math.ceil(reset - time.time()), 1)
+        raise HTTPException(429, f"Too many: {rate} are allowed.", {"Retry-After": str(wait)})
+
+
+def _counted(request: Request) -> str:
+    """Whose count it is: one who has a network of IPv6 has more addresses in it than could be counted."""
+    address = address_of(request)
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
+        return str(ipaddress.ip_network((found, COUNTED_IPV6_BITS), strict=False))
+    return address
 
 
 def address_of(request: Request) -> str:

@@ -14,6 +14,10 @@ if (waiting) {
       say(`Its analysis is ${now.status}.`);
     }
   });
+  // The browser asks again by itself, but where the service refused.
+  events.addEventListener("error", () => {
+    if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
+  });
   events.addEventListener("end", () => {
     events.close();
     location.reload();

@@ -12,6 +12,8 @@ from sqlalchemy import Connection, event, text
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
 
 BUSY_MS = 10_000
+DISK_FULL = "53100"
+"""Of PostgreSQL (appendix A of its documentation)."""
 
 
 class Database:
@@ -67,4 +69,6 @@ def _upgrade(connection: Connection) -> None:
 def is_full(error: BaseException) -> bool:
     """Whether a database error says that the disk is full."""
     origin = getattr(error, "orig", None)
-    return isinstance(origin, sqlite3.OperationalError) and "full" in str(origin)
+    if isinstance(origin, sqlite3.Error):
+        return origin.sqlite_errorcode == sqlite3.SQLITE_FULL
+    return getattr(origin, "sqlstate", None) == DISK_FULL

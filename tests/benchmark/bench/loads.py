@@ -1,0 +1,198 @@
+"""A running service and captures in, rows of the service's table out: four loads, each with an end of its own."""
+
+import json
+import multiprocessing
+import random
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from .captures import MIB
+from .measure import run
+from .rows import Row
+from .served import BLOCK_BYTES, Served, ServiceError
+
+SEED = 8642
+PAGES = (
+    *("/", "/?search=7", "/?sort=-packets", "/?sort=name&offset=500", "/?tag=none", "/upload", "/compare", "/rules"),
+    *("/rules/TW201", "/references", "/captures/{id}", "/captures/{id}?search=%3A80", "/captures/{id}/connections/0"),
+)
+SERIES = ("receive_window", "flight")
+FILE_HEAD_BYTES, RECORD_HEAD_BYTES = 24, 16
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The least value that so large a share of them does not exceed (nearest rank)."""
+    ranked = sorted(values)
+    return ranked[max(-(-int(share * 1000) * len(ranked) // 1000) - 1, 0)]
+
+
+def first_page(served: Served, tcpwin: Sequence[str], capture: Path, folder: Path, rounds: int) -> list[Row]:
+    """Upload, analysis and the capture's page, over a bare upload and `tcpwin analyze` in the same round."""
+    wall, cpu = [], []
+    for _ in range(rounds):
+        sent_s, sent_cpu_s = _bare_upload(capture, folder / "sunk")
+        analysed = run([*tcpwin, "analyze", str(capture)])
+        before_s, begun = served.cpu_s(), time.perf_counter()
+        id = served.upload(capture)
+        served.ask("GET", f"/captures/{id}")
+        wall.append((time.perf_counter() - begun) / (sent_s + analysed.wall_s))
+        cpu.append((served.cpu_s() - before_s) / (sent_cpu_s + analysed.cpu_s))
+        served.ask("DELETE", f"/api/v1/captures/{id}")
+    return [
+        Row("first page, over upload + `tcpwin analyze`", "ratio", tuple(wall), 1.5, None),
+        Row("the same in CPU of the service", "ratio", tuple(cpu), None, None),
+    ]
+
+
+def pages(served: Served, capture: Path, count: int, rounds: int) -> list[Row]:
+    """Time that the service needs for a page, while so many captures are stored; by its own clock."""
+    # One first, so that the headers of all are stored once.
+    ids = [served.upload(capture)]
+    with ThreadPoolExecutor(4) as pool:
+        ids += pool.map(lambda _: served.upload(capture), range(count - 1))
+    chosen = random.Random(SEED)
+    asked = [page for page in PAGES for _ in range(rounds)]
+    chosen.shuffle(asked)
+    paths = [page.format(id=chosen.choice(ids)) for page in asked]
+    before_s = served.cpu_s()
+    took_ms = _times_of(served, lambda path: served.ask("GET", path), paths)
+    cpu_ms = (served.cpu_s() - before_s) * 1000 / len(paths)
+    rows = [
+        Row(
+            f"a page, p95 of {len(paths):,} with {count:,} captures stored",
+            "ms",
+            (percentile(took_ms, 0.95),),
+            50,
+            None,
+        ),
+        Row("a page, median", "ms", (percentile(took_ms, 0.5),), None, None),
+        Row("a page, CPU of the service on average", "ms", (cpu_ms,), None, None),
+    ]
+    slowest = {
+        page: percentile([ms for of, ms in zip(asked, took_ms, strict=True) if of == page], 0.95) for page in PAGES
+    }
+    page = max(slowest, key=lambda each: slowest[each])
+    return [*rows, Row(f"the slowest page, {page}, p95", "ms", (slowest[page],), None, None)]
+
+
+def series(served: Served, capture: Path, rounds: int) -> list[Row]:
+    """Spans of series of the connections that people open first, and the first opening of any other."""
+    id = served.upload(capture)
+    place = f"/api/v1/captures/{id}"
+    document = json.loads(served.ask("GET", f"{place}/analysis"))
+    chosen = random.Random(SEED)
+    others = chosen.sample(range(document["connections"]), min(5, document["connections"]))
+    opened = _times_of(served, lambda number: served.ask("GET", f"{place}/connections/{number}"), others)
+    spans = []
+    for number in [*document["worst"], *others]:
+        whole = json.loads(served.ask("GET", f"{place}/connections/{number}"))
+        start_ns, length_ns = whole["start_ns"], max(whole["duration_ns"], 1)
+        for _ in range(rounds):
+            width_ns = int(length_ns * 10 ** chosen.uniform(-4, 0))
+            begin_ns = start_ns + chosen.randrange(max(length_ns - width_ns, 1))
+            side = chosen.choice(("a_to_b", "b_to_a"))
+            name = chosen.choice(SERIES)
+            spans.append(
+                f"{place}/connections/{number}/series/{name}?direction={side}&start_ns={begin_ns}"
+                f"&end_ns={begin_ns + width_ns}&points={chosen.choice((500, 1000, 4000))}"
+            )
+    chosen.shuffle(spans)
+    before_s = served.cpu_s()
+    took_ms = _times_of(served, lambda path: served.ask("GET", path), spans)
+    cpu_ms = (served.cpu_s() - before_s) * 1000 / len(spans)
+    return [
+        Row(f"a span of a series, p95 of {len(spans):,}", "ms", (percentile(took_ms, 0.95),), 150, None),
+        Row("a span of a series, CPU of the service on average", "ms", (cpu_ms,), None, None),
+        Row("the first opening of a connection", "ms", tuple(opened), None, None),
+    ]
+
+
+def uploads_at_once(served: Served, capture: Path, folder: Path, count: int, size_bytes: int) -> list[Row]:
+    """So many uploads at the same time: all are analysed, and the memory is bounded."""
+    files = [_cut(capture, folder / f"part-{number}.pcap", size_bytes, number) for number in range(count)]
+    served.peak_bytes = 0
+    with ThreadPoolExecutor(count) as pool:
+        ids = list(pool.map(lambda file: _or_error(served, file), files))
+    failed = [each for each in ids if isinstance(each, ServiceError)]
+    for error in failed[:3]:
+        print(f"an upload failed: {error}")
+    peak_mib = served.peak_bytes / MIB
+    sent = f"{count} uploads of {size_bytes / 1e6:g} MB at once"
+    return [
+        Row(f"{sent}: errors", "", (len(failed),), 0, None),
+        # What one worker of two may take at most is a setting; the service itself holds a few chunks of each upload.
+        Row(f"{sent}: peak memory of all processes", "MiB", (peak_mib,), 1024, None),
+    ]
+
+
+def _or_error(served: Served, file: Path) -> str | ServiceError:
+    try:
+        return served.upload(file)
+    except ServiceError as error:
+        return error
+
+
+def _times_of(served: Served, ask: Callable[[object], object], asked: Sequence[object]) -> list[float]:
+    """Milliseconds of each request, by the clock of the service."""
+    times = []
+    for each in asked:
+        before = len(served.requests)
+        ask(each)
+        while len(served.requests) == before:
+            time.sleep(0.001)
+        times.append(float(served.requests[-1]["ms"]))
+    return times
+
+
+def _bare_upload(file: Path, sink: Path) -> tuple[float, float]:
+    """Send a file over loopback to a process that only stores it: wall and CPU seconds of storing."""
+    context = multiprocessing.get_context("fork")
+    with _listening() as listener:
+        there, here = context.Pipe()
+        process = context.Process(target=_sink, args=(listener, sink, there))
+        process.start()
+        begun = time.perf_counter()
+        with socket.create_connection(listener.getsockname()) as sender, file.open("rb") as opened:
+            sender.sendfile(opened)
+            sender.shutdown(socket.SHUT_WR)
+            sender.recv(1)
+        wall_s = time.perf_counter() - begun
+        cpu_s: float = here.recv()
+        process.join()
+    return wall_s, cpu_s
+
+
+@contextmanager
+def _listening() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener
+
+
+def _sink(listener: socket.socket, sink: Path, there: "multiprocessing.connection.Connection") -> None:
+    before_s = time.process_time()
+    with listener.accept()[0] as sender:
+        with sink.open("wb") as out:
+            while chunk := sender.recv(BLOCK_BYTES):
+                out.write(chunk)
+        sender.sendall(b"\n")
+    there.send(time.process_time() - before_s)
+
+
+def _cut(capture: Path, part: Path, size_bytes: int, number: int) -> Path:
+    """The first records of a pcap (little-endian) in a file of its own that no other is the same as."""
+    data = bytearray(capture.open("rb").read(size_bytes))
+    end = FILE_HEAD_BYTES
+    while end + RECORD_HEAD_BYTES <= len(data):
+        after = end + RECORD_HEAD_BYTES + struct.unpack_from("<I", data, end + 8)[0]
+        if after > len(data):
+            break
+        end = after
+    # Its first packet is some seconds older.
+    struct.pack_into("<I", data, FILE_HEAD_BYTES, struct.unpack_from("<I", data, FILE_HEAD_BYTES)[0] - number)
+    part.write_bytes(data[:end])
+    return part

@@ -1,0 +1,84 @@
+"""Load `tcpwin serve` on loopback: python tests/benchmark/serve.py [--quick] [--markdown | --json].
+
+Starts the service in a folder of its own, runs four loads one after another, and ends it.
+Exit 0: every "must" holds; 1: one is missed; 2: wrong usage, or the service failed.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from bench import captures as capture_files
+from bench import loads, report
+from bench.measure import RunError
+from bench.rows import Row
+from bench.served import ServiceError, serve
+
+LOADS = ("first-page", "pages", "series", "uploads")
+
+
+def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="serve.py", description="Load tcpwin serve on loopback.")
+    folder = Path(tempfile.gettempdir()) / "tcpwin-bench"
+    parser.add_argument("--dir", type=Path, default=folder, help="folder of the captures (%(default)s)")
+    parser.add_argument("--tcpwin", default="tcpwin", help="the command to measure (%(default)s)")
+    parser.add_argument("--only", action="append", choices=LOADS, help="this load, may be repeated (all)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of the first page (%(default)s)")
+    parser.add_argument("--quick", action="store_true", help="small captures, few of them: whether it works at all")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="print rows and machine as JSON")
+    output.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    return parser.parse_args(arguments)
+
+
+def measure_all(options: argparse.Namespace, tcpwin: Sequence[str], folder: Path) -> list[Row]:
+    large, larger, small = ("small",) * 3 if options.quick else ("A", "B", "small")
+    count, rounds, at_once, size_bytes = (5, 2, 5, 4000) if options.quick else (1000, 40, 50, 10_000_000)
+    files = {name: each.path for name, each in capture_files.prepare(options.dir, {large, larger, small}).items()}
+    wanted: dict[str, Callable[..., list[Row]]] = {
+        "first-page": lambda served: loads.first_page(served, tcpwin, files[large], folder, options.rounds),
+        "pages": lambda served: loads.pages(served, files[small], count, rounds),
+        "series": lambda served: loads.series(served, files[larger], rounds),
+        "uploads": lambda served: loads.uploads_at_once(served, files[large], folder, at_once, size_bytes),
+    }
+    rows = []
+    for name in options.only or LOADS:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        with serve(tcpwin, folder / name) as served:
+            rows += wanted[name](served)
+        shutil.rmtree(folder / name)
+    return rows
+
+
+def main() -> int:
+    options = parse_arguments()
+    tcpwin = shlex.split(options.tcpwin)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tcpwin-serve-") as folder:
+            rows = measure_all(options, tcpwin, Path(folder))
+    except (capture_files.CaptureError, RunError, ServiceError, OSError) as error:
+        print(f"serve.py: {error}", file=sys.stderr)
+        return 2
+    machine = report.describe_machine()
+    if options.json:
+        values = [{**asdict(row), "value": row.value, "holds": row.holds} for row in rows]
+        print(json.dumps({"machine": machine, "load": os.getloadavg(), "rows": values}, indent=1))
+    else:
+        print(report.render_rows(rows, as_markdown=options.markdown))
+        print(f"\n{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']};", end=" ")
+        print(f"load of the machine during the last minute: {os.getloadavg()[0]:.1f}")
+    missed = [row.name for row in rows if row.holds is False]
+    for name in missed:
+        print(f"serve.py: missed: {name}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
