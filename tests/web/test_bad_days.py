@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 from web.conftest import MakeClient
 from web.crafted import API, analysed, bomb, many_connections, settle, upload
+from web.workers import held_analysis, is_there, let_go
 
 from tcpwin_web import Settings, create_app
 from tcpwin_web.jobs import JobError, ProcessExecutor
@@ -88,6 +90,51 @@ def test_a_full_disk(make_client: MakeClient, small_disk: Path, capture: bytes) 
     assert client.get(f"{API}/captures").json()["total"] == 1
     assert client.get("/healthz").status_code == 200
     assert is_well(client, capture)
+
+
+def test_a_disk_that_fills_up_at_the_end_of_an_analysis(
+    make_client: MakeClient, small_disk: Path, capture: bytes
+) -> None:
+    """The worker cannot write its results, and SQLite, which is on the same disk, not even that it failed."""
+    data, filler = small_disk / "data", small_disk / "filler"
+    client = make_client(data=data, workers=1)
+    assert is_well(client, capture)
+    with held_analysis(os.getpid(), data, lambda sent: str(upload(client, sent)["id"])) as (id, workers):
+        fill(filler)
+        let_go(workers)
+        while any(is_there(pid) for pid in workers):
+            time.sleep(0.01)
+        assert client.get("/healthz").status_code == 200
+        answer = client.post(f"{API}/uploads", params={"name": "more.pcap"}, content=many_connections(1000))
+        assert (answer.status_code, "disk is full" in answer.json()["detail"]) == (507, True)
+        filler.unlink()
+    entry = settle(client, id)
+    assert entry["status"] == "failed"
+    assert "the service's disk is full" in entry["failure"]
+    assert not (data / "results" / f"{id}.new").exists()
+    # Once there is room it can be started again.
+    assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
+    assert settle(client, id)["status"] == "done"
+    assert is_well(client, capture)
+
+
+def test_details_that_find_no_room(make_client: MakeClient, small_disk: Path) -> None:
+    client = make_client(data=small_disk / "data")
+    id = analysed(client, many_connections(100))
+    fill(small_disk / "filler")
+    answer = client.get(f"{API}/captures/{id}/connections/99")
+    assert (answer.status_code, "disk is full" in answer.json()["detail"]) == (507, True)
+    # What is there already can be read.
+    assert client.get(f"{API}/captures/{id}/connections").json()["total"] == 100
+    (small_disk / "filler").unlink()
+    assert client.get(f"{API}/captures/{id}/connections/99").status_code == 200
+
+
+def fill(file: Path) -> None:
+    """Leave no byte on a disk."""
+    with file.open("wb", buffering=0) as opened, suppress(OSError):
+        while opened.write(bytes(4096)):
+            pass
 
 
 def test_a_killed_worker_is_a_failed_analysis(make_client: MakeClient, capture: bytes) -> None:

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from tcpwin_web.captures import ConflictError, NotFoundError
 from tcpwin_web.jobs import JobError
+from tcpwin_web.jobs.executor import NoRoomError
 from tcpwin_web.results.queries import QueryError
 from tcpwin_web.storage.database import is_full
 from tcpwin_web.uploads.stream import UploadError
@@ -95,6 +96,10 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(QueryError)
     def doubt(request: Request, error: QueryError) -> Response:
         return respond(request, 422, _sentence(error))
+
+    @app.exception_handler(NoRoomError)
+    def lack_room(request: Request, error: NoRoomError) -> Response:
+        return respond(request, 507, _sentence(error))
 
     @app.exception_handler(JobError)
     def give_up(request: Request, error: JobError) -> Response:

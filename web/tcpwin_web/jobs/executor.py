@@ -5,6 +5,7 @@ is killed, or that runs out of memory, fails alone: the next one gets a new proc
 """
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import resource
@@ -24,10 +25,21 @@ T = TypeVar("T")
 PRELOADED = "tcpwin_web.jobs.preload"
 """Imported once: a call then starts in a few milliseconds."""
 GRACE_SECONDS = 2.0
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class JobError(Exception):
     """Why a call has no result, in words for the person who asked for it. Survives the way between processes."""
+
+
+class NoRoomError(JobError):
+    """A disk was full."""
+
+    def __init__(self) -> None:
+        super().__init__("the service's disk is full: once its operator has made room, it can be started again")
+
+    def __reduce__(self) -> tuple[type["NoRoomError"], tuple[()]]:
+        return type(self), ()
 
 
 class Executor(Protocol):
@@ -117,7 +129,7 @@ class ProcessExecutor:
         if is_good:
             call.settle(value)
         else:
-            call.settle(error=JobError(value))
+            call.settle(error=value if isinstance(value, JobError) else JobError(value))
 
 
 class _Call(Future[Any]):
@@ -173,6 +185,19 @@ def _ended(code: int | None, memory_bytes: int) -> str:
     return f"its process ended without a result (status {code})"
 
 
+def _in_words(error: Exception) -> JobError | str:
+    # polars says the kernel's reason in its text alone, numpy how much of a write was done.
+    is_full = isinstance(error, OSError) and (error.errno in FULL or "requested and" in str(error))
+    if is_full or any(f"(os error {number})" in str(error) for number in FULL):
+        return NoRoomError()
+    if isinstance(error, OSError):
+        return os.strerror(error.errno) if error.errno else str(error)
+    import traceback
+
+    traceback.print_exc()
+    return f"it failed ({type(error).__name__}); the service's log says where"
+
+
 def _work(there: Any, memory_bytes: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> None:
     """Run one call in this process and send back its result, or what went wrong in words."""
     # The service says when to end; an interrupt at its terminal reaches this process too.
@@ -181,20 +206,17 @@ def _work(there: Any, memory_bytes: int, fn: Callable[..., Any], args: tuple[Any
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        answer = (True, fn(*args, **kwargs))
+        answer: tuple[bool, Any] = (True, fn(*args, **kwargs))
     except MemoryError:
         answer = (False, f"it needs more than the {memory_bytes:,} bytes of memory allowed")
     except (CaptureError, SnapshotError) as error:
         # Its file's name is that of the stored bytes, which says nothing to anybody.
         answer = (False, error.message)
-    except (TcpwinError, JobError) as error:
+    except JobError as error:
+        answer = (False, error)
+    except TcpwinError as error:
         answer = (False, str(error))
-    except OSError as error:
-        answer = (False, f"{os.strerror(error.errno) if error.errno else error}")
     except Exception as error:  # noqa: BLE001 - whatever it is, the service hears of it
-        import traceback
-
-        traceback.print_exc()
-        answer = (False, f"it failed ({type(error).__name__}); the service's log says where")
+        answer = (False, _in_words(error))
     there.send(answer)
     there.close()

@@ -1,0 +1,87 @@
+"""The processes that analyse for a service, held and let go: what happens meanwhile does not depend on a race."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from web.crafted import many_connections
+
+CONNECTIONS = 20_000
+
+
+@contextmanager
+def held_analysis(service_pid: int, data: Path, upload: Callable[[bytes], str]) -> Iterator[tuple[str, list[int]]]:
+    """Upload a capture and stop its worker before its results are in place; it goes on after the block.
+
+    Args:
+        service_pid: the process that the service runs in.
+        data: its folder.
+        upload: sends a capture and returns its id once an analysis is wanted.
+
+    Yields:
+        The capture's id, and the workers that are stopped: the one that works on it is among them.
+    """
+    while True:
+        id = upload(many_connections(CONNECTIONS))
+        if pids := _stop_workers(service_pid, data / "results" / id):
+            break
+    try:
+        yield id, pids
+    finally:
+        let_go(pids)
+
+
+def let_go(pids: list[int]) -> None:
+    """Continue workers, if they still are some."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process has not ended."""
+    return _stat(pid)[0] not in "ZX"
+
+
+def _stop_workers(service_pid: int, results: Path) -> list[int]:
+    """Stop all workers while those results are being made; none if they were there before."""
+    while not results.exists():
+        # Its worker made this folder.
+        if not results.with_name(f"{results.name}.new").exists():
+            continue
+        pids = _workers(service_pid)
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        for pid in pids:
+            while _stat(pid)[0] not in "TZX":
+                os.sched_yield()
+        if not results.exists():
+            return pids
+        let_go(pids)
+    return []
+
+
+def _workers(service_pid: int) -> list[int]:
+    """The children of the process that forks workers, a child of the service."""
+    parents = {int(folder.name): _stat(int(folder.name))[1] for folder in Path("/proc").glob("[0-9]*")}
+    forkers = [pid for pid, parent in parents.items() if parent == service_pid and b"forkserver" in _command(pid)]
+    return [pid for pid, parent in parents.items() if parent in forkers]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _stat(pid: int) -> tuple[str, int]:
+    """State and parent of a process (proc(5)); X and 0 of one that is gone."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "X", 0
+    return words[0], int(words[1])
