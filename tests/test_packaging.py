@@ -159,9 +159,10 @@ def readme_commands() -> list[str]:
     return [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("python3 -m venv")]
 
 
-def test_readme_has_one_command_that_analyses_and_one_that_tests() -> None:
+def test_readme_has_one_command_that_analyses_and_serves_and_one_that_tests() -> None:
     first, second = readme_commands()
     assert "&& .venv/bin/tcpwin analyze captures/" in first
+    assert first.endswith("&& .venv/bin/tcpwin serve --open")
     assert second.endswith("&& .venv/bin/pytest")
 
 

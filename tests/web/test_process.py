@@ -1,5 +1,6 @@
 """The real server as a process: how it starts, listens, and ends."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -10,8 +11,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
+import pytest
 from live import HANG_S
+from reference import ROOT
 from web.crafted import API
+from web.workers import CONNECTIONS, held_analysis
 
 MakeServer = Callable[..., tuple[subprocess.Popen[str], str]]
 
@@ -62,6 +66,7 @@ def test_two_servers_on_one_folder(make_server: MakeServer, tmp_path: Path) -> N
     )
     assert done.returncode != 0
     assert "another service runs on this data folder" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_beyond_loopback_it_wants_the_token(make_server: MakeServer, tmp_path: Path) -> None:
@@ -71,3 +76,93 @@ def test_beyond_loopback_it_wants_the_token(make_server: MakeServer, tmp_path: P
     assert httpx2.get(f"{local}{API}/captures", timeout=HANG_S).status_code == 401
     shown = {"authorization": "Bearer correct horse battery"}
     assert httpx2.get(f"{local}{API}/captures", headers=shown, timeout=HANG_S).status_code == 200
+
+
+def test_the_readmes_first_command_ends_with_the_dashboard_open(tmp_path: Path) -> None:
+    """Its last program, with the data and the browser of a test; Ctrl-C ends it."""
+    commands = (ROOT / "README.md").read_text(encoding="utf8").splitlines()
+    first = next(line for line in commands if line.startswith("python3 -m venv"))
+    words = first.rpartition("&& ")[2].split()
+    assert words[0] == ".venv/bin/tcpwin"
+    browser, shown = tmp_path / "browser", tmp_path / "shown"
+    browser.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, sys, urllib.request\n"
+        "page = urllib.request.urlopen(sys.argv[1]).read()\n"
+        f"part = pathlib.Path({str(shown)!r}).with_suffix('.part')\n"
+        "part.write_bytes(sys.argv[1].encode() + b'\\n' + page)\n"
+        f"part.replace({str(shown)!r})\n"
+    )
+    browser.chmod(0o700)
+    environment = {"BROWSER": str(browser), "TCPWIN_PORT": "0", "TCPWIN_DATA": str(tmp_path / "data")}
+    server = subprocess.Popen(
+        [Path(sys.executable).parent / "tcpwin", *words[1:]],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert server.stdout is not None
+        said = server.stdout.readline()
+        while not shown.exists():
+            assert server.poll() is None
+            time.sleep(0.05)
+        address, _, page = shown.read_text(encoding="utf8").partition("\n")
+        assert f"tcpwin's dashboard is at {address} until Ctrl-C ends it." in said
+        assert "<h1" in page
+        with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+            while not client.get(f"{API}/captures", params={"search": "slow-reader"}).json()["total"]:
+                time.sleep(0.05)
+    finally:
+        server.send_signal(signal.SIGINT)
+    _, errors = server.communicate()
+    assert server.returncode == 0, errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--data", "/proc/nothing"], "the data folder /proc/nothing cannot be used"),
+        (["--database-url", "postgresql+psycopg://me:secret@127.0.0.1:9/x"], "the database cannot be used"),
+    ],
+)
+def test_what_keeps_it_from_starting_is_said_in_words(tmp_path: Path, options: list[str], says: str) -> None:
+    (tmp_path / "none").mkdir()
+    program = Path(sys.executable).parent / "tcpwin-web"
+    done = subprocess.run(
+        [program, tmp_path / "none", "--port", "0", "--data", tmp_path / "data", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode not in (0, None)
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "secret" not in done.stderr
+
+
+def test_told_to_end_it_stops_streams_and_the_next_one_goes_on(make_server: MakeServer, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    arguments = (tmp_path / "none", "--workers", "1")
+    server, address = make_server(*arguments)
+
+    def send(data: bytes) -> str:
+        answer = httpx2.post(f"{address}{API}/uploads", params={"name": "large.pcap"}, content=data, timeout=HANG_S)
+        return str(answer.json()["id"])
+
+    with held_analysis(server.pid, tmp_path / "served", send) as (id, _):
+        with httpx2.stream("GET", f"{address}{API}/captures/{id}/progress", timeout=HANG_S) as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == "event: progress"
+            server.send_signal(signal.SIGTERM)
+            rest = [line for line in lines if line]
+        server.wait()
+    assert "event: end" not in rest
+    _, address = make_server(*arguments)
+    with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+        while (entry := client.get(f"{API}/captures/{id}").json())["status"] in ("queued", "running"):
+            time.sleep(0.05)
+    assert (entry["status"], entry["connections"]) == ("done", CONNECTIONS)

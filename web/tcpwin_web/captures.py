@@ -100,6 +100,13 @@ class Captures:
             found = (await session.scalars(query.offset(offset).limit(limit))).all()
         return found, total or 0
 
+    async def choices(self, *, limit: int = 1000) -> list[tuple[str, str]]:
+        """Ids and names of the newest captures that are analysed."""
+        async with self._database.begin() as session:
+            query = select(Capture.id, Capture.name).where(Capture.status == "done")
+            rows = await session.execute(query.order_by(Capture.created_ns.desc(), Capture.id).limit(limit))
+            return [(id, name) for id, name in rows]
+
     async def tags(self) -> list[tuple[str, int]]:
         """Every tag, and how many captures have it."""
         async with self._database.begin() as session:

@@ -139,7 +139,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         old: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")] = "",
         new: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")] = "",
     ) -> Response:
-        captures, _ = await service.captures.search(status="done", limit=1000)
+        captures = await service.captures.choices()
         comparison: Any = None
         if old and new:
             for capture_id in (old, new):

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby
 
 from fastapi import APIRouter, Request
@@ -64,14 +65,21 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
     @router.get("/references")
     def show_references(request: Request) -> Response:
-        known = list(references().values())
-        groups = [
-            ("Published results", [make_table(each) for each in known if not is_ours(each)]),
-            ("Runs of the lab", [make_table(each) for each in known if is_ours(each)]),
-        ]
-        return show(templates, request, "references.html", heat_maps=heat_maps(matrix()), groups=groups)
+        heat_maps, groups = _drawn()
+        return show(templates, request, "references.html", heat_maps=heat_maps, groups=groups)
 
     return router
+
+
+@cache
+def _drawn() -> tuple[list[HeatMap], list[tuple[str, list[ReferenceTable]]]]:
+    """Of data that ship with the package: drawn once."""
+    known = list(references().values())
+    groups = [
+        ("Published results", [make_table(each) for each in known if not is_ours(each)]),
+        ("Runs of the lab", [make_table(each) for each in known if is_ours(each)]),
+    ]
+    return heat_maps(matrix()), groups
 
 
 def make_table(reference: Reference) -> ReferenceTable:
