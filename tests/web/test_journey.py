@@ -12,8 +12,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from live import HANG_S
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from web.crafted import API
+from web.crafted import API, capture_bytes
 from web.test_process import MakeServer
+from web.workers import held_analysis
 
 SIZES = {"phone": (375, 800), "desk": (1280, 900)}
 WAIT_MS = HANG_S * 1000
@@ -38,10 +39,17 @@ def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def address(make_server: MakeServer, tmp_path: Path, capture: bytes) -> str:
+def served(make_server: MakeServer, tmp_path: Path) -> tuple[int, str]:
+    """A service that shows one capture and analyses one at a time: its process and its address."""
+    (tmp_path / "before.pcap").write_bytes(capture_bytes())
+    server, address = make_server(tmp_path / "before.pcap", "--workers", "1")
+    return server.pid, address
+
+
+@pytest.fixture
+def address(served: tuple[int, str]) -> str:
     """A service with one capture that is analysed."""
-    (tmp_path / "before.pcap").write_bytes(capture)
-    _, address = make_server(tmp_path / "before.pcap")
+    _, address = served
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
         while not (found := client.get(f"{API}/captures").json()["captures"]) or found[0]["status"] != "done":
             time.sleep(0.05)
@@ -131,6 +139,47 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete").click()
     expect(page.locator(".card")).to_have_count(1)
+
+
+def test_the_progress_of_an_analysis_is_watched(
+    page: Page, served: tuple[int, str], tmp_path: Path, capture: bytes
+) -> None:
+    """While another one stands still: it waits, it runs, its answer comes by itself, and another can be cancelled."""
+    pid, address = served
+
+    def send(data: bytes) -> str:
+        answer = httpx2.post(f"{address}{API}/uploads", params={"name": "large.pcap"}, content=data, timeout=HANG_S)
+        return str(answer.json()["id"])
+
+    with held_analysis(pid, tmp_path / "served", send) as (large, _):
+        page.goto("/upload")
+        page.evaluate(DROP, ["#drop", "watched.pcap", base64.b64encode(capture).decode()])
+        page.get_by_role("button", name="Upload and analyse").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("watched.pcap")
+        expect(page.get_by_role("status")).to_contain_text("Its analysis is queued.")
+        expect(page.get_by_role("progressbar")).to_be_visible()
+        check(page)
+        other = page.context.new_page()
+        other.goto(f"/captures/{large}")
+        expect(other.get_by_role("status")).to_contain_text(re.compile("Its analysis (is running|has read)"))
+        check(other)
+        other.get_by_role("button", name="Cancel").click()
+        expect(other.locator("main")).to_contain_text("Its analysis was cancelled.")
+        other.close()
+    expect(page.locator(".lead")).to_contain_text("1 connection carried")
+
+
+def test_the_worst_finding_leads_to_its_segments(page: Page) -> None:
+    page.goto("/")
+    page.locator(".card").first.get_by_role("link").first.click()
+    worst = page.locator(".finding").first
+    expect(worst).to_contain_text("window")
+    worst.get_by_role("link", name="connection 0").click()
+    expect(page).to_have_url(re.compile(r"/connections/0\?direction=\w+&start_ns=\d+&end_ns=\d+"))
+    expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+    # The finding's own span: the window closed in frame 6 and opened in frame 7.
+    expect(page.locator("#segments tbody")).to_contain_text("6")
+    check(page)
 
 
 def test_rules_have_pages(page: Page) -> None:

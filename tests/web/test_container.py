@@ -1,0 +1,66 @@
+"""The container file: what it installs and sets exists, it gives up root, and its health check tells the truth."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+from reference import ROOT
+from web.test_process import MakeServer
+
+from tcpwin_web import Settings
+
+TEXT = (ROOT / "web" / "Containerfile").read_text(encoding="utf8").replace("\\\n", " ")
+LINES = [line.partition(" ") for line in TEXT.splitlines() if line and not line.startswith("#")]
+
+
+def given(instruction: str) -> list[str]:
+    """What an instruction of the last stage is given."""
+    last = max(number for number, (name, _, _) in enumerate(LINES) if name == "FROM")
+    return [rest.strip() for name, _, rest in LINES[last:] if name == instruction]
+
+
+def test_it_runs_as_a_user_who_owns_the_data_alone() -> None:
+    (user,) = given("USER")
+    (data,) = given("VOLUME")
+    assert user != "root"
+    (made,) = given("RUN")
+    assert re.search(rf"useradd .*\b{user}\b", made)
+    assert f"install -d -o {user} -m 0700 {data}" in made
+
+
+def test_its_settings_are_settings() -> None:
+    (line,) = given("ENV")
+    variables = dict(word.split("=", 1) for word in line.split())
+    known = {f"TCPWIN_{name.upper()}" for name in Settings.model_fields}
+    assert {name for name in variables if name.startswith("TCPWIN_")} <= known
+    assert variables["TCPWIN_DATA"] == given("VOLUME")[0]
+    assert variables["TCPWIN_PORT"] == given("EXPOSE")[0]
+    # Without a token the service does not start on such an address.
+    assert variables["TCPWIN_HOST"] == "0.0.0.0"
+    assert "TCPWIN_TOKEN" not in variables
+
+
+def test_its_health_check_sees_a_service_and_sees_that_it_is_gone(make_server: MakeServer) -> None:
+    (line,) = given("HEALTHCHECK")
+    command = json.loads(line.partition("CMD ")[2])
+    server, address = make_server(ROOT / "web", "--host", "0.0.0.0", TCPWIN_TOKEN="correct horse battery")
+    environment = {**os.environ, "TCPWIN_PORT": address.rpartition(":")[2]}
+    assert command[0] == "python"
+
+    def check() -> int:
+        # Its own patience is that of a service on a machine with nothing else to do.
+        patient = [part.replace("timeout=4", "timeout=600") for part in command[1:]]
+        return subprocess.run([sys.executable, *patient], env=environment, capture_output=True, check=False).returncode
+
+    assert check() == 0
+    server.terminate()
+    server.wait()
+    assert check() != 0
+
+
+def test_what_it_is_not_made_of_is_left_out_of_its_context() -> None:
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf8").splitlines()
+    assert {".*", "**/target", "**/*.so"} <= set(ignored)
+    assert not {"tcpwin", "web", "README.md", "LICENSE", "pyproject.toml"} & set(ignored)
