@@ -185,7 +185,8 @@ def _sink(listener: socket.socket, sink: Path, there: "multiprocessing.connectio
 
 def _cut(capture: Path, part: Path, size_bytes: int, number: int) -> Path:
     """The first records of a pcap (little-endian) in a file of its own that no other is the same as."""
-    data = bytearray(capture.open("rb").read(size_bytes))
+    with capture.open("rb") as file:
+        data = bytearray(file.read(size_bytes))
     end = FILE_HEAD_BYTES
     while end + RECORD_HEAD_BYTES <= len(data):
         after = end + RECORD_HEAD_BYTES + struct.unpack_from("<I", data, end + 8)[0]

@@ -97,12 +97,20 @@ def serve(command: Sequence[str], folder: Path, **environment: str) -> Iterator[
     )
     try:
         served = _await_start(process)
-        threading.Thread(target=_read_log, args=(served,), daemon=True).start()
-        threading.Thread(target=_watch_memory, args=(served,), daemon=True).start()
-        yield served
+        watchers = [threading.Thread(target=each, args=(served,), daemon=True) for each in (_read_log, _watch_memory)]
+        for each in watchers:
+            each.start()
+        try:
+            yield served
+        finally:
+            process.terminate()
+            for each in watchers:
+                each.join()
     finally:
-        process.terminate()
+        process.kill()
         process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
 
 
 def _await_start(process: subprocess.Popen[str]) -> Served:

@@ -1,0 +1,73 @@
+"""The loads of `serve.py` against a real service, with captures of a few kilobytes; the arithmetic by hand."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench import loads
+from bench.report import render_rows
+from bench.rows import Row
+from bench.served import Served, ServiceError, serve
+from web.crafted import many_connections
+
+TCPWIN = [str(Path(sys.executable).parent / "tcpwin")]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(TCPWIN, tmp_path_factory.mktemp("served"), TCPWIN_WORKERS="2") as running:
+        yield running
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    file = tmp_path / "small.pcap"
+    file.write_bytes(many_connections(10))
+    return file
+
+
+def by_unit(rows: list[Row], unit: str) -> list[Row]:
+    return [row for row in rows if row.unit == unit]
+
+
+def test_a_percentile_is_the_nearest_rank() -> None:
+    values = [float(number) for number in range(20, 0, -1)]
+    assert [loads.percentile(values, share) for share in (0.05, 0.5, 0.95, 1.0)] == [1, 10, 19, 20]
+    assert loads.percentile([7.0], 0.95) == 7
+
+
+def test_the_first_page_is_compared_with_a_bare_upload_and_the_command(
+    served: Served, small: Path, tmp_path: Path
+) -> None:
+    wall, cpu = loads.first_page(served, TCPWIN, small, tmp_path, 2)
+    assert (len(wall.values), wall.must, cpu.must) == (2, 1.5, None)
+    assert min(wall.values) > 0
+    assert (tmp_path / "sunk").read_bytes() == small.read_bytes()
+
+
+def test_pages_and_series_are_timed_by_the_services_own_clock(served: Served, small: Path) -> None:
+    first, *_ = loads.pages(served, small, 3, 1)
+    assert (first.must, f"of {len(loads.PAGES)} with 3 captures stored" in first.name) == (50, True)
+    assert all(row.values[0] > 0 for row in loads.pages(served, small, 1, 1)[:2])
+    span, _, opened = loads.series(served, small, 2)
+    assert (span.must, len(opened.values)) == (150, 5)
+    assert min(opened.values) > 0
+
+
+def test_uploads_at_once_are_different_files_and_all_arrive(served: Served, small: Path, tmp_path: Path) -> None:
+    errors, peak = loads.uploads_at_once(served, small, tmp_path, 4, 1000)
+    assert (errors.value, errors.holds) == (0, True)
+    assert peak.values[0] > 0
+    parts = {file.read_bytes() for file in tmp_path.glob("part-*.pcap")}
+    assert len(parts) == 4
+    assert "| 4 uploads of 0.001 MB at once: errors | 0 | 0 – 0 | ≤ 0 | – | yes |" in render_rows(
+        [errors], as_markdown=True
+    )
+
+
+def test_a_refused_upload_is_an_error_and_no_number(served: Served, tmp_path: Path) -> None:
+    file = tmp_path / "nonsense.pcap"
+    file.write_bytes(b"nonsense")
+    with pytest.raises(ServiceError, match="422"):
+        served.upload(file)
