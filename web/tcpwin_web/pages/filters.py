@@ -15,6 +15,7 @@ def prepare(templates: Jinja2Templates) -> None:
         rate=lambda value: "–" if value is None else rate_text(value),
         count=lambda value: "–" if value is None else f"{value:,.0f}",
         moment=_moment,
+        begin=lambda text: text[:1].upper() + text[1:],
         sum_values=lambda counts: sum(counts.values()),
         iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),
     )

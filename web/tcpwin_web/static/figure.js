@@ -4,6 +4,8 @@
 const SETTINGS = {
   responsive: true,
   displaylogo: false,
+  // On a phone it would cover the titles; the page has buttons of its own.
+  displayModeBar: matchMedia("(max-width: 40rem)").matches ? false : "hover",
   modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   // Without these two, plotly.js offers a button that uploads the figure to another host.
   showSendToCloud: false,
