@@ -91,7 +91,7 @@ def draw_pair(old: Case, new: Case, ids: tuple[int, int], name: str, direction: 
         if id >= len(analysis):
             raise JobError(f"{case.name} has {len(analysis):,} connections, numbered from 0")
         pair.append((f"{case.name} #{id}", analysis.connections[id]))
-    drawn = figures.plain_beside(name, pair, direction=direction, points=POINTS, theme=theme)
+    drawn = figures.plain_pair(name, pair, direction=direction, points=POINTS, theme=theme)
     return json.dumps(_typed(drawn), separators=(",", ":"))
 
 

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.report import figures
+from tcpwin.report.figures import FigureKind
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
 from tcpwin_web.jobs.drawing import TIMELINE, Asked
 from tcpwin_web.pages.measures import measures, percentiles
@@ -19,6 +20,8 @@ from tcpwin_web.results import layout, queries
 PAGE_FINDINGS = 50
 USUAL_HEIGHT = 1100
 """Of a timeline in pixels, where none was drawn yet."""
+BESIDE = "reference-"
+"""How names of figures begin that put a connection beside a reference."""
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
@@ -43,6 +46,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             ),
             asyncio.to_thread(_drawn, folder, connection_id),
         )
+        compared, kinds = _kinds()
         return show(
             templates,
             request,
@@ -52,12 +56,27 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             findings=findings,
             measures=measures(document),
             percentiles=percentiles(document),
-            kinds=[figures.get(name) for name in figures.names("connection")],
+            panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, drawn)],
+            others=[kind for kind in kinds if not kind.has_time_axis],
+            beside=[kind for kind in compared if document["comparison"]["nearest"]],
             busier=drawn.get("meta", {}).get("direction", "a_to_b"),
             height=drawn.get("height", USUAL_HEIGHT),
         )
 
     return router
+
+
+def _kinds() -> tuple[list[FigureKind], list[FigureKind]]:
+    """Figures that put a connection beside a reference, whose axes are those of both; and all others."""
+    kinds = [figures.get(name) for name in figures.names("connection")]
+    compared = [kind for kind in kinds if kind.name.startswith(BESIDE)]
+    return compared, [kind for kind in kinds if kind not in compared]
+
+
+def _is_empty(kind: FigureKind, drawn: dict[str, Any]) -> bool:
+    """Whether the timeline left a figure out, as it had nothing to show."""
+    shown = drawn.get("meta", {}).get("figures")
+    return shown is not None and kind.is_in_timeline and kind.name not in shown
 
 
 def _drawn(folder: Path, connection_id: int) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def _your_row(
     if own in settings:
         return HeatRow(time_text(measured["rtt_ns"]), kernel, "yours", shades, is_yours=True)
     where = "settings not known" if None in own else f"{mib_text(own[0])} at {own[1]:+d}"
-    source = f"yours, {where}: {', '.join(told.lines)}"
+    source = f"yours, {where}" + (f": {', '.join(told.lines)}" if told != Shade() else "")
     return HeatRow(time_text(measured["rtt_ns"]), kernel, source, shades, is_yours=True)
 
 

@@ -24,7 +24,7 @@ UPPER, LOWER = "y2", "yaxis4"
 TITLE_HEIGHT = 70
 
 
-def draw_beside(
+def draw_pair(
     kind: FigureKind, connections: Sequence[tuple[str, Connection]], *, direction: str, points: int, theme: str
 ) -> dict[str, Any]:
     """Draw one kind of figure of two connections, each under its name; one that has nothing to show is left out.
