@@ -16,12 +16,13 @@ const SETTINGS = {
 async function drawFigure(place, address, { signal, prepare } = {}) {
   place.setAttribute("aria-busy", "true");
   try {
+    const theme = isDark() ? "dark" : "light";
     const join = address.includes("?") ? "&" : "?";
-    const figure = await ask(`${address}${join}theme=${isDark() ? "dark" : "light"}`, { signal });
+    const figure = await ask(`${address}${join}theme=${theme}`, { signal });
     prepare?.(figure);
     place.querySelector(".room")?.remove();
     await Plotly.react(place, figure.data, figure.layout, SETTINGS);
-    place.dataset.drawn = "true";
+    Object.assign(place.dataset, { drawn: "true", theme, shows: (figure.layout.meta?.figures ?? []).join(" ") });
     place.removeAttribute("aria-busy");
     return figure;
   } catch (error) {
