@@ -28,7 +28,6 @@ PICTURES: tuple[tuple[str, str, tuple[int, int], Theme, str | None], ...] = (
     ("connection", "/captures/{0}/connections/0", (1280, 1120), "dark", None),
     ("compare", "/compare?old={1}&new={2}", (1280, 1120), "light", None),
     ("references", "/references?capture={2}&connection=0", (1280, 900), "light", "#matrix"),
-    ("phone", "/captures/{0}/connections/0", (375, 900), "dark", "#time"),
 )
 
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import re
-from typing import Annotated, Literal
+from collections.abc import Callable
+from threading import Lock
+from typing import Annotated, Literal, TypeVar
 from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from tcpwin.errors import OutputError
 from tcpwin.report.standalone import CONNECTIONS_SHOWN
@@ -19,6 +21,8 @@ from tcpwin_web.service import Service
 
 router = APIRouter(tags=["reports"])
 
+T = TypeVar("T")
+
 MEDIA = {
     "text": "text/plain; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -29,7 +33,7 @@ MEDIA = {
 Format = Annotated[ReportForm, Query(description="text as `tcpwin analyze`, the others as `tcpwin report` writes them")]
 Limit = Annotated[int, Query(ge=0, le=1000, description="connections told in full, at most")]
 # One browser at a time: it takes hundreds of megabytes.
-_printing = asyncio.Lock()
+_printing = Lock()
 
 
 @router.get("/captures/{capture_id}/report", response_class=Response)
@@ -56,23 +60,24 @@ async def _render(
     service: Service, case: Case, name: str, form: ReportForm, limit: int, address_key: str | None = None
 ) -> Response:
     if form == "pdf":
-        try:
-            find_browser()
-        except OutputError as error:
-            raise HTTPException(501, str(error)) from None
+        _in_words(find_browser)
     told: str | bytes = await service.queue.run(render_report, case, form, limit, address_key)
     if form == "pdf":
         assert isinstance(told, str)
-        async with _printing:
-            told = await asyncio.to_thread(_print, told)
+        told = await asyncio.to_thread(_print, told)
     # Never shown as a page of the service: its scripts are not the service's.
     headers = {} if form == "text" else {"Content-Disposition": _attachment(name, form)}
     return Response(told, media_type=MEDIA[form], headers=headers)
 
 
 def _print(page: str) -> bytes:
+    with _printing:
+        return _in_words(print_page, page)
+
+
+def _in_words(fn: Callable[..., T], *args: str) -> T:
     try:
-        return print_page(page)
+        return fn(*args)
     except OutputError as error:
         raise JobError(str(error)) from None
 
