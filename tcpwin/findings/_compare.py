@@ -265,6 +265,7 @@ def _compare_pair(
         both("path_rtt_ns"),
         both(f"{direction}.receive_window_max_bytes"),
         both(f"{direction}.retransmissions"),
+        both("stall_ns"),
         *causes,
     )
     verdict = _together([goodput.verdict, delay.verdict])

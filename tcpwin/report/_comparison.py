@@ -11,7 +11,7 @@ from tcpwin.findings import Change, Comparison, FindingChange, Pair
 from tcpwin.report._findings import ARROWS
 from tcpwin.report._units import bytes_text, count_text, name_text, rate_text, time_text
 
-_NAMES = {
+NAMES = {
     "goodput_bps": "goodput",
     "message_delay_p95_ns": "message delay, 95 %",
     "volume_bytes": "payload",
@@ -20,8 +20,10 @@ _NAMES = {
     "receive_window_max_bytes": "largest window",
     "retransmissions": "retransmissions",
     "resent_share": "bytes sent again",
+    "stall_ns": "silences",
     "zero_window_ns": "window closed",
 }
+"""Quantities that a comparison has, in words."""
 _TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}
 SHOWN_UNMATCHED = 5
 
@@ -78,8 +80,8 @@ def _pair(each: Pair) -> Iterator[str]:
 
 
 def _change(change: Change) -> str:
-    old, new = _value(change.name, change.old), _value(change.name, change.new)
-    text = f"{_NAMES[change.name]:<20} {old} → {new}"
+    old, new = value_text(change.name, change.old), value_text(change.name, change.new)
+    text = f"{NAMES[change.name]:<20} {old} → {new}"
     if change.old and change.new is not None and change.name != "resent_share":
         factor = change.new / change.old
         if factor >= 3:
@@ -89,7 +91,8 @@ def _change(change: Change) -> str:
     return f"{text}  {change.verdict}" if change.verdict in ("better", "worse") else text
 
 
-def _value(name: str, value: float | None) -> str:
+def value_text(name: str, value: float | None) -> str:
+    """A quantity of a comparison, by the unit that its name ends with."""
     if value is None:
         return "unknown"
     if name.endswith("_share"):

@@ -73,6 +73,7 @@ def test_every_change_of_one_pair(tmp_path: Path) -> None:
         Change("path_rtt_ns", 39_100_000, 38_100_000),
         Change("receive_window_max_bytes", 65_160, 65_160),
         Change("retransmissions", 0, 0),
+        Change("stall_ns", 0, 0),
         Change("resent_share", 0.0, 0.0, "same"),
         Change("zero_window_ns", 0, 0, "same"),
     )

@@ -1,9 +1,11 @@
 """The API over captures whose numbers are known, on SQLite and on PostgreSQL."""
 
+import base64
 import io
 import zipfile
 from typing import Any
 
+import numpy as np
 import polars
 import pytest
 from fastapi.testclient import TestClient
@@ -99,13 +101,56 @@ def test_events_stalls_findings_and_the_report(client: TestClient, capture: byte
     assert get(client, f"{place}/snapshots") == {"total": 0, "snapshots": []}
 
 
-def test_a_figure_shows_the_window_closing(client: TestClient, capture: bytes) -> None:
-    figure = get(client, f"/captures/{analysed(client, capture)}/connections/0/figure", direction="a_to_b")
-    window, flight = (list(zip(trace["x"], trace["y"], strict=True)) for trace in figure["data"])
+def points_of(figure: dict[str, Any], name: str, mode: str) -> list[tuple[float, float]]:
+    """The points of a figure's trace, which come as typed arrays in base64."""
+
+    def values(packed: Any) -> Any:
+        if isinstance(packed, dict):
+            return np.frombuffer(base64.b64decode(packed["bdata"]), packed["dtype"]).tolist()
+        return packed
+
+    (trace,) = [each for each in figure["data"] if (each["name"], each.get("mode")) == (name, mode)]
+    return list(zip(np.round(values(trace["x"]), 6).tolist(), values(trace["y"]), strict=True))
+
+
+@pytest.mark.parametrize("name", ["window", "timeline"])
+def test_a_figure_shows_the_window_closing(client: TestClient, capture: bytes, name: str) -> None:
+    """It is the package's own: single segments of a short connection, each with its frame."""
+    place = f"/captures/{analysed(client, capture)}/connections/0/figures"
+    figure = get(client, f"{place}/{name}", direction="a_to_b")
+    window = points_of(figure, "receive window", "lines")
     assert (0.3, 0) in window
     assert (2.8, 2000) in window
+    flight = points_of(figure, "in flight", "lines")
     assert (0.2, 2000) in flight
     assert (0.3, 0) in flight
+    # What is kept of the whole life is what was drawn.
+    assert get(client, f"{place}/{name}", direction="a_to_b") == figure
+    span = {"start_ns": START_NS + 250_000_000, "end_ns": START_NS + 2_850_000_000}
+    zoomed = get(client, f"{place}/{name}", direction="a_to_b", **span)
+    assert points_of(zoomed, "receive window", "markers") == [(0.3, 0), (2.8, 2000)]
+    assert zoomed["layout"]["meta"]["start_ns"] == str(span["start_ns"])
+
+
+def test_figures_that_there_are_not(client: TestClient, capture: bytes) -> None:
+    place = f"{API}/captures/{analysed(client, capture)}"
+    known = {each["name"]: each["scope"] for each in client.get(f"{API}/figures").json()["figures"]}
+    assert known["window"] == "connection"
+    assert known["overview"] == "capture"
+    assert client.get(f"{place}/figures/overview", params={"theme": "dark"}).status_code == 200
+    for path in ("figures/window", "connections/0/figures/overview", "connections/0/figures/..%2f..", "figures/x"):
+        assert client.get(f"{place}/{path}").status_code == 404, path
+    figure = f"{place}/connections/0/figures"
+    for query in ({"panel": "messages"}, {"points": 1}, {"start_ns": 5, "end_ns": 5}):
+        assert client.get(f"{figure}/timeline", params=query).status_code == 422, query
+
+
+def test_the_rows_around_a_frame(client: TestClient, capture: bytes) -> None:
+    place = f"/captures/{analysed(client, capture)}/connections/0/segments"
+    found = get(client, place, frame=7, limit=4)
+    assert (found["offset"], [row["frame"] for row in found["segments"]]) == (4, [5, 6, 7, 8])
+    assert get(client, place, frame=1, limit=4)["offset"] == 0
+    assert client.get(f"{API}{place}", params={"frame": 11}).status_code == 422
 
 
 def test_connections_are_filtered_sorted_and_paged(client: TestClient) -> None:

@@ -180,7 +180,7 @@ def test_every_response_forbids_inline_and_foreign_script(make_client: MakeClien
     assert policy["script-src"] == "'self'"
     assert policy["frame-ancestors"] == "'none'"
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
 
 
 def test_pages_hold_no_inline_code_and_name_no_other_host(make_client: MakeClient, capture: bytes) -> None:

@@ -14,6 +14,7 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
+from tcpwin.report.assets import PLOTLY
 from tcpwin_web import api, pages, problems
 from tcpwin_web.jobs import Executor
 from tcpwin_web.observe import Observed
@@ -68,4 +69,4 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
 
 
 def _send_plotly() -> FileResponse:
-    return FileResponse(str(files("plotly") / "package_data" / "plotly.min.js"), media_type="text/javascript")
+    return FileResponse(str(files("tcpwin.report.assets") / PLOTLY), media_type="text/javascript")

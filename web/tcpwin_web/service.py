@@ -35,7 +35,11 @@ class Service:
         self.executor = executor or ProcessExecutor(
             settings.workers, memory_bytes=settings.job_memory_bytes, seconds=settings.job_seconds
         )
-        self.queue = Queue(self.database, self.data, self.executor, workers=settings.workers)
+        # Who looks at a page does not wait until the analysis of another capture is over.
+        self.answers = executor or ProcessExecutor(
+            settings.workers, memory_bytes=settings.job_memory_bytes, seconds=settings.job_seconds
+        )
+        self.queue = Queue(self.database, self.data, self.executor, self.answers, workers=settings.workers)
         self.captures = Captures(settings, self.database, self.data, self.queue)
         self.links = Links(self.database)
         self.audit = AuditLog(self.database)
@@ -76,7 +80,8 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.queue.stop()
-        await asyncio.to_thread(self.executor.shutdown, cancel_futures=True)
+        for each in (self.executor, self.answers):
+            await asyncio.to_thread(each.shutdown, cancel_futures=True)
         await self.database.close()
         self.data.release()
 

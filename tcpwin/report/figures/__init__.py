@@ -19,7 +19,7 @@ from tcpwin.report.figures._theme import THEMES
 if TYPE_CHECKING:
     from tcpwin.findings import Analysis, Connection
 
-__all__ = ["THEMES", "FigureKind", "draw", "get", "names", "plain", "plain_timeline", "timeline"]
+__all__ = ["THEMES", "FigureKind", "draw", "get", "names", "plain", "plain_pair", "plain_timeline", "timeline"]
 
 
 def names(scope: str | None = None) -> list[str]:
@@ -135,3 +135,23 @@ def plain_timeline(connection: Connection, names: Sequence[str] | None = None, *
         except Nothing as empty:
             reason = empty.reason
     return compose(request, panels) if panels else nothing(request, None, reason)
+
+
+def plain_pair(
+    name: str, connections: Sequence[tuple[str, Connection]], *, direction: str, points: int, theme: str
+) -> dict[str, Any]:
+    """One figure of two connections, one above the other on the same axes: before and after a change.
+
+    Args:
+        connections: name to be shown, and connection, from top to bottom.
+
+    Raises:
+        KeyError: there is no such figure.
+        ValueError: its axis is not time, or another option that there is not.
+    """
+    from tcpwin.report.figures._pair import draw_pair
+
+    kind = get(name)
+    if kind.scope != "connection" or not kind.has_time_axis:
+        raise ValueError(f"figure {kind.name} has no time axis to share")
+    return draw_pair(kind, connections, direction=direction, points=points, theme=theme)

@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from tcpwin_web import problems
-from tcpwin_web.api import captures, connections, findings, operation, references, shares, uploads
+from tcpwin_web.api import captures, connections, figures, findings, operation, references, reports, shares, uploads
 
 PREFIX = "/api/v1"
 UPLOAD_ENDINGS = ("/uploads", "/files", "/upload")
@@ -13,7 +13,7 @@ UPLOAD_ENDINGS = ("/uploads", "/files", "/upload")
 def routes() -> APIRouter:
     """All routes of the API."""
     router = APIRouter(prefix=PREFIX, responses=problems.RESPONSES)
-    for each in (captures, uploads, connections, findings, references, shares):
+    for each in (captures, uploads, connections, figures, findings, references, reports, shares):
         router.include_router(each.router)
     router.include_router(operation.api)
     everything = APIRouter()

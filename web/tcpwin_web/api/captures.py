@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Words, as_json
 from tcpwin_web.captures import NotFoundError
-from tcpwin_web.jobs import work
+from tcpwin_web.jobs import answers
 from tcpwin_web.results import layout, queries
 from tcpwin_web.storage.models import Capture, File
 
@@ -257,15 +257,6 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
         await service.queue.wait(WATCH_SECONDS)
 
 
-@router.get("/captures/{capture_id}/report", response_class=Response)
-async def show_report(
-    service: ServiceOf, capture: Analysed, limit: Annotated[int, Query(ge=0, le=1000)] = 10
-) -> Response:
-    """The answer as text, the worst connections first, as `tcpwin analyze` prints it."""
-    text = await service.queue.run(work.render_report, await service.queue.case(capture.id), limit)
-    return Response(text, media_type="text/plain; charset=utf-8")
-
-
 @router.get("/tags")
 async def list_tags(service: ServiceOf) -> dict[str, int]:
     """Every tag, and how many captures have it."""
@@ -284,4 +275,4 @@ async def compare(
     for capture_id in (old, new):
         await service.captures.get(capture_id)
         cases.append(await service.queue.case(capture_id))
-    return as_json(await service.queue.run(work.compare_cases, *cases, tolerance))
+    return as_json(await service.queue.run(answers.compare_cases, *cases, tolerance))

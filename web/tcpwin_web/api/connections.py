@@ -1,14 +1,14 @@
-"""Connections: pages of all, and everything about one: series, events, stalls, segments, samples, figure."""
+"""Connections: pages of all, and everything about one: series, events, stalls, segments, samples."""
 
 import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from tcpwin_web import figures
 from tcpwin_web.api.parts import (
     ARROW_RESPONSE,
     DIRECTIONS,
+    MAX_OFFSET,
     Analysed,
     ConnectionId,
     Detailed,
@@ -65,9 +65,8 @@ async def list_connections(
 
 @router.get(ONE)
 async def show_connection(service: ServiceOf, capture: Detailed, connection_id: ConnectionId) -> Response:
-    """Everything measured of one connection: its fields, verdict, time budget, stalls, percentiles."""
-    document = await _document(service, capture.id, connection_id, layout.CONNECTION)
-    return as_json({name: value for name, value in document.items() if name != "snapshots"})
+    """Everything measured of one connection: its fields, verdict, budget, stalls, percentiles, nearest references."""
+    return as_json(await _document(service, capture.id, connection_id, layout.CONNECTION))
 
 
 @router.get(ONE + "/series/{name}", responses=ARROW_RESPONSE)
@@ -134,11 +133,17 @@ async def list_stalls(
 
 @router.get(ONE + "/snapshots")
 async def list_samples(
-    service: ServiceOf, capture: Detailed, connection_id: ConnectionId, offset: Offset = 0, limit: Limit = 1000
+    service: ServiceOf,
+    capture: Detailed,
+    connection_id: ConnectionId,
+    start_ns: StartNs = None,
+    end_ns: EndNs = None,
+    offset: Offset = 0,
+    limit: Limit = 1000,
 ) -> Response:
-    """What the hosts said of this connection's sockets, beside the packets."""
-    document = await _document(service, capture.id, connection_id, layout.CONNECTION)
-    samples = document["snapshots"]
+    """What the hosts said of this connection's sockets, beside the packets; times are by the capture's clock."""
+    found = await _document(service, capture.id, connection_id, layout.SNAPSHOTS)
+    samples = queries.within(found, "time_ns", "time_ns", start_ns, end_ns)
     return as_json({"total": len(samples), "snapshots": samples[offset : offset + limit]})
 
 
@@ -152,6 +157,9 @@ async def list_segments(
     end_ns: EndNs = None,
     offset: Offset = 0,
     limit: Limit = 1000,
+    frame: Annotated[
+        int | None, Query(ge=1, le=MAX_OFFSET, description="the rows around this frame, in place of an offset")
+    ] = None,
     format: Format = None,
 ) -> Response:
     """The per-segment table between two times: the columns of `tcpwin packets`."""
@@ -163,34 +171,11 @@ async def list_segments(
         end_ns=end_ns,
         offset=offset,
         limit=limit,
+        frame=frame,
     )
     if wants_arrow(request, format):
-        return arrow(page.rows, **{"X-Total": page.total})
-    return as_json({"total": page.total, "segments": page.rows.to_dicts()})
-
-
-@router.get(ONE + "/figure")
-async def show_figure(
-    service: ServiceOf,
-    capture: Detailed,
-    connection_id: ConnectionId,
-    direction: DIRECTIONS = "a_to_b",
-    start_ns: StartNs = None,
-    end_ns: EndNs = None,
-    points: Annotated[int, Query(ge=10, le=4000)] = 1000,
-) -> Response:
-    """A plotly figure of receive window and bytes in flight between two times."""
-    folder = service.data.results(capture.id)
-    document = await _document(service, capture.id, connection_id, layout.CONNECTION)
-
-    def draw() -> dict[str, Any]:
-        curves = [
-            queries.read_series(folder, connection_id, name, direction, start_ns=start_ns, end_ns=end_ns, points=points)
-            for name in figures.CURVES
-        ]
-        return figures.draw_window_and_flight(curves, document["start_ns"])
-
-    return as_json(await asyncio.to_thread(draw))
+        return arrow(page.rows, **{"X-Total": page.total, "X-Offset": page.offset})
+    return as_json({"total": page.total, "offset": page.offset, "segments": page.rows.to_dicts()})
 
 
 async def _document(service: ServiceOf, capture_id: str, connection_id: int, name: str) -> Any:

@@ -110,7 +110,7 @@ async def read_shared(service: Service, opened: Opened) -> dict[str, Any]:
     shown = {
         "name": document["name"],
         "expires_ns": opened.expires_ns,
-        "is_anonymised": opened.anonymise is not None,
+        "is_anonymised": opened.address_key is not None,
         "capture": document["capture"],
         "summary": document["summary"],
         "total_connections": page.total,
@@ -118,9 +118,10 @@ async def read_shared(service: Service, opened: Opened) -> dict[str, Any]:
         "total_findings": sum(document["findings"]["counts"].values()),
         "findings": findings,
     }
-    if opened.anonymise is not None:
+    mapping = opened.anonymise
+    if mapping is not None:
         shown["name"] = "a capture"
         # Names of files and interfaces may tell hosts as well as addresses do.
         shown["capture"] = {name: value for name, value in document["capture"].items() if name != "files"}
-        shown = await asyncio.to_thread(opened.anonymise.document, shown)
+        shown = await asyncio.to_thread(mapping.document, shown)
     return shown

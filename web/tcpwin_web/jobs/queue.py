@@ -16,6 +16,7 @@ from sqlalchemy.orm import selectinload
 
 from tcpwin_web import metrics
 from tcpwin_web.jobs import work
+from tcpwin_web.jobs.detail import detail_connections
 from tcpwin_web.jobs.executor import Executor, JobError
 from tcpwin_web.results import layout
 from tcpwin_web.storage import Database, DataFolder
@@ -32,10 +33,13 @@ log = structlog.get_logger("tcpwin.jobs")
 class Queue:
     """Runs the analyses that rows ask for, as many at a time as there are workers."""
 
-    def __init__(self, database: Database, data: DataFolder, executor: Executor, *, workers: int) -> None:
+    def __init__(
+        self, database: Database, data: DataFolder, executor: Executor, answers: Executor, *, workers: int
+    ) -> None:
         self._database = database
         self._data = data
         self._executor = executor
+        self._answers = answers
         self._slots = asyncio.Semaphore(workers)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
@@ -100,7 +104,7 @@ class Queue:
             return
         key = (capture_id, connection)
         if key not in self._details:
-            task = asyncio.ensure_future(self._make_details(capture_id, [connection]))
+            task = asyncio.ensure_future(self._make_details(self._answers, capture_id, [connection]))
             self._details[key] = task
             task.add_done_callback(lambda _: self._details.pop(key, None))
         # A request that is given up does not take the work away from the others.
@@ -115,15 +119,16 @@ class Queue:
             return work.Case(found.name, tuple(self._stored(file) for file in found.files))
 
     async def run(self, fn: Any, *args: Any) -> Any:
-        """Run a call in a worker and wait for it."""
-        return await asyncio.wrap_future(self._executor.submit(fn, *args))
+        """Run a call that somebody waits for, in a worker beside those that analyse."""
+        return await asyncio.wrap_future(self._answers.submit(fn, *args))
 
     def _stored(self, file: File) -> work.StoredFile:
         return work.StoredFile(str(self._data.blob(file.sha256)), file.name, file.label, file.kind, file.facts)
 
-    async def _make_details(self, capture_id: str, ids: list[int]) -> None:
+    async def _make_details(self, executor: Executor, capture_id: str, ids: list[int]) -> None:
         case = await self.case(capture_id)
-        await self.run(work.detail_connections, case, str(self._data.results(capture_id)), ids)
+        future = executor.submit(detail_connections, case, str(self._data.results(capture_id)), ids)
+        await asyncio.wrap_future(future)
 
     async def _loop(self) -> None:
         while True:
@@ -236,7 +241,7 @@ class Queue:
         """Write the details of the worst connections, which people open first."""
         try:
             document = await asyncio.to_thread(self._read_capture, capture_id)
-            await self._make_details(capture_id, document["worst"])
+            await self._make_details(self._executor, capture_id, document["worst"])
         except (JobError, OSError) as error:
             log.warning("details were not prepared", capture=capture_id, reason=str(error))
 

@@ -5,28 +5,22 @@ knows the database.
 """
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpwin.analysis import View
-from tcpwin.findings import Analysis, Connection, compare
+from tcpwin.findings import Analysis
 from tcpwin.findings._document import describe_finding, plain
 from tcpwin.report import analyze
 from tcpwin.snapshots import SnapshotFile
-from tcpwin.snapshots._document import describe_host, describe_joined
+from tcpwin.snapshots._document import describe_host
 from tcpwin.sources import HeadersSource
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout
 
-DETAIL_BUCKETS = 1 << 16
-"""Buckets of a stored series: a connection of fewer segments keeps every sample, at any zoom."""
-MOST_ROWS = 4_000_000
-"""Segments of one connection whose table is stored."""
 PREPARED = 4
 """Worst connections whose details are written with the analysis' own results."""
 PROGRESS_SECONDS = 0.1
@@ -100,66 +94,6 @@ def analyze_case(case: Case, folder: str, unfinished: str) -> dict[str, Any]:
         "severity": severity,
         "summary": summary.text,
     }
-
-
-def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
-    """Write what there is of these connections, from one more reading of the case."""
-    place = Path(folder)
-    analysis = case.analyze()
-    for id in ids:
-        if not 0 <= id < len(analysis):
-            raise JobError(f"the capture has {len(analysis):,} connections, numbered from 0")
-    for id, view in zip(ids, analysis.views(ids, buckets=DETAIL_BUCKETS), strict=True):
-        final = place / layout.connection(id)
-        new = final.with_name(f"{final.name}.{os.getpid()}")
-        new.mkdir(mode=0o700, parents=True)
-        _write_detail(analysis.connections[id], view, new)
-        try:
-            new.replace(final)
-        except OSError:
-            # Another worker was faster; what it wrote is the same.
-            shutil.rmtree(new, ignore_errors=True)
-
-
-def _write_detail(connection: Connection, view: View, folder: Path) -> None:
-    analysis = connection.analysis
-    columns.write_series(view, folder)
-    fields = json.loads(analysis._engine.json(connection.id, connection.id + 1))
-    budget = {
-        name: {"items_ns": dict(each.items_ns), "kernel": plain(each.kernel) if each.kernel else None}
-        for name, each in connection.budget.items()
-    }
-    document = {
-        **fields,
-        "verdict": {**plain(connection.verdict), "text": connection.verdict.text},
-        "budget": budget,
-        "stalls": [plain(stall) for stall in view.stalls],
-        "percentiles": {
-            side: {name: plain(view.percentiles(name, direction=side)) for name in ("receive_window", "flight", "pipe")}
-            for side in ("a_to_b", "b_to_a")
-        },
-        "round_trips": {side: plain(view.round_trips(direction=side)) for side in ("a_to_b", "b_to_a")},
-        "snapshots": [plain(describe_joined(each)) for each in connection.snapshots],
-    }
-    (folder / layout.CONNECTION).write_text(json.dumps(document))
-    events = [{**asdict(event), "names": list(event.names)} for event in view.events]
-    (folder / layout.EVENTS).write_text(json.dumps(events))
-    if connection.a_to_b.segments + connection.b_to_a.segments <= MOST_ROWS:
-        columns.write_segments(connection, folder)
-
-
-def compare_cases(old: Case, new: Case, tolerance: float) -> dict[str, Any]:
-    """Say whether the new one went better or worse than the old."""
-    before, after = old.analyze(), new.analyze()
-    comparison = compare(before, after, tolerance=tolerance)
-    return {"schema": "tcpwin/comparison/1", "old": before.name, "new": after.name, **plain(comparison)}
-
-
-def render_report(case: Case, limit: int) -> str:
-    """The answer in words, as `tcpwin analyze` prints it."""
-    from tcpwin.report import render
-
-    return render(case.analyze(), limit=limit)
 
 
 def _described_capture(analysis: Analysis) -> dict[str, Any]:

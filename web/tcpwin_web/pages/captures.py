@@ -1,7 +1,7 @@
-"""Captures as pages: the list, the upload, one capture, one of its connections, two compared."""
+"""Captures as pages: the list, the upload, one capture."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -9,8 +9,7 @@ from fastapi.templating import Jinja2Templates
 from starlette.datastructures import UploadFile
 
 from tcpwin_web.api.captures import Sort
-from tcpwin_web.api.parts import CaptureId, ConnectionId, Detailed, Offset, ServiceOf, Words
-from tcpwin_web.jobs import work
+from tcpwin_web.api.parts import CaptureId, Offset, ServiceOf, Words
 from tcpwin_web.pages.parts import require_own_form, show
 from tcpwin_web.results import layout, queries
 from tcpwin_web.service import Service
@@ -26,6 +25,15 @@ LISTED = (
     *("b_to_a.goodput_bps", "a_to_b.retransmissions", "b_to_a.retransmissions", "a_to_b.zero_window_ns"),
     "b_to_a.zero_window_ns",
 )
+FILTERS = {
+    "": ("all connections", ()),
+    "held-back": ("held back by a window", ("window_cost_ns>0",)),
+    "found": ("with findings", ("findings>0",)),
+    "stalled": ("with stalls", ("stall_count>0",)),
+    "reset": ("reset", ("close=reset",)),
+}
+"""Of connections: what each is called, and the conditions that must hold."""
+Only = Literal["", "held-back", "found", "stalled", "reset"]
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
@@ -70,6 +78,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         service: ServiceOf,
         capture_id: CaptureId,
         search: Annotated[Words, Query(max_length=100)] = "",
+        only: Only = "",
         sort: Annotated[str, Query(max_length=100)] = "-window_cost_ns",
         offset: Offset = 0,
     ) -> Response:
@@ -92,7 +101,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
                 queries.list_connections,
                 folder,
                 search=search,
-                where=(),
+                where=FILTERS[only][1],
                 sort=sort,
                 offset=offset,
                 limit=PAGE_CONNECTIONS,
@@ -109,45 +118,9 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             total_findings=total,
             rows=page.rows.to_dicts(),
             total=page.total,
-            asked={"search": search, "sort": sort, "offset": offset},
+            asked={"search": search, "only": only, "sort": sort, "offset": offset},
+            filters=[(key, words) for key, (words, _) in FILTERS.items()],
             size=PAGE_CONNECTIONS,
-        )
-
-    @router.get("/captures/{capture_id}/connections/{connection_id}")
-    async def show_connection(
-        request: Request, service: ServiceOf, capture: Detailed, connection_id: ConnectionId
-    ) -> Response:
-        folder = service.data.results(capture.id)
-        document, (findings, _) = await asyncio.gather(
-            asyncio.to_thread(queries.read_document, folder / layout.connection(connection_id), layout.CONNECTION),
-            asyncio.to_thread(
-                queries.list_findings,
-                folder,
-                connection=connection_id,
-                code=None,
-                severity=0,
-                offset=0,
-                limit=PAGE_FINDINGS,
-            ),
-        )
-        return show(templates, request, "connection.html", capture=capture, connection=document, findings=findings)
-
-    @router.get("/compare")
-    async def show_comparison(
-        request: Request,
-        service: ServiceOf,
-        old: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")] = "",
-        new: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")] = "",
-    ) -> Response:
-        captures = await service.captures.choices()
-        comparison: Any = None
-        if old and new:
-            for capture_id in (old, new):
-                await service.captures.get(capture_id)
-            cases = [await service.queue.case(each) for each in (old, new)]
-            comparison = await service.queue.run(work.compare_cases, *cases, 0.1)
-        return show(
-            templates, request, "compare.html", captures=captures, comparison=comparison, asked={"old": old, "new": new}
         )
 
     return router

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.report._units import bytes_text, rate_text, time_text
+from tcpwin.report.standalone._finding import begin
 
 
 def prepare(templates: Jinja2Templates) -> None:
@@ -15,6 +16,8 @@ def prepare(templates: Jinja2Templates) -> None:
         rate=lambda value: "–" if value is None else rate_text(value),
         count=lambda value: "–" if value is None else f"{value:,.0f}",
         moment=_moment,
+        begin=begin,
+        sum_values=lambda counts: sum(counts.values()),
         iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),
     )
 

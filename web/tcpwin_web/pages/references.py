@@ -1,19 +1,24 @@
 """Published results and the lab's runs as tables, and the published matrix beside the lab's as a heat map."""
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
+from math import log
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.reference import Cell, Reference, Run, is_ours, matrix, references
 from tcpwin.report._reference import mib_text, rates_text, run_facts
-from tcpwin.report._units import time_text
+from tcpwin.report._units import rate_text, time_text
+from tcpwin_web.api.parts import ServiceOf, analysed, detailed
 from tcpwin_web.pages.parts import show
+from tcpwin_web.results import layout, queries
 
 QUEUE = ("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed", "TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop")
 SHARES = (0.9, 0.5, 0.2, 0.05)
@@ -29,6 +34,8 @@ class Shade:
 
     lines: Sequence[str] = ("–",)
     level: int | None = None
+    is_near: bool = False
+    """One of the runs nearest to the connection that is looked at."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class HeatRow:
     kernel: str
     source: str
     shades: Sequence[Shade]
+    is_yours: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,30 @@ class HeatMap:
     title: str
     columns: Sequence[str]
     rows: Sequence[HeatRow]
+
+
+@dataclass(frozen=True)
+class Yours:
+    """A connection that is looked at among the references.
+
+    Attributes:
+        capture: its capture's name; `path` leads to its page.
+        comparison: with the references near it, as the API describes it.
+    """
+
+    capture: str
+    path: str
+    comparison: Mapping[str, Any]
+
+    @property
+    def measured(self) -> Mapping[str, Any]:
+        """What was measured of it; empty where it carried no data."""
+        return self.comparison["measured"] or {}
+
+    def is_near(self, run: Run) -> bool:
+        """Whether this run is one of those nearest to it."""
+        near = [(each["run"]["reference"], each["run"]["name"]) for each in self.comparison["nearest"]]
+        return (run.reference, run.name) in near
 
 
 @dataclass(frozen=True)
@@ -64,9 +96,21 @@ def routes(templates: Jinja2Templates) -> APIRouter:
     router = APIRouter()
 
     @router.get("/references")
-    def show_references(request: Request) -> Response:
-        heat_maps, groups = _drawn()
-        return show(templates, request, "references.html", heat_maps=heat_maps, groups=groups)
+    async def show_references(
+        request: Request,
+        service: ServiceOf,
+        capture: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")] = "",
+        connection: Annotated[int, Query(ge=0, le=(1 << 32) - 1)] = 0,
+    ) -> Response:
+        yours = None
+        if capture:
+            found = await detailed(service, await analysed(service, capture), connection)
+            folder = service.data.results(capture) / layout.connection(connection)
+            document = await asyncio.to_thread(queries.read_document, folder, layout.CONNECTION)
+            yours = Yours(found.name, f"/captures/{capture}/connections/{connection}", document["comparison"])
+        drawn, groups = _drawn()
+        drawn = drawn if yours is None else heat_maps(matrix(), yours)
+        return show(templates, request, "references.html", heat_maps=drawn, groups=groups, yours=yours)
 
     return router
 
@@ -97,20 +141,28 @@ def make_table(reference: Reference) -> ReferenceTable:
     return table
 
 
-def heat_maps(cells: Iterable[Cell]) -> list[HeatMap]:
-    """Throughput and what the receive queue suffered, of each workload."""
+def heat_maps(cells: Iterable[Cell], yours: Yours | None = None) -> list[HeatMap]:
+    """Throughput and what the receive queue suffered, of each workload; a connection among those of its own."""
     maps = []
     for workload, found in groupby(cells, key=lambda cell: cell.workload):
         of_workload = list(found)
         words = WORKLOADS.get(workload, workload)
-        maps.append(_heat_map(f"{words}: Mbit/s by loop, least to most", of_workload, rate_shade))
-        maps.append(_heat_map(f"{words}: what the receive queue suffered", of_workload, queue_shade))
+        mine = yours if yours is not None and yours.measured.get("workload") == workload else None
+        maps.append(_heat_map(f"{words}: Mbit/s by loop, least to most", of_workload, rate_shade, mine, your_rate))
+        maps.append(_heat_map(f"{words}: what the receive queue suffered", of_workload, queue_shade, mine, your_queue))
     return maps
 
 
-def _heat_map(title: str, cells: Sequence[Cell], shade: Callable[[Run | None], Shade]) -> HeatMap:
+def _heat_map(
+    title: str,
+    cells: Sequence[Cell],
+    shade: Callable[[Run | None], Shade],
+    mine: Yours | None,
+    shade_mine: Callable[[Mapping[str, Any]], Shade],
+) -> HeatMap:
     settings = list(dict.fromkeys((cell.rmem_max_bytes, cell.adv_win_scale) for cell in cells))
-    rows = []
+    rows: list[HeatRow] = []
+    trips_ns: list[int] = []
     for (rtt_ns, is_patched), found in groupby(cells, key=lambda cell: (cell.rtt_ns, cell.is_patched)):
         by_setting = {(cell.rmem_max_bytes, cell.adv_win_scale): cell for cell in found}
         of_row = [by_setting.get(each) for each in settings]
@@ -118,8 +170,50 @@ def _heat_map(title: str, cells: Sequence[Cell], shade: Callable[[Run | None], S
         for source in ("published", "ours"):
             runs: list[Run | None] = [None if cell is None else getattr(cell, source) for cell in of_row]
             if any(runs):
-                rows.append(HeatRow(time_text(rtt_ns), kernel, source, [shade(run) for run in runs]))
+                shades = [
+                    replace(shade(run), is_near=mine is not None and run is not None and mine.is_near(run))
+                    for run in runs
+                ]
+                rows.append(HeatRow(time_text(rtt_ns), kernel, source, shades))
+                trips_ns.append(rtt_ns)
+    if mine is not None and mine.measured["rtt_ns"]:
+        row = _your_row(mine.measured, settings, shade_mine)
+        rows.insert(_place_of(mine.measured["rtt_ns"], trips_ns), row)
     return HeatMap(title, [f"{mib_text(size)} at {scale:+d}" for size, scale in settings], rows)
+
+
+def _place_of(rtt_ns: int, trips_ns: Sequence[int]) -> int:
+    """Behind the rows of the round trip that is nearest by its ratio."""
+    nearest_ns = min(trips_ns, key=lambda each: abs(log(each / rtt_ns)))
+    return len(trips_ns) - trips_ns[::-1].index(nearest_ns)
+
+
+def _your_row(
+    measured: Mapping[str, Any], settings: Sequence[tuple[int, int]], shade: Callable[[Mapping[str, Any]], Shade]
+) -> HeatRow:
+    """Your connection in the column of its settings; where these are in none, or not known, beside the columns."""
+    kernel = {True: "patched", False: "stock", None: "kernel not known"}[measured["is_patched"]]
+    own = measured["rmem_max_bytes"], measured["adv_win_scale"]
+    told = shade(measured)
+    shades = [told if each == own else Shade() for each in settings]
+    if own in settings:
+        return HeatRow(time_text(measured["rtt_ns"]), kernel, "yours", shades, is_yours=True)
+    where = "settings not known" if None in own else f"{mib_text(own[0])} at {own[1]:+d}"
+    source = f"yours, {where}" + (f": {', '.join(told.lines)}" if told != Shade() else "")
+    return HeatRow(time_text(measured["rtt_ns"]), kernel, source, shades, is_yours=True)
+
+
+def your_rate(measured: Mapping[str, Any]) -> Shade:
+    """Coloured by the best second, as a share of the path's rate where that is known."""
+    best_bps, path_bps = measured["best_second_bps"], measured["path_rate_bps"]
+    level = sum(best_bps / path_bps < each for each in SHARES) if best_bps and path_bps else None
+    best = "" if not best_bps else f" (best second {rate_text(best_bps)})"
+    return Shade((f"{rate_text(measured['goodput_bps'])}{best}",), level)
+
+
+def your_queue(measured: Mapping[str, Any]) -> Shade:
+    """Coloured as a run is, where the counters of the host are known."""
+    return _queue({name: measured["counters"][name] for name in QUEUE if name in measured["counters"]})
 
 
 def rate_shade(run: Run | None) -> Shade:
@@ -133,6 +227,10 @@ def rate_shade(run: Run | None) -> Shade:
 def queue_shade(run: Run | None) -> Shade:
     """Coloured by the segments collapsed or dropped and the times the queue was pruned, whichever is most."""
     stated = {} if run is None else {name: run.counters[name] for name in QUEUE if name in run.counters}
+    return _queue(stated)
+
+
+def _queue(stated: Mapping[str, int]) -> Shade:
     if not stated:
         return Shade()
     suffered = [

@@ -8,6 +8,7 @@ PROGRESS = "progress"
 
 CONNECTION = "connection.json"
 EVENTS = "events.json"
+SNAPSHOTS = "snapshots.json"
 SERIES = "series.npy"
 """All series one behind another, shape (5, n): what `VALUES` names. Mapped, so that a span costs what it holds."""
 RUNS = "series.json"
@@ -20,4 +21,4 @@ SEGMENT_TIMES = "segments.npy"
 
 def connection(id: int) -> str:
     """The folder of one connection's details, written when they are first wanted."""
-    return f"connections/{id}"
+    return f"details/{id}"

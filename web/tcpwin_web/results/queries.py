@@ -30,6 +30,7 @@ class Page:
 
     rows: polars.DataFrame
     total: int
+    offset: int = 0
 
 
 def read_document(folder: Path, name: str) -> Any:
@@ -178,12 +179,22 @@ def _merged(width_ns: int, columns: dict[str, NDArray[np.int64]], points: int) -
 
 
 def list_segments(
-    folder: Path, connection: int, *, start_ns: int | None, end_ns: int | None, offset: int, limit: int
+    folder: Path,
+    connection: int,
+    *,
+    start_ns: int | None,
+    end_ns: int | None,
+    offset: int,
+    limit: int,
+    frame: int | None = None,
 ) -> Page:
     """Segments of a connection between two times.
 
+    Args:
+        frame: of which the rows around are wanted, in place of those from `offset` on.
+
     Raises:
-        QueryError: the connection has too many to be kept.
+        QueryError: the connection has too many to be kept, or no such frame in this span.
     """
     place = folder / layout.connection(connection)
     if not (place / layout.SEGMENTS).exists():
@@ -196,10 +207,22 @@ def list_segments(
     if end_ns is not None:
         inside &= time_ns <= end_ns
     numbers = np.flatnonzero(inside)
+    if frame is not None:
+        offset = max(_place(place, frame, numbers) - limit // 2, 0)
     wanted = numbers[offset : offset + limit]
     first, last = (int(wanted[0]), int(wanted[-1])) if len(wanted) else (0, -1)
     rows = polars.scan_parquet(place / layout.SEGMENTS).slice(first, last - first + 1).collect()
-    return Page(rows[wanted - first], len(numbers))
+    return Page(rows[wanted - first], len(numbers), offset)
+
+
+def _place(place: Path, frame: int, numbers: NDArray[np.intp]) -> int:
+    """Where a frame stands among some rows of the table of segments, which is in the order of frames."""
+    frames = polars.scan_parquet(place / layout.SEGMENTS).select("frame").collect().get_column("frame").to_numpy()
+    row = int(np.searchsorted(frames, frame))
+    found = int(np.searchsorted(numbers, row))
+    if row == len(frames) or frames[row] != frame or found == len(numbers) or numbers[found] != row:
+        raise QueryError(f"frame {frame:,} is no segment of this connection in this span")
+    return found
 
 
 def within(items: list[Any], key: str, until: str, start_ns: int | None, end_ns: int | None) -> list[Any]:

@@ -3,13 +3,25 @@
 No script, style or connection but the service's own; never relaxed for a page.
 """
 
+import base64
+import hashlib
+
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# plotly.js 4.1.1 makes two <style> elements: an empty one that it fills by CSSOM, and its map library's.
+from tcpwin.report.figures import THEMES
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# plotly.js makes an empty <style> element, which it fills by CSSOM, and style attributes in the texts of figures: of
+# <b>, and of <span style>, whose color becomes that of SVG.
 _PLOTLY_STYLES = (
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
-    "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
+    "",
+    "font-weight:bold",
+    *(f"font-size:11px; fill:{theme.faint_text}" for theme in THEMES.values()),
 )
 
 HEADERS = {
@@ -17,7 +29,7 @@ HEADERS = {
         [
             "default-src 'none'",
             "script-src 'self'",
-            f"style-src 'self' {' '.join(_PLOTLY_STYLES)}",
+            f"style-src 'self' 'unsafe-hashes' {' '.join(map(_hash, _PLOTLY_STYLES))}",
             # A figure saved as an image goes through a data or blob address.
             "img-src 'self' data: blob:",
             "connect-src 'self'",
@@ -28,7 +40,8 @@ HEADERS = {
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    # With no-referrer a browser says "Origin: null" of the service's own forms, which are then refused.
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
 

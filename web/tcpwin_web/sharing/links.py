@@ -18,11 +18,16 @@ DAY_NS = 86_400 * 10**9
 
 @dataclass(frozen=True)
 class Opened:
-    """What a link leads to: a capture, and the mapping of its addresses where they are not to be seen."""
+    """What a link leads to: a capture, and the key that maps its addresses where they are not to be seen."""
 
     capture: Capture
     expires_ns: int
-    anonymise: CryptoPan | None
+    address_key: str | None
+
+    @property
+    def anonymise(self) -> CryptoPan | None:
+        """The mapping of that key."""
+        return None if self.address_key is None else CryptoPan(bytes.fromhex(self.address_key))
 
 
 class Links:
@@ -83,8 +88,7 @@ class Links:
             capture = await session.get(Capture, share.capture_id)
         if capture is None or capture.status != "done":
             return None
-        key = None if share.address_key is None else CryptoPan(bytes.fromhex(share.address_key))
-        return Opened(capture, share.expires_ns, key)
+        return Opened(capture, share.expires_ns, share.address_key)
 
     async def sweep(self) -> None:
         """Delete links that are over."""

@@ -1,80 +1,198 @@
-// The connection page's figure: zooming fetches finer data of the span; few segments are listed below it.
+// The connection page: figures on one time axis; zooming fetches finer data, and the tables below follow the span.
 "use strict";
-
-// Without these two, plotly.js offers a button that uploads the figure to another host.
-const stayHere = { showSendToCloud: false, plotlyServerURL: "" };
-const LISTED = 200;
-const COLUMNS = ["frame", "time_ns", "direction", "flags", "seq", "ack", "length", "window", "bytes_in_flight", "rtt_ns", "events"];
 
 const place = document.getElementById("figure");
 const direction = document.getElementById("direction");
-const segments = document.getElementById("segments");
+const panels = [...document.querySelectorAll('input[name="panel"]')];
 // Nanoseconds since 1970 do not fit a number: spans are kept relative, in nanoseconds, to the connection's start.
 const startNs = BigInt(place.dataset.start);
-const lifeNs = Number(BigInt(place.dataset.end) - startNs);
-let latest = 0;
+const lifeNs = Math.max(Number(BigInt(place.dataset.end) - startNs), 1);
+const LEAST_NS = 1000;
+const span = { from: 0, to: lifeNs };
+let drawing = null;
 
-function query(from, to) {
-  return `direction=${direction.value}&start_ns=${startNs + BigInt(Math.floor(from))}&end_ns=${startNs + BigInt(Math.ceil(to))}`;
+const relative = (ns) => Number(BigInt(ns) - startNs);
+const absolute = (ns) => startNs + BigInt(Math.round(ns));
+const isWhole = () => span.from <= 0 && span.to >= lifeNs;
+const defaults = () => panels.every((each) => each.checked === each.defaultChecked);
+const spanQuery = () => (isWhole() ? "" : `start_ns=${absolute(span.from)}&end_ns=${absolute(span.to)}`);
+
+function address() {
+  const asked = new URLSearchParams(spanQuery());
+  if (direction.value !== direction.dataset.busier) asked.set("direction", direction.value);
+  if (!defaults()) for (const each of panels) if (each.checked) asked.append("panel", each.value);
+  return asked;
 }
 
-async function draw(from, to) {
-  const turn = ++latest;
-  try {
-    const span = query(from, to);
-    const [figure, rows] = await Promise.all([
-      ask(`${place.dataset.source}/figure?${span}&points=1000`),
-      ask(`${place.dataset.source}/segments?${span}&limit=${LISTED}`).catch(() => ({ total: Infinity, segments: [] })),
-    ]);
-    if (turn !== latest) return;
-    figure.layout.xaxis.range = [from / 1e9, to / 1e9];
-    if (!place.dataset.drawn) place.textContent = "";
-    await Plotly.react(place, figure.data, figure.layout, { responsive: true, displaylogo: false, ...stayHere });
-    if (!place.dataset.drawn) place.on("plotly_relayout", zoomed);
-    place.dataset.drawn = "true";
-    list(rows);
-    history.replaceState(null, "", from === 0 && to === lifeNs ? location.pathname : `?${span}`);
-  } catch (error) {
-    say(`The figure cannot be drawn: ${error.message}`);
+// ---- tables ----------------------------------------------------------------------------------------------------
+
+const time = { name: "s", cell: (row) => secondsText(relative(row.time_ns)), isNumber: true };
+const number = (name, field) => ({ name, cell: (row) => (row[field] === null || row[field] === undefined ? null : count(row[field])), isNumber: true });
+const FLAGS = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
+const words = (name) => name.replaceAll("_", " ");
+
+function frameLink(frame) {
+  if (!frame) return null;
+  const link = element("a", { href: `?frame=${frame}`, textContent: count(frame), title: "Show this frame and what is around it" });
+  link.dataset.frame = frame;
+  return link;
+}
+const frame = { name: "frame", cell: (row) => frameLink(row.frame), isNumber: true, isHead: true };
+
+const segments = new PagedTable(document.getElementById("segments"), "segments", [
+  frame,
+  time,
+  { name: "from", cell: (row) => row.direction },
+  { name: "flags", cell: (row) => FLAGS.filter((_, bit) => (row.flags >> bit) & 1).join(" ") },
+  number("seq", "seq"),
+  number("ack", "ack"),
+  number("data, B", "length"),
+  number("window, B", "window"),
+  number("in flight, B", "bytes_in_flight"),
+  { name: "RTT, ms", cell: (row) => (row.rtt_ns === null ? null : (row.rtt_ns / 1e6).toLocaleString("en", { minimumFractionDigits: 3 })), isNumber: true },
+  { name: "events", cell: (row) => row.events.split("|").map(words).join(", ") },
+]);
+const events = new PagedTable(document.getElementById("events"), "events", [
+  frame,
+  time,
+  { name: "from", cell: (row) => row.direction },
+  { name: "what happened", cell: (row) => row.names.map(words).join(", ") },
+  { name: "cause", cell: (row) => (row.cause ? `${words(row.cause)}${row.confidence ? ` (${row.confidence})` : ""}` : null) },
+  { name: "rule that decided", cell: (row) => row.reason, isWide: true },
+  { name: "first sent in", cell: (row) => frameLink(row.original_frame), isNumber: true },
+  { name: "set off by", cell: (row) => frameLink(row.trigger_frame), isNumber: true },
+]);
+const within = (seen) => seen && (seen.least === seen.most ? count(seen.least) : `${count(seen.least)} to ${count(seen.most)}`);
+const said = (name, field) => ({ name, cell: (row) => (row.sample[field] === undefined ? null : count(row.sample[field])), isNumber: true });
+const snapshots = document.getElementById("snapshots") && new PagedTable(document.getElementById("snapshots"), "snapshots", [
+  { ...time, isHead: true },
+  { name: "of", cell: (row) => row.side },
+  { name: "state", cell: (row) => row.sample.state ?? null },
+  said("cwnd, segments", "cwnd_segments"),
+  number("cwnd, B", "cwnd_bytes"),
+  said("ssthresh", "ssthresh_segments"),
+  { name: "srtt, ms", cell: (row) => (row.sample.rtt_ns === undefined ? null : (row.sample.rtt_ns / 1e6).toLocaleString("en", { minimumFractionDigits: 3 })), isNumber: true },
+  { name: "in flight, B (packets)", cell: (row) => within(row.flight_bytes), isNumber: true },
+  said("snd_wnd, B (ss)", "snd_wnd_bytes"),
+  { name: "peer's window, B (packets)", cell: (row) => within(row.peer_window_bytes), isNumber: true },
+  { name: "own window, B (packets)", cell: (row) => within(row.own_window_bytes), isNumber: true },
+  said("unread, B", "recv_q_bytes"),
+  said("not sent, B", "notsent_bytes"),
+  said("rmem, B", "rmem_alloc_bytes"),
+  said("rcvbuf, B", "rcvbuf_bytes"),
+  { name: "not as the packets say", cell: (row) => row.disagreements.map((each) => `${words(each.name)} ${count(each.kernel)}`).join(", ") || null },
+]);
+
+function tables() {
+  segments.show(spanQuery());
+  events.show(spanQuery());
+  snapshots?.show(spanQuery());
+}
+
+// ---- the figure ------------------------------------------------------------------------------------------------
+
+async function draw() {
+  drawing?.abort();
+  drawing = new AbortController();
+  const asked = address();
+  history.replaceState(null, "", asked.size ? `?${asked}${location.hash}` : `${location.pathname}${location.hash}`);
+  const names = panels.filter((each) => each.checked).map((each) => each.value);
+  place.hidden = !names.length;
+  if (!names.length) return;
+  const wasDrawn = place.dataset.drawn === "true";
+  const figure = await drawFigure(place, `${place.dataset.source}?${asked}`, {
+    signal: drawing.signal,
+    prepare: ({ layout }) => { if (!isWhole()) layout.xaxis.range = [span.from / 1e9, span.to / 1e9]; },
+  });
+  if (!figure) return;
+  if (!wasDrawn) {
+    place.on("plotly_relayout", zoomed);
+    place.on("plotly_click", clicked);
   }
 }
+
+let settling = 0;
+function look(from, to, { isQuick = false } = {}) {
+  const width = Math.min(Math.max(to - from, LEAST_NS), lifeNs);
+  span.from = Math.min(Math.max(from, 0), lifeNs - width);
+  span.to = span.from + width;
+  document.getElementById("span").textContent = isWhole() ? "" : `${secondsText(span.from)} to ${secondsText(span.to)} s`;
+  clearTimeout(settling);
+  settling = setTimeout(() => { draw(); tables(); }, isQuick ? 0 : 150);
+}
+const whole = () => look(0, lifeNs, { isQuick: true });
 
 function zoomed(change) {
-  if (change["xaxis.autorange"]) draw(0, lifeNs);
-  else if ("xaxis.range[0]" in change) draw(Math.max(change["xaxis.range[0]"] * 1e9, 0), Math.min(change["xaxis.range[1]"] * 1e9, lifeNs));
+  if (change["xaxis.autorange"]) whole();
+  else if ("xaxis.range[0]" in change) look(change["xaxis.range[0]"] * 1e9, change["xaxis.range[1]"] * 1e9);
+  else if (change["xaxis.range"]) look(change["xaxis.range"][0] * 1e9, change["xaxis.range"][1] * 1e9);
 }
 
-function list(rows) {
-  if (rows.total > LISTED) {
-    segments.textContent = Number.isFinite(rows.total)
-      ? `${rows.total.toLocaleString()} segments in this span; zoom in until there are ${LISTED} or fewer.`
-      : "This connection has too many segments to list.";
-    return;
+/** Where a point is a segment, its row is shown. */
+function clicked({ points }) {
+  for (const point of points) {
+    const found = /^<b>frame ([\d,]+)/.exec(point.text ?? "");
+    const told = /frame %\{customdata/.test(point.data.hovertemplate ?? "") ? [point.customdata].flat()[0] : null;
+    const number = found ? Number(found[1].replaceAll(",", "")) : told;
+    if (number) return showFrame(number, { isSpanKept: true });
   }
-  const table = document.createElement("table");
-  const head = table.createTHead().insertRow();
-  for (const name of COLUMNS) {
-    const cell = document.createElement("th");
-    cell.scope = "col";
-    cell.textContent = name.replaceAll("_", " ");
-    head.append(cell);
-  }
-  const body = table.createTBody();
-  for (const row of rows.segments) {
-    const line = body.insertRow();
-    for (const name of COLUMNS) line.insertCell().textContent = row[name] ?? "";
-  }
-  segments.replaceChildren(table);
 }
 
-function begin() {
-  const asked = new URLSearchParams(location.search);
-  if (asked.get("direction")) direction.value = asked.get("direction");
-  const at = (name, otherwise) => (/^-?\d+$/.test(asked.get(name) ?? "") ? Number(BigInt(asked.get(name)) - startNs) : otherwise);
-  const from = Math.min(Math.max(at("start_ns", 0), 0), lifeNs);
-  draw(from, Math.max(Math.min(at("end_ns", lifeNs), lifeNs), from));
+/** Show a frame in the table; around it in the figure, unless the span is to stay. */
+async function showFrame(number, { isSpanKept = false } = {}) {
+  segments.marked = number;
+  const found = await segments.show(`${isSpanKept ? spanQuery() : ""}&frame=${number}`, null);
+  if (!found) return;
+  segments.query = isSpanKept ? spanQuery() : "";
+  if (isSpanKept) return;
+  const times = found.segments.map((row) => relative(row.time_ns));
+  const [least, most] = [Math.min(...times), Math.max(...times)];
+  const margin = (most - least) * 0.02 || 1e6;
+  look(least - margin, most + margin, { isQuick: true });
+  clearTimeout(settling);
+  await draw();
+  events.show(spanQuery());
 }
 
-direction.addEventListener("change", () => draw(0, lifeNs));
-document.getElementById("whole").addEventListener("click", () => draw(0, lifeNs));
-begin();
+const MOVES = {
+  whole,
+  in: () => look(span.from + (span.to - span.from) / 4, span.to - (span.to - span.from) / 4),
+  out: () => look(span.from - (span.to - span.from) / 2, span.to + (span.to - span.from) / 2),
+  left: () => look(span.from - (span.to - span.from) / 2, span.to - (span.to - span.from) / 2),
+  right: () => look(span.from + (span.to - span.from) / 2, span.to + (span.to - span.from) / 2),
+};
+const KEYS = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole" };
+for (const button of document.querySelectorAll("button[data-move]")) button.addEventListener("click", () => MOVES[button.dataset.move]());
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, .scroll, summary")) return;
+  const move = KEYS[event.key];
+  if (!move) return;
+  event.preventDefault();
+  MOVES[move]();
+});
+// Links to spans and frames of this very page need no other one.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  if (!link || link.pathname !== location.pathname || !link.search || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  begin(new URLSearchParams(link.search));
+  document.getElementById(link.dataset.frame ? "segments-title" : "time").scrollIntoView({ block: "start" });
+});
+direction.addEventListener("change", draw);
+for (const each of panels) each.addEventListener("change", draw);
+document.addEventListener("theme", () => { if (place.dataset.drawn) draw(); });
+
+document.getElementById("to-frame").addEventListener("submit", (event) => {
+  event.preventDefault();
+  showFrame(Number(document.getElementById("frame-number").value));
+});
+
+function begin(asked) {
+  const at = (name, otherwise) => (/^-?\d{1,19}$/.test(asked.get(name) ?? "") ? relative(asked.get(name)) : otherwise);
+  if (["a_to_b", "b_to_a"].includes(asked.get("direction"))) direction.value = asked.get("direction");
+  const chosen = asked.getAll("panel");
+  if (chosen.length) for (const each of panels) each.checked = chosen.includes(each.value);
+  if (/^\d{1,12}$/.test(asked.get("frame") ?? "")) return showFrame(Number(asked.get("frame")));
+  look(at("start_ns", 0), at("end_ns", lifeNs), { isQuick: true });
+}
+begin(new URLSearchParams(location.search));

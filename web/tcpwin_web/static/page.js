@@ -1,7 +1,8 @@
-// What every page needs: buttons that ask the API for something, times in local time, and how to ask.
+// What every page needs: how to ask the service, buttons that do so, lists that follow without a new page, theme, clock.
 "use strict";
 
 const csrf = document.querySelector('meta[name="csrf-token"]').content;
+const root = document.documentElement;
 
 async function ask(url, options = {}) {
   const answer = await fetch(url, { ...options, headers: { "X-CSRF-Token": csrf, Accept: "application/json", ...options.headers } });
@@ -16,21 +17,119 @@ function say(text) {
   if (place) place.textContent = text;
 }
 
-for (const button of document.querySelectorAll("button[data-method]")) {
-  button.addEventListener("click", async () => {
-    if (button.dataset.ask && !confirm(button.dataset.ask)) return;
-    button.disabled = true;
-    try {
-      await ask(button.dataset.url, { method: button.dataset.method });
-      location.assign(button.dataset.then);
-    } catch (error) {
-      button.disabled = false;
-      say(error.message);
-    }
-  });
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
 }
 
-for (const time of document.querySelectorAll("time[datetime]")) {
-  const moment = new Date(time.dateTime);
-  time.title = `${moment.toLocaleString()} here, ${moment.toISOString()} UTC`;
+// ---- theme and clock -------------------------------------------------------------------------------------------
+
+const system = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => root.dataset.theme === "dark" || (root.dataset.theme === "auto" && system.matches);
+
+function choice(name, changed) {
+  const chooser = document.getElementById(name);
+  if (!chooser) return;
+  chooser.value = root.dataset[name];
+  chooser.addEventListener("change", () => {
+    root.dataset[name] = chooser.value;
+    localStorage.setItem(`tcpwin-${name}`, chooser.value);
+    changed();
+  });
 }
+const themeChanged = () => document.dispatchEvent(new Event("theme"));
+choice("theme", themeChanged);
+choice("clock", () => tellTimes(document));
+system.addEventListener("change", themeChanged);
+
+const two = (value) => String(value).padStart(2, "0");
+
+/** A moment, to the minute, by the chosen clock; with its place in the world. */
+function momentText(moment) {
+  if (root.dataset.clock !== "local") return `${moment.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const day = `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;
+  const minutes = -moment.getTimezoneOffset();
+  const ahead = `${minutes < 0 ? "−" : "+"}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+  return `${day} ${two(moment.getHours())}:${two(moment.getMinutes())} ${ahead}`;
+}
+
+function tellTimes(within) {
+  for (const time of within.querySelectorAll("time[datetime]")) {
+    const moment = new Date(time.dateTime);
+    time.textContent = momentText(moment);
+    time.title = `${moment.toISOString()}, here ${moment.toLocaleString()}`;
+  }
+}
+tellTimes(document);
+
+// ---- buttons that ask the service for something ----------------------------------------------------------------
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-method]");
+  if (!button || (button.dataset.ask && !confirm(button.dataset.ask))) return;
+  button.disabled = true;
+  try {
+    await ask(button.dataset.url, { method: button.dataset.method });
+    location.assign(button.dataset.then);
+  } catch (error) {
+    button.disabled = false;
+    say(error.message);
+  }
+});
+
+// ---- lists that are sorted, searched and turned without a new page ----------------------------------------------
+
+let turn = null;
+
+/** Put the part of another address' page in the place of the same part of this one. */
+async function follow(part, address) {
+  turn?.abort();
+  const mine = (turn = new AbortController());
+  const place = document.getElementById(part);
+  place.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(address, { signal: mine.signal, headers: { Accept: "text/html" } });
+    const text = await answer.text();
+    const found = answer.ok && new DOMParser().parseFromString(text, "text/html").getElementById(part);
+    if (!found) return location.assign(address);
+    const focused = place.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const left = place.querySelector(".scroll")?.scrollLeft ?? 0;
+    place.replaceWith(found);
+    tellTimes(found);
+    const box = found.querySelector(".scroll");
+    if (box) box.scrollLeft = left;
+    if (focused) found.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    history.replaceState(null, "", address);
+  } catch (error) {
+    if (error.name !== "AbortError") location.assign(address);
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  const part = link?.closest("[data-live]");
+  if (!part || !link.dataset.key || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  follow(part.id, link.href);
+});
+
+for (const form of document.querySelectorAll("form[data-for]")) {
+  let waiting = 0;
+  const send = () => {
+    const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    follow(form.dataset.for, `${form.getAttribute("action") || location.pathname}?${asked}`);
+  };
+  form.addEventListener("submit", (event) => { event.preventDefault(); send(); });
+  form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(send, 200); });
+}
+
+// ---- keys ------------------------------------------------------------------------------------------------------
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  if (event.key === "/") {
+    const search = document.querySelector('input[type="search"]');
+    if (search) { event.preventDefault(); search.focus(); search.select(); }
+  }
+});

@@ -1,0 +1,65 @@
+"""Two connections one above the other on the same axes: the same workload before and after a change.
+
+In: a kind of figure with a time axis, two connections. Out: ``data`` and ``layout`` of a plotly figure; both begin at
+zero, and what is zoomed in one is zoomed in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.report._units import name_text
+from tcpwin.report.figures._compose import compose, nothing
+from tcpwin.report.figures._kind import Nothing
+from tcpwin.report.figures._request import make_request
+from tcpwin.report.figures._text import escape
+
+if TYPE_CHECKING:
+    from tcpwin.findings import Connection
+    from tcpwin.report.figures._kind import FigureKind
+
+UPPER, LOWER = "y2", "yaxis4"
+TITLE_HEIGHT = 70
+
+
+def draw_pair(
+    kind: FigureKind, connections: Sequence[tuple[str, Connection]], *, direction: str, points: int, theme: str
+) -> dict[str, Any]:
+    """Draw one kind of figure of two connections, each under its name; one that has nothing to show is left out.
+
+    Raises:
+        ValueError: an option that there is not.
+    """
+    panels, shown, reason = [], [], ""
+    for name, connection in connections:
+        request = make_request(
+            connection,
+            kind.scope,
+            direction=direction,
+            start_ns=None,
+            end_ns=None,
+            points=points,
+            theme=theme,
+        )
+        try:
+            panels.append((replace(kind, title=escape(name_text(name))), kind.draw(request)))
+            shown.append(request)
+        except Nothing as empty:
+            reason = empty.reason
+    if not shown:
+        return nothing(request, kind, reason)
+    figure = compose(shown[0], panels)
+    layout = figure["layout"]
+    seconds = max(each.seconds(each.end_ns) for each in shown)
+    layout["xaxis"] = {
+        **layout["xaxis"],
+        "title": {**layout["xaxis"]["title"], "text": "s since each connection began"},
+        "range": [-0.01 * seconds, 1.01 * seconds],
+    }
+    layout["title"] = {**layout["title"], "text": f"<b>{kind.title}</b>, data of {direction[0]}"}
+    layout["margin"] = {**layout["margin"], "t": TITLE_HEIGHT}
+    if len(shown) == 2:
+        layout[LOWER] = {**layout[LOWER], "matches": UPPER}
+    return figure

@@ -1,0 +1,127 @@
+"""Figures as plotly's plain data: what `tcpwin plot` draws, of any span, in finer detail the shorter it is."""
+
+import asyncio
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, HTTPException, Query, Response
+
+from tcpwin.report import figures
+from tcpwin_web.api.parts import (
+    DIRECTIONS,
+    Analysed,
+    ConnectionId,
+    Detailed,
+    EndNs,
+    ServiceOf,
+    StartNs,
+    as_json,
+)
+from tcpwin_web.jobs.drawing import POINTS, TIMELINE, Asked, draw_figure, draw_pair
+from tcpwin_web.service import Service
+
+router = APIRouter(tags=["figures"])
+CAPTURE = "/captures/{capture_id}"
+
+FieldName = Annotated[str | None, Query(max_length=60, description="of sockets, for the figure that draws any")]
+Points = Annotated[int, Query(ge=16, le=4000, description="of a curve, at most")]
+CaptureQuery = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
+ConnectionQuery = Annotated[int, Query(ge=0, le=(1 << 32) - 1)]
+ThemeName = Literal["light", "dark"]
+
+
+@router.get("/figures")
+def list_figures() -> Response:
+    """The figures there are of a capture, and of each of its connections."""
+    found = [
+        {
+            "name": kind.name,
+            "title": kind.title,
+            "summary": kind.summary,
+            "scope": {"analysis": "capture"}.get(kind.scope, kind.scope),
+            "has_directions": kind.has_directions,
+            "has_time_axis": kind.has_time_axis,
+            "is_in_timeline": kind.is_in_timeline,
+        }
+        for kind in map(figures.get, figures.names())
+    ]
+    return as_json({"figures": found})
+
+
+@router.get(CAPTURE + "/figures/{name}")
+async def show_capture_figure(
+    service: ServiceOf, capture: Analysed, name: str, theme: ThemeName = "light", field: FieldName = None
+) -> Response:
+    """A figure of all connections, as plotly draws it: `data` and `layout`."""
+    _require(name, "analysis")
+    return await draw(service, capture.id, Asked(name, theme=theme, field=field))
+
+
+@router.get(CAPTURE + "/connections/{connection_id}/figures/{name}")
+async def show_connection_figure(
+    service: ServiceOf,
+    capture: Detailed,
+    connection_id: ConnectionId,
+    name: str,
+    panel: Annotated[
+        list[str] | None, Query(max_length=10, description="of a timeline, from top to bottom", examples=[["window"]])
+    ] = None,
+    direction: DIRECTIONS | None = None,
+    start_ns: StartNs = None,
+    end_ns: EndNs = None,
+    points: Points = POINTS,
+    theme: ThemeName = "light",
+) -> Response:
+    """A figure of a connection between two times, as plotly draws it; `timeline`: several on one time axis.
+
+    Where segments are few, each is drawn with its frame. `layout.meta` says which connection, direction and span it is,
+    and, as `nothing`, why there is nothing to show.
+    """
+    panels = tuple(panel or ())
+    for each in (name, *panels):
+        _require(each, "connection", also=TIMELINE if each is name else "")
+    if any(not figures.get(each).has_time_axis for each in panels):
+        raise HTTPException(422, "Only figures over time can share an axis.")
+    asked = Asked(name, connection_id, panels, direction, start_ns, end_ns, points, theme)
+    if start_ns is not None and end_ns is not None and end_ns <= start_ns:
+        raise HTTPException(422, "The span ends before it begins.")
+    return await draw(service, capture.id, asked)
+
+
+@router.get("/compare/figures/{name}")
+async def show_pair_figure(
+    service: ServiceOf,
+    name: str,
+    old: CaptureQuery,
+    new: CaptureQuery,
+    old_connection: ConnectionQuery,
+    new_connection: ConnectionQuery,
+    direction: DIRECTIONS = "a_to_b",
+    theme: ThemeName = "light",
+) -> Response:
+    """A figure over time of a connection of one capture, above its partner of another, on the same axes."""
+    _require(name, "connection")
+    if not figures.get(name).has_time_axis:
+        raise HTTPException(422, "Only figures over time can share an axis.")
+    for capture_id in (old, new):
+        await service.captures.get(capture_id)
+    cases = [await service.queue.case(each) for each in (old, new)]
+    drawn = await service.queue.run(draw_pair, *cases, (old_connection, new_connection), name, direction, theme)
+    return Response(drawn, media_type="application/json")
+
+
+async def draw(service: Service, capture_id: str, asked: Asked) -> Response:
+    """The figure that is kept, or one drawn now."""
+    folder = service.data.results(capture_id)
+    drawn = None
+    if asked.stored_name is not None and (path := folder / asked.stored_name).exists():
+        drawn = await asyncio.to_thread(path.read_text)
+    if drawn is None:
+        case = await service.queue.case(capture_id)
+        drawn = await service.queue.run(draw_figure, case, str(folder), asked)
+    return Response(drawn, media_type="application/json")
+
+
+def _require(name: str, scope: str, *, also: str = "") -> None:
+    if name != also and name not in figures.names(scope):
+        known = ", ".join([*figures.names(scope), *([also] if also else [])])
+        raise HTTPException(404, f"There is no such figure; there are {known}.")

@@ -1,0 +1,88 @@
+"""Reports to keep and to send: of a capture, and of what a share link shows."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from threading import Lock
+from typing import Annotated, Literal, TypeVar
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Response
+
+from tcpwin.errors import OutputError
+from tcpwin.report.standalone import CONNECTIONS_SHOWN
+from tcpwin.report.standalone._pdf import find_browser, print_page
+from tcpwin_web.api.parts import Analysed, ServiceOf
+from tcpwin_web.api.shares import Secret, open_link
+from tcpwin_web.jobs import JobError
+from tcpwin_web.jobs.answers import ReportForm, render_report
+from tcpwin_web.jobs.work import Case
+from tcpwin_web.service import Service
+
+router = APIRouter(tags=["reports"])
+
+T = TypeVar("T")
+
+MEDIA = {
+    "text": "text/plain; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "pdf": "application/pdf",
+    "md": "text/markdown; charset=utf-8",
+    "json": "application/json",
+}
+Format = Annotated[ReportForm, Query(description="text as `tcpwin analyze`, the others as `tcpwin report` writes them")]
+Limit = Annotated[int, Query(ge=0, le=1000, description="connections told in full, at most")]
+# One browser at a time: it takes hundreds of megabytes.
+_printing = Lock()
+
+
+@router.get("/captures/{capture_id}/report", response_class=Response)
+async def show_report(
+    service: ServiceOf, capture: Analysed, format: Format = "text", limit: Limit = CONNECTIONS_SHOWN
+) -> Response:
+    """The answer as a report: as text, or as a file to keep and to send, which needs no network."""
+    case = await service.queue.case(capture.id)
+    return await _render(service, case, capture.name, format, limit)
+
+
+@router.get("/shared/{secret}/report", response_class=Response)
+async def show_shared_report(
+    service: ServiceOf, secret: Secret, format: Literal["html", "pdf", "md"] = "html"
+) -> Response:
+    """The report of what a link shows, with the addresses that the link shows. Needs no token."""
+    opened = await open_link(service, secret)
+    case = await service.queue.case(opened.capture.id)
+    name = opened.capture.name if opened.address_key is None else "capture"
+    return await _render(service, case, name, format, CONNECTIONS_SHOWN, opened.address_key)
+
+
+async def _render(
+    service: Service, case: Case, name: str, form: ReportForm, limit: int, address_key: str | None = None
+) -> Response:
+    if form == "pdf":
+        _in_words(find_browser)
+    told: str | bytes = await service.queue.run(render_report, case, form, limit, address_key)
+    if form == "pdf":
+        assert isinstance(told, str)
+        told = await asyncio.to_thread(_print, told)
+    # Never shown as a page of the service: its scripts are not the service's.
+    headers = {} if form == "text" else {"Content-Disposition": _attachment(name, form)}
+    return Response(told, media_type=MEDIA[form], headers=headers)
+
+
+def _print(page: str) -> bytes:
+    with _printing:
+        return _in_words(print_page, page)
+
+
+def _in_words(fn: Callable[..., T], *args: str) -> T:
+    try:
+        return fn(*args)
+    except OutputError as error:
+        raise JobError(str(error)) from None
+
+
+def _attachment(name: str, form: str) -> str:
+    stem = re.sub(r"(\.(pcap|pcapng|cap|zip|tar|tgz|gz|zst|lz4))+$", "", name, flags=re.IGNORECASE) or "report"
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "report"
+    return f"attachment; filename=\"{plain}.{form}\"; filename*=UTF-8''{quote(stem, safe='')}.{form}"

@@ -1,0 +1,87 @@
+"""Stored cases in, answers out that people wait for: a report, two captures compared.
+
+Runs in worker processes, on one more reading of the cases.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from tcpwin.findings import Connection, compare
+from tcpwin.findings._document import plain
+from tcpwin.report import render
+from tcpwin.report._comparison import headline
+from tcpwin.report.standalone import Report
+from tcpwin.report.standalone._page import render_page
+from tcpwin_web.jobs.work import Case
+from tcpwin_web.sharing.cryptopan import CryptoPan
+from tcpwin_web.sharing.replaced import replace_in_page
+
+ReportForm = Literal["text", "html", "pdf", "md", "json"]
+ENDS_TOLD = 100
+"""Pairs of which the ends are told; the others have numbers."""
+
+
+def compare_cases(old: Case, new: Case, tolerance: float) -> dict[str, Any]:
+    """Say whether the new one went better or worse than the old."""
+    before, after = old.analyze(), new.analyze()
+    comparison = compare(before, after, tolerance=tolerance)
+    document: dict[str, Any] = plain(comparison)
+    for pair, told in zip(document["pairs"][:ENDS_TOLD], comparison.pairs, strict=False):
+        pair["old_ends"] = ends_text(before.connections[told.match.old])
+        pair["new_ends"] = ends_text(after.connections[told.match.new])
+    return {
+        "schema": "tcpwin/comparison/1",
+        "old": before.name,
+        "new": after.name,
+        "headline": headline(comparison),
+        **document,
+    }
+
+
+def ends_text(connection: Connection) -> str:
+    """Both ends of a connection."""
+    return f"{connection.a} → {connection.b}"
+
+
+def render_report(case: Case, form: ReportForm, limit: int, address_key: str | None = None) -> str:
+    """The answer as `tcpwin analyze` prints it (text), or as `tcpwin report` writes it; of a PDF the page to print.
+
+    Args:
+        limit: most connections that are told in full.
+        address_key: of the mapping of addresses, where they are not to be seen. Nor are names of files then, nor what
+            the hosts said, which may hold anything.
+    """
+    if address_key is not None:
+        case = _without_names(case)
+    analysis = case.analyze()
+    report = Report(analysis, limit)
+    if form == "text":
+        told = render(analysis, limit=limit)
+    elif form == "json":
+        told = report.json()
+    elif form == "md":
+        told = report.markdown()
+    else:
+        told = render_page(report, is_printed=form == "pdf")
+    if address_key is None:
+        return told
+    mapping = CryptoPan(bytes.fromhex(address_key))
+    return replace_in_page(told, mapping) if form in ("html", "pdf") else mapping.text(told)
+
+
+def _without_names(case: Case) -> Case:
+    """The capture's files alone, with names that tell nothing: those of files and interfaces may tell hosts."""
+    captures = [each for each in case.files if each.kind == "capture"]
+    files = [
+        replace(each, name=f"file {number}", label="", facts=_without_own_names(each.facts, f"file {number}"))
+        for number, each in enumerate(captures, 1)
+    ]
+    return replace(case, name="a capture", files=files)
+
+
+def _without_own_names(facts: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
+    if facts is None:
+        return None
+    interfaces = [{**each, "name": None} for each in facts.get("interfaces", ())]
+    return {**facts, "file": name, "interfaces": interfaces}

@@ -1,0 +1,80 @@
+"""A stored case in, everything about one of its connections out: files that requests read without the capture.
+
+Runs in worker processes. A reader sees all files of a connection or none.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from tcpwin.analysis import View
+from tcpwin.findings import Connection
+from tcpwin.findings._document import plain
+from tcpwin.reference import compare
+from tcpwin.reference._document import describe_comparison
+from tcpwin.snapshots._document import describe_joined
+from tcpwin_web.jobs.drawing import store_whole_life
+from tcpwin_web.jobs.executor import JobError
+from tcpwin_web.jobs.work import Case
+from tcpwin_web.results import columns, layout
+
+BUCKETS = 1 << 16
+"""Buckets of a stored series: a connection of fewer segments keeps every sample, at any zoom."""
+MOST_ROWS = 4_000_000
+"""Segments of one connection whose table is stored."""
+SIDES = ("a_to_b", "b_to_a")
+
+
+def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
+    """Write what there is of these connections, from one more reading of the case."""
+    place = Path(folder)
+    analysis = case.analyze()
+    for id in ids:
+        if not 0 <= id < len(analysis):
+            raise JobError(f"the capture has {len(analysis):,} connections, numbered from 0")
+    analysis.follow(ids)
+    for id, view in zip(ids, analysis.views(ids, buckets=BUCKETS), strict=True):
+        final = place / layout.connection(id)
+        new = final.with_name(f"{final.name}.{os.getpid()}")
+        new.mkdir(mode=0o700, parents=True)
+        _write(analysis.connections[id], view, new)
+        try:
+            new.replace(final)
+        except OSError:
+            # Another worker was faster; what it wrote is the same.
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def _write(connection: Connection, view: View, folder: Path) -> None:
+    analysis = connection.analysis
+    columns.write_series(view, folder)
+    fields = json.loads(analysis._engine.json(connection.id, connection.id + 1))
+    verdict = connection.verdict
+    budget = {
+        name: {"items_ns": dict(each.items_ns), "kernel": plain(each.kernel) if each.kernel else None}
+        for name, each in connection.budget.items()
+    }
+    snapshots = [plain(describe_joined(each)) for each in connection.snapshots]
+    document = {
+        **fields,
+        "verdict": {**plain(verdict), "text": verdict.text},
+        "budget": budget,
+        "stalls": [plain(stall) for stall in view.stalls],
+        "percentiles": {
+            side: {name: plain(view.percentiles(name, direction=side)) for name in ("receive_window", "flight", "pipe")}
+            for side in SIDES
+        },
+        "round_trips": {side: plain(view.round_trips(direction=side)) for side in SIDES},
+        "comparison": describe_comparison(compare(connection, verdict=verdict)),
+        "snapshot_count": len(snapshots),
+    }
+    (folder / layout.CONNECTION).write_text(json.dumps(document))
+    (folder / layout.SNAPSHOTS).write_text(json.dumps(snapshots))
+    events = [{**asdict(event), "names": list(event.names)} for event in view.events]
+    (folder / layout.EVENTS).write_text(json.dumps(events))
+    if connection.a_to_b.segments + connection.b_to_a.segments <= MOST_ROWS:
+        columns.write_segments(connection, folder)
+    store_whole_life(connection, folder)

@@ -1,0 +1,122 @@
+"""A stored case and what of it is to be seen in, a plotly figure as JSON out: as `tcpwin plot` draws it.
+
+Runs in worker processes. Figures of a whole life are kept beside the other results, since everybody opens them.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcpwin.findings import Analysis, Connection
+from tcpwin.report import figures
+from tcpwin.report.standalone._figures import _typed
+from tcpwin_web.jobs.executor import JobError
+from tcpwin_web.jobs.work import Case
+from tcpwin_web.results import layout
+
+TIMELINE = "timeline"
+POINTS = 1000
+THEMES = ("light", "dark")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A figure that was asked for.
+
+    Attributes:
+        name: a figure's, or `TIMELINE`: several above each other.
+        panels: of a timeline, from top to bottom; those that it has by default where there are none.
+        connection: its number; None of a figure of the whole capture.
+        direction: ``a_to_b`` or ``b_to_a``; the one with more data where it is None.
+        start_ns, end_ns: the span, nanoseconds since the epoch; the whole life where both are None.
+        field: of sockets, for a figure that draws any.
+    """
+
+    name: str
+    connection: int | None = None
+    panels: tuple[str, ...] = ()
+    direction: str | None = None
+    start_ns: int | None = None
+    end_ns: int | None = None
+    points: int = POINTS
+    theme: str = "light"
+    field: str | None = None
+
+    @property
+    def stored_name(self) -> str | None:
+        """Name of its file within the results; None of one that is not kept."""
+        is_whole = self.start_ns is None and self.end_ns is None
+        if not is_whole or self.panels or self.field is not None or self.points != POINTS:
+            return None
+        name = f"figure-{self.name}-{self.direction or 'busier'}-{self.theme}.json"
+        return name if self.connection is None else f"{layout.connection(self.connection)}/{name}"
+
+
+def draw_figure(case: Case, folder: str, asked: Asked) -> str:
+    """Draw one figure.
+
+    Raises:
+        JobError: there is no such figure, or it is not of this kind of subject.
+    """
+    analysis = case.analyze()
+    drawn = _draw(analysis, asked)
+    name = asked.stored_name
+    if name is not None:
+        _store(Path(folder) / name, drawn)
+    return drawn
+
+
+def store_whole_life(connection: Connection, folder: Path) -> None:
+    """Draw what is looked at first, in both themes, into the folder of a connection's details."""
+    analysis = connection.analysis
+    assert isinstance(analysis, Analysis)
+    for theme in THEMES:
+        asked = Asked(TIMELINE, connection.id, theme=theme)
+        assert asked.stored_name is not None
+        _store(folder / Path(asked.stored_name).name, _draw(analysis, asked))
+
+
+def draw_pair(old: Case, new: Case, ids: tuple[int, int], name: str, direction: str, theme: str) -> str:
+    """Draw a connection of one case above its partner of another, on the same axes.
+
+    Raises:
+        JobError: there is no such connection.
+    """
+    pair = []
+    for case, id in zip((old, new), ids, strict=True):
+        analysis = case.analyze()
+        if id >= len(analysis):
+            raise JobError(f"{case.name} has {len(analysis):,} connections, numbered from 0")
+        pair.append((f"{case.name} #{id}", analysis.connections[id]))
+    drawn = figures.plain_pair(name, pair, direction=direction, points=POINTS, theme=theme)
+    return json.dumps(_typed(drawn), separators=(",", ":"))
+
+
+def _draw(analysis: Analysis, asked: Asked) -> str:
+    options: dict[str, Any] = {
+        "direction": asked.direction,
+        "start_ns": asked.start_ns,
+        "end_ns": asked.end_ns,
+        "points": asked.points,
+        "theme": asked.theme,
+    }
+    subject = analysis if asked.connection is None else analysis.connections[asked.connection]
+    try:
+        if asked.name == TIMELINE:
+            assert isinstance(subject, Connection)
+            drawn: Mapping[str, Any] = figures.plain_timeline(subject, asked.panels or None, **options)
+        else:
+            drawn = figures.plain(asked.name, subject, field=asked.field, **options)
+    except (KeyError, ValueError) as error:
+        raise JobError(str(error.args[0])) from None
+    return json.dumps(_typed(drawn), separators=(",", ":"))
+
+
+def _store(path: Path, drawn: str) -> None:
+    """Put a figure in place; who reads it meanwhile sees the whole of it, or none."""
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    new.write_text(drawn)
+    new.replace(path)

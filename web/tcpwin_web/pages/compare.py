@@ -1,0 +1,85 @@
+"""Two captures of the same workload as a page: what became better or worse, connection by connection."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from fastapi.templating import Jinja2Templates
+
+from tcpwin.report import figures
+from tcpwin.report._comparison import NAMES, value_text
+from tcpwin.report._units import time_text
+from tcpwin_web.api.parts import ServiceOf
+from tcpwin_web.jobs.answers import ENDS_TOLD, compare_cases
+from tcpwin_web.pages.parts import show
+
+TOLERANCE = 0.1
+HEIGHT = 640
+"""Of two figures above each other, in pixels."""
+CaptureAsked = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")]
+
+
+@dataclass(frozen=True)
+class ChangeTold:
+    """A quantity of a pair: before, after, by how much, and whether that is better."""
+
+    old: str
+    new: str
+    change: str
+    verdict: str | None
+
+
+def routes(templates: Jinja2Templates) -> APIRouter:
+    """Make the route."""
+    router = APIRouter()
+
+    @router.get("/compare")
+    async def show_comparison(
+        request: Request,
+        service: ServiceOf,
+        old: CaptureAsked = "",
+        new: CaptureAsked = "",
+        pair: Annotated[int, Query(ge=0, lt=ENDS_TOLD)] = 0,
+    ) -> Response:
+        captures = await service.captures.choices()
+        comparison: Any = None
+        if old and new:
+            for capture_id in (old, new):
+                await service.captures.get(capture_id)
+            cases = [await service.queue.case(each) for each in (old, new)]
+            comparison = await service.queue.run(compare_cases, *cases, TOLERANCE)
+        pairs = comparison["pairs"][:ENDS_TOLD] if comparison else []
+        return show(
+            templates,
+            request,
+            "compare.html",
+            captures=captures,
+            comparison=comparison,
+            asked={"old": old, "new": new},
+            pairs=pairs,
+            names=_names(pairs),
+            told=[{each["name"]: tell_change(each) for each in one["changes"]} for one in pairs],
+            chosen=pair if pair < len(pairs) else 0,
+            kinds=[kind for kind in map(figures.get, figures.names("connection")) if kind.has_time_axis],
+            cost_text=lambda cost_ns: time_text(cost_ns) if cost_ns else "–",
+            height=HEIGHT,
+        )
+
+    return router
+
+
+def _names(pairs: list[dict[str, Any]]) -> dict[str, str]:
+    """The quantities of which any pair has a value, with their words."""
+    known = {each["name"] for one in pairs for each in one["changes"] if each["old"] or each["new"]}
+    return {name: words for name, words in NAMES.items() if name in known}
+
+
+def tell_change(change: dict[str, Any]) -> ChangeTold:
+    """Put a change in words."""
+    old, new = change["old"], change["new"]
+    told = ""
+    if old and new is not None and change["name"] != "resent_share":
+        factor = new / old
+        told = f"× {factor:.3g}" if factor >= 3 else f"{factor - 1:+.0%}" if abs(factor - 1) >= 0.005 else ""
+    return ChangeTold(value_text(change["name"], old), value_text(change["name"], new), told, change["verdict"])

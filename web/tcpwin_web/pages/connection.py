@@ -1,0 +1,90 @@
+"""One connection as a page: figures on one time axis, findings, what was measured, references, events and segments."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from fastapi.templating import Jinja2Templates
+
+from tcpwin.report import figures
+from tcpwin.report.figures import FigureKind
+from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
+from tcpwin_web.jobs.drawing import TIMELINE, Asked
+from tcpwin_web.pages.measures import measures, percentiles
+from tcpwin_web.pages.parts import show
+from tcpwin_web.results import layout, queries
+
+PAGE_FINDINGS = 50
+USUAL_HEIGHT = 1100
+"""Of a timeline in pixels, where none was drawn yet."""
+BESIDE = "reference-"
+"""How names of figures begin that put a connection beside a reference."""
+
+
+def routes(templates: Jinja2Templates) -> APIRouter:
+    """Make the route."""
+    router = APIRouter()
+
+    @router.get("/captures/{capture_id}/connections/{connection_id}")
+    async def show_connection(
+        request: Request, service: ServiceOf, capture: Detailed, connection_id: ConnectionId
+    ) -> Response:
+        folder = service.data.results(capture.id)
+        document, (findings, _), drawn = await asyncio.gather(
+            asyncio.to_thread(queries.read_document, folder / layout.connection(connection_id), layout.CONNECTION),
+            asyncio.to_thread(
+                queries.list_findings,
+                folder,
+                connection=connection_id,
+                code=None,
+                severity=0,
+                offset=0,
+                limit=PAGE_FINDINGS,
+            ),
+            asyncio.to_thread(_drawn, folder, connection_id),
+        )
+        compared, kinds = _kinds()
+        return show(
+            templates,
+            request,
+            "connection.html",
+            capture=capture,
+            connection=document,
+            findings=findings,
+            measures=measures(document),
+            percentiles=percentiles(document),
+            panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, drawn)],
+            others=[kind for kind in kinds if not kind.has_time_axis],
+            beside=[kind for kind in compared if document["comparison"]["nearest"]],
+            busier=drawn.get("meta", {}).get("direction", "a_to_b"),
+            height=drawn.get("height", USUAL_HEIGHT),
+        )
+
+    return router
+
+
+def _kinds() -> tuple[list[FigureKind], list[FigureKind]]:
+    """Figures that put a connection beside a reference, whose axes are those of both; and all others."""
+    kinds = [figures.get(name) for name in figures.names("connection")]
+    compared = [kind for kind in kinds if kind.name.startswith(BESIDE)]
+    return compared, [kind for kind in kinds if kind not in compared]
+
+
+def _is_empty(kind: FigureKind, drawn: dict[str, Any]) -> bool:
+    """Whether the timeline left a figure out, as it had nothing to show."""
+    shown = drawn.get("meta", {}).get("figures")
+    return shown is not None and kind.is_in_timeline and kind.name not in shown
+
+
+def _drawn(folder: Path, connection_id: int) -> dict[str, Any]:
+    """The layout of the timeline that is looked at first: its place is kept free while it is fetched."""
+    name = Asked(TIMELINE, connection_id).stored_name
+    assert name is not None
+    try:
+        found: dict[str, Any] = json.loads((folder / name).read_bytes())["layout"]
+    except FileNotFoundError:
+        return {}
+    return found

@@ -1,0 +1,148 @@
+"""What was measured of a connection, in words: rows of a table with a column for each direction."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpwin.report._units import bytes_text, rate_text, time_text
+
+SIDES = ("a_to_b", "b_to_a")
+SHARES = ("p5", "p25", "p50", "p75", "p95", "p99")
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A row: what it is, and its value for the data of a and of b."""
+
+    name: str
+    values: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """A row of percentiles: of what, of whose data, and the value at each of `SHARES`."""
+
+    name: str
+    direction: str
+    values: tuple[str, ...]
+
+
+def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
+    """Groups of rows; a row of which neither direction has a value is left out."""
+    groups: list[tuple[str, list[tuple[str, Callable[[Facts], str | None]]]]] = [
+        (
+            "Data",
+            [
+                ("acknowledged", _of(bytes_text, "acked_bytes")),
+                ("goodput", _of(rate_text, "goodput_bps")),
+                ("throughput", _of(rate_text, "throughput_bps")),
+                ("segments", _of(_count, "segments")),
+                ("largest segment", _of(bytes_text, "mss_bytes")),
+            ],
+        ),
+        (
+            "Receive window of the other side",
+            [
+                ("scale", _scale),
+                ("least", _of(bytes_text, "receive_window_min_bytes")),
+                ("mean", _of(bytes_text, "receive_window_mean_bytes")),
+                ("greatest", _of(bytes_text, "receive_window_max_bytes")),
+                ("closed", _closed),
+                ("limited the sender for", _of(time_text, "window_limited_ns", is_zero_told=False)),
+            ],
+        ),
+        (
+            "In flight",
+            [
+                ("mean", _of(bytes_text, "flight_mean_bytes")),
+                ("greatest", _of(bytes_text, "flight_max_bytes")),
+                ("of the window, in the mean", _of(_share, "window_utilisation")),
+            ],
+        ),
+        (
+            "Losses and order",
+            [
+                ("sent again", _of(_count, "retransmissions")),
+                ("by timeout", _of(_count, "rto_retransmissions", is_zero_told=False)),
+                ("needlessly", _of(_count, "spurious_retransmissions", is_zero_told=False)),
+                ("in loss recovery", _of(time_text, "recovery_ns", is_zero_told=False)),
+                ("came out of order", _of(_count, "out_of_order", is_zero_told=False)),
+                ("idle restarts", _of(_count, "idle_restarts", is_zero_told=False)),
+            ],
+        ),
+        (
+            "Time",
+            [
+                ("least round trip", _of(time_text, "rtt_min_ns")),
+                ("smoothed round trip", _of(time_text, "rtt_smoothed_ns")),
+                ("retransmission timeout", _of(time_text, "rto_ns")),
+                ("messages", _of(_count, "messages", is_zero_told=False)),
+                ("delay of half of the messages", _of(time_text, "message_delay_p50_ns")),
+                ("of 95 %", _of(time_text, "message_delay_p95_ns")),
+                ("of 99 %", _of(time_text, "message_delay_p99_ns")),
+            ],
+        ),
+    ]
+    found = []
+    for title, rows in groups:
+        told = [(name, [tell(connection[side]) for side in SIDES]) for name, tell in rows]
+        kept = [Measure(name, (a or "–", b or "–")) for name, (a, b) in told if a or b]
+        if kept:
+            found.append((title, kept))
+    return found
+
+
+def percentiles(connection: Facts) -> list[Percentiles]:
+    """Distributions over time of windows and flight, and of round trips over their ACKs; those that are known."""
+    found: list[Percentiles] = []
+    for side in SIDES:
+        direction = f"{side[0]} → {side[-1]}"
+        if not connection[side]["payload_bytes"] and not connection[side]["acked_bytes"]:
+            continue
+        of_time = connection["percentiles"][side]
+        kinds = [("receive window", "receive_window"), ("in flight", "flight"), ("in flight less SACK", "pipe")]
+        for name, key in kinds:
+            values = [of_time[key][share] for share in SHARES]
+            if key != "pipe" or of_time[key] != of_time["flight"]:
+                _add(found, name, direction, values, bytes_text)
+        trips = [connection["round_trips"][side][f"{share}_ns"] for share in SHARES]
+        _add(found, "round trip at the capture point", direction, trips, time_text)
+    return found
+
+
+def _add(found: list[Percentiles], name: str, direction: str, values: list[Any], text: Callable[[Any], str]) -> None:
+    if None not in values:
+        found.append(Percentiles(name, direction, tuple(text(each) for each in values)))
+
+
+def _of(text: Callable[[Any], str], field: str, *, is_zero_told: bool = True) -> Callable[[Facts], str | None]:
+    def tell(facts: Facts) -> str | None:
+        value = facts[field]
+        return None if value is None or not (value or is_zero_told) else text(value)
+
+    return tell
+
+
+def _scale(facts: Facts) -> str:
+    state = str(facts["window_scale_state"]).replace("_", " ")
+    if facts["window_scale_shift"] is not None:
+        return f"{state}, shift {facts['window_scale_shift']}"
+    return f"{state}, shift {facts['window_scale_min']} to {facts['window_scale_max']}"
+
+
+def _closed(facts: Facts) -> str | None:
+    count = facts["zero_window_episode_count"]
+    if not count:
+        return None
+    times = "once" if count == 1 else f"{count:,} times"
+    longest = "" if count == 1 else f", at most {time_text(facts['zero_window_longest_ns'])}"
+    return f"{times}, {time_text(facts['zero_window_ns'])} in all{longest}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}"

@@ -1,0 +1,50 @@
+// Figures as the service draws them, in the theme of the page.
+"use strict";
+
+const SETTINGS = {
+  responsive: true,
+  displaylogo: false,
+  // On a phone it would cover the titles; the page has buttons of its own.
+  displayModeBar: matchMedia("(max-width: 40rem)").matches ? false : "hover",
+  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  // Without these two, plotly.js offers a button that uploads the figure to another host.
+  showSendToCloud: false,
+  plotlyServerURL: "",
+};
+
+/** Draw what an address of the API gives into a place; the latest request wins. Returns the figure, or null. */
+async function drawFigure(place, address, { signal, prepare } = {}) {
+  place.setAttribute("aria-busy", "true");
+  try {
+    const theme = isDark() ? "dark" : "light";
+    const join = address.includes("?") ? "&" : "?";
+    const figure = await ask(`${address}${join}theme=${theme}`, { signal });
+    prepare?.(figure);
+    place.querySelector(".room")?.remove();
+    await Plotly.react(place, figure.data, figure.layout, SETTINGS);
+    Object.assign(place.dataset, { drawn: "true", theme, shows: (figure.layout.meta?.figures ?? []).join(" ") });
+    place.removeAttribute("aria-busy");
+    return figure;
+  } catch (error) {
+    if (error.name === "AbortError") return null;
+    place.removeAttribute("aria-busy");
+    if (!place.dataset.drawn) place.replaceChildren(element("p", { className: "quiet", textContent: `The figure cannot be drawn: ${error.message}` }));
+    else say(`The figure cannot be drawn: ${error.message}`);
+    place.dataset.drawn ||= "failed";
+    return null;
+  }
+}
+
+// Figures that stand for themselves are drawn when they come into view, and again in another theme.
+const alone = [...document.querySelectorAll("[data-figure]")];
+const near = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    near.unobserve(entry.target);
+    drawFigure(entry.target, entry.target.dataset.figure);
+  }
+}, { rootMargin: "400px" });
+alone.forEach((each) => near.observe(each));
+document.addEventListener("theme", () => {
+  for (const each of alone) if (each.dataset.drawn === "true") drawFigure(each, each.dataset.figure);
+});
