@@ -25,6 +25,7 @@
   const SETTINGS = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
   const COLOURS = JSON.parse(document.getElementById("colours").textContent);
   const PAPER_WIDTH = 700;
+  const PAPER_HEIGHT = 900;
   const drawn = new Map();
   const shown = new Map();
 
@@ -78,7 +79,10 @@
   function redraw() {
     for (const [plot, figure] of shown) {
       const themed = inTheme(figure);
-      if (isPrinted) themed.layout.width = PAPER_WIDTH;
+      // A figure taller than a page would be torn: all of it is made smaller.
+      const share = isPrinted ? Math.min(1, PAPER_HEIGHT / parseFloat(plot.style.height)) : 1;
+      plot.style.zoom = share;
+      if (isPrinted) themed.layout.width = PAPER_WIDTH / share;
       const ranges = Object.entries(plot.layout).filter(([name]) => /^[xy]axis/.test(name));
       for (const [name, axis] of ranges) if (themed.layout[name] && axis.range) themed.layout[name].range = [...axis.range];
       window.Plotly.react(plot, themed.data, themed.layout, SETTINGS);
