@@ -203,7 +203,7 @@ def test_print_shows_what_is_folded_and_no_tools(
     out = tmp_path / "report.pdf"
     tcpwin.analyze(BUNDLE).report(out)
     assert out.read_bytes().startswith(b"%PDF-")
-    assert out.stat().st_size > 100_000
+    assert 100_000 < out.stat().st_size < 5_000_000
 
 
 def test_markup_in_names_and_comments_is_text(browser: Browser, tmp_path: Path) -> None:

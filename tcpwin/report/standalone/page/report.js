@@ -26,6 +26,7 @@
   const COLOURS = JSON.parse(document.getElementById("colours").textContent);
   const PAPER_WIDTH = 700;
   const PAPER_HEIGHT = 900;
+  const MOST_PATTERNED = 60;
   const drawn = new Map();
   const shown = new Map();
 
@@ -76,6 +77,10 @@
     });
     return work;
   }
+  // In a PDF the pattern of each bar is a picture of its own; many bars are too narrow to show one.
+  function plain(trace, bars) {
+    if (trace.marker?.pattern && bars > MOST_PATTERNED) delete trace.marker.pattern;
+  }
   function redraw() {
     for (const [plot, figure] of shown) {
       const themed = inTheme(figure);
@@ -83,6 +88,7 @@
       const share = isPrinted ? Math.min(1, PAPER_HEIGHT / parseFloat(plot.style.height)) : 1;
       plot.style.zoom = share;
       if (isPrinted) themed.layout.width = PAPER_WIDTH / share;
+      if (isPrinted) themed.data.forEach((trace, place) => plain(trace, plot.calcdata[place].length));
       const ranges = Object.entries(plot.layout).filter(([name]) => /^[xy]axis/.test(name));
       for (const [name, axis] of ranges) if (themed.layout[name] && axis.range) themed.layout[name].range = [...axis.range];
       window.Plotly.react(plot, themed.data, themed.layout, SETTINGS);
