@@ -54,7 +54,7 @@ def draw(request: Request) -> Panel:
 
 FIGURE = FigureKind(
     name="reference-throughput",
-    title="Throughput beside a reference",
+    title="Rate beside a reference",
     scope="connection",
     page=__doc__ or "",
     draw=draw,

@@ -70,7 +70,7 @@ def _to_logarithmic(panel: Panel) -> None:
 
 FIGURE = FigureKind(
     name="reference-window",
-    title="Window and flight beside a reference",
+    title="Window beside a reference",
     scope="connection",
     page=__doc__ or "",
     draw=draw,
