@@ -37,6 +37,9 @@ COMMANDS = {
 COMMAND_GROUP = "tcpwin.commands"
 """Entry points by which other packages add commands: the command's name, and a click command."""
 
+# numpy's library of linear algebra, which nothing here asks for, starts a thread for each core: a third of its import.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 EXIT_PROBLEM = 1
 EXIT_UNREADABLE = 3
 EXIT_TERMINATED = 128 + signal.SIGTERM

@@ -48,7 +48,7 @@ def render_page(
     from tcpwin.report.standalone._figures import colours, draw_beside, draw_connections, draw_overview
 
     analysis = report.analysis
-    script, plotly = _page_file("report.js"), read_asset(PLOTLY).decode()
+    script = _page_file("report.js")
     drawn = draw_connections(report)
     overview = draw_overview(report)
     beside = draw_beside(report)
@@ -56,11 +56,11 @@ def render_page(
     page: str = _template().render(
         theme="light" if is_printed else theme,
         is_printed=is_printed,
-        policy=_policy(script, plotly),
+        policy=_policy(script, _plotly()),
         css=_page_file("report.css") + colours().css,
         js=script,
         colours=colours().document,
-        plotly=pack_bytes(plotly.encode()) if overview or beside or any(each.packed for each in drawn) else "",
+        plotly=_packed_plotly() if overview or beside or any(each.packed for each in drawn) else "",
         overview=overview,
         drawn=drawn,
         beside=beside,
@@ -149,6 +149,16 @@ def _template() -> Any:
 @cache
 def _page_file(name: str) -> str:
     return files("tcpwin.report.standalone").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def _plotly() -> str:
+    return read_asset(PLOTLY).decode()
+
+
+@cache
+def _packed_plotly() -> str:
+    return pack_bytes(read_asset(PLOTLY))
 
 
 @cache

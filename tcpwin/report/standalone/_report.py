@@ -14,7 +14,6 @@ from typing import IO, TYPE_CHECKING
 
 from tcpwin.errors import OutputError
 from tcpwin.findings import Analysis, Connection, Finding, Findings, Rule, Summary, all_rules, asked_of, summarize
-from tcpwin.findings import check as judge
 from tcpwin.report.standalone._told import ConnectionTold, tell_connection
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class Report:
     Attributes:
         analysis: with what the hosts said, if anything.
         limit: most connections told in full.
-        given: what rules found already; all rules are asked where it is None.
+        given: what rules found; that of all rules, `Analysis.findings`, where it is None.
     """
 
     analysis: Analysis
@@ -65,7 +64,7 @@ class Report:
     @cached_property
     def findings(self) -> Findings:
         """What the rules found, the costliest first."""
-        return judge(self.analysis) if self.given is None else self.given
+        return self.analysis.findings if self.given is None else self.given
 
     @cached_property
     def rules(self) -> Sequence[Rule]:
