@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.report.figures._kind import FigureKind, Nothing, all_figures
 from tcpwin.report.figures._request import make_request
+from tcpwin.report.figures._size import fit
 from tcpwin.report.figures._theme import THEMES
 
 if TYPE_CHECKING:
     from tcpwin.findings import Analysis, Connection
+    from tcpwin.report.figures._request import Request
 
 __all__ = ["THEMES", "FigureKind", "draw", "get", "names", "plain", "plain_pair", "plain_timeline", "timeline"]
 
@@ -109,11 +111,15 @@ def plain(name: str, subject: Connection | Analysis, *, field: str | None = None
 
     kind = get(name)
     request = make_request(subject, kind.scope, field=field, **options)
-    try:
-        request.check()
-        return compose(request, [(kind, kind.draw(request))])
-    except Nothing as empty:
-        return nothing(request, kind, empty.reason)
+
+    def drawn(request: Request) -> dict[str, Any]:
+        try:
+            request.check()
+            return compose(request, [(kind, kind.draw(request))])
+        except Nothing as empty:
+            return nothing(request, kind, empty.reason)
+
+    return fit(request, drawn)
 
 
 def plain_timeline(connection: Connection, names: Sequence[str] | None = None, **options: Any) -> dict[str, Any]:
@@ -126,15 +132,18 @@ def plain_timeline(connection: Connection, names: Sequence[str] | None = None, *
     for kind in kinds:
         if kind.scope != "connection" or not kind.has_time_axis:
             raise ValueError(f"figure {kind.name} has no time axis to share")
-    request = make_request(connection, "connection", **options)
-    panels, reason = [], "no figure was asked for"
-    for kind in kinds:
-        try:
-            request.check()
-            panels.append((kind, kind.draw(request)))
-        except Nothing as empty:
-            reason = empty.reason
-    return compose(request, panels) if panels else nothing(request, None, reason)
+
+    def drawn(request: Request) -> dict[str, Any]:
+        panels, reason = [], "no figure was asked for"
+        for kind in kinds:
+            try:
+                request.check()
+                panels.append((kind, kind.draw(request)))
+            except Nothing as empty:
+                reason = empty.reason
+        return compose(request, panels) if panels else nothing(request, None, reason)
+
+    return fit(make_request(connection, "connection", **options), drawn)
 
 
 def plain_pair(

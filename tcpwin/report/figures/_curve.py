@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._request import Request
 
 Values = NDArray[Any]
+_WHOLE = (np.int8, np.uint8, np.int16, np.uint16, np.int32)
 
 
 def points_of(series: Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -62,12 +63,14 @@ def spread(times: Values, values: Values, points: int) -> tuple[Values, Values]:
 
 
 def compact(values: Values) -> Values:
-    """The same numbers in four bytes each, where these hold them exactly."""
-    if values.dtype.kind in "iu":
-        if len(values) == 0 or (values.min() >= -(1 << 31) and values.max() < 1 << 31):
-            return values.astype(np.int32)
-        return values.astype(np.float64)
-    return values
+    """The same numbers in as few bytes as hold them exactly: whole ones in four, two or one."""
+    if values.dtype.kind not in "iu" or not len(values):
+        return values
+    least, most = int(values.min()), int(values.max())
+    for kind in _WHOLE:
+        if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
+            return values.astype(kind)
+    return values.astype(np.float64)
 
 
 def curve(

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._panel import Trace
     from tcpwin.report.figures._request import Request
 
-MAX_MARKERS = 150
-"""Of one kind, in one figure: a zoomed figure shows those between."""
-
 CAUSE_WORDS = {
     "fast": "fast retransmission",
     "recovery": "sent again in recovery",
@@ -69,7 +66,7 @@ def markers(
     symbol: str,
     *,
     height_format: str = "%{y:.4s}B",
-    most: int = MAX_MARKERS,
+    most: int | None = None,
     notes: list[str] | None = None,
     **more: Any,
 ) -> list[Trace]:
@@ -78,12 +75,13 @@ def markers(
     Args:
         places: of the events among the request's, shape (n,).
         heights: of each event, shape (n,).
-        most: of more, so many are drawn, evenly chosen.
+        most: of more, so many are drawn, evenly chosen; as many as the request's marks where it is None.
         notes: gets a sentence where not all are drawn.
     """
     if not len(places):
         return []
     chosen = np.arange(len(places))
+    most = request.marks if most is None else most
     if len(places) > most:
         from tsdownsample import EveryNthDownsampler
 

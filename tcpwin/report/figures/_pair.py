@@ -14,11 +14,13 @@ from tcpwin.report._units import name_text
 from tcpwin.report.figures._compose import compose, nothing
 from tcpwin.report.figures._kind import Nothing
 from tcpwin.report.figures._request import make_request
+from tcpwin.report.figures._size import fit
 from tcpwin.report.figures._text import escape
 
 if TYPE_CHECKING:
     from tcpwin.findings import Connection
     from tcpwin.report.figures._kind import FigureKind
+    from tcpwin.report.figures._request import Request
 
 UPPER, LOWER = "y2", "yaxis4"
 TITLE_HEIGHT = 70
@@ -32,17 +34,22 @@ def draw_pair(
     Raises:
         ValueError: an option that there is not.
     """
+    options: dict[str, Any] = {"direction": direction, "start_ns": None, "end_ns": None}
+    requests = [
+        make_request(connection, kind.scope, points=points, theme=theme, **options) for _, connection in connections
+    ]
+    names = [name for name, _ in connections]
+
+    def drawn(first: Request) -> dict[str, Any]:
+        share = first.points / points
+        return _draw_all(kind, [(name, each.with_less(share)) for name, each in zip(names, requests, strict=True)])
+
+    return fit(requests[0], drawn)
+
+
+def _draw_all(kind: FigureKind, requests: Sequence[tuple[str, Request]]) -> dict[str, Any]:
     panels, shown, reason = [], [], ""
-    for name, connection in connections:
-        request = make_request(
-            connection,
-            kind.scope,
-            direction=direction,
-            start_ns=None,
-            end_ns=None,
-            points=points,
-            theme=theme,
-        )
+    for name, request in requests:
         try:
             panels.append((replace(kind, title=escape(name_text(name))), kind.draw(request)))
             shown.append(request)
@@ -58,7 +65,7 @@ def draw_pair(
         "title": {**layout["xaxis"]["title"], "text": "s since each connection began"},
         "range": [-0.01 * seconds, 1.01 * seconds],
     }
-    layout["title"] = {**layout["title"], "text": f"<b>{kind.title}</b>, data of {direction[0]}"}
+    layout["title"] = {**layout["title"], "text": f"<b>{kind.title}</b>, data of {request.sender}"}
     layout["margin"] = {**layout["margin"], "t": TITLE_HEIGHT}
     if len(shown) == 2:
         layout[LOWER] = {**layout[LOWER], "matches": UPPER}

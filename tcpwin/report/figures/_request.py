@@ -6,7 +6,7 @@ nothing beyond one figure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DIRECTIONS = ("a_to_b", "b_to_a")
 MIN_POINTS, MAX_POINTS = 16, 20_000
+MARKS = 150
+"""Of one kind of event or span, in one figure: a zoomed figure shows those between."""
 MAX_ROWS = 1200
 """Segments that are drawn one by one."""
 MAX_REREAD = 200_000
@@ -44,6 +46,7 @@ class Request:
         theme: colours of background and text.
         is_zoomed: a span was asked for, and detail with it.
         field: which field of sockets, or which run of a reference, is drawn, where a figure is of any.
+        marks: most events and spans of one kind.
     """
 
     analysis: Analysis
@@ -55,6 +58,7 @@ class Request:
     theme: Theme
     is_zoomed: bool
     field: str | None = None
+    marks: int = MARKS
 
     @property
     def connection(self) -> Connection:
@@ -86,6 +90,12 @@ class Request:
     def seconds(self, time_ns: NDArray[np.int64] | int) -> Any:
         """Times as seconds since the origin."""
         return (time_ns - self.origin_ns) / 1e9
+
+    def with_less(self, share: float) -> Request:
+        """The same with this share of points and marks; what was read stays."""
+        fewer = replace(self, points=max(int(self.points * share), MIN_POINTS), marks=max(int(self.marks * share), 1))
+        fewer.__dict__.update({name: self.__dict__[name] for name in ("view", "rows") if name in self.__dict__})
+        return fewer
 
     def check(self) -> None:
         """Refuse a span in which the connection did not live.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._panel import Trace
     from tcpwin.report.figures._request import Request
 
-MAX_SPANS = 150
-"""The longest are drawn."""
 GOLDEN = (5**0.5 - 1) / 2
 PAUSES = ("application", "idle", "response")
 """Causes of silences in which a sender had nothing to send."""
@@ -42,14 +40,14 @@ def shade(
         tell: what is to be told of the spans at these places.
     """
     chosen = np.flatnonzero((end_ns >= request.start_ns) & (start_ns <= request.end_ns))
-    left_out = len(chosen) - MAX_SPANS
+    left_out = len(chosen) - request.marks
     if left_out > 0:
-        chosen = chosen[_longest(end_ns[chosen] - start_ns[chosen])]
+        chosen = chosen[_longest(end_ns[chosen] - start_ns[chosen], request.marks)]
     if not len(chosen):
         return []
     starts = np.maximum(start_ns[chosen], request.start_ns)
     ends = np.minimum(end_ns[chosen], request.end_ns)
-    told = f"<br>one of the {MAX_SPANS} longest of {left_out + MAX_SPANS:,}" if left_out > 0 else ""
+    told = f"<br>one of the {request.marks} longest of {left_out + request.marks:,}" if left_out > 0 else ""
     return [
         {
             "type": "bar",
@@ -70,15 +68,15 @@ def shade(
     ]
 
 
-def _longest(duration_ns: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Places of the `MAX_SPANS` longest, in order.
+def _longest(duration_ns: NDArray[np.int64], most: int) -> NDArray[np.intp]:
+    """Places of the longest, in order, at most so many.
 
     Of as many that are equally long, those that the golden ratio spreads over the axis, not the first.
     """
-    least_ns = np.partition(duration_ns, -MAX_SPANS)[-MAX_SPANS]
+    least_ns = np.partition(duration_ns, -most)[-most]
     places = np.flatnonzero(duration_ns >= least_ns)
     order = np.lexsort((places * GOLDEN % 1, duration_ns[places]))
-    return np.sort(places[order[-MAX_SPANS:]])
+    return np.sort(places[order[-most:]])
 
 
 def zero_windows(request: Request) -> list[Trace]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tcpwin.report.figures._curve import curve, value_at
 from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._marker import MAX_MARKERS, markers
+from tcpwin.report.figures._marker import markers
 from tcpwin.report.figures._panel import Panel
 from tcpwin.report.figures._span import stalls, zero_windows
 from tcpwin.report.figures._theme import BYTES_AXIS, CAUSE_MARKS, COLOURS
@@ -199,7 +199,7 @@ def _resent(request: Request, notes: list[str]) -> list[Trace]:
                 colour,
                 symbol,
                 height_format="byte %{y:,d}",
-                most=max(2 * MAX_MARKERS // len(by_cause), 30),
+                most=max(2 * request.marks // len(by_cause), 30),
                 notes=notes,
             )
     return traces

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from report.figures.drawn import OF_CONNECTION, nothing
 
 import tcpwin
 from tcpwin.report import figures
+from tcpwin.report.figures._size import size_of
 
 SEGMENTS = 120_000
 MOST_BYTES = 150_000
+OPTIONS: dict[str, Any] = {"direction": "a_to_b", "start_ns": None, "end_ns": None, "points": 1000, "theme": "light"}
 
 
 def write_long(path: Path) -> None:
@@ -79,6 +82,29 @@ def test_a_document_is_small(name: str, long: tcpwin.Analysis) -> None:
     figure = figures.draw(name, long.connections[0], field=run)
     assert len(figure.to_json()) < MOST_BYTES
     assert nothing(figure) is None or name in ("socket-memory", "counters")
+
+
+def test_all_on_one_axis_is_no_larger(long: tcpwin.Analysis) -> None:
+    figure = figures.timeline(long.connections[0])
+    assert 100_000 < len(figure.to_json()) < MOST_BYTES
+    series = {each.name: each for each in figure.data}
+    # What is drawn with fewer points keeps the extremes.
+    window = long.connections[0].series("receive_window", direction="a_to_b")
+    assert (series["receive window"].y.min(), series["receive window"].y.max()) == (window.min.min(), window.max.max())
+    assert 300 < len(series["receive window"].y) < 1000
+    assert 30 < len(series["sent again"].y) < 150
+
+
+def test_more_points_that_are_asked_for_are_given(long: tcpwin.Analysis) -> None:
+    figure = figures.timeline(long.connections[0], points=4000)
+    assert len(figure.to_json()) > MOST_BYTES
+
+
+def test_two_connections_beside_each_other_are_no_larger(long: tcpwin.Analysis) -> None:
+    pair = [("before", long.connections[0]), ("after", long.connections[0])]
+    drawn = figures.plain_pair("window", pair, direction="a_to_b", points=1000, theme="light")
+    assert 100_000 < size_of(drawn) < MOST_BYTES
+    assert len(drawn["data"]) == 2 * len(figures.plain("window", long.connections[0], **OPTIONS)["data"])
 
 
 @pytest.mark.parametrize("name", ["window", "time-sequence"])
