@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tcpwin.report.figures._dates import with_dates
 from tcpwin.report.figures._kind import FigureKind, Nothing, all_figures
 from tcpwin.report.figures._request import make_request
 from tcpwin.report.figures._size import fit
@@ -115,7 +116,9 @@ def plain(name: str, subject: Connection | Analysis, *, field: str | None = None
     def drawn(request: Request) -> dict[str, Any]:
         try:
             request.check()
-            return compose(request, [(kind, kind.draw(request))])
+            panel = kind.draw(request)
+            figure = compose(request, [(kind, panel)])
+            return with_dates(request, figure) if kind.has_time_axis and panel.x is None else figure
         except Nothing as empty:
             return nothing(request, kind, empty.reason)
 
@@ -141,7 +144,10 @@ def plain_timeline(connection: Connection, names: Sequence[str] | None = None, *
                 panels.append((kind, kind.draw(request)))
             except Nothing as empty:
                 reason = empty.reason
-        return compose(request, panels) if panels else nothing(request, None, reason)
+        if not panels:
+            return nothing(request, None, reason)
+        figure = compose(request, panels)
+        return with_dates(request, figure) if panels[0][1].x is None else figure
 
     return fit(make_request(connection, "connection", **options), drawn)
 

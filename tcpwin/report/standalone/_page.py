@@ -129,7 +129,7 @@ def _contents(report: Report, *, has_hosts: bool) -> list[tuple[str, str, str]]:
 def table_words(table: ConnectionTable) -> str:
     """What is in the table, and what is not."""
     if table.rows == table.total:
-        return f"{count_text(table.total, 'connection')}. Headings sort; the search takes several words."
+        return f"{count_text(table.total, 'connection')}."
     return (
         f"{table.rows:,} of {count_text(table.total, 'connection')}: those that lost most time to a receive window, to "
         "losses and to restarts, then those with most data. The other "

@@ -18,6 +18,8 @@ VARIABLE = "BROWSER_PATH"
 """A browser of the Chromium family that is to be used instead of those on the path."""
 WINDOW = "748,1000"
 """In which a figure is as wide as on paper."""
+MOST_BYTES = 5_000_000
+"""Of a file with tags, one for each cell of a table and each line of a figure: half of it with many connections."""
 DRAWING_MS = 60_000
 """Of the page's own clock, which does not tick while it works."""
 
@@ -40,11 +42,16 @@ def find_browser() -> str:
 
 
 def print_page(html: str) -> bytes:
-    """Print a page.
+    """Print a page, with the tags by which screen readers find their way where these leave the file small enough.
 
     Raises:
         OutputError: there is no browser, or it failed.
     """
+    printed = _print(html)
+    return printed if len(printed) <= MOST_BYTES else _print(html, "--disable-pdf-tagging")
+
+
+def _print(html: str, *switches: str) -> bytes:
     browser = find_browser()
     with TemporaryDirectory(prefix="tcpwin-report-") as folder:
         page, out = Path(folder, "report.html"), Path(folder, "report.pdf")
@@ -63,6 +70,7 @@ def print_page(html: str) -> bytes:
                 f"--user-data-dir={folder}/profile",
                 f"--virtual-time-budget={DRAWING_MS}",
                 "--no-pdf-header-footer",
+                *switches,
                 f"--print-to-pdf={out}",
                 page.as_uri(),
             ],

@@ -40,7 +40,8 @@ class Column:
 
     Attributes:
         key: its name; ``title`` is its heading, ``about`` says what it is.
-        kind: ``int``, ``bytes``, ``us`` (microseconds), ``bps``, ``text``, or ``name``: an index into `names`.
+        kind: ``int``, ``bytes``, ``us`` (microseconds), ``bps`` (whole from 0.5 on), ``text``, or ``name``: an index
+            into `names`.
         values: one of each row; None where there is none.
     """
 
@@ -48,7 +49,7 @@ class Column:
     title: str
     about: str
     kind: str
-    values: Sequence[int | str | None]
+    values: Sequence[float | str | None]
     names: Sequence[str] = ()
 
 
@@ -223,8 +224,13 @@ def _micros(values: Any) -> list[int | None]:
     return _rounded(values / 1e3)
 
 
-def _bps(values: Any) -> list[int | None]:
-    return _rounded(values)
+def _bps(values: Any) -> list[float | None]:
+    """Whole numbers, and what they would make nothing: a word an hour is no rate of 0."""
+    exact: list[float | None] = np.ma.asarray(values).tolist()
+    return [
+        float(f"{rate:.3g}") if rate is not None and 0 < rate < 0.5 else whole
+        for rate, whole in zip(exact, _rounded(values), strict=True)
+    ]
 
 
 def _rounded(values: Any) -> list[int | None]:

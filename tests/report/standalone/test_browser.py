@@ -16,6 +16,7 @@ from live import HANG_S
 from report.standalone.made import MARKUP, hostile, of_a_week, of_many, one_packet, one_way
 
 import tcpwin
+from tcpwin.report.standalone._pdf import MOST_BYTES, print_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -206,6 +207,16 @@ def test_print_shows_what_is_folded_and_no_tools(
     assert 100_000 < out.stat().st_size < 5_000_000
 
 
+def test_a_pdf_that_its_tags_would_make_too_large_has_none(tool: Callable[[str], str]) -> None:
+    tool("chromium")
+    row = "<tr>" + "<td>1</td>" * 17 + "</tr>"
+    page = "<!doctype html><html lang=en><title>t</title><table>{}</table>"
+    small, large = print_page(page.format(row)), print_page(page.format(row * 1500))
+    assert b"/StructTreeRoot" in small
+    assert b"/StructTreeRoot" not in large
+    assert len(large) < MOST_BYTES
+
+
 def test_markup_in_names_and_comments_is_text(browser: Browser, tmp_path: Path) -> None:
     capture, snapshots = hostile(tmp_path)
     analysis = tcpwin.analyze(capture, snapshots=snapshots)
@@ -231,6 +242,19 @@ def test_odd_captures_give_a_page(browser: Browser, tmp_path: Path, make: Callab
         draw_all(page)
         assert page.locator("#summary .lead").inner_text().startswith("1 connection")
         assert column(page, "id") == ["0"]
+
+
+def test_a_word_an_hour_is_no_rate_of_zero_and_a_week_has_days(browser: Browser, tmp_path: Path) -> None:
+    capture = of_a_week(tmp_path / "made.pcap")
+    out = tmp_path / "report.html"
+    tcpwin.analyze(capture).report(out)
+    with opened(browser, out) as page:
+        draw_all(page)
+        assert column(page, "goodput") == ["0.22 bit/s"]
+        assert column(page, "duration") == ["7.0 d"]
+        ticks = page.locator(".plot").first.locator(".xtick text").all_text_contents()
+        assert ticks[0].startswith("Sep 14")
+        assert "Sep 20" in ticks
 
 
 def test_a_hundred_thousand_connections_can_be_scrolled_and_searched(browser: Browser, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ async function draw() {
   const wasDrawn = place.dataset.drawn === "true";
   const figure = await drawFigure(place, `${place.dataset.source}?${asked}`, {
     signal: drawing.signal,
-    prepare: ({ layout }) => { if (!isWhole()) layout.xaxis.range = [span.from / 1e9, span.to / 1e9]; },
+    prepare: ({ layout }) => { if (!isWhole()) layout.xaxis.range = [span.from, span.to].map((each) => onAxis(each, layout)); },
   });
   if (!figure) return;
   if (!wasDrawn) {
@@ -122,10 +122,19 @@ function look(from, to, { isQuick = false } = {}) {
 }
 const whole = () => look(0, lifeNs, { isQuick: true });
 
+// The axis has seconds since the connection's start, or, of hours and days, dates in UTC: milliseconds since 1970.
+const onAxis = (ns, layout) => (layout.xaxis.type === "date" ? Number(startNs / 1000n) / 1e3 + ns / 1e6 : ns / 1e9);
+function offAxis(value) {
+  if (place.layout.xaxis.type !== "date") return value * 1e9;
+  const [day, clock = "00:00"] = String(value).split(" ");
+  const ms = typeof value === "number" ? value : Date.parse(`${day}T${clock}Z`);
+  return Number(BigInt(Math.round(ms)) * 1000000n - startNs);
+}
+
 function zoomed(change) {
   if (change["xaxis.autorange"]) whole();
-  else if ("xaxis.range[0]" in change) look(change["xaxis.range[0]"] * 1e9, change["xaxis.range[1]"] * 1e9);
-  else if (change["xaxis.range"]) look(change["xaxis.range"][0] * 1e9, change["xaxis.range"][1] * 1e9);
+  else if ("xaxis.range[0]" in change) look(offAxis(change["xaxis.range[0]"]), offAxis(change["xaxis.range[1]"]));
+  else if (change["xaxis.range"]) look(...change["xaxis.range"].map(offAxis));
 }
 
 /** Where a point is a segment, its row is shown. */

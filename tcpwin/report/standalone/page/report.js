@@ -26,7 +26,8 @@
   const COLOURS = JSON.parse(document.getElementById("colours").textContent);
   const PAPER_WIDTH = 700;
   const PAPER_HEIGHT = 900;
-  const MOST_PATTERNED = 60;
+  const MOST_PATTERNED = 12;
+  const MOST_PATTERNED_OF_ALL = 40;
   const drawn = new Map();
   const shown = new Map();
 
@@ -77,9 +78,14 @@
     });
     return work;
   }
-  // In a PDF the pattern of each bar is a picture of its own; many bars are too narrow to show one.
+  // In a PDF the pattern of each bar is a picture as large as all of them: so many are drawn, those of the first figures..
+  let patterned = 0;
   function plain(trace, bars) {
-    if (trace.marker?.pattern && bars > MOST_PATTERNED) delete trace.marker.pattern;
+    // Each dot that is not opaque is a picture too.
+    if (trace.type === "scatter" && trace.marker?.opacity) delete trace.marker.opacity;
+    if (!trace.marker?.pattern) return;
+    if (bars > MOST_PATTERNED || patterned + bars > MOST_PATTERNED_OF_ALL) delete trace.marker.pattern;
+    else patterned += bars;
   }
   function redraw() {
     for (const [plot, figure] of shown) {
@@ -143,6 +149,8 @@
   // ---- the table of connections ----------------------------------------------------------------------------------
   const PREFIXES = ["", "k", "M", "G", "T"];
   function scaled(value, unit) {
+    // Rounded to nothing, little would be said to be none.
+    if (value > 0 && value < 0.5) return `${value < 0.001 ? "less than 0.001" : Number(value.toPrecision(2))} ${unit}`;
     let place = 0;
     while (Math.round(Math.abs(value)) >= 1000 && place < 4) { value /= 1000; place += 1; }
     const digits = place === 0 || value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
@@ -153,8 +161,9 @@
     if (us >= 3 * 86400e6) return `${(us / 86400e6).toFixed(1)} d`;
     if (us >= 7200e6) return `${(us / 3600e6).toFixed(1)} h`;
     if (us >= 120e6) return `${(us / 60e6).toFixed(1)} min`;
-    if (us >= 1e6) return `${three(us / 1e6)} s`;
-    if (us >= 1e3) return `${three(us / 1e3)} ms`;
+    // Three digits round up to the next unit.
+    if (us >= 999.5e3) return `${three(Math.max(us / 1e6, 1))} s`;
+    if (us >= 999.5) return `${three(Math.max(us / 1e3, 1))} ms`;
     return `${three(us)} µs`;
   }
   const SAY = {
@@ -166,7 +175,7 @@
     name: (value, column) => column.names[value],
   };
 
-  const PRINTED_ROWS = 200;
+  const PRINTED_ROWS = 100;
 
   class Rows {
     constructor(columns) {
