@@ -41,6 +41,11 @@ test *ARGS:
 bench *ARGS:
     {{ bin }}/python tests/benchmark/run.py --tcpwin {{ bin }}/tcpwin {{ ARGS }}
 
+# Take the pictures that the documents show, all of them or those of figures and reports that are named
+pictures *NAMES:
+    {{ bin }}/python tests/report/pictures.py {{ NAMES }}
+    {{ if NAMES == "" { bin / "python tests/web/screenshots.py" } else { "" } }}
+
 # Run one fuzz target (needs nightly and cargo-fuzz)
 fuzz TARGET SECONDS="120":
     cd tcpwin/engine && cargo +nightly fuzz run {{ TARGET }} -- -max_total_time={{ SECONDS }}
