@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 import tomllib
 from html import unescape
 from importlib.resources import files
@@ -194,6 +195,15 @@ def test_odd_captures_give_every_text_form(tmp_path: Path, make: Any) -> None:
     assert report.markdown().startswith("# ")
     assert json.loads(report.json())["analysis"]["connections"][0]["id"] == 0
     assert "1 connection" in report.html()
+
+
+def test_markdown_shows_hostile_names_as_text(tmp_path: Path) -> None:
+    """Outside of code nothing is left that a renderer of Markdown would take for a tag."""
+    capture, snapshots = hostile(tmp_path)
+    text = tcpwin.analyze(capture, snapshots=snapshots).report().markdown()
+    assert "onerror" in text
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    assert re.findall(r"(?<!\\)<\w", prose) == []
 
 
 def test_the_table_knows_no_goodput_where_no_ack_was_captured(tmp_path: Path) -> None:

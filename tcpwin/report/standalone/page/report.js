@@ -175,6 +175,7 @@
     name: (value, column) => column.names[value],
   };
 
+  // The page says it in words.
   const PRINTED_ROWS = 100;
 
   class Rows {
