@@ -246,6 +246,17 @@ def test_many_uploads_at_once(make_client: MakeClient, capture: bytes) -> None:
     assert len(set(done)) == 10
 
 
+def test_the_same_capture_again_does_not_disturb_who_reads_it(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client()
+    id = analysed(client, capture)
+    assert client.portal is not None
+    reading = client.portal.call(client.app.state.service.queue.case, id).analyze()
+    analysed(client, capture, "again.pcap")
+    # Reads the stored file once more, which has to be the same.
+    assert len(reading.views([0], buckets=16)) == 1
+    assert list((client.app.state.service.data.path / "incoming").iterdir()) == []
+
+
 def test_shown_captures_are_taken_in_once(tmp_path: Path, capture: bytes) -> None:
     folder = tmp_path / "given"
     folder.mkdir()

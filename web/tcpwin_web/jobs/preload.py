@@ -1,13 +1,30 @@
-"""Everything that a worker will need, imported before it is one: forked from here, it begins at once."""
+"""Everything that a worker will need, imported before it is one: forked from here, it begins at once.
+
+Imports only: a thread started here, such as those of polars, would not be in the workers that are forked.
+"""
+
+import encodings.unicode_escape
+import gc
+import statistics
 
 import jinja2
 import numpy as np
+import numpy.ma
 import polars
 import tsdownsample
 
+from tcpwin.analysis import _event_columns, _segments, _table
 from tcpwin.findings import all_rules
 from tcpwin.report import figures
+from tcpwin.report.figures import _compose, _pair
+from tcpwin.report.standalone import _document, _markdown
 from tcpwin_web.jobs import answers, detail
 
-PRELOADED = (np, polars, tsdownsample, jinja2, answers, detail, all_rules(), figures.names())
+PRELOADED = (
+    *(np, numpy.ma, polars, tsdownsample, jinja2, statistics, encodings.unicode_escape),
+    *(_event_columns, _segments, _table, _compose, _pair, _document, _markdown, answers, detail),
+    *(all_rules(), figures.names()),
+)
 """Rules and figures are found and loaded when they are first asked for: that is now."""
+
+# What is here for good is never garbage: a worker that looked through it would copy every page of it.

@@ -67,12 +67,18 @@ class DataFolder:
             shutil.rmtree(folder, ignore_errors=True)
 
     def keep(self, file: Path) -> str:
-        """Move a file that has arrived to its place, and return its sha256."""
+        """Move a file that has arrived to its place, and return its sha256.
+
+        What is there already stays: another analysis may be reading it, which a file with another time would end.
+        """
         with file.open("rb") as opened:
             sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
         place = self.blob(sha256)
         place.parent.mkdir(mode=0o700, exist_ok=True)
-        file.replace(place)
+        if place.exists() and place.stat().st_size == file.stat().st_size:
+            file.unlink()
+        else:
+            file.replace(place)
         return sha256
 
     def blob(self, sha256: str) -> Path:

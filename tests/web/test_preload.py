@@ -1,0 +1,58 @@
+"""What is imported before a call has its process: all that the call needs, so that nobody waits for imports."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcpwin_web.jobs import ProcessExecutor
+from tcpwin_web.jobs.answers import compare_cases, render_report
+from tcpwin_web.jobs.detail import detail_connections
+from tcpwin_web.jobs.drawing import Asked, draw_figure, draw_pair
+from tcpwin_web.jobs.work import Case, StoredFile, analyze_case
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[ProcessExecutor]:
+    executor = ProcessExecutor(1, memory_bytes=1 << 30, seconds=600)
+    yield executor
+    executor.shutdown(cancel_futures=True)
+
+
+@pytest.fixture
+def case(tmp_path: Path, capture: bytes) -> Case:
+    stored = tmp_path / "stored"
+    stored.write_bytes(capture)
+    (tmp_path / "details" / "0").mkdir(parents=True)
+    return Case("a capture", [StoredFile(str(stored), "a.pcap", "", "capture")])
+
+
+def imported_by(function: Callable[..., object], arguments: tuple[Any, ...]) -> set[str]:
+    """In a worker: the modules that a call imports."""
+    before = set(sys.modules)
+    function(*arguments)
+    return set(sys.modules) - before
+
+
+@pytest.mark.parametrize(
+    "function",
+    [analyze_case, detail_connections, draw_figure, draw_pair, compare_cases, render_report],
+    ids=lambda function: function.__name__,
+)
+def test_a_worker_imports_next_to_nothing(
+    executor: ProcessExecutor, case: Case, tmp_path: Path, function: Callable[..., object]
+) -> None:
+    arguments: dict[Callable[..., object], list[tuple[Any, ...]]] = {
+        analyze_case: [(case, str(tmp_path / "results"), str(tmp_path / "new"))],
+        detail_connections: [(case, str(tmp_path / "other"), [0])],
+        draw_figure: [(case, str(tmp_path), Asked("window", 0)), (case, str(tmp_path), Asked("overview"))],
+        draw_pair: [(case, case, (0, 0), "window", "a_to_b", "light")],
+        compare_cases: [(case, case, 0.1)],
+        render_report: [(case, form, 10) for form in ("text", "html", "pdf", "md", "json")],
+    }
+    for each in arguments[function]:
+        found = executor.submit(imported_by, function, each).result()
+        # Of polars only what it imports itself as late, by names of its own that change.
+        assert {name for name in found if not name.startswith("polars.")} == set()
