@@ -11,12 +11,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tcpwin.analysis import View
-from tcpwin.findings import Connection
+from tcpwin.findings import Analysis, Connection
 from tcpwin.findings._document import plain
 from tcpwin.reference import compare
 from tcpwin.reference._document import describe_comparison
+from tcpwin.report import figures
 from tcpwin.snapshots._document import describe_joined
-from tcpwin_web.jobs.drawing import store_whole_life
+from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.work import Case
 from tcpwin_web.results import columns, layout
@@ -26,12 +27,24 @@ BUCKETS = 1 << 16
 MOST_ROWS = 4_000_000
 """Segments of one connection whose table is stored."""
 SIDES = ("a_to_b", "b_to_a")
+BESIDE = "reference-"
+"""How names of figures begin that put a connection beside a reference, whose axes are those of both."""
+
+
+def prepare_capture(case: Case, folder: str, ids: Sequence[int]) -> None:
+    """Write what is opened first, from one more reading of the case: the figure of all, these connections."""
+    analysis = case.analyze()
+    if len(analysis) > 1:
+        store_figures(analysis, [OVERVIEW], Path(folder))
+    _detail(analysis, Path(folder), ids)
 
 
 def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
     """Write what there is of these connections, from one more reading of the case."""
-    place = Path(folder)
-    analysis = case.analyze()
+    _detail(case.analyze(), Path(folder), ids)
+
+
+def _detail(analysis: Analysis, place: Path, ids: Sequence[int]) -> None:
     for id in ids:
         if not 0 <= id < len(analysis):
             raise JobError(f"the capture has {len(analysis):,} connections, numbered from 0")
@@ -77,4 +90,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
     (folder / layout.EVENTS).write_text(json.dumps(events))
     if connection.a_to_b.segments + connection.b_to_a.segments <= MOST_ROWS:
         columns.write_segments(connection, folder)
-    store_whole_life(connection, folder)
+    kinds = [figures.get(name) for name in figures.names("connection")]
+    alone = [kind.name for kind in kinds if not kind.has_time_axis]
+    beside = [kind.name for kind in kinds if kind.name.startswith(BESIDE) and document["comparison"]["nearest"]]
+    store_figures(connection, [TIMELINE, *alone, *beside], folder)

@@ -5,7 +5,7 @@ Runs in worker processes. Figures of a whole life are kept beside the other resu
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from tcpwin_web.jobs.work import Case
 from tcpwin_web.results import layout
 
 TIMELINE = "timeline"
+OVERVIEW = "overview"
 POINTS = 1000
 THEMES = ("light", "dark")
 
@@ -62,21 +63,26 @@ def draw_figure(case: Case, folder: str, asked: Asked) -> str:
         JobError: there is no such figure, or it is not of this kind of subject.
     """
     analysis = case.analyze()
-    drawn = _draw(analysis, asked)
+    drawn = _as_json(_draw(analysis, asked))
     name = asked.stored_name
     if name is not None:
         _store(Path(folder) / name, drawn)
     return drawn
 
 
-def store_whole_life(connection: Connection, folder: Path) -> None:
-    """Draw what is looked at first, in both themes, into the folder of a connection's details."""
-    analysis = connection.analysis
+def store_figures(subject: Analysis | Connection, names: Iterable[str], folder: Path) -> None:
+    """Draw what is looked at first, in both themes, into a folder, and write down how much room each takes."""
+    analysis, id = (subject.analysis, subject.id) if isinstance(subject, Connection) else (subject, None)
     assert isinstance(analysis, Analysis)
-    for theme in THEMES:
-        asked = Asked(TIMELINE, connection.id, theme=theme)
-        assert asked.stored_name is not None
-        _store(folder / Path(asked.stored_name).name, _draw(analysis, asked))
+    laid_out = {}
+    for name in names:
+        for theme in THEMES:
+            asked = Asked(name, id, theme=theme)
+            assert asked.stored_name is not None
+            drawn = _draw(analysis, asked)
+            _store(folder / Path(asked.stored_name).name, _as_json(drawn))
+            laid_out[name] = {key: drawn["layout"][key] for key in ("height", "meta")}
+    _store(folder / layout.FIGURES, json.dumps(laid_out))
 
 
 def draw_pair(old: Case, new: Case, ids: tuple[int, int], name: str, direction: str, theme: str) -> str:
@@ -92,10 +98,10 @@ def draw_pair(old: Case, new: Case, ids: tuple[int, int], name: str, direction: 
             raise JobError(f"{case.name} has {len(analysis):,} connections, numbered from 0")
         pair.append((f"{case.name} #{id}", analysis.connections[id]))
     drawn = figures.plain_pair(name, pair, direction=direction, points=POINTS, theme=theme)
-    return json.dumps(_typed(drawn), separators=(",", ":"))
+    return _as_json(drawn)
 
 
-def _draw(analysis: Analysis, asked: Asked) -> str:
+def _draw(analysis: Analysis, asked: Asked) -> Mapping[str, Any]:
     options: dict[str, Any] = {
         "direction": asked.direction,
         "start_ns": asked.start_ns,
@@ -112,6 +118,10 @@ def _draw(analysis: Analysis, asked: Asked) -> str:
             drawn = figures.plain(asked.name, subject, field=asked.field, **options)
     except (KeyError, ValueError) as error:
         raise JobError(str(error.args[0])) from None
+    return drawn
+
+
+def _as_json(drawn: Mapping[str, Any]) -> str:
     return json.dumps(_typed(drawn), separators=(",", ":"))
 
 

@@ -4,7 +4,6 @@ Imports only: a thread started here, such as those of polars, would not be in th
 """
 
 import encodings.unicode_escape
-import gc
 import statistics
 
 import jinja2
@@ -26,5 +25,3 @@ PRELOADED = (
     *(all_rules(), figures.names()),
 )
 """Rules and figures are found and loaded when they are first asked for: that is now."""
-
-# What is here for good is never garbage: a worker that looked through it would copy every page of it.

@@ -16,7 +16,7 @@ from sqlalchemy.orm import selectinload
 
 from tcpwin_web import metrics
 from tcpwin_web.jobs import work
-from tcpwin_web.jobs.detail import detail_connections
+from tcpwin_web.jobs.detail import detail_connections, prepare_capture
 from tcpwin_web.jobs.executor import Executor, JobError
 from tcpwin_web.results import layout
 from tcpwin_web.storage import Database, DataFolder
@@ -104,7 +104,7 @@ class Queue:
             return
         key = (capture_id, connection)
         if key not in self._details:
-            task = asyncio.ensure_future(self._make_details(self._answers, capture_id, [connection]))
+            task = asyncio.ensure_future(self._make_details(capture_id, connection))
             self._details[key] = task
             task.add_done_callback(lambda _: self._details.pop(key, None))
         # A request that is given up does not take the work away from the others.
@@ -125,10 +125,9 @@ class Queue:
     def _stored(self, file: File) -> work.StoredFile:
         return work.StoredFile(str(self._data.blob(file.sha256)), file.name, file.label, file.kind, file.facts)
 
-    async def _make_details(self, executor: Executor, capture_id: str, ids: list[int]) -> None:
+    async def _make_details(self, capture_id: str, connection: int) -> None:
         case = await self.case(capture_id)
-        future = executor.submit(detail_connections, case, str(self._data.results(capture_id)), ids)
-        await asyncio.wrap_future(future)
+        await self.run(detail_connections, case, str(self._data.results(capture_id)), [connection])
 
     async def _loop(self) -> None:
         while True:
@@ -238,10 +237,13 @@ class Queue:
                 await session.execute(update(Capture).where(Capture.id == job.capture_id).values(status="queued"))
 
     async def _prepare(self, capture_id: str) -> None:
-        """Write the details of the worst connections, which people open first."""
+        """Write the figure of all connections and the details of the worst, which people open first."""
         try:
             document = await asyncio.to_thread(self._read_capture, capture_id)
-            await self._make_details(self._executor, capture_id, document["worst"])
+            folder = str(self._data.results(capture_id))
+            case = await self.case(capture_id)
+            future = self._executor.submit(prepare_capture, case, folder, document["worst"])
+            await asyncio.wrap_future(future)
         except (JobError, OSError) as error:
             log.warning("details were not prepared", capture=capture_id, reason=str(error))
 

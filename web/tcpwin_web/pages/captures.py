@@ -86,8 +86,9 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         if capture.status != "done":
             return show(templates, request, "waiting.html", capture=capture)
         folder = service.data.results(capture_id)
-        document, (findings, total), page = await asyncio.gather(
+        document, drawn, (findings, total), page = await asyncio.gather(
             asyncio.to_thread(queries.read_document, folder, layout.CAPTURE),
+            asyncio.to_thread(queries.read_figures, folder),
             asyncio.to_thread(
                 queries.list_findings,
                 folder,
@@ -121,6 +122,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             asked={"search": search, "only": only, "sort": sort, "offset": offset},
             filters=[(key, words) for key, (words, _) in FILTERS.items()],
             size=PAGE_CONNECTIONS,
+            drawn=drawn,
         )
 
     return router

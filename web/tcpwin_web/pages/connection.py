@@ -1,8 +1,6 @@
 """One connection as a page: figures on one time axis, findings, what was measured, references, events and segments."""
 
 import asyncio
-import json
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,16 +10,13 @@ from fastapi.templating import Jinja2Templates
 from tcpwin.report import figures
 from tcpwin.report.figures import FigureKind
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
-from tcpwin_web.jobs.drawing import TIMELINE, Asked
+from tcpwin_web.jobs.detail import BESIDE
+from tcpwin_web.jobs.drawing import TIMELINE
 from tcpwin_web.pages.measures import measures, percentiles
 from tcpwin_web.pages.parts import show
 from tcpwin_web.results import layout, queries
 
 PAGE_FINDINGS = 50
-USUAL_HEIGHT = 1100
-"""Of a timeline in pixels, where none was drawn yet."""
-BESIDE = "reference-"
-"""How names of figures begin that put a connection beside a reference."""
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
@@ -44,8 +39,9 @@ def routes(templates: Jinja2Templates) -> APIRouter:
                 offset=0,
                 limit=PAGE_FINDINGS,
             ),
-            asyncio.to_thread(_drawn, folder, connection_id),
+            asyncio.to_thread(queries.read_figures, folder / layout.connection(connection_id)),
         )
+        timeline = drawn.get(TIMELINE, {}).get("meta", {})
         compared, kinds = _kinds()
         return show(
             templates,
@@ -56,11 +52,11 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             findings=findings,
             measures=measures(document),
             percentiles=percentiles(document),
-            panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, drawn)],
+            panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, timeline)],
             others=[kind for kind in kinds if not kind.has_time_axis],
             beside=[kind for kind in compared if document["comparison"]["nearest"]],
-            busier=drawn.get("meta", {}).get("direction", "a_to_b"),
-            height=drawn.get("height", USUAL_HEIGHT),
+            busier=timeline.get("direction", "a_to_b"),
+            drawn=drawn,
         )
 
     return router
@@ -73,18 +69,7 @@ def _kinds() -> tuple[list[FigureKind], list[FigureKind]]:
     return compared, [kind for kind in kinds if kind not in compared]
 
 
-def _is_empty(kind: FigureKind, drawn: dict[str, Any]) -> bool:
+def _is_empty(kind: FigureKind, timeline: dict[str, Any]) -> bool:
     """Whether the timeline left a figure out, as it had nothing to show."""
-    shown = drawn.get("meta", {}).get("figures")
+    shown = timeline.get("figures")
     return shown is not None and kind.is_in_timeline and kind.name not in shown
-
-
-def _drawn(folder: Path, connection_id: int) -> dict[str, Any]:
-    """The layout of the timeline that is looked at first: its place is kept free while it is fetched."""
-    name = Asked(TIMELINE, connection_id).stored_name
-    assert name is not None
-    try:
-        found: dict[str, Any] = json.loads((folder / name).read_bytes())["layout"]
-    except FileNotFoundError:
-        return {}
-    return found

@@ -38,6 +38,15 @@ def read_document(folder: Path, name: str) -> Any:
     return json.loads((folder / name).read_bytes())
 
 
+def read_figures(folder: Path) -> dict[str, Any]:
+    """How the figures that are looked at first are laid out, by name; empty while they are not drawn."""
+    try:
+        found: dict[str, Any] = read_document(folder, layout.FIGURES)
+    except FileNotFoundError:
+        return {}
+    return found
+
+
 def list_connections(
     folder: Path, *, search: str, where: Sequence[str], sort: str, offset: int, limit: int, columns: Sequence[str] = ()
 ) -> Page:

@@ -12,13 +12,27 @@ const SETTINGS = {
   plotlyServerURL: "",
 };
 
+let plotly = null;
+
+/** Load plotly.js when a figure is first wanted: reading it takes a browser longer than all else of a page. */
+function loadPlotly() {
+  plotly ??= new Promise((done, fail) => {
+    const script = element("script", { src: "/static/plotly.min.js" });
+    script.addEventListener("load", () => done());
+    script.addEventListener("error", () => { plotly = null; fail(new Error("plotly.js cannot be loaded.")); });
+    document.head.append(script);
+  });
+  return plotly;
+}
+
 /** Draw what an address of the API gives into a place; the latest request wins. Returns the figure, or null. */
 async function drawFigure(place, address, { signal, prepare } = {}) {
   place.setAttribute("aria-busy", "true");
   try {
     const theme = isDark() ? "dark" : "light";
     const join = address.includes("?") ? "&" : "?";
-    const figure = await ask(`${address}${join}theme=${theme}`, { signal });
+    const [figure] = await Promise.all([ask(`${address}${join}theme=${theme}`, { signal }), loadPlotly()]);
+    if (signal?.aborted) return null;
     prepare?.(figure);
     place.querySelector(".room")?.remove();
     await Plotly.react(place, figure.data, figure.layout, SETTINGS);
