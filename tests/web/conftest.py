@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from reference import NO_RIGHT
+from web.browsing import browser, open_page, serve
 from web.crafted import capture_bytes
 from web.postgres import Postgres
 
 from tcpwin_web import Settings, create_app
+
+__all__ = ["browser", "open_page", "serve"]
 
 MakeClient = Callable[..., TestClient]
 

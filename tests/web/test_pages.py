@@ -1,80 +1,22 @@
 """What the pages can do, in Debian's chromium: every theme and width, deep links, keys, tables that follow."""
 
 import re
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
+from reference import ROOT
+from web.browsing import TOKEN, OpenPage, Serve
 from web.crafted import API, many_connections
-from web.test_journey import WAIT_MS, check
-from web.test_process import MakeServer
+from web.test_journey import check, drag
 
 START_NS = 1_700_000_000 * 10**9
-TOKEN = "a token of these tests"
-
-
-@pytest.fixture(scope="module")
-def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=tool("chromium"), args=["--no-sandbox"], timeout=WAIT_MS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open pages that say nothing on their console; all are closed with the test."""
-    said: list[str] = []
-    pages: list[Page] = []
-
-    def make(address: str, *, width: int = 1280, scheme: str = "light", zone: str = "Asia/Kathmandu") -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900},
-            base_url=address,
-            color_scheme=scheme,
-            timezone_id=zone,
-        )
-        page = context.new_page()
-        page.set_default_timeout(WAIT_MS)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        pages.append(page)
-        return page
-
-    yield make
-    for page in pages:
-        page.context.close()
-    assert said == []
-
-
-@pytest.fixture
-def serve(make_server: MakeServer, tmp_path: Path) -> Callable[..., tuple[str, list[str]]]:
-    """Start a service with the given captures; returns its address and their ids, in order."""
-
-    def start(*captures: bytes, **environment: str) -> tuple[str, list[str]]:
-        names = []
-        for number, content in enumerate(captures):
-            names.append(f"capture-{number}.pcap")
-            (tmp_path / names[-1]).write_bytes(content)
-        _, address = make_server(*(tmp_path / name for name in names), **environment)
-        headers = {"Authorization": f"Bearer {TOKEN}"} if environment else {}
-        while True:
-            found = httpx2.get(f"{address}{API}/captures", headers=headers, timeout=None).json()["captures"]
-            if len(found) == len(captures) and all(each["status"] == "done" for each in found):
-                by_name = {each["name"]: each["id"] for each in found}
-                return address, [by_name[name] for name in names]
-            time.sleep(0.05)
-
-    return start
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (1280, "dark"), (2560, "light")])
 def test_every_page_is_accessible_and_fits(
-    serve: Callable[..., tuple[str, list[str]]],
-    open_page: Callable[..., Page],
+    serve: Serve,
+    open_page: OpenPage,
     capture: bytes,
     width: int,
     scheme: str,
@@ -100,9 +42,7 @@ def test_every_page_is_accessible_and_fits(
         check(page)
 
 
-def test_links_lead_to_a_frame_and_a_span(
-    serve: Callable[..., tuple[str, list[str]]], open_page: Callable[..., Page], capture: bytes
-) -> None:
+def test_links_lead_to_a_frame_and_a_span(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (id,) = serve(capture)
     page = open_page(address)
     place = f"/captures/{id}/connections/0"
@@ -139,9 +79,7 @@ def test_links_lead_to_a_frame_and_a_span(
     expect(page.locator("#segments tr.marked")).to_have_count(1)
 
 
-def test_theme_and_clock_are_chosen_and_kept(
-    serve: Callable[..., tuple[str, list[str]]], open_page: Callable[..., Page], capture: bytes
-) -> None:
+def test_theme_and_clock_are_chosen_and_kept(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (id,) = serve(capture)
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0")
@@ -158,9 +96,7 @@ def test_theme_and_clock_are_chosen_and_kept(
     assert page.evaluate("getComputedStyle(document.querySelector('.bar')).backgroundColor") == "rgb(18, 22, 27)"
 
 
-def test_a_table_is_sorted_and_searched_in_its_place(
-    serve: Callable[..., tuple[str, list[str]]], open_page: Callable[..., Page]
-) -> None:
+def test_a_table_is_sorted_and_searched_in_its_place(serve: Serve, open_page: OpenPage) -> None:
     address, (id,) = serve(many_connections(3000))
     page = open_page(address)
     page.goto(f"/captures/{id}")
@@ -182,9 +118,7 @@ def test_a_table_is_sorted_and_searched_in_its_place(
     assert page.evaluate("window.isSame")
 
 
-def test_both_connections_of_a_pair_on_the_same_axes(
-    serve: Callable[..., tuple[str, list[str]]], open_page: Callable[..., Page], capture: bytes
-) -> None:
+def test_both_connections_of_a_pair_on_the_same_axes(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (first, second) = serve(capture, capture)
     page = open_page(address)
     page.goto(f"/compare?old={first}&new={second}")
@@ -194,3 +128,92 @@ def test_both_connections_of_a_pair_on_the_same_axes(
     expect(page.get_by_role("region", name="Findings of both captures")).to_contain_text("stays")
     page.get_by_label("Figure").select_option("throughput")
     expect(page.locator("#figure")).to_have_attribute("data-shows", "throughput throughput")
+
+
+def is_of_single_segments(page: Page) -> bool:
+    """Whether every segment of the span is a point of the figure that tells its frame."""
+    told = (
+        "document.getElementById('figure').data.some((each) => /frame %\\{customdata/.test(each.hovertemplate ?? ''))"
+    )
+    return bool(page.evaluate(told))
+
+
+def middle_of_a_segment(page: Page) -> tuple[float, float]:
+    """Where in the window a point of the figure is that tells a frame."""
+    found: tuple[float, float] = page.evaluate(
+        """() => {
+          const figure = document.getElementById("figure"), all = figure._fullLayout;
+          for (const each of figure._fullData) {
+            if (!/frame %\\{customdata/.test(each.hovertemplate ?? "")) continue;
+            const x = all["xaxis" + each.xaxis.slice(1)], y = all["yaxis" + each.yaxis.slice(1)];
+            for (let i = 0; i < each.x.length; i++) {
+              const left = x.d2p(each.x[i]), top = y.d2p(each.y[i]);
+              if (left < 5 || left > x._length - 5 || top < 5 || top > y._length - 5) continue;
+              const box = figure.getBoundingClientRect();
+              return [box.x + x._offset + left, box.y + y._offset + top];
+            }
+          }
+        }"""
+    )
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_mouse_zooms_down_to_single_segments(serve: Serve, open_page: OpenPage, width: int) -> None:
+    address, (id,) = serve((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())
+    page = open_page(address, width=width)
+    page.goto(f"/captures/{id}/connections/0")
+    figure = page.locator("#figure")
+    expect(figure).to_have_attribute("data-drawn", "true")
+    assert not is_of_single_segments(page)
+    total = page.locator("#segments .pager span")
+    expect(total).to_have_text("1–50 of 4,586")
+    drags = 0
+    while not is_of_single_segments(page):
+        drags += 1
+        assert drags < 10
+        before = page.url
+        drag(page, 0.4, 0.6)
+        expect(page).not_to_have_url(before)
+        expect(figure).not_to_have_attribute("aria-busy", "true")
+    expect(total).not_to_have_text("1–50 of 4,586")
+    page.mouse.move(*middle_of_a_segment(page))
+    expect(page.locator("#figure .hoverlayer")).to_contain_text(re.compile(r"frame [\d,]+"))
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.locator("#segments tr.marked")).to_have_count(1)
+
+
+def test_fingers_move_the_page_and_zoom_by_buttons(serve: Serve, open_page: OpenPage) -> None:
+    address, (id,) = serve((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())
+    page = open_page(address, width=375, has_touch=True)
+    page.goto(f"/captures/{id}/connections/0")
+    figure = page.locator("#figure")
+    expect(figure).to_have_attribute("data-drawn", "true")
+    expect(page.locator(".hint")).not_to_contain_text("Drag", use_inner_text=True)
+    # A finger that goes up over a figure moves the page, and zooms nothing.
+    figure.evaluate("(figure) => figure.scrollIntoView()")
+    page.evaluate(
+        """() => { window.kept = []; for (const kind of ["touchstart", "touchmove"])
+          addEventListener(kind, (event) => window.kept.push(event.defaultPrevented), { passive: true }); }"""
+    )
+    session = page.context.new_cdp_session(page)
+    for kind, points in (
+        ("touchStart", [{"x": 200, "y": 600}]),
+        *(("touchMove", [{"x": 200, "y": 600 - 30 * step}]) for step in range(1, 11)),
+        ("touchEnd", []),
+    ):
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    kept = page.evaluate("window.kept")
+    assert (len(kept) > 1, any(kept)) == (True, False)
+    expect(page).to_have_url(re.compile("connections/0$"))
+    taps = 0
+    while not is_of_single_segments(page):
+        taps += 1
+        assert taps < 20
+        before = page.url
+        page.get_by_role("button", name="Zoom in").tap()
+        expect(page).not_to_have_url(before)
+        expect(figure).not_to_have_attribute("aria-busy", "true")
+    page.get_by_role("button", name="Whole life").tap()
+    expect(page).to_have_url(re.compile("connections/0$"))

@@ -1,5 +1,7 @@
 """The real server as a process: how it starts, listens, and ends."""
 
+import http.client
+import json
 import os
 import signal
 import socket
@@ -7,15 +9,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from live import HANG_S
+from live import HANG_S, until
 from reference import ROOT
 from web.crafted import API
 from web.workers import CONNECTIONS, held_analysis
+
+from tcpwin_web.api.captures import MAX_WATCHED
 
 MakeServer = Callable[..., tuple[subprocess.Popen[str], str]]
 
@@ -52,6 +57,34 @@ def test_a_broken_off_upload_leaves_nothing(make_server: MakeServer, tmp_path: P
         while client.get(f"{API}/captures").json()["total"]:
             time.sleep(0.01)
     assert list((tmp_path / "served" / "incoming").iterdir()) == []
+
+
+def test_so_many_streams_of_progress_and_no_more(make_server: MakeServer, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    server, address = make_server(tmp_path / "none", "--workers", "1")
+    host, port = urlsplit(address).hostname, urlsplit(address).port
+
+    def send(data: bytes) -> str:
+        answer = httpx2.post(f"{address}{API}/uploads", params={"name": "large.pcap"}, content=data, timeout=HANG_S)
+        return str(answer.json()["id"])
+
+    def watch(stack: ExitStack, id: str) -> http.client.HTTPResponse:
+        connection = stack.enter_context(closing(http.client.HTTPConnection(str(host), port, timeout=HANG_S)))
+        connection.request("GET", f"{API}/captures/{id}/progress")
+        return stack.enter_context(closing(connection.getresponse()))
+
+    with held_analysis(server.pid, tmp_path / "served", send) as (id, _), ExitStack() as streams:
+        first = streams.enter_context(ExitStack())
+        assert watch(first, id).status == 200
+        assert {watch(streams, id).status for _ in range(MAX_WATCHED - 1)} == {200}
+        refused = watch(streams, id)
+        assert (refused.status, refused.headers["content-type"]) == (503, "application/problem+json")
+        assert refused.headers["retry-after"] == "5"
+        assert json.loads(refused.read())["detail"] == "256 analyses are being watched already."
+        # Everybody else is answered, and who goes away makes room.
+        assert httpx2.get(f"{address}/captures/{id}", timeout=HANG_S).status_code == 200
+        first.close()
+        until(lambda: watch(streams, id).status == 200)
 
 
 def test_two_servers_on_one_folder(make_server: MakeServer, tmp_path: Path) -> None:

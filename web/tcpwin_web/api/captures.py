@@ -18,7 +18,9 @@ router = APIRouter(tags=["captures"])
 
 WATCH_SECONDS = 0.2
 MAX_WATCHED = 256
-"""Streams of progress at the same time: each asks the database every `WATCH_SECONDS`."""
+"""Streams of progress at the same time: each asks the database every `WATCH_SECONDS`, or less often where many do."""
+LOOKS_A_SECOND = 50
+"""At the database, of all streams together: others who use the service are not to notice them."""
 WAITING = ("open", "queued", "running")
 Tags = Annotated[list[Annotated[Words, Field(max_length=64)]], Field(max_length=20)]
 Sort = Literal[
@@ -254,7 +256,7 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
         if now != before:
             yield ServerSentEvent(event="progress", data=now)
             before = now
-        await service.queue.wait(WATCH_SECONDS)
+        await service.queue.wait(max(WATCH_SECONDS, service.watched / LOOKS_A_SECOND))
 
 
 @router.get("/tags")

@@ -33,6 +33,8 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
     const join = address.includes("?") ? "&" : "?";
     const [figure] = await Promise.all([ask(`${address}${join}theme=${theme}`, { signal }), loadPlotly()]);
     if (signal?.aborted) return null;
+    // With a dragmode, plotly.js keeps a finger from moving the page: nobody would get past a tall figure.
+    if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
     prepare?.(figure);
     place.querySelector(".room")?.remove();
     await Plotly.react(place, figure.data, figure.layout, SETTINGS);

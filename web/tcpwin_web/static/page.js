@@ -121,7 +121,7 @@ for (const form of document.querySelectorAll("form[data-for]")) {
     follow(form.dataset.for, `${form.getAttribute("action") || location.pathname}?${asked}`);
   };
   form.addEventListener("submit", (event) => { event.preventDefault(); send(); });
-  form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(send, 200); });
+  form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(send, 150); });
 }
 
 // ---- keys ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,77 @@
+"""A browser, and a service of captures for it: what tests of pages begin with."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from live import HANG_S
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from web.crafted import API
+from web.test_process import MakeServer
+
+WAIT_MS = HANG_S * 1000
+TOKEN = "a token of these tests"
+Serve = Callable[..., tuple[str, list[str]]]
+OpenPage = Callable[..., Page]
+expect.set_options(timeout=WAIT_MS)
+
+
+@pytest.fixture(scope="module")
+def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=tool("chromium"), args=["--no-sandbox"], timeout=WAIT_MS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[OpenPage]:
+    """Open pages that say nothing on their console; all are closed with the test."""
+    said: list[str] = []
+    pages: list[Page] = []
+
+    def make(
+        address: str, *, width: int = 1280, scheme: str = "light", zone: str = "Asia/Kathmandu", has_touch: bool = False
+    ) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            has_touch=has_touch,
+            is_mobile=has_touch,
+            base_url=address,
+            color_scheme=scheme,
+            timezone_id=zone,
+        )
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        pages.append(page)
+        return page
+
+    yield make
+    for page in pages:
+        page.context.close()
+    assert said == []
+
+
+@pytest.fixture
+def serve(make_server: MakeServer, tmp_path: Path) -> Serve:
+    """Start a service with the given captures; returns its address and their ids, in order."""
+
+    def start(*captures: bytes, **environment: str) -> tuple[str, list[str]]:
+        names = []
+        for number, content in enumerate(captures):
+            names.append(f"capture-{number}.pcap")
+            (tmp_path / names[-1]).write_bytes(content)
+        _, address = make_server(*(tmp_path / name for name in names), **environment)
+        headers = {"Authorization": f"Bearer {TOKEN}"} if environment else {}
+        while True:
+            found = httpx2.get(f"{address}{API}/captures", headers=headers, timeout=None).json()["captures"]
+            if len(found) == len(captures) and all(each["status"] == "done" for each in found):
+                by_name = {each["name"]: each["id"] for each in found}
+                return address, [by_name[name] for name in names]
+            time.sleep(0.05)
+
+    return start

@@ -1,0 +1,133 @@
+"""Every page with the keyboard alone, in Debian's chromium: the order of Tab, what has the focus, and the keys told."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from web.browsing import OpenPage, Serve
+from web.crafted import many_connections
+from web.test_smooth import settle
+
+TOLD = re.compile(r"start_ns=(\d+)&end_ns=(\d+)")
+# HTML 6.6.3: what the keyboard reaches, in the order of the document.
+REACHED = """() => {
+  const kinds = ["a[href]", "button:not(:disabled)", "input:not(:disabled, [type=hidden])", "select", "textarea",
+    "summary", "[tabindex='0']"];
+  window.reached = [...document.querySelectorAll(kinds.join())].filter((each) => each.checkVisibility());
+  return window.reached.length;
+}"""
+FOCUSED = """() => {
+  const here = document.activeElement, style = getComputedStyle(here), box = here.getBoundingClientRect();
+  return {
+    place: window.reached.indexOf(here),
+    is_shown: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0,
+    is_marked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+    told: here.outerHTML.slice(0, 120),
+  };
+}"""
+
+
+def walk(page: Page) -> list[dict[str, Any]]:
+    """Press Tab until the last thing that can be reached has the focus."""
+    count = page.evaluate(REACHED)
+    told = []
+    for _ in range(count):
+        page.keyboard.press("Tab")
+        told.append(page.evaluate(FOCUSED))
+    return told
+
+
+def test_tab_goes_through_every_page_in_its_order(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (first, many) = serve(capture, many_connections(150))
+    page = open_page(address)
+    for path in (
+        *("/", "/upload", "/rules", "/rules/TW201", "/compare", f"/compare?old={first}&new={first}"),
+        *(f"/captures/{first}", f"/captures/{many}", f"/captures/{first}/connections/0", "/references"),
+    ):
+        page.goto(path)
+        settle(page)
+        told = walk(page)
+        assert len(told) > 5, path
+        assert [each["place"] for each in told] == list(range(len(told))), (path, told)
+        assert [each for each in told if not (each["is_shown"] and each["is_marked"])] == [], path
+
+
+def test_the_first_key_skips_to_the_content(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (id,) = serve(capture)
+    page = open_page(address)
+    page.goto(f"/captures/{id}")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.getElementById('main').contains(document.activeElement)")
+
+
+@pytest.mark.parametrize("path", ["/", "/captures/{id}"])
+def test_a_slash_leads_to_the_search(serve: Serve, open_page: OpenPage, capture: bytes, path: str) -> None:
+    address, (id,) = serve(capture)
+    page = open_page(address)
+    page.goto(path.format(id=id))
+    search = page.get_by_role("searchbox")
+    page.keyboard.press("/")
+    expect(search).to_be_focused()
+    # Typed into it, it is a character.
+    page.keyboard.type("a/b")
+    expect(search).to_have_value("a/b")
+
+
+def span_ns(page: Page) -> tuple[int, int] | None:
+    found = TOLD.search(page.url)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def press(page: Page, key: str) -> tuple[int, int]:
+    """Press a key and return the span that follows."""
+    before = page.url
+    page.keyboard.press(key)
+    expect(page).not_to_have_url(before)
+    told = span_ns(page)
+    assert told is not None
+    return told
+
+
+def test_the_keys_of_a_connection_do_what_its_page_says(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (id,) = serve(capture)
+    page = open_page(address)
+    page.goto(f"/captures/{id}/connections/0")
+    settle(page)
+    expect(page.locator(".hint")).to_contain_text("Keys: + − ← → 0.")
+    figure = page.locator("#figure")
+    start_ns, end_ns = (int(figure.get_attribute(name) or 0) for name in ("data-start", "data-end"))
+    quarter_ns = (end_ns - start_ns) // 4
+    assert press(page, "+") == (start_ns + quarter_ns, end_ns - quarter_ns)
+    assert press(page, "ArrowLeft") == (start_ns, start_ns + 2 * quarter_ns)
+    assert press(page, "ArrowRight") == (start_ns + quarter_ns, end_ns - quarter_ns)
+    assert press(page, "=") == (start_ns + 3 * quarter_ns // 2, end_ns - 3 * quarter_ns // 2)
+    assert press(page, "-") == (start_ns + quarter_ns, end_ns - quarter_ns)
+    # Typed into a field, they are characters.
+    page.get_by_role("textbox", name="Frame").press_sequentially("70")
+    assert span_ns(page) == (start_ns + quarter_ns, end_ns - quarter_ns)
+    page.get_by_role("button", name="Whole life").focus()
+    page.keyboard.press("0")
+    expect(page).to_have_url(re.compile(r"connections/0$"))
+
+
+def test_figures_and_spans_are_chosen_by_keys(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (id,) = serve(capture)
+    page = open_page(address)
+    page.goto(f"/captures/{id}/connections/0")
+    settle(page)
+    page.get_by_label("Time and sequence").focus()
+    page.keyboard.press("Space")
+    expect(page).to_have_url(re.compile("panel=time-sequence"))
+    page.get_by_role("button", name="Zoom in").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(TOLD)
+    page.get_by_label("Data of").focus()
+    # Of a list, arrows choose: they move no figure.
+    before = span_ns(page)
+    page.keyboard.press("ArrowDown")
+    expect(page).to_have_url(re.compile("direction=b_to_a"))
+    assert span_ns(page) == before

@@ -1,0 +1,111 @@
+"""Pages in Debian's chromium as they feel: nothing jumps while one loads, nothing stands still while it is used."""
+
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+from reference import ROOT
+from web.browsing import OpenPage, Serve
+from web.crafted import many_connections
+
+MOST_SHIFT = 0.05
+"""Cumulative layout shift: 0.1 is what web.dev/cls calls good."""
+MOST_BUSY_MS = 200
+"""CPU time of the page's thread for all that a key or a click sets off: no task of it can be longer."""
+CONNECTIONS = 100_000
+ROWS = 100
+LAB = ROOT / "captures" / "lab"
+
+# https://web.dev/articles/cls: shifts within 500 ms of a key or a click are what the user wanted.
+SHIFTS = """window.shifts = [];
+new PerformanceObserver((list) => {
+  for (const shift of list.getEntries()) if (!shift.hadRecentInput)
+    window.shifts.push([shift.value, shift.sources.map((source) => source.node?.id || source.node?.nodeName)]);
+}).observe({ type: "layout-shift", buffered: true });"""
+# Until the part that follows was exchanged, and the frame after it was drawn.
+FOLLOWED = """() => { window.followed = new Promise((done) => {
+  new MutationObserver((changes, observer) => {
+    if (!changes.some((change) => [...change.addedNodes].some((node) => node.id === "rows"))) return;
+    observer.disconnect();
+    requestAnimationFrame(() => requestAnimationFrame(done));
+  }).observe(document.getElementById("main"), { childList: true, subtree: true });
+}); }"""
+
+
+def settle(page: Page) -> None:
+    """Wait until all that a page asks for is there and drawn."""
+    page.wait_for_load_state("networkidle")
+    for figure in page.locator("#figure").all():
+        expect(figure).to_have_attribute("data-drawn", "true")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def scroll_through(page: Page) -> None:
+    """Look at all of a page, so that what is drawn when it comes into view is drawn."""
+    place, step = 0, 600
+    while place < page.evaluate("document.documentElement.scrollHeight"):
+        place += step
+        page.mouse.wheel(0, step)
+        settle(page)
+    for figure in page.locator("[data-figure]").all():
+        expect(figure).to_have_attribute("data-drawn", "true")
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_nothing_jumps_while_a_page_loads(serve: Serve, open_page: OpenPage, capture: bytes, width: int) -> None:
+    reader = (LAB / "slow-reader.pcap.gz").read_bytes()
+    address, (first, many, slow) = serve(capture, many_connections(150), reader)
+    for path in (
+        *("/", "/upload", "/rules", "/rules/TW201", "/references", "/compare", f"/compare?old={first}&new={first}"),
+        *(f"/captures/{first}", f"/captures/{many}", f"/captures/{many}/connections/77"),
+        *(f"/captures/{first}/connections/0", f"/captures/{slow}/connections/0"),
+        *(f"/captures/{slow}/connections/0?frame=2000", f"/captures/{slow}/connections/0?panel=rtt"),
+        "/references?" + urlencode({"capture": slow, "connection": 0}),
+    ):
+        # A context of its own: an empty cache.
+        page = open_page(address, width=width)
+        page.add_init_script(SHIFTS)
+        page.goto(path)
+        settle(page)
+        scroll_through(page)
+        shifts = page.evaluate("window.shifts")
+        assert sum(value for value, _ in shifts) < MOST_SHIFT, (path, shifts)
+        page.context.close()
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_a_hundred_thousand_connections_are_searched_without_standing_still(
+    serve: Serve, open_page: OpenPage, width: int
+) -> None:
+    address, (id,) = serve(many_connections(CONNECTIONS))
+    page = open_page(address, width=width)
+    page.goto(f"/captures/{id}")
+    settle(page)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy_ms() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return 1000 * next(float(each["value"]) for each in metrics if each["name"] == "TaskDuration")
+
+    first = page.locator("#rows tbody th").first
+    rows = page.locator("#rows tbody tr")
+    search = page.get_by_role("searchbox")
+    for act, shown, count in (
+        (lambda: page.get_by_role("link", name="#", exact=True).last.click(), CONNECTIONS - 1, ROWS),
+        (lambda: page.keyboard.press("Enter"), 0, ROWS),
+        (lambda: page.get_by_role("link", name="Next").click(), ROWS, ROWS),
+        (lambda: search.press_sequentially("10.1.134.159"), CONNECTIONS - 1, 1),
+        (lambda: search.fill("10.0.3."), 768, ROWS),
+        (lambda: page.locator("#only").select_option("reset"), None, 0),
+        (lambda: page.locator("#only").select_option(""), 768, ROWS),
+        (lambda: search.fill(""), 0, ROWS),
+    ):
+        page.evaluate(FOLLOWED)
+        before_ms = busy_ms()
+        act()
+        page.evaluate("window.followed")
+        expect(rows).to_have_count(count)
+        if shown is not None:
+            expect(first).to_have_text(str(shown))
+        assert busy_ms() - before_ms < MOST_BUSY_MS, shown
