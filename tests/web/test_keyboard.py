@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from web.browsing import OpenPage, Serve
 from web.crafted import many_connections
-from web.test_smooth import settle
+from web.test_smooth import scroll_through, settle
 
 TOLD = re.compile(r"start_ns=(\d+)&end_ns=(\d+)")
 # HTML 6.6.3: what the keyboard reaches, in the order of the document.
@@ -47,6 +47,7 @@ def test_tab_goes_through_every_page_in_its_order(serve: Serve, open_page: OpenP
     ):
         page.goto(path)
         settle(page)
+        scroll_through(page)
         told = walk(page)
         assert len(told) > 5, path
         assert [each["place"] for each in told] == list(range(len(told))), (path, told)
@@ -125,6 +126,9 @@ def test_figures_and_spans_are_chosen_by_keys(serve: Serve, open_page: OpenPage,
     page.get_by_role("button", name="Zoom in").focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(TOLD)
+    # What plotly.js shows to the mouse alone is seen with the focus, too.
+    page.locator("#figure .modebar-btn").first.focus()
+    expect(page.locator("#figure .modebar-group").first).to_have_css("opacity", "1")
     page.get_by_label("Data of").focus()
     # Of a list, arrows choose: they move no figure.
     before = span_ns(page)
