@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._request import Request
 
 HEIGHT = 140
-"""Of title and time axis, in pixels."""
+"""Of a title of two lines and the time axis, in pixels."""
+TITLE_ROOM = 50
+"""Of such a title: longer ones make the figure higher, not what is drawn flatter."""
 LEGEND_ROW = 19
 PANEL_HEIGHT = 220
 GAP = 34
@@ -40,7 +42,9 @@ NOTE_CHARACTERS = 58
 def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
     """Lay the panels out from top to bottom: ``data`` and ``layout`` of a plotly figure."""
     is_single = len(panels) == 1
-    height = HEIGHT + round(PANEL_HEIGHT * sum(panel.weight for _, panel in panels)) + _legend_height(panels)
+    title = _title(request, panels)
+    room = max(_title_height(title) - TITLE_ROOM, 0) + _legend_height(panels)
+    height = HEIGHT + round(PANEL_HEIGHT * sum(panel.weight for _, panel in panels)) + room
     layout = {
         **base_layout(request.theme),
         "height": height,
@@ -78,7 +82,7 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
         anchor=_axis_name("y", 2 * len(panels) - 1),
         **(dict(first.x) if first.x is not None else _time_axis(request)),
     )
-    layout["title"] = title = _title(request, panels)
+    layout["title"] = title
     layout["margin"] = {**layout["margin"], "t": _title_height(title) + (0 if is_single else 20)}
     if annotations:
         layout["annotations"] = [*layout.get("annotations", ()), *annotations]
@@ -87,10 +91,10 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
 
 def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str, Any]:
     """The same of a figure that says why there is nothing to show."""
-    # Commands stay on one line.
+    # Commands stay on one line. The space that holds them is gone before `escape`, which would show it by its number.
     said = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\u00a0"), reason)
     lines = wrap(f"Nothing to show: {said}.", 42, break_on_hyphens=False)
-    text = "<br>".join(escape(line) for line in lines)
+    text = "<br>".join(escape(line.replace("\u00a0", " ")) for line in lines)
     layout = {
         **base_layout(request.theme),
         "height": 220,
