@@ -29,12 +29,18 @@ LEGEND_ROW = 19
 PANEL_HEIGHT = 220
 GAP = 34
 """Between the panels of a timeline, in pixels, with room for a panel's title."""
-LEGEND_WIDTH = 96
+LEGEND_WIDTH = 92
 """Of the text of an entry, in pixels, if it is not longer: two columns fit into 375."""
-LETTER_WIDTH = 6.2
-"""In a legend, in pixels, at the least."""
+LEGEND_LETTERS = 15
+"""Longer entries have smaller letters, so that there are two columns still."""
+LETTER_WIDTH = 0.565
+"""In a legend, in heights of a letter, at the least."""
+LEGEND_GAP = 5
+"""Between the text of an entry and the next one's sign, in pixels, beside its width."""
 TITLE_SIZE = 14
 """With it the longest title and plotly's buttons fit beside each other into 375 pixels."""
+BESIDE_CHARACTERS = 40
+"""Of the title of a timeline's panel and what stands beside it: as many as 375 pixels hold beside the axis."""
 NOTE_CHARACTERS = 58
 """Of a line under the title: as many as 375 pixels hold."""
 
@@ -52,7 +58,7 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
         "hoverdistance": 24,
         "bargap": 0,
         "legend": _legend(request, panels),
-        "meta": _meta(request, [kind for kind, _ in panels]),
+        "meta": {**_meta(request, [kind for kind, _ in panels]), "legend_height": _legend_height(panels)},
     }
     traces: list[Trace] = []
     annotations: list[dict[str, Any]] = []
@@ -196,16 +202,17 @@ def _legend(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
     """Under the figure, where it covers nothing; it takes as many rows as the width asks for."""
     traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
     longest = max((len(str(each.get("name", ""))) for each in traces if each.get("showlegend", True)), default=0)
+    size = 11 if longest <= LEGEND_LETTERS else 10
     return {
         "orientation": "h",
         "x": 0,
         "xanchor": "left",
-        "entrywidth": max(LEGEND_WIDTH, round(LETTER_WIDTH * longest)),
+        "entrywidth": max(LEGEND_WIDTH, round(LETTER_WIDTH * size * longest) - LEGEND_GAP),
         "entrywidthmode": "pixels",
         "y": 0,
         "yanchor": "bottom",
         "yref": "container",
-        "font": {"size": 11, "color": request.theme.text},
+        "font": {"size": size, "color": request.theme.text},
         "bgcolor": "rgba(0,0,0,0)",
         "itemsizing": "constant",
         "traceorder": "normal",
@@ -278,7 +285,7 @@ def _whose(request: Request, kind: FigureKind | None) -> list[str]:
 
 def _beside(kind: FigureKind, panel: Panel) -> list[str]:
     """Notes of a panel that are short enough to stand beside its title."""
-    return [note for note in panel.notes if len(kind.title) + len(note) <= NOTE_CHARACTERS - 6]
+    return [note for note in panel.notes if len(kind.title) + len(note) <= BESIDE_CHARACTERS]
 
 
 def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -> dict[str, Any]:
@@ -298,7 +305,11 @@ def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -
 
 
 def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
-    """What a page needs in order to draw the same again, of another span or theme."""
+    """What a page needs in order to draw the same again, of another span or theme.
+
+    ``legend_height`` is the room that the height has for the legend: where a page is so narrow that this takes one
+    column, it makes the figure higher by what is lacking.
+    """
     if request.only is None:
         return {"figures": [kind.name for kind in kinds]}
     return {

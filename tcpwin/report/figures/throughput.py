@@ -46,7 +46,7 @@ def draw(request: Request) -> Panel:
     if request.end_ns <= request.start_ns:
         raise Nothing("all of it was captured in one instant, which makes no rate")
     interval_ns = _interval_ns(request, [series for series, _ in found])
-    panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, notes=[f"Each step: mean of {time_text(interval_ns)}"])
+    panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, notes=[f"Steps of {time_text(interval_ns)}"])
     for series, of in found:
         name, colour, dash, width = DRAWN[of]
         panel.traces.append(steps(request, series, interval_ns, name, colour, dash, width))
