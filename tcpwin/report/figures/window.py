@@ -70,9 +70,18 @@ def draw(request: Request) -> Panel:
             )
         raise Nothing("no window in bytes and no data in flight is known of this direction")
     panel.traces += frames(
-        request, window, request.receiver, "receive window", COLOURS["receive window"], with_data=False
+        request,
+        window,
+        request.receiver,
+        "receive window",
+        COLOURS["receive window"],
+        with_data=False,
+        column="window",
     )
-    panel.traces += frames(request, flight, request.sender, "in flight", COLOURS["flight"], with_data=True)
+    captured = "bytes_in_flight" if flight.name == "flight" else None
+    panel.traces += frames(
+        request, flight, request.sender, "in flight", COLOURS["flight"], with_data=True, column=captured
+    )
     panel.traces += _happenings(request, flight, panel.notes)
     panel.shades = [*stalls(request), *zero_windows(request)]
     return panel
