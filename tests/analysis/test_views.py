@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import ladder
+import numpy as np
 import pytest
 from analysis import truth
 from analysis.bundled import WHOLE, analyze, name_of, rows_of
@@ -177,6 +178,27 @@ def test_the_senders_window_is_the_receivers_one_trip_later() -> None:
     known, advertised = (connection.series(name, direction="b_to_a") for name in ("sender_window", "receive_window"))
     assert len(known) > 1000
     assert set(known.last.tolist()) <= {*advertised.last.tolist(), *advertised.max.tolist(), *advertised.min.tolist()}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "slow-reader-receiver.pcap.gz",
+        "receive-buffer-64k-receiver.pcap.gz",
+        "lossy-path-receiver.pcap.gz",
+        "lost-window-update-receiver.pcap.gz",
+    ],
+)
+def test_the_senders_flight_falls_when_an_ack_reached_it(name: str) -> None:
+    """Between two segments of data too: the area under the curve is the mean that was counted ACK by ACK."""
+    connection = tcpwin.analyze(BY_NAME[name], follow=[0], buckets=FINEST).connections[0]
+    direction = max(DIRECTIONS, key=lambda name: int(getattr(connection, name).payload_bytes))
+    series = connection.series("sender_flight", direction=direction)
+    holds_ns = np.diff(series.time_ns, append=connection.end_ns)
+    mean = float((series.last * holds_ns).sum()) / float(holds_ns.sum())
+    facts = getattr(connection, direction)
+    assert mean == pytest.approx(facts.sender_flight_mean_bytes, rel=0.005)
+    assert series.max.max() == facts.sender_flight_max_bytes
 
 
 def test_percentiles_of_a_span_are_of_its_time() -> None:

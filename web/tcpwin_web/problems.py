@@ -74,7 +74,10 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def refuse(request: Request, error: HTTPException) -> Response:
-        return respond(request, error.status_code, error.detail, headers=error.headers)
+        # Where no route fits, starlette says the title once more.
+        is_bare = error.status_code == 404 and error.detail == _phrase(404)
+        detail = f"There is nothing at {request.url.path}." if is_bare else error.detail
+        return respond(request, error.status_code, detail, headers=error.headers)
 
     @app.exception_handler(RequestValidationError)
     def reject(request: Request, error: RequestValidationError) -> Response:

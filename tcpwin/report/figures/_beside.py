@@ -5,7 +5,7 @@ In: a request. Out: the request for the direction that is compared, the run, its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +13,18 @@ import numpy as np
 
 from tcpwin.report.figures._curve import compact
 from tcpwin.report.figures._kind import Nothing
+from tcpwin.report.figures._theme import log_axis
 
 if TYPE_CHECKING:
     from tcpwin.reference import Run
     from tcpwin.reference import Trace as RunTrace
-    from tcpwin.report.figures._panel import Trace
+    from tcpwin.report.figures._panel import Panel, Trace
     from tcpwin.report.figures._request import Request
 
 LEAST_ROUND_TRIPS = 20
 """As long at least the run is drawn, so that its start is seen beside a short connection."""
+LOGARITHMIC = 10
+"""Times one side's greatest value may be the other's before the axis is logarithmic."""
 DASH = "dash"
 """Of all that is the run's."""
 
@@ -91,7 +94,8 @@ def find_beside(request: Request) -> Beside:
     else:
         comparison = compare(request.connection)
         if comparison.why_not is not None:
-            raise Nothing(comparison.why_not.rstrip("."))
+            # It follows the words "Nothing to show".
+            raise Nothing(comparison.why_not.rstrip(".").replace("No", "no", 1))
         if comparison.traced is None:
             raise Nothing("of no reference that is near enough is the window known over time")
         run, found = comparison.traced, trace(comparison.traced)
@@ -100,6 +104,28 @@ def find_beside(request: Request) -> Beside:
     until_ns = max(request.end_ns - request.origin_ns, LEAST_ROUND_TRIPS * (run.rtt_ns or 0))
     count = int(np.searchsorted(found.time_ns, until_ns, side="right"))
     return Beside(request, run, found, max(count, 2))
+
+
+def show_both(panel: Panel, yours: list[Trace], theirs: list[Trace], axis: Mapping[str, Any]) -> None:
+    """Make the vertical axis logarithmic where one side's curves are so low that a linear one shows them as nothing.
+
+    Args:
+        axis: the vertical axis but for its range: unit and number format.
+    """
+    mine, run = (max(float(np.max(each["y"])) for each in side) for side in (yours, theirs))
+    if not mine or not run or 1 / LOGARITHMIC <= mine / run <= LOGARITHMIC:
+        return
+    every = np.concatenate([np.asarray(each["y"], dtype=np.float64) for each in panel.traces])
+    least = float(every[every > 0].min())
+    for each in panel.traces:
+        values = np.asarray(each["y"])
+        if (values <= 0).any():
+            # Hovering tells the value, not where it stands.
+            each |= {"customdata": values, "hovertemplate": each["hovertemplate"].replace("%{y", "%{customdata")}
+            each["y"] = np.where(values > 0, values, least / 2).astype(np.float64)
+    panel.y = {**axis, **log_axis(least, float(every.max()), below=2, above=2)}
+    if (every <= 0).any():
+        panel.notes.append("The axis is logarithmic: 0 stands at its lower edge")
 
 
 def _named(name: str) -> Run:

@@ -22,17 +22,25 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._request import Request
 
 HEIGHT = 140
-"""Of title and time axis, in pixels."""
+"""Of a title of two lines and the time axis, in pixels."""
+TITLE_ROOM = 50
+"""Of such a title: longer ones make the figure higher, not what is drawn flatter."""
 LEGEND_ROW = 19
 PANEL_HEIGHT = 220
 GAP = 34
 """Between the panels of a timeline, in pixels, with room for a panel's title."""
-LEGEND_WIDTH = 96
+LEGEND_WIDTH = 92
 """Of the text of an entry, in pixels, if it is not longer: two columns fit into 375."""
-LETTER_WIDTH = 6.2
-"""In a legend, in pixels, at the least."""
+LEGEND_LETTERS = 15
+"""Longer entries have smaller letters, so that there are two columns still."""
+LETTER_WIDTH = 0.565
+"""In a legend, in heights of a letter, at the least."""
+LEGEND_GAP = 5
+"""Between the text of an entry and the next one's sign, in pixels, beside its width."""
 TITLE_SIZE = 14
 """With it the longest title and plotly's buttons fit beside each other into 375 pixels."""
+BESIDE_CHARACTERS = 40
+"""Of the title of a timeline's panel and what stands beside it: as many as 375 pixels hold beside the axis."""
 NOTE_CHARACTERS = 58
 """Of a line under the title: as many as 375 pixels hold."""
 
@@ -40,7 +48,9 @@ NOTE_CHARACTERS = 58
 def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
     """Lay the panels out from top to bottom: ``data`` and ``layout`` of a plotly figure."""
     is_single = len(panels) == 1
-    height = HEIGHT + round(PANEL_HEIGHT * sum(panel.weight for _, panel in panels)) + _legend_height(panels)
+    title = _title(request, panels)
+    room = max(_title_height(title) - TITLE_ROOM, 0) + _legend_height(panels)
+    height = HEIGHT + round(PANEL_HEIGHT * sum(panel.weight for _, panel in panels)) + room
     layout = {
         **base_layout(request.theme),
         "height": height,
@@ -48,7 +58,7 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
         "hoverdistance": 24,
         "bargap": 0,
         "legend": _legend(request, panels),
-        "meta": _meta(request, [kind for kind, _ in panels]),
+        "meta": {**_meta(request, [kind for kind, _ in panels]), "legend_height": _legend_height(panels)},
     }
     traces: list[Trace] = []
     annotations: list[dict[str, Any]] = []
@@ -78,7 +88,7 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
         anchor=_axis_name("y", 2 * len(panels) - 1),
         **(dict(first.x) if first.x is not None else _time_axis(request)),
     )
-    layout["title"] = title = _title(request, panels)
+    layout["title"] = title
     layout["margin"] = {**layout["margin"], "t": _title_height(title) + (0 if is_single else 20)}
     if annotations:
         layout["annotations"] = [*layout.get("annotations", ()), *annotations]
@@ -87,10 +97,10 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
 
 def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str, Any]:
     """The same of a figure that says why there is nothing to show."""
-    # Commands stay on one line.
+    # Commands stay on one line. The space that holds them is gone before `escape`, which would show it by its number.
     said = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\u00a0"), reason)
     lines = wrap(f"Nothing to show: {said}.", 42, break_on_hyphens=False)
-    text = "<br>".join(escape(line) for line in lines)
+    text = "<br>".join(escape(line.replace("\u00a0", " ")) for line in lines)
     layout = {
         **base_layout(request.theme),
         "height": 220,
@@ -192,16 +202,17 @@ def _legend(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
     """Under the figure, where it covers nothing; it takes as many rows as the width asks for."""
     traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
     longest = max((len(str(each.get("name", ""))) for each in traces if each.get("showlegend", True)), default=0)
+    size = 11 if longest <= LEGEND_LETTERS else 10
     return {
         "orientation": "h",
         "x": 0,
         "xanchor": "left",
-        "entrywidth": max(LEGEND_WIDTH, round(LETTER_WIDTH * longest)),
+        "entrywidth": max(LEGEND_WIDTH, round(LETTER_WIDTH * size * longest) - LEGEND_GAP),
         "entrywidthmode": "pixels",
         "y": 0,
         "yanchor": "bottom",
         "yref": "container",
-        "font": {"size": 11, "color": request.theme.text},
+        "font": {"size": size, "color": request.theme.text},
         "bgcolor": "rgba(0,0,0,0)",
         "itemsizing": "constant",
         "traceorder": "normal",
@@ -274,7 +285,7 @@ def _whose(request: Request, kind: FigureKind | None) -> list[str]:
 
 def _beside(kind: FigureKind, panel: Panel) -> list[str]:
     """Notes of a panel that are short enough to stand beside its title."""
-    return [note for note in panel.notes if len(kind.title) + len(note) <= NOTE_CHARACTERS - 6]
+    return [note for note in panel.notes if len(kind.title) + len(note) <= BESIDE_CHARACTERS]
 
 
 def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -> dict[str, Any]:
@@ -294,7 +305,11 @@ def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -
 
 
 def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
-    """What a page needs in order to draw the same again, of another span or theme."""
+    """What a page needs in order to draw the same again, of another span or theme.
+
+    ``legend_height`` is the room that the height has for the legend: where a page is so narrow that this takes one
+    column, it makes the figure higher by what is lacking.
+    """
     if request.only is None:
         return {"figures": [kind.name for kind in kinds]}
     return {

@@ -115,9 +115,21 @@ def curve(
 
 
 def frames(
-    request: Request, series: Series, side: str, name: str, colour: str, *, with_data: bool, unit: str = "B"
+    request: Request,
+    series: Series,
+    side: str,
+    name: str,
+    colour: str,
+    *,
+    with_data: bool,
+    column: str | None = None,
+    unit: str = "B",
 ) -> list[Trace]:
-    """A dot on the curve for each segment that a side sent, with its frame; nothing where segments are too many."""
+    """A dot on the curve for each segment that a side sent, with its frame; nothing where segments are too many.
+
+    Args:
+        column: of the segments' table, which says the value just after each. A curve has one for all of an instant.
+    """
     rows = request.rows
     if rows is None or not len(series):
         return []
@@ -128,6 +140,8 @@ def frames(
     heights, known = value_at(series, times)
     if not known.any():
         return []
+    if column is not None:
+        heights = _own_values(series, times, heights, rows[column][sent])
     told = (np.asarray(rows[column])[sent][known].astype(np.int32) for column in ("frame", "length"))
     return [
         {
@@ -144,6 +158,13 @@ def frames(
             f"at %{{x:.6f}} s<extra>{name}</extra>",
         }
     ]
+
+
+def _own_values(series: Series, times: NDArray[np.int64], heights: NDArray[np.int64], own: Values) -> NDArray[np.int64]:
+    """What each segment's row says, where the curve had that value in the bucket of the segment; else the curve's."""
+    places = np.maximum(np.searchsorted(series.time_ns, times, side="right") - 1, 0)
+    values = np.where(np.ma.getmaskarray(own), -1, np.asarray(own).astype(np.int64))
+    return np.where((values >= series.min[places]) & (values <= series.max[places]), values, heights)
 
 
 def _places(request: Request, times: NDArray[np.int64], width_ns: int) -> Values:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._request import Request
     from tcpwin.snapshots import SocketSample
 
-MARKS = 160
-"""Most samples that are marked one by one."""
+MARKS = 100
+"""Most samples that are marked where no line joins them."""
+JOINED_MARKS = 60
+"""Most samples that are marked on a line: more would be a string of beads on a phone."""
 Reader = Callable[["SocketSample"], float | None]
 
 
@@ -104,4 +106,4 @@ def socket_curve(
 def _mode(count: int, is_joined: bool) -> str:
     if not is_joined:
         return "markers"
-    return "lines+markers" if count <= MARKS else "lines"
+    return "lines+markers" if count <= JOINED_MARKS else "lines"

@@ -28,8 +28,20 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._panel import Trace
     from tcpwin.report.figures._request import Request
 
-PATTERNS = ("", "/", "x")
-"""Of the items of a group, in their order."""
+PATTERNS = {
+    "handshake": ("|",),
+    "receiver": ("", "/", "x"),
+    "congestion window": ("", "/", "x"),
+    "loss recovery": ("-", "\\", "+"),
+    "idle restart": ("\\",),
+    "application": ("",),
+    "send buffer": ("|",),
+    "path": ("",),
+    "closed": (".",),
+    "unknown": ("-",),
+}
+"""Of the items of a group, in their order. Colours that are alike to those who see no red or no green (window closed
+and handshake, nothing to send and fast recovery, path and idle restart) have other patterns."""
 HEIGHT = 0.8
 """Of a band, in its lane."""
 MOST_INTERVALS = 300
@@ -56,8 +68,7 @@ def draw(request: Request) -> Panel:
         layout={"barmode": "overlay"},
     )
     for group, items in GROUPS.items():
-        for place, item in enumerate(items):
-            pattern = "." if item == "closed" else PATTERNS[place]
+        for item, pattern in zip(items, PATTERNS[group], strict=True):
             panel.traces += _item(request, bands, item, BUDGET_COLOURS[group], pattern)
     return panel
 

@@ -39,6 +39,8 @@ TRAFFIC = (
     "TcpExtTCPKeepAlive",
 )
 """Counters that grow with every transfer."""
+SEPARATE = 60
+"""Bars of a lane that a line parts from each other; of more, a phone would show lines alone."""
 BAR = 0.55
 """Of a lane's height; the rest is its label's."""
 
@@ -126,7 +128,11 @@ def _bars(request: Request, lane: Lane, base: int, name: str, host: str, colour:
         "base": base,
         "y": (values / most * (BAR - 0.05)).astype(np.float32),
         "customdata": compact(values),
-        "marker": {"color": colour, "line": {"width": 0}},
+        # Intervals of the same height side by side are several.
+        "marker": {
+            "color": colour,
+            "line": {"color": request.theme.background, "width": 1 if len(values) <= SEPARATE else 0},
+        },
         "hovertemplate": f"{owner}<b>{name} + %{{customdata:,d}}</b> from %{{x:.6f}} s<br>{text}<extra></extra>",
     }
 

@@ -6,7 +6,7 @@
   server that is its own time, near the client it has a round trip in it.
 
 Both directions are drawn where both have messages. The axis is logarithmic where the values ask for it. A percentile of
-few messages is one of them: the number of messages stands in the label.
+few messages is one of them: the number of messages, or of answers, stands in the label as n.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpwin.report._units import count_text, time_text
+from tcpwin.report._units import time_text
 from tcpwin.report.figures._kind import FigureKind, Nothing
 from tcpwin.report.figures._panel import Panel
 from tcpwin.report.figures._theme import COLOURS, SECONDS_AXIS, log_axis, pattern_fill
@@ -38,11 +38,12 @@ def draw(request: Request) -> Panel:
     groups: list[tuple[str, list[float]]] = []
     for name, sender, receiver in (("a_to_b", "a", "b"), ("b_to_a", "b", "a")):
         facts: Direction = getattr(request.connection, name)
-        for kind, count, noun in (("message_delay", facts.messages, "message"), ("first_byte", facts.turns, "answer")):
+        for kind, count in (("message_delay", facts.messages), ("first_byte", facts.turns)):
             values = [getattr(facts, f"{kind}_{share}_ns") for share, _ in SHARES]
             if count and None not in values:
                 what = "messages" if kind == "message_delay" else "first byte"
-                label = f"{what}<br>{sender} → {receiver}<br>{count_text(count, noun)}"
+                # With their noun the numbers of four groups would run into each other on a phone.
+                label = f"{what}<br>{sender} → {receiver}<br>n={count:,}"
                 groups.append((label, [value / 1e9 for value in values]))
     if not groups:
         raise Nothing("no message was captured whose first and last byte are known")

@@ -69,6 +69,7 @@ def draw(request: Request) -> Panel:
             **log_axis(*_ends_of(trips[chosen] / 1e6), below=MARGIN, above=MARGIN),
         },
         notes=notes,
+        weight=1.4,
     )
     panel.traces += _ceilings(trips[chosen] / 1e6, rates[chosen])
     groups = _largest_groups(connections, chosen, is_a)

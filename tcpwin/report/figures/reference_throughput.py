@@ -7,7 +7,8 @@ The run is the one of *reference-window*. Both rates are payload acknowledged fo
 - **the run's goodput**, dashed: the mean between two samples of its sender's kernel (`ss`: ``bytes_acked``), drawn
   from the first to the second. The published reader reads as fast as it can in five of twenty seconds.
 
-Both begin at 0, the first segment of each connection.
+Both begin at 0, the first segment of each connection. Where one side is ten times the other the axis is logarithmic;
+a rate of 0 then stands at its lower edge.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpwin.report._units import time_text
-from tcpwin.report.figures._beside import find_beside
+from tcpwin.report.figures._beside import find_beside, show_both
 from tcpwin.report.figures._kind import FigureKind, Nothing
 from tcpwin.report.figures._panel import Panel
 from tcpwin.report.figures._theme import COLOURS, RATE_AXIS
@@ -41,15 +42,14 @@ def draw(request: Request) -> Panel:
     interval_ns = -(-wanted_ns // goodput.width_ns) * goodput.width_ns
     times, acked = np.array(beside.trace.time_ns), np.array(beside.trace.acked_bytes)
     rates = np.diff(acked, prepend=0) * 8e9 / np.maximum(np.diff(times, prepend=0), 1)
-    return Panel(
-        y={**RATE_AXIS, "rangemode": "tozero"},
-        x=beside.x,
-        traces=[
-            steps(request, goodput, interval_ns, "your goodput", COLOURS["goodput"], "solid"),
-            beside.curve(rates.tolist(), "the run's goodput", COLOURS["goodput"], unit="bit/s", shape="vh"),
-        ],
-        notes=[f"Dashed: {beside.name}"] + [f"Yours: mean of {time_text(interval_ns)}"] * (interval_ns > SECOND_NS),
-    )
+    yours = steps(request, goodput, interval_ns, "your goodput", COLOURS["goodput"], "solid", 2.4)
+    theirs = beside.curve(rates.tolist(), "the run's goodput", COLOURS["goodput"], unit="bit/s", shape="vh")
+    panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, x=beside.x, traces=[yours, theirs])
+    panel.notes.append(f"Dashed: {beside.name}")
+    if interval_ns > SECOND_NS:
+        panel.notes.append(f"Yours: mean of {time_text(interval_ns)}")
+    show_both(panel, [yours], [theirs], RATE_AXIS)
+    return panel
 
 
 FIGURE = FigureKind(

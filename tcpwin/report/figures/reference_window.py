@@ -14,20 +14,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tcpwin.report.figures._beside import find_beside
+from tcpwin.report.figures._beside import find_beside, show_both
 from tcpwin.report.figures._curve import curve
 from tcpwin.report.figures._kind import FigureKind, Nothing
 from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._theme import BYTES_AXIS, COLOURS, log_axis
+from tcpwin.report.figures._theme import BYTES_AXIS, COLOURS
 from tcpwin.report.figures.window import seen_flight
 
 if TYPE_CHECKING:
-    from tcpwin.report.figures._panel import Trace
     from tcpwin.report.figures._request import Request
-
-LOGARITHMIC = 10
 
 
 def draw(request: Request) -> Panel:
@@ -46,26 +41,8 @@ def draw(request: Request) -> Panel:
     ]
     panel = Panel(y={**BYTES_AXIS, "rangemode": "tozero"}, x=beside.x, traces=[*yours, *theirs])
     panel.notes.append(f"Dashed: {beside.name}")
-    mine, run = _most(yours), _most(theirs)
-    if mine and run and not 1 / LOGARITHMIC <= mine / run <= LOGARITHMIC:
-        _to_logarithmic(panel)
+    show_both(panel, yours, theirs, BYTES_AXIS)
     return panel
-
-
-def _most(traces: list[Trace]) -> float:
-    return max(float(np.max(each["y"])) for each in traces)
-
-
-def _to_logarithmic(panel: Panel) -> None:
-    every = np.concatenate([np.asarray(each["y"], dtype=np.float64) for each in panel.traces])
-    least = float(every[every > 0].min())
-    floor = least / 2
-    for each in panel.traces:
-        values = np.asarray(each["y"])
-        each["y"] = np.where(values > 0, values, floor).astype(np.float64)
-    panel.y = {**BYTES_AXIS, **log_axis(least, float(every.max()), below=2, above=2)}
-    if (every <= 0).any():
-        panel.notes.append("The axis is logarithmic: 0 stands at its lower edge")
 
 
 FIGURE = FigureKind(

@@ -5,7 +5,8 @@
   RFC 6298 §3).
 - **smoothed**: SRTT as Linux has it (RFC 6298, tcp_rtt_estimator). A round trip that grows while data is in flight is a
   queue on the path.
-- **RTO**: the timeout that a Linux sender has at that time, back-off included.
+- **RTO**: the timeout that a Linux sender has at that time, back-off included. Where it never fired and lies far above,
+  the picture begins without it, and a double click shows it.
 - **rtt (ss)**: the sender's kernel's own smoothed round trip, where it was sampled.
 - **timeout**: segments that the timer sent, at the height of the timeout that the sender had.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpwin.report._units import time_text
 from tcpwin.report.figures._curve import curve, points_of, spread, thin
 from tcpwin.report.figures._kind import FigureKind, Nothing
 from tcpwin.report.figures._marker import markers
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._panel import Trace
     from tcpwin.report.figures._request import Request
 
+FAR = 5
+"""Times the greatest round trip by which the timeout may lie above it."""
 PLACES = {
     "receiver": "Captured near the receiver: the way to the sender is left out of each round trip.",
     "between": "Captured in between: the way to the sender is left out of each round trip.",
@@ -48,11 +52,24 @@ def draw(request: Request) -> Panel:
     ):
         panel.traces += curve(request, request.series(name), words, COLOURS[colour], unit="ms", scale=1e-6, dash=dash)
     panel.traces += _said(request)
-    panel.traces += _timeouts(request, panel.notes)
+    timeouts = _timeouts(request, panel.notes)
+    if not timeouts:
+        _look_at_round_trips(panel)
+    panel.traces += timeouts
     place = PLACES.get(request.facts.view)
     if place is not None:
         panel.notes.append(place)
     return panel
+
+
+def _look_at_round_trips(panel: Panel) -> None:
+    """Begin with the round trips in view, where a timeout far above, which never fired, would press them flat."""
+    heights = {each["name"]: float(np.max(each["y"])) for each in panel.traces}
+    timeout = heights.pop("RTO", 0.0)
+    most = max(heights.values())
+    if 0 < most * FAR < timeout:
+        panel.y = {**panel.y, "range": [0, 1.1 * most]}
+        panel.notes.append(f"RTO far above, at most {time_text(round(timeout * 1e6))}: a double click shows it")
 
 
 def _round_trips(request: Request, samples: Series) -> Trace:

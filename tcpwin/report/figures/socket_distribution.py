@@ -52,7 +52,7 @@ def draw(request: Request) -> Panel:
         y={
             "range": [0, 104],
             "ticksuffix": " %",
-            "title": {"text": "of the sockets", "standoff": 6, "font": {"size": 12}},
+            "title": {"text": "share of the sockets", "standoff": 6, "font": {"size": 12}},
         },
         x={
             **_unit(field),
@@ -68,7 +68,19 @@ def draw(request: Request) -> Panel:
     for place, (label, values) in enumerate(hosts):
         colour = SERIES_COLOURS[place % len(SERIES_COLOURS)]
         panel.traces += _curve(request, label, values, floor, colour, field, middle=float(every.max()) / 2)
+    _name_once(panel)
     return panel
+
+
+def _name_once(panel: Panel) -> None:
+    """Of hosts whose marks fall together, only the first's has its text."""
+    named: set[tuple[float, float]] = set()
+    for each in panel.traces:
+        if "text" in each:
+            places = [(float(x), float(y)) for x, y in zip(each["x"], each["y"], strict=True)]
+            each["hovertext"] = each["text"]
+            each["text"] = ["" if place in named else text for place, text in zip(places, each["text"], strict=True)]
+            named.update(places)
 
 
 def _values(host: Host, field: str) -> NDArray[np.float64]:
@@ -128,7 +140,7 @@ def _curve(
             "customdata": values[ranks],
             "marker": {"color": colour, "size": 7, "symbol": "diamond"},
             "cliponaxis": False,
-            "hovertemplate": f"%{{text}}: %{{customdata:,d}} {unit}<extra>{name}</extra>",
+            "hovertemplate": f"%{{hovertext}}: %{{customdata:,d}} {unit}<extra>{name}</extra>",
         },
     ]
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from tcpwin.report.figures._request import Request
 
 DRAWN = {
-    "throughput": ("throughput", COLOURS["throughput"], "solid"),
-    "goodput": ("goodput", COLOURS["goodput"], "solid"),
-    "resent": ("sent again", COLOURS["loss"], "dot"),
+    "throughput": ("throughput", COLOURS["throughput"], "solid", 2.6),
+    "goodput": ("goodput", COLOURS["goodput"], "solid", 1.3),
+    "resent": ("sent again", COLOURS["loss"], "dot", 1.5),
 }
-"""Series, with their name in the legend, colour and dash."""
+"""Series, with name in the legend, colour, dash and width: thin over thick, so that both are seen where they meet."""
 INTERVALS = 240
 """Most of them in a figure."""
 LEAST_INTERVALS = 40
@@ -46,10 +46,10 @@ def draw(request: Request) -> Panel:
     if request.end_ns <= request.start_ns:
         raise Nothing("all of it was captured in one instant, which makes no rate")
     interval_ns = _interval_ns(request, [series for series, _ in found])
-    panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, notes=[f"Mean of {time_text(interval_ns)}"])
+    panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, notes=[f"Steps of {time_text(interval_ns)}"])
     for series, of in found:
-        name, colour, dash = DRAWN[of]
-        panel.traces.append(steps(request, series, interval_ns, name, colour, dash))
+        name, colour, dash, width = DRAWN[of]
+        panel.traces.append(steps(request, series, interval_ns, name, colour, dash, width))
     return panel
 
 
@@ -66,7 +66,7 @@ def _interval_ns(request: Request, series: list[Series]) -> int:
     return next(step_ns * each for each in (1, 2, 5, 10) if step_ns * each >= wanted_ns)
 
 
-def steps(request: Request, series: Series, interval_ns: int, name: str, colour: str, dash: str) -> Trace:
+def steps(request: Request, series: Series, interval_ns: int, name: str, colour: str, dash: str, width: float) -> Trace:
     # Buckets lie on a grid from the span's start on.
     places = np.maximum((series.time_ns - request.start_ns) // interval_ns, 0)
     count = int(max(places.max(), (request.end_ns - request.start_ns) // interval_ns)) + 1
@@ -79,7 +79,7 @@ def steps(request: Request, series: Series, interval_ns: int, name: str, colour:
         "name": name,
         "x": request.seconds(edges),
         "y": rates.astype(np.float32),
-        "line": {"color": colour, "shape": "hv", "width": 1.5, "dash": dash},
+        "line": {"color": colour, "shape": "hv", "width": width, "dash": dash},
         "hovertemplate": f"%{{y:,.4~r}} bit/s from %{{x:.6f}} s, over {time_text(interval_ns)}<extra>{name}</extra>",
     }
 

@@ -70,8 +70,8 @@ def _look_at_data(panel: Panel) -> None:
 def _curves(request: Request) -> list[Trace]:
     return [
         *curve(request, request.series("right_edge"), "window", COLOURS["receive window"]),
-        *curve(request, request.series("sequence"), "sent (SND.NXT)", COLOURS["sent"]),
-        *curve(request, request.series("acknowledged"), "acknowledged", COLOURS["acknowledged"]),
+        *curve(request, request.series("sequence"), "sent (SND.NXT)", COLOURS["sent"], width=2.6),
+        *curve(request, request.series("acknowledged"), "acknowledged", COLOURS["acknowledged"], width=1.3),
     ]
 
 

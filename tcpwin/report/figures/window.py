@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpwin.analysis import Series
+from tcpwin.report._units import time_text
 from tcpwin.report.figures._curve import curve, frames, value_at
 from tcpwin.report.figures._kind import FigureKind, Nothing
 from tcpwin.report.figures._marker import markers
@@ -46,6 +47,9 @@ def draw(request: Request) -> Panel:
     flight = seen_flight(request)
     window = request.series("receive_window")
     panel = Panel(y={**BYTES_AXIS, "rangemode": "tozero"})
+    if flight.name == "sender_flight" and request.facts.sender_shift_ns:
+        later = time_text(request.facts.sender_shift_ns)
+        panel.notes.append(f"In flight as the sender saw it: it had each ACK {later} after the capture")
     panel.traces += _windows(request, window, panel)
     panel.traces += _pipe(request)
     panel.traces += curve(request, flight, "in flight", COLOURS["flight"], width=1.3)
@@ -66,9 +70,18 @@ def draw(request: Request) -> Panel:
             )
         raise Nothing("no window in bytes and no data in flight is known of this direction")
     panel.traces += frames(
-        request, window, request.receiver, "receive window", COLOURS["receive window"], with_data=False
+        request,
+        window,
+        request.receiver,
+        "receive window",
+        COLOURS["receive window"],
+        with_data=False,
+        column="window",
     )
-    panel.traces += frames(request, flight, request.sender, "in flight", COLOURS["flight"], with_data=True)
+    captured = "bytes_in_flight" if flight.name == "flight" else None
+    panel.traces += frames(
+        request, flight, request.sender, "in flight", COLOURS["flight"], with_data=True, column=captured
+    )
     panel.traces += _happenings(request, flight, panel.notes)
     panel.shades = [*stalls(request), *zero_windows(request)]
     return panel

@@ -170,7 +170,8 @@ def _told(figure: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """A figure that JSON can hold; None where it only says that there is nothing to show."""
     if "nothing" in figure["layout"]["meta"]:
         return None
-    layout = {name: value for name, value in figure["layout"].items() if name != "meta"}
+    kept = {"legend_height": figure["layout"]["meta"].get("legend_height")}
+    layout = {**figure["layout"], "meta": kept}
     return {"data": [_typed(each) for each in figure["data"]], "layout": _typed(layout)}
 
 

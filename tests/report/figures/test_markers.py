@@ -156,3 +156,10 @@ def test_rates_add_up_to_what_tshark_adds_up(path: object, sent_bytes: int) -> N
     widths = [float(after) - float(before) for before, after in zip(throughput.x, throughput.x[1:], strict=False)]
     total = sum(float(rate) * width / 8 for rate, width in zip(throughput.y, widths, strict=False))
     assert total == pytest.approx(sent_bytes, rel=1e-5)
+
+
+def test_dots_of_one_instant_have_each_their_own_flight() -> None:
+    """tcp.analysis.bytes_in_flight of frames 171 to 175, of which pairs have one time stamp."""
+    dots = next(each for each in named(drawn("window", IDLE_RESTART), "in flight") if each.mode == "markers")
+    told = {int(frame): int(height) for (frame, _), height in zip(dots.customdata, dots.y, strict=True)}
+    assert [told[frame] for frame in range(171, 176)] == [1448, 2896, 4344, 5792, 7240]

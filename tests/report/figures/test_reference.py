@@ -76,13 +76,27 @@ def test_a_run_that_cannot_be_drawn_is_told(small_window: tcpwin.Connection, nam
 def test_where_no_reference_is_near_the_figure_says_why() -> None:
     reason = nothing(figures.draw("reference-window", connection(STALL)))
     assert reason is not None
-    assert reason.startswith("No reference is near enough to compare with: no reference has its shape")
+    assert reason.startswith("no reference is near enough to compare with: no reference has its shape")
+
+
+def test_a_rate_far_below_the_reference_is_seen(small_window: tcpwin.Connection) -> None:
+    """26 Mbit/s beside 941 Mbit/s."""
+    figure = figures.draw("reference-throughput", small_window)
+    assert figure.layout.yaxis2.type == "log"
+    low, high = (10.0**each for each in figure.layout.yaxis2.range)
+    assert low < 26e6 < 941e6 < high
 
 
 def test_a_closed_window_stands_at_the_lower_edge() -> None:
-    """On a logarithmic axis there is no zero: the note says where it is."""
+    """On a logarithmic axis there is no zero: the note says where it is, and hovering that it is one."""
     path = CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"
     figure = figures.draw("reference-window", tcpwin.analyze(path).connections[0], field="lab-oscil-300ms/170p2-stock")
     assert figure.layout.yaxis2.type == "log"
     assert all(float(each) > 0 for of in figure.data for each in of.y)
     assert "0 stands at its lower edge" in figure.layout.title.text
+    closed = trace(figure, "the run's window")
+    assert "%{customdata" in closed.hovertemplate
+    assert min(closed.customdata) == 0
+    assert [shown for shown, told in zip(closed.y, closed.customdata, strict=True) if told > 0] == [
+        told for told in closed.customdata if told > 0
+    ]

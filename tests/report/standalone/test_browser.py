@@ -100,6 +100,22 @@ def test_nothing_sticks_out_at_the_side(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("capture", [BUNDLE, LOSSY], ids=lambda path: path.name)
+def test_a_legend_in_one_column_takes_nothing_from_the_picture(
+    browser: Browser, pages: Callable[[Path], Path], capture: Path
+) -> None:
+    measure = """(all) => all.map((each) => [each._fullLayout._size.h,
+        each.querySelector(".legend .bg").getBoundingClientRect().height, each.layout.meta.legend_height])"""
+    found = []
+    for width in (1280, 375):
+        with opened(browser, pages(capture), width=width) as page:
+            draw_all(page)
+            found.append(page.locator(".plot").evaluate_all(measure))
+    for (wide, legend, room), (narrow, _, _) in zip(*found, strict=True):
+        # What the height leaves beside the room for the legend; one line of it, and of the axis's title, may differ.
+        assert narrow >= wide + legend - room - 40, (wide, narrow)
+
+
 def background(page: Page) -> str:
     found: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return found

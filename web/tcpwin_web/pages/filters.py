@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 
 from fastapi.templating import Jinja2Templates
 
+from tcpwin.report._budget_words import ITEM_WORDS
 from tcpwin.report._units import bytes_text, rate_text, time_text
 from tcpwin.report.standalone._finding import begin
+from tcpwin_web.pages.prose import prose
 
 
 def prepare(templates: Jinja2Templates) -> None:
@@ -17,6 +19,8 @@ def prepare(templates: Jinja2Templates) -> None:
         count=lambda value: "–" if value is None else f"{value:,.0f}",
         moment=_moment,
         begin=begin,
+        prose=prose,
+        item=ITEM_WORDS.__getitem__,
         sum_values=lambda counts: sum(counts.values()),
         iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),
     )

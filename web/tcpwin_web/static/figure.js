@@ -25,6 +25,13 @@ function loadPlotly() {
   return plotly;
 }
 
+/** Where there is room for one column of the legend only, the figure grows, and what is drawn keeps its height. */
+async function makeRoom(place, { height, meta }) {
+  const shown = place.querySelector(".legend .bg")?.getBoundingClientRect().height ?? 0;
+  const lacking = Math.round(shown - (meta?.legend_height ?? shown));
+  if (lacking >= 20) await Plotly.relayout(place, { height: height + lacking });
+}
+
 /** Draw what an address of the API gives into a place; the latest request wins. Returns the figure, or null. */
 async function drawFigure(place, address, { signal, prepare } = {}) {
   place.setAttribute("aria-busy", "true");
@@ -38,6 +45,7 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
     prepare?.(figure);
     place.querySelector(".room")?.remove();
     await Plotly.react(place, figure.data, figure.layout, SETTINGS);
+    await makeRoom(place, figure.layout);
     Object.assign(place.dataset, { drawn: "true", theme, shows: (figure.layout.meta?.figures ?? []).join(" ") });
     place.removeAttribute("aria-busy");
     return figure;

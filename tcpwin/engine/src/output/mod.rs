@@ -14,6 +14,7 @@ pub mod pass;
 mod place;
 pub mod rank;
 pub mod rows;
+mod seen;
 pub mod select;
 pub mod series;
 pub mod table;

@@ -2,6 +2,7 @@
 
 use crate::connection::state::Connection;
 use crate::output::histogram::Histogram;
+use crate::output::seen::Seen;
 use crate::output::series::{Series, Span};
 use crate::sequence::Seq;
 use crate::timing::delays::Delays;
@@ -48,6 +49,8 @@ pub struct Track {
     last_window: Option<u32>,
     last_flight: Option<u32>,
     last_pipe: Option<u32>,
+    /// What the sender knew, where it was captured elsewhere.
+    seen: Option<Box<Seen>>,
 }
 
 impl Track {
@@ -69,6 +72,7 @@ impl Track {
             last_window: None,
             last_flight: None,
             last_pipe: None,
+            seen: None,
         }
     }
 
@@ -141,11 +145,13 @@ impl Track {
         }
         if let Some(pace) = direction.pace() {
             if let Some(view) = &pace.view {
-                sender_flight.add(now_ns, i64::from(view.bytes()));
-                // Before the first ACK reached it, the view holds an edge that is newer than what the sender had.
-                if is_certain && view.initial_bytes.is_some() {
-                    sender_window.add(now_ns, i64::from(view.window_bytes()));
-                }
+                let seen = self.seen.get_or_insert_with(|| Box::new(Seen::of(view)));
+                seen.follow(view, now_ns, |state| {
+                    sender_flight.add(state.time_ns, i64::from(state.flight_bytes));
+                    if is_certain && state.has_arrived {
+                        sender_window.add(state.time_ns, i64::from(state.window_bytes));
+                    }
+                });
             }
             if pace.window_bytes > 0 {
                 cwnd.add(now_ns, i64::from(pace.window_bytes));

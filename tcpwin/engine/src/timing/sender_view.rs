@@ -84,6 +84,26 @@ impl SenderView {
         self.known.una
     }
 
+    /// ACKs that have not taken effect, by the time they were captured.
+    pub fn on_the_way(&self) -> impl Iterator<Item = (i64, Known)> + '_ {
+        self.on_the_way.iter().copied()
+    }
+
+    /// What was captured last.
+    pub fn newest(&self) -> Known {
+        self.newest
+    }
+
+    /// What the sender had of it when the view was last asked.
+    pub fn known(&self) -> Known {
+        self.known
+    }
+
+    /// The end of the last data seen.
+    pub fn nxt(&self) -> Seq {
+        self.nxt
+    }
+
     /// Bytes in flight as the sender has them, after the last data seen.
     #[inline(always)]
     pub fn bytes(&self) -> u32 {

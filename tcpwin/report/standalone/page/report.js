@@ -59,6 +59,16 @@
     if (hover) copy.layout.hoverlabel = { ...copy.layout.hoverlabel, bgcolor: COLOURS.darkHover };
     return copy;
   }
+  // Where there is room for one column of the legend only, the figure grows, and what is drawn keeps its height.
+  async function makeRoom(plot, figure) {
+    const shown = find(".legend .bg", plot)?.getBoundingClientRect().height ?? 0;
+    const lacking = Math.round(shown - (figure.layout.meta?.legend_height ?? shown));
+    if (lacking < 20) return;
+    figure.layout.height += lacking;
+    figure.layout.meta.legend_height += lacking;
+    plot.style.height = `${figure.layout.height}px`;
+    await window.Plotly.relayout(plot, { height: figure.layout.height });
+  }
   async function draw(plot) {
     if (drawn.has(plot)) return drawn.get(plot);
     const work = (async () => {
@@ -66,6 +76,7 @@
       const figure = figures[Number(plot.dataset.place)];
       const themed = inTheme(figure);
       await Plotly.newPlot(plot, themed.data, themed.layout, SETTINGS);
+      await makeRoom(plot, figure);
       shown.set(plot, figure);
       plot.dataset.drawn = "true";
       return figure;

@@ -1,0 +1,122 @@
+//! A direction's flight and window as its sender knew them, at each segment and whenever an ACK reached the sender.
+//!
+//! [`SenderView`] lets ACKs take effect when it needs them, which between two segments of data may be much later than
+//! they did: a curve of it would stay up through every silence. Here each takes effect at its own time.
+
+use std::collections::VecDeque;
+
+use crate::sequence::Seq;
+use crate::timing::sender_view::{Known, SenderView};
+
+/// ACKs under way that are kept apart; beyond it the oldest takes effect at once, as in the view.
+const MAX_ON_THE_WAY: usize = 4096;
+
+/// What the sender knew from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    pub time_ns: i64,
+    pub flight_bytes: u32,
+    pub window_bytes: u32,
+    /// An ACK had reached the sender: before, the window's edge is newer than what it had.
+    pub has_arrived: bool,
+}
+
+/// ACKs between the capture point and the sender, by the time they were captured.
+#[derive(Debug)]
+pub struct Seen {
+    on_the_way: VecDeque<(i64, Known)>,
+    newest: Known,
+    known: Known,
+    nxt: Seq,
+    has_arrived: bool,
+}
+
+impl Seen {
+    pub fn of(view: &SenderView) -> Self {
+        Seen {
+            on_the_way: view.on_the_way().collect(),
+            newest: view.newest(),
+            known: view.known(),
+            nxt: view.nxt(),
+            has_arrived: view.initial_bytes.is_some(),
+        }
+    }
+
+    /// Every state from the last segment to this one, which the view has taken in; the last is that after it.
+    pub fn follow(&mut self, view: &SenderView, now_ns: i64, mut tell: impl FnMut(State)) {
+        while let Some(&(captured_ns, known)) = self.on_the_way.front() {
+            let time_ns = captured_ns.saturating_add(view.shift_ns);
+            if time_ns > now_ns {
+                break;
+            }
+            self.on_the_way.pop_front();
+            self.known = known;
+            self.has_arrived = true;
+            tell(self.state(time_ns));
+        }
+        if view.newest() != self.newest {
+            self.newest = view.newest();
+            if self.on_the_way.len() >= MAX_ON_THE_WAY {
+                if let Some((_, oldest)) = self.on_the_way.pop_front() {
+                    self.known = oldest;
+                }
+            }
+            self.on_the_way.push_back((now_ns, self.newest));
+        }
+        self.nxt = view.nxt();
+        tell(self.state(now_ns));
+    }
+
+    fn state(&self, time_ns: i64) -> State {
+        State {
+            time_ns,
+            flight_bytes: self.known.una.to(self.nxt).max(0) as u32,
+            window_bytes: self.known.una.to(self.known.edge).max(0) as u32,
+            has_arrived: self.has_arrived,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ack_takes_effect_when_it_reaches_the_sender_not_with_the_next_data() {
+        let known = |una| Known {
+            una: Seq(una),
+            edge: Seq(una + 2500),
+        };
+        let mut view = SenderView::new(100, known(0), Seq(0), 0);
+        let mut seen = Seen::of(&view);
+        let mut told = Vec::new();
+        let mut follow = |view: &SenderView, now_ns| {
+            seen.follow(view, now_ns, |each| {
+                told.push((each.time_ns, each.flight_bytes));
+            });
+        };
+        view.sent(Seq(1000), 1000, 0);
+        follow(&view, 0);
+        view.sent(Seq(2000), 1000, 5);
+        follow(&view, 5);
+        view.acked(known(1000), 10);
+        follow(&view, 10);
+        view.acked(known(2000), 20);
+        follow(&view, 20);
+        view.sent(Seq(2500), 1000, 9_000);
+        follow(&view, 9_000);
+        assert_eq!(
+            told,
+            [
+                (0, 1000),
+                (5, 2000),
+                (10, 2000),
+                (20, 2000),
+                (110, 1000),
+                (120, 0),
+                (9_000, 500),
+            ]
+        );
+        assert_eq!(view.bytes(), 500);
+    }
+}

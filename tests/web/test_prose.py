@@ -1,0 +1,30 @@
+"""Pages of the rules as HTML: nothing of their Markdown is left, and whatever they hold is text."""
+
+from __future__ import annotations
+
+from tcpwin.findings import all_rules
+from tcpwin.findings._document import sections
+from tcpwin_web.pages.prose import prose
+
+
+def test_lines_are_joined_and_code_is_marked() -> None:
+    assert prose("at least\n`stall_ns` of\nit.\n\nMore.") == "<p>at least <code>stall_ns</code> of it.</p><p>More.</p>"
+
+
+def test_markup_is_text() -> None:
+    assert prose("a <b> & `<i>` **<u>**") == (
+        "<p>a &lt;b&gt; &amp; <code>&lt;i&gt;</code> <strong>&lt;u&gt;</strong></p>"
+    )
+
+
+def test_a_table_has_a_head() -> None:
+    found = prose("| a | b |\n|---|---|\n| 1 | `2` |")
+    assert '<thead><tr><th scope="col">a</th><th scope="col">b</th></tr></thead>' in found
+    assert "<tbody><tr><td>1</td><td><code>2</code></td></tr></tbody>" in found
+
+
+def test_no_rule_shows_its_markdown() -> None:
+    for rule in all_rules().values():
+        for heading, text in sections(rule.page).items():
+            shown = prose(text)
+            assert not [mark for mark in ("`", "**", "|--") if mark in shown], (rule.code, heading)

@@ -1,0 +1,46 @@
+"""A rule's page as HTML: paragraphs, tables, `code` and **emphasis**, the Markdown that these pages are written in.
+
+In: text with lines broken anywhere. Out: markup; everything else is text, escaped. It fetches nothing.
+"""
+
+import re
+
+from markupsafe import Markup, escape
+
+_CODE = re.compile(r"`([^`]+)`")
+_STRONG = re.compile(r"\*\*([^*]+)\*\*")
+_RULE = re.compile(r"[-:| ]+")
+
+
+def prose(text: str) -> Markup:
+    """Markup of a text whose paragraphs are parted by empty lines."""
+    return Markup("").join(_block(block.splitlines()) for block in re.split(r"\n\s*\n", text.strip()) if block)
+
+
+def _block(lines: list[str]) -> Markup:
+    if all(line.startswith("|") for line in lines):
+        return _table([[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if not _is_rule(line)])
+    return Markup("<p>{}</p>").format(_inline(" ".join(line.strip() for line in lines)))
+
+
+def _is_rule(line: str) -> bool:
+    return _RULE.fullmatch(line) is not None
+
+
+def _table(rows: list[list[str]]) -> Markup:
+    head, *body = rows
+    lines = Markup("").join(Markup("<tr>{}</tr>").format(_cells(row, Markup("<td>{}</td>"))) for row in body)
+    return Markup(
+        '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table><thead><tr>{}</tr></thead>'
+        "<tbody>{}</tbody></table></div>"
+    ).format(_cells(head, Markup('<th scope="col">{}</th>')), lines)
+
+
+def _cells(row: list[str], form: Markup) -> Markup:
+    return Markup("").join(form.format(_inline(cell)) for cell in row)
+
+
+def _inline(text: str) -> Markup:
+    # Escaping leaves backticks and asterisks as they are.
+    marked = _CODE.sub(r"<code>\1</code>", str(escape(text)))
+    return Markup(_STRONG.sub(r"<strong>\1</strong>", marked))
