@@ -115,11 +115,18 @@ def _leave(*_: object) -> None:
     sys.exit(EXIT_TERMINATED)
 
 
+def _terminate(*_: object) -> None:
+    signal.raise_signal(signal.SIGTERM)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit status."""
+    # What was unpacked must go, and what was changed on the host: the default ends the process on the spot.
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        # What was unpacked must go: the default ends the process on the spot.
         signal.signal(signal.SIGTERM, _leave)
+    # A terminal that was closed; Windows has no such signal.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, _terminate)
     try:
         status: Any = cli.main(arguments, prog_name="tcpwin", standalone_mode=False)
     except click.ClickException as error:

@@ -54,7 +54,16 @@ class Capture:
     """tcpdump at both ends, headers only, in nanoseconds."""
 
     def __init__(self, out: Path) -> None:
-        self._started = []
+        self._started: list[tuple[str, subprocess.Popen[str]]] = []
+        try:
+            self._start(out)
+        except BaseException:
+            for _, process in self._started:
+                process.kill()
+                process.wait()
+            raise
+
+    def _start(self, out: Path) -> None:
         for end in _HOSTS:
             argv = ["ip", "netns", "exec", SPACES[end], "tcpdump", "-i", DEVICES[end], "-s", str(_SNAP_BYTES), "-n"]
             argv += ["-Z", "root", "-B", str(_RING_KIB), "--time-stamp-precision=nano", "-w", "-", "tcp"]
@@ -70,9 +79,6 @@ class Capture:
         for end, process in self._started:
             if process.poll() is not None:
                 assert process.stderr is not None
-                for _, other in self._started:
-                    other.kill()
-                    other.wait()
                 raise NetworkError(
                     f"tcpdump at the {end} ended at once: {(said[end] + process.stderr.read()).strip()[:200]}"
                 )

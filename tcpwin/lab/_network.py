@@ -10,12 +10,13 @@ import array
 import ctypes
 import fcntl
 import os
+import signal
 import socket
 import struct
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -44,7 +45,10 @@ class NetworkError(TcpwinError):
     """A network that cannot be made here."""
 
 
-_KERNEL_WIDE = ("net.core.", "net.ipv4.tcp_mem", "net.ipv4.lab_")
+_KERNEL_WIDE = (
+    *("net.core.", "net.ipv4.lab_", "net.ipv4.tcp_mem", "net.ipv4.tcp_max_orphans", "net.ipv4.tcp_low_latency"),
+    *("net.ipv4.udp_mem", "net.ipv4.inet_peer_", "net.ipv4.icmp_msgs_", "net.ipv4.fib_sync_mem"),
+)
 """Settings that no namespace has for itself; a kernel that has made one of them so is found to be so."""
 
 Undo = Callable[[], None]
@@ -97,9 +101,21 @@ def only_run() -> Iterator[None]:
 
 
 def remove() -> None:
-    """Remove the three namespaces, and with them their devices, queues and settings."""
+    """Remove the three namespaces, and with them their devices, queues and settings.
+
+    What still runs in one of them, as after a run that was killed, is ended: it would keep the namespace.
+    """
     for space in SPACES.values():
-        subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
+        if not _place(space).exists():
+            continue
+        # In a session of their own, where a Ctrl-C of the terminal does not reach them.
+        found = subprocess.run(
+            ["ip", "netns", "pids", space], capture_output=True, text=True, check=False, start_new_session=True
+        )
+        for number in found.stdout.split():
+            with suppress(ProcessLookupError):
+                os.kill(int(number), signal.SIGKILL)
+        subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False, start_new_session=True)
 
 
 def inside(end: str, act: Callable[[], T]) -> T:
@@ -125,10 +141,15 @@ def inside(end: str, act: Callable[[], T]) -> T:
 def enter(end: str) -> None:
     """Move this thread into a namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
-    with Path(f"/run/netns/{SPACES[end]}").open("rb") as space:
+    with _place(SPACES[end]).open("rb") as space:
         if libc.setns(space.fileno(), _CLONE_NEWNET):
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), space.name)
+
+
+def _place(space: str) -> Path:
+    """Where ip-netns(8) keeps a namespace's name."""
+    return Path("/run/netns") / space
 
 
 def _link(end: str, device: str, address: str, peer: str, gateway: str, *, offload: bool) -> list[Step]:
@@ -222,20 +243,29 @@ def _setting(end: str, name: str, value: str) -> Step:
     """A sysctl: of one host, or, where the kernel has it once for all, of the whole kernel."""
     path = Path("/proc/sys") / name.replace(".", "/")
 
+    is_wide = name.startswith(_KERNEL_WIDE)
+
     def act() -> Undo | None:
         try:
             inside(end, lambda: path.write_text(value))
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError) as error:
+            # A namespace has not what only the whole kernel has, or, on newer kernels, shows it read-only.
             if not path.exists():
                 needs = "it takes the lab's own kernel (--engine uml)"
                 raise NetworkError(f"this kernel has no setting {name}: {needs}") from None
+            if not is_wide:
+                why = "this kernel has it for all namespaces at once" if isinstance(error, FileNotFoundError) else ""
+                raise NetworkError(f"{name} = {value}: {why or error.strerror}") from None
         except OSError as error:
             raise NetworkError(f"{name} = {value}: {error.strerror}") from None
         else:
             return None
-        return _replace(path, value)
+        try:
+            return _replace(path, value)
+        except OSError as error:
+            raise NetworkError(f"{name} = {value}: {error.strerror}") from None
 
-    whose = f"{WHOLE_KERNEL}, set back at the end" if name.startswith(_KERNEL_WIDE) else end
+    whose = f"{WHOLE_KERNEL}, set back at the end" if is_wide else end
     return Step(f"{whose}: {name} = {value}", act)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from tcpwin.lab._measure import Capture, Sampler, first_line
 from tcpwin.lab._network import ADDRESSES, SPACES, NetworkError, Undo, inside, only_run, plan, remove
 from tcpwin.lab._scenario import Scenario
+from tcpwin.lab._undisturbed import undisturbed
 
 SCHEMA = "tcpwin/lab/1"
 TRUTH = "meta.json"
@@ -54,9 +55,10 @@ def _run_alone(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int],
                 undo.append(back)
         return _run(scenario, kernel, out, tick)
     finally:
-        remove()
-        for back in reversed(undo):
-            back()
+        with undisturbed():
+            remove()
+            for back in reversed(undo):
+                back()
 
 
 def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
@@ -66,13 +68,14 @@ def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]
         _write_facts(end, out)
     capture = Capture(out) if scenario.measure.capture else None
     sampler = Sampler(out, scenario.measure.sample_ms, tick)
-    time.sleep(_SETTLE_S)
     try:
+        time.sleep(_SETTLE_S)
         summaries = _run_workload(scenario, out)
         time.sleep(2 * scenario.route.rtt_ms / 1000 + _SETTLE_S)
     finally:
-        increases = sampler.finish()
-        captured = capture.finish() if capture else {}
+        with undisturbed():
+            increases = sampler.finish()
+            captured = capture.finish() if capture else {}
     queues = _write_queues(out)
     cost = COST.read_text(encoding="ascii") if COST.exists() else ""
     truth = {

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
-from cli.command import refused, tcpwin
+from cli.command import TCPWIN, refused, tcpwin
+from live import HANG_S, until
 from reference import AS_ROOT, KERNEL_LACKS, NO_RIGHT
 
 import tcpwin as library
 from tcpwin.lab._network import SPACES, only_run
+from tcpwin.lab._undisturbed import undisturbed
 
 SMALL = """title = "A small transfer"
 [path]
@@ -28,6 +31,20 @@ serve.bytes = 1_000_000
 all = ["receiver.bytes == 1000000", "sender.bytes == 1000000"]
 stock = ["receiver.nothing > 0"]
 """
+
+
+LONG = """title = "A transfer that nobody waits for"
+[path]
+rate_mbps = 1
+[workload]
+name = "bulk"
+serve.bytes = 1_000_000_000
+serve.seconds = 1000.0
+[sysctl]
+"net.ipv4.tcp_mem" = "{0} {1} {2}"
+"net.core.rmem_max" = "{3}"
+"""
+WHOLE_KERNEL = tuple(Path("/proc/sys/net", name) for name in ("ipv4/tcp_mem", "core/rmem_max"))
 
 
 def can_make_namespaces() -> bool:
@@ -79,6 +96,71 @@ def test_a_run_on_this_host_is_a_bundle_and_leaves_nothing(tmp_path: Path) -> No
         assert analysis.hosts[0].settings.values["net.ipv4.tcp_sack"] == "0"
     again = tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
     assert b"(was there)" in again.stdout
+
+
+def whole_kernel() -> list[int]:
+    """Return the settings that no namespace has for itself."""
+    return [int(word) for path in WHOLE_KERNEL for word in path.read_text().split()]
+
+
+@needs_namespaces
+@pytest.mark.parametrize("at", ["first tcpdump", "transfer"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_ended_leaves_nothing(number: signal.Signals, at: str, tmp_path: Path) -> None:
+    """Also where the signal comes twice: the second finds the removal under way."""
+    before = whole_kernel()
+    changed = [value + 1 for value in before]
+    scenario = tmp_path / "long.toml"
+    scenario.write_text(LONG.format(*changed))
+    command = [str(each) for each in (TCPWIN, "lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    awaited = "*/results/receiver.pcap" if at == "first tcpdump" else "*/results/log_receiver.jsonl"
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+    try:
+        until(lambda: bool(list(tmp_path.glob(awaited))) or process.poll() is not None)
+        during = whole_kernel()
+        process.send_signal(number)
+        if at == "transfer":
+            process.send_signal(number)
+        told = process.communicate(timeout=HANG_S)[1].decode()
+    finally:
+        process.kill()
+        process.communicate()
+    if "qdisc kind is unknown" in told:
+        pytest.skip(f"{KERNEL_LACKS} tbf")
+    assert during == changed
+    assert process.returncode == 128 + (signal.SIGINT if number == signal.SIGINT else signal.SIGTERM), told
+    assert namespaces() == set()
+    assert whole_kernel() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(tmp_path) not in running
+    assert "tcpdump -i c0" not in running
+
+
+@needs_namespaces
+def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
+    subprocess.run(["ip", "netns", "add", SPACES["sender"]], check=True)
+    left = subprocess.Popen(["ip", "netns", "exec", SPACES["sender"], "sleep", "1000"])
+    try:
+        scenario = tmp_path / "own.toml"
+        scenario.write_text(SMALL + "[host]\nframe_memory_bytes = 3328\n")
+        tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
+        assert left.wait(timeout=HANG_S) == -signal.SIGKILL
+    finally:
+        left.kill()
+        left.wait()
+    assert namespaces() == set()
+
+
+def test_a_signal_waits_for_what_must_come_to_its_end() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the block is what is tested
+        with undisturbed():
+            signal.raise_signal(signal.SIGINT)
+            done.append("removed")
+        done.append("after")
+    assert done == ["removed"]
 
 
 @needs_namespaces
