@@ -2,13 +2,17 @@
 
 import re
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 from web.conftest import MakeClient
-from web.crafted import API
+from web.crafted import API, analysed
 
 from tcpwin.reference import references
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+CELL = re.compile(r'<t[hd](?: scope="\w+")?(?: data-more="[^"]*")?(?: class="([\w-]+)")?>(.*?)</t[hd]>')
 
 
 @pytest.fixture
@@ -17,13 +21,7 @@ def rows(make_client: MakeClient) -> list[list[str]]:
     text = make_client().get("/references").text
     found = re.findall(r'<table class="heat">.*?</table>', text, re.DOTALL)
     lines = [line for table in found for line in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)]
-    return [
-        [
-            f"{level} {unescape(cell)}".strip()
-            for level, cell in re.findall(r'<t[hd](?: scope="\w+")?(?: class="([\w-]+)")?>(.*?)</t[hd]>', line)
-        ]
-        for line in lines
-    ]
+    return [[f"{level} {unescape(cell)}".strip() for level, cell in CELL.findall(line)] for line in lines]
 
 
 def test_the_heat_map_holds_the_figures_of_the_article_and_of_the_lab(rows: list[list[str]]) -> None:
@@ -67,3 +65,23 @@ def test_every_reference_is_on_the_page_and_in_the_api(make_client: MakeClient) 
             assert {name: run[name] for name in ("rtt_ns", "adv_win_scale", "is_patched")} == {
                 name: cell[name] for name in ("rtt_ns", "adv_win_scale", "is_patched")
             }
+
+
+def test_a_connection_stands_beside_the_nearest_run_and_the_one_of_its_verdict(make_client: MakeClient) -> None:
+    """Over 85 ms passt's run over 100 ms is nearest; it states no buffer, so that the verdict names another."""
+    client = make_client()
+    id = analysed(client, (CAPTURES / "lab" / "no-window-scaling.pcap.gz").read_bytes())
+    page = client.get(f"/captures/{id}/connections/0").text
+    table = page[page.index("Beside the nearest run, and the verdict") :].partition("</table>")[0]
+    heads = re.findall(r'<th scope="col">(?:<a href="[^"]*">)?(.*?)(?:</a>)?</th>', table)
+    assert heads == ["", "this connection", "passt-ramps/100ms", "cloudflare-production/iowa-old"]
+    rows = [re.findall(r"<t[hd].*?>(.*?)</t[hd]>", line) for line in re.findall(r"<tr>(.*?)</tr>", table)]
+    assert ["round trip", "85 ms", "100 ms", "121 ms"] in rows
+    assert ["throughput", "6.03 Mbit/s", "1.11 Gbit/s", "276 Mbit/s"] in rows
+
+    page = client.get("/references", params={"capture": id, "connection": 0}).text
+    # Its 64 KiB are in no column of the map: it spans them all. Neither run is in the map: none is framed.
+    assert '<td colspan="5">settings not known: 6.03 Mbit/s (best second 6.26 Mbit/s)</td>' in page
+    assert "Its row stands among those" in page
+    assert "framed" not in page
+    assert ' near"' not in page

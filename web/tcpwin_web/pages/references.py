@@ -36,6 +36,8 @@ class Shade:
     level: int | None = None
     is_near: bool = False
     """One of the runs nearest to the connection that is looked at."""
+    columns: int = 1
+    """How many it spans."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,16 @@ class Yours:
     def measured(self) -> Mapping[str, Any]:
         """What was measured of it; empty where it carried no data."""
         return self.comparison["measured"] or {}
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it has a row in the maps."""
+        return self.measured.get("workload") in WORKLOADS and bool(self.measured.get("rtt_ns"))
+
+    @property
+    def has_near(self) -> bool:
+        """Whether a run that is near it stands in the maps."""
+        return any(run is not None and self.is_near(run) for cell in matrix() for run in (cell.published, cell.ours))
 
     def is_near(self, run: Run) -> bool:
         """Whether this run is one of those nearest to it."""
@@ -191,16 +203,16 @@ def _place_of(rtt_ns: int, trips_ns: Sequence[int]) -> int:
 def _your_row(
     measured: Mapping[str, Any], settings: Sequence[tuple[int, int]], shade: Callable[[Mapping[str, Any]], Shade]
 ) -> HeatRow:
-    """Your connection in the column of its settings; where these are in none, or not known, beside the columns."""
+    """Your connection in the column of its settings; where these are in none, or not known, across all columns."""
     kernel = {True: "patched", False: "stock", None: "kernel not known"}[measured["is_patched"]]
     own = measured["rmem_max_bytes"], measured["adv_win_scale"]
     told = shade(measured)
-    shades = [told if each == own else Shade() for each in settings]
     if own in settings:
-        return HeatRow(time_text(measured["rtt_ns"]), kernel, "yours", shades, is_yours=True)
-    where = "settings not known" if None in own else f"{mib_text(own[0])} at {own[1]:+d}"
-    source = f"yours, {where}" + (f": {', '.join(told.lines)}" if told != Shade() else "")
-    return HeatRow(time_text(measured["rtt_ns"]), kernel, source, shades, is_yours=True)
+        shades = [told if each == own else Shade() for each in settings]
+    else:
+        where = "settings not known" if None in own else f"{mib_text(own[0])} at {own[1]:+d}"
+        shades = [Shade((f"{where}: {', '.join(told.lines)}",), told.level, columns=len(settings))]
+    return HeatRow(time_text(measured["rtt_ns"]), kernel, "yours", shades, is_yours=True)
 
 
 def your_rate(measured: Mapping[str, Any]) -> Shade:
