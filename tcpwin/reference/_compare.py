@@ -261,7 +261,8 @@ def _messages_verdict(measured: Measured, near: Sequence[Run]) -> str:
         if measured.idle_restart_ns
         else "; no restart after idle cost it anything"
     )
-    return f"Messages over {time_words(near[0].rtt_ns or 0)}: {'; '.join(told)}. Yours: {yours}{cost}."
+    names = ", ".join(dict.fromkeys(run.reference for run in near))
+    return f"{names}, messages over {time_words(near[0].rtt_ns or 0)}: {'; '.join(told)}. Yours: {yours}{cost}."
 
 
 def run_words(run: Run) -> str:
