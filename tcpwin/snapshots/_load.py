@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from tcpwin.errors import SnapshotError
@@ -32,6 +32,9 @@ KEPT_OF_HOST = 50_000
 KEPT_TRANSLATED = 20
 NAMED_UNREAD = 10
 """Members of a bundle that were not read, and are named."""
+LAB_ALWAYS = frozenset({"scenario.toml", "meta.json"})
+LAB_BESIDE = frozenset({"tc.txt", "log_sender.jsonl", "log_receiver.jsonl"})
+"""What a run of tcpwin's lab has beside captures and samples: no user need be told that it is neither."""
 MAX_TIME_NS = 1 << 62
 """In the year 2116: a later stamp is none."""
 
@@ -265,6 +268,8 @@ def _load_bundle(bundle: Bundle, label: str | None, hosts: dict[str, Host], matc
 def _unread(bundle: Bundle) -> list[str]:
     """One sentence on the members that are neither captures nor snapshots; none where there is no such member."""
     unread = [member for member in bundle.members if member.kind == "unknown"]
+    if {PurePosixPath(member.name).name for member in unread} >= LAB_ALWAYS:
+        unread = [member for member in unread if PurePosixPath(member.name).name not in LAB_ALWAYS | LAB_BESIDE]
     if not unread:
         return []
     # What is in brackets in a reason lists the formats there are.

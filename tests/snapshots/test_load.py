@@ -489,6 +489,17 @@ def test_members_of_a_bundle_that_are_not_read_are_told(tmp_path: Path, capture:
     assert note == f"{path}: 1,000 files of the bundle were not read: {named}, …"
 
 
+def test_what_a_run_of_the_lab_always_holds_is_not_told(tmp_path: Path) -> None:
+    run = Path(__file__).parents[2] / "captures" / "reference" / "zero-window-records-stock.zip"
+    assert analyze(run, capture="sender.pcap.gz").notes == ()
+    path = tmp_path / "more.zip"
+    path.write_bytes(run.read_bytes())
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("zero-window-records-stock/letter.txt", "Dear all,\n")
+    [note] = analyze(path, capture="sender.pcap.gz").notes
+    assert note.startswith(f"{path}: 1 file of the bundle was not read: zero-window-records-stock/letter.txt ")
+
+
 def test_each_connection_has_its_samples_of_its_own_time(tmp_path: Path) -> None:
     """Found without a walk over all sockets; of one four-tuple the time tells which connection it is."""
     samples = {second: SocketSample(time_ns=second * SECOND_NS) for second in (1, 5, 9)}
