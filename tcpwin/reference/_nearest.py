@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import log2
 
+from tcpwin.findings.rules._words import time_words
 from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale, parse_kernel
 from tcpwin.reference._model import Run
 from tcpwin.reference._read import references
@@ -69,7 +70,7 @@ def nearest(
         ValueError: nothing is asked for, a number is not above 0, or a kernel is none.
     """
     numbers = {
-        "round trip": (rtt_ns, _rtt, _ms),
+        "round trip": (rtt_ns, _rtt, time_words),
         "rate": (rate_bps, _rate, _mbit),
         "receive buffer": (rmem_max_bytes, _rmem, _mib),
         "receive window": (window_bytes, _window, _mib),
@@ -119,7 +120,7 @@ def _number(name: str, value: float, other: float | None, text: Callable[[float]
     if other is None:
         return NOT_STATED, f"{name}: not stated, yours {text(value)}"
     distance = abs(log2(value / other))
-    same = "the same" if distance == 0 else f"yours {text(value)}"
+    same = "the same" if text(value) == text(other) else f"yours {text(value)}"
     return distance, f"{name}: {text(other)}, {same}"
 
 
@@ -166,10 +167,6 @@ def _settings(own: Mapping[str, str], run: Run) -> list[tuple[float, str]]:
             is_same = own[name].split() == value.split()
             parts.append((float(not is_same), f"{name}: {value}, {'the same' if is_same else f'yours {own[name]}'}"))
     return parts
-
-
-def _ms(value: float) -> str:
-    return f"{value / 1e6:g} ms"
 
 
 def _mbit(value: float) -> str:
