@@ -60,6 +60,10 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
             f"Predicted were {rate_words(goodput)}, the run came to {rate_words(run.goodput_bps)} "
             f"({_apart(run.goodput_bps / goodput - 1)}), {run.limited_by}."
         )
+        if not rate_right and run.limit != captured.limit:
+            told.append(
+                f"What was captured was {captured.limited_by}; the run's path has no losses and no traffic but its own."
+            )
     window = None if allowed is None else size_words(allowed.window_bytes)
     rows = (
         ("round trip", _time(captured.rtt_ns), None, _time(run.rtt_ns)),

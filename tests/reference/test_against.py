@@ -36,6 +36,18 @@ def test_a_run_that_does_not_keep_the_prediction_is_told() -> None:
     assert "Predicted were 38.8 Mbit/s, the run came to 20.3 Mbit/s (48% less)" in found.verdict
 
 
+def test_what_limited_the_capture_and_not_the_run_is_told() -> None:
+    captured = replace(
+        measured(), limit="congestion window", limited_by="limited by b's congestion window, cut by losses"
+    )
+    faster = replace(measured(), goodput_bps=40e6, limit="path", limited_by="limited by the path")
+    assert (
+        "What was captured was limited by b's congestion window, cut by losses; the"
+        in against(captured, faster).verdict
+    )
+    assert "What was captured" not in against(captured, replace(faster, goodput_bps=captured.goodput_bps)).verdict
+
+
 def test_a_window_that_differs_from_the_models() -> None:
     captured = measured()
     larger = against(captured, replace(captured, window_max_bytes=2 * MIB))
