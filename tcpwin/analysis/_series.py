@@ -114,7 +114,8 @@ class Event:
             None, like all that follows, where nothing was sent again or came late.
         reason: the rule that decided, in words.
         confidence: high, medium or low.
-        original_frame: frame of the first copy, or of the segment that overtook a late one.
+        original_frame: newest frame before it that held its first byte, which `age_ns` counts from; None where that is
+            not known, as of what was acknowledged. Of a late one: frame of the segment that overtook it.
         trigger_frame: frame of the ACK that set it off.
         age_ns: since the bytes were last sent.
         rto_ns: the retransmission timeout that the sender had, back-off included.

@@ -50,7 +50,7 @@ def event_text(event: Event) -> str:
         lines.append(f"{event.reason} ({event.confidence} confidence)")
     links = []
     if event.original_frame:
-        links.append(f"first sent in frame {event.original_frame:,}")
+        links.append(f"sent before in frame {event.original_frame:,}")
     if event.age_ns is not None:
         links.append(f"{time_text(event.age_ns)} before")
     if event.trigger_frame:

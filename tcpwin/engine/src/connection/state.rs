@@ -130,6 +130,8 @@ pub struct Cold {
     pub syn_copy_ns: Option<i64>,
     /// Time in silences that only the capture's clock knows of.
     pub clock_step_ns: i64,
+    /// Initial sequence number and frame of the newest SYN that was sent again.
+    pub syn_copy: Option<(Seq, u64)>,
     /// When a SYN or SYN/ACK was last sent again after the handshake.
     pub syn_again_ns: Option<i64>,
     /// Initial sequence number of the SYN before, where this side sent another.

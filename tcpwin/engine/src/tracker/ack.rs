@@ -234,7 +234,7 @@ fn cover_doubtful(
     let una = acked.flight.una;
     let advance = una.to(ack).max(0) as u32;
     let rest_bytes = acked.offload_bytes();
-    let original_ns = acked.ledger.find(una).map(|sent| sent.time_ns);
+    let original_ns = acked.first_copy(una).map(|sent| sent.time_ns);
     let had_duplicates = acked.duplicate_acks > 0;
     let has_sack = acked.syn.has(syn_kind::SACK_PERMITTED);
     let Some(cold) = acked.cold.as_deref_mut() else {
@@ -344,9 +344,11 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
     let mut reported = Reported::default();
     let blocks = segment.options.sack_blocks();
     if let Some((left, right)) = duplicate_block(Seq(segment.ack), blocks) {
+        let acked_bytes = acked.acked_bytes;
         let cold = acked.cold();
-        cold.episode()
-            .note_dsack(left, right, is_advance, segment.time_ns);
+        let episode = cold.episode();
+        episode.forget_old(acked_bytes);
+        episode.note_dsack(left, right, is_advance, segment.time_ns);
         cold.note_episode();
         reported.events |= event::DSACK;
     }

@@ -8,6 +8,7 @@ use crate::recovery::holes::{lateness, Hole, Lateness};
 use crate::recovery::resent::{judge, Case};
 use crate::sequence::Seq;
 use crate::timing::estimator::RTO_MAX_NS;
+use crate::timing::ledger::Sent;
 use crate::tracker::sequence_length;
 use crate::wire::{Segment, FIN};
 
@@ -272,6 +273,10 @@ fn take_below(
         return (0, true);
     }
     let old_end = if end.is_before(nxt) { end } else { nxt };
+    let acked_bytes = sent.acked_bytes;
+    if let Some(episode) = sent.cold.as_mut().and_then(|cold| cold.episode.as_mut()) {
+        episode.forget_old(acked_bytes);
+    }
     let found = judge_below(sent, peer, segment, below, old_end);
     let mut events = found.verdict.cause.events();
     let mss = sent.segment_size();
@@ -279,7 +284,6 @@ fn take_below(
     let base_rto_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0));
     let tsval = segment.options.timestamps.map(|(value, _)| value);
     let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end));
-    let acked_bytes = sent.acked_bytes;
     let cold = sent.cold();
     let filled = cold.unseen.remove(seq, old_end);
     cold.missed.take_back(seq, old_end, acked_bytes);
@@ -298,6 +302,7 @@ fn take_below(
             tsval,
             is_distinct: is_newer,
             events: events & event::MAIN_KINDS,
+            acked_bytes,
         };
         cold.episode().resent(cause, &again);
         cold.note_episode();
@@ -314,7 +319,7 @@ fn take_below(
     } else {
         let hole_ns = cold.holes.at(seq, old_end).map(|hole| hole.time_ns);
         let episode = cold.episode();
-        episode.note_late(seq, old_end);
+        episode.note_late(seq, old_end, segment.frame);
         if events & event::OUT_OF_ORDER != 0 {
             let late_ns = now_ns.saturating_sub(hole_ns.unwrap_or(now_ns)).max(0);
             episode.note_reordering(end.to(nxt).max(0) as u32, late_ns);
@@ -330,6 +335,33 @@ fn take_below(
 }
 
 impl Direction {
+    /// The segment that first held the byte at `seq`, if it was captured in order and the byte is in flight.
+    pub fn first_copy(&self, seq: Seq) -> Option<Sent> {
+        let is_outstanding = !seq.is_before(self.flight.una) && seq.is_before(self.flight.nxt);
+        // Without the SYN the capture may have begun above SND.UNA.
+        let is_in_capture = self.has_syn || seq.is_after(self.isn);
+        let is_missing = self.cold.as_ref().is_some_and(|cold| {
+            let episode = cold.episode.as_ref();
+            cold.unseen.overlap(seq, seq + 1) > 0
+                || cold.probe_end == Some(seq + 1)
+                || episode.is_some_and(|episode| episode.is_late(seq))
+        });
+        let is_known = is_outstanding && is_in_capture && !is_missing;
+        self.ledger.find(seq).filter(|_| is_known)
+    }
+
+    /// The newest frame that holds the byte at `seq`, `newest` being a later one; none where it is not known.
+    pub fn newest_copy(&self, seq: Seq, newest: u64) -> Option<u64> {
+        let episode = self.cold.as_ref().and_then(|cold| cold.episode.as_ref());
+        if let Some(frame) = episode.and_then(|episode| episode.newest_copy(seq)) {
+            return Some(frame);
+        }
+        let is_ambiguous =
+            episode.is_some_and(|episode| episode.ambiguous.overlap(seq, seq + 1) > 0);
+        let first = self.first_copy(seq).filter(|_| !is_ambiguous);
+        first.and_then(|sent| sent.frame(newest))
+    }
+
     /// Whether the timestamp clock certainly ticked since the byte at `seq` was first sent: a smaller value was sent no
     /// sooner than that, or this one was first sent later.
     fn has_ticked(&self, tsval: u32, seq: Seq, end: Seq) -> bool {
@@ -338,7 +370,7 @@ impl Direction {
         if is_smaller(self.tsval) || hole.and_then(|hole| hole.tsval).is_some_and(is_smaller) {
             return true;
         }
-        let Some(original_ns) = self.ledger.find(seq).map(|sent| sent.time_ns) else {
+        let Some(original_ns) = self.first_copy(seq).map(|sent| sent.time_ns) else {
             return false;
         };
         let was_timed =
@@ -385,8 +417,7 @@ fn judge_below(
         .cold
         .as_ref()
         .and_then(|cold| cold.episode.as_ref()?.last_resend(seq, old_end));
-    let is_captured = never_seen < length;
-    let original = sent.ledger.find(seq).filter(|_| is_captured);
+    let original = sent.first_copy(seq);
     let last_sent_ns = resend
         .map(|resend| resend.time_ns)
         .or(original.map(|sent| sent.time_ns))
@@ -498,7 +529,7 @@ fn judge_below(
     };
     Evidence {
         verdict,
-        original_frame: original.map(|sent| sent.frame(segment.frame)),
+        original_frame: sent.newest_copy(seq, segment.frame),
         trigger_frame,
         age_ns,
         rto_ns: Some(rto_ns),
