@@ -110,8 +110,8 @@ class Event:
         names: the events, in the order of the per-segment table.
         seq, ack, length, window_raw: of the segment, as on the wire.
         cause: why a segment was sent again: fast, recovery, lost_retransmission, rto, go_back_n, tail_loss_probe,
-            spurious, syn, syn_ack, fin, zero_window or unknown; or how it came late: out_of_order, capture_reordered.
-            None, like all that follows, where nothing was sent again or came late.
+            spurious, syn, syn_ack, fin, fast_open, zero_window or unknown; or how it came late: out_of_order,
+            capture_reordered. None, like all that follows, where nothing was sent again or came late.
         reason: the rule that decided, in words.
         confidence: high, medium or low.
         original_frame: newest frame before it that held its first byte, which `age_ns` counts from; None where that is

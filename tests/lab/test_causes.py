@@ -33,6 +33,7 @@ ERROR = 0.05
 NO_CAUSE_HERE = (
     "syn_retransmissions",
     "fin_retransmissions",
+    "fast_open_retransmissions",
     "zero_window_retransmissions",
     "unknown_retransmissions",
 )

@@ -32,6 +32,7 @@ CAUSE_WORDS = {
     "syn": "SYN again",
     "syn_ack": "SYN/ACK again",
     "fin": "FIN again",
+    "fast_open": "the SYN's data again, left out by the SYN/ACK",
     "zero_window": "into a closed window",
     "unknown": "sent again, cause unknown",
     "out_of_order": "out of order",

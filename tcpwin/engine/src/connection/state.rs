@@ -45,8 +45,8 @@ pub struct SynOptions {
     pub tsval: Option<u32>,
     /// It was a SYN/ACK.
     pub is_answer: bool,
-    /// It carried data by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
-    pub has_early_data: bool,
+    /// Data that it carried by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
+    pub early_bytes: u16,
 }
 
 /// Options of a SYN without a value that matters, as bits.
@@ -67,6 +67,10 @@ impl SynOptions {
         }
     }
 
+    pub fn has_early_data(&self) -> bool {
+        self.early_bytes > 0
+    }
+
     /// Whether all of the options were there.
     pub fn has(&self, kinds: u8) -> bool {
         self.kinds & kinds == kinds
@@ -82,7 +86,7 @@ impl Default for SynOptions {
             kinds: 0,
             tsval: None,
             is_answer: false,
-            has_early_data: false,
+            early_bytes: 0,
         }
     }
 }
@@ -130,6 +134,8 @@ pub struct Cold {
     pub syn_copy_ns: Option<i64>,
     /// Time in silences that only the capture's clock knows of.
     pub clock_step_ns: i64,
+    /// Frame of the newest SYN with data of Fast Open.
+    pub early_frame: Option<u64>,
     /// Initial sequence number and frame of the newest SYN that was sent again.
     pub syn_copy: Option<(Seq, u64)>,
     /// When a SYN or SYN/ACK was last sent again after the handshake.
@@ -144,6 +150,9 @@ pub struct Cold {
     pub stalls: Option<Box<Stalls>>,
     /// Frame of the first RST of a connection that had data; kept with side 0.
     pub reset_frame: Option<u64>,
+    /// A RST that its receiver need not have obeyed, while nothing refutes that it did: the side that sent it, its time
+    /// and frame; kept with side 0.
+    pub doubtful_reset: Option<(u8, i64, u64)>,
     /// Shift of this side's windows by a snapshot of the socket.
     pub given_shift: Option<u8>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
@@ -212,6 +221,7 @@ impl Cold {
     /// Whether nothing here bears on the next segment of this direction.
     fn is_quiet_to_send(&self) -> bool {
         !self.is_zero_open()
+            && self.doubtful_reset.is_none()
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()

@@ -51,7 +51,7 @@ struct Late {
     frame: u64,
 }
 
-fn holds(seq: Seq, left: Seq, right: Seq) -> bool {
+pub fn holds(seq: Seq, left: Seq, right: Seq) -> bool {
     !seq.is_before(left) && seq.is_before(right)
 }
 
@@ -71,6 +71,8 @@ pub struct Episode {
     probe_end: Option<Seq>,
     /// Timeouts in a row.
     pub backoff: u32,
+    /// Whether the sender probes for tail loss, where its timers showed it.
+    pub sends_probes: Option<bool>,
     /// The timeout's retransmission awaits the ACKs that tell whether it was needed (RFC 5682).
     is_frto_armed: bool,
     /// TSval of the first retransmission since none was in flight (Linux `retrans_stamp`).
@@ -84,6 +86,7 @@ pub struct Episode {
     /// Stretches of it.
     pub stretches: u32,
     pub fin: u32,
+    pub fast_open: u32,
     pub zero_window: u32,
     pub unknown: u32,
     pub dsacks: u32,
@@ -194,6 +197,15 @@ impl Episode {
         (self.late.iter()).any(|late| holds(seq, late.seq, late.end))
     }
 
+    /// The capture's clock was set forward: times before count from so much later, and what is in flight from `una` to
+    /// `nxt` has no round trip.
+    pub fn step(&mut self, una: Seq, nxt: Seq, stepped_ns: i64) {
+        self.ambiguous.insert(una, nxt);
+        for resend in &mut self.resends {
+            resend.time_ns = resend.time_ns.saturating_add(stepped_ns);
+        }
+    }
+
     /// Forget what was sent again so long ago that its sequence numbers may have come round.
     pub fn forget_old(&mut self, acked_bytes: u64) {
         let is_old = |resend: &Resend| acked_bytes - resend.acked_bytes > FORGET_AFTER_BYTES;
@@ -232,6 +244,7 @@ impl Episode {
             }
             Cause::TailLossProbe => self.probe_end = Some(again.end),
             Cause::Fin => self.fin = self.fin.saturating_add(1),
+            Cause::FastOpen => self.fast_open = self.fast_open.saturating_add(1),
             Cause::ZeroWindow => {
                 // Linux's `tcp_retransmit_timer` enters loss for a window that closed upon what is in flight.
                 self.enter(Phase::Loss, nxt, now_ns);

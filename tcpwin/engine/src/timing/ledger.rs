@@ -263,6 +263,22 @@ impl Ledger {
         }
     }
 
+    /// The capture's clock was set forward by so much.
+    #[cold]
+    pub fn step(&mut self, stepped_ns: i64) {
+        let step = |sent: &mut Sent| {
+            if sent.time_ns != NONE {
+                sent.time_ns = sent.time_ns.saturating_add(stepped_ns);
+            }
+        };
+        step(&mut self.first);
+        match &mut self.store {
+            Store::Early(_) => {}
+            Store::Few(few) => step(&mut few.second),
+            Store::Paced(pace) => pace.rest.iter_mut().for_each(step),
+        }
+    }
+
     /// Whether anything is in flight by this account.
     pub fn is_empty(&self) -> bool {
         self.first.time_ns == NONE

@@ -126,20 +126,6 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     answer
 }
 
-/// Only the acknowledgment of a RST can be trusted, and only when it fits.
-pub fn take_reset(acked: &mut Direction, segment: &Segment) -> Option<u64> {
-    let ack = Seq(segment.ack);
-    if acked.is_started
-        && acked.is_seen
-        && acked.flight.una.is_before(ack)
-        && !ack.is_after(acked.flight.nxt)
-    {
-        acknowledge(acked, ack, segment).rtt_ns
-    } else {
-        None
-    }
-}
-
 /// Move SND.UNA of the acknowledged direction.
 #[inline]
 pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer {

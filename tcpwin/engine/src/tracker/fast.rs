@@ -93,7 +93,7 @@ pub fn take(
         sent.note_open_limit(now_ns);
         sent.note_ordinary_data(segment, &before);
     } else {
-        sent.has_only_syn &= sent.syn.has_early_data;
+        sent.has_only_syn &= sent.syn.has_early_data();
         if let Some(tsval) = new_tsval {
             sent.note_tick(tsval, now_ns);
         }

@@ -104,6 +104,16 @@ pub fn take_syn(
     if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_again) {
         sent.cold().earlier_shift = Some(shift);
     }
+    if segment.payload_len > 0 {
+        sent.cold().early_frame = Some(segment.frame);
+    }
+    let is_fast_open = segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN);
+    let early_bytes = match (is_fast_open, is_again) {
+        (true, _) if segment.payload_len > 0 => segment.payload_len.min(u32::from(u16::MAX)) as u16,
+        // Linux sends the SYN again without its data.
+        (_, true) => sent.syn.early_bytes,
+        _ => 0,
+    };
     sent.syn = SynOptions {
         offer,
         mss: segment.options.mss.unwrap_or(0),
@@ -111,8 +121,7 @@ pub fn take_syn(
         kinds: syn_kinds(segment),
         tsval: segment.options.timestamps.map(|(tsval, _)| tsval),
         is_answer,
-        has_early_data: segment.payload_len > 0
-            && (segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN)),
+        early_bytes,
     };
     if !is_again {
         let end = seq + sequence_length(segment);

@@ -3,9 +3,9 @@
 use crate::connection::state::{syn_kind, Direction};
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Evidence, Verdict};
-use crate::recovery::episode::{Again, Phase};
+use crate::recovery::episode::{holds, Again, Phase};
 use crate::recovery::holes::{lateness, Hole, Lateness};
-use crate::recovery::resent::{judge, Case};
+use crate::recovery::resent::{judge, shows_probing, Case};
 use crate::sequence::Seq;
 use crate::timing::estimator::RTO_MAX_NS;
 use crate::timing::ledger::Sent;
@@ -50,7 +50,7 @@ pub fn take(
     }
     if ahead == 0 && length == 0 {
         // It acknowledges: its own SYN was answered, though the capture may not hold that.
-        sent.has_only_syn &= sent.syn.has_early_data;
+        sent.has_only_syn &= sent.syn.has_early_data();
         return events;
     }
     if ahead.unsigned_abs() > MAX_JUMP {
@@ -64,7 +64,7 @@ pub fn take(
         sent.fin_end = end;
         sent.flight.control += 1;
     }
-    sent.has_only_syn &= sent.syn.has_early_data;
+    sent.has_only_syn &= sent.syn.has_early_data();
     if ahead == 0 {
         if is_probe(sent, segment) {
             return events | take_probe(sent, segment, end);
@@ -350,11 +350,33 @@ impl Direction {
         self.ledger.find(seq).filter(|_| is_known)
     }
 
+    /// Whether the byte at `seq` is data of the SYN, of which the SYN/ACK acknowledged the SYN alone, and was not sent
+    /// again yet.
+    fn is_left_out(&self, seq: Seq) -> bool {
+        let first = self.isn + 1;
+        let episode = self.cold.as_ref().and_then(|cold| cold.episode.as_ref());
+        self.syn.has_early_data()
+            && self.has_syn
+            && self.is_acked
+            && self.flight.una == first
+            && holds(seq, first, first + u32::from(self.syn.early_bytes))
+            && episode.is_none_or(|episode| episode.newest_copy(seq).is_none())
+    }
+
     /// The newest frame that holds the byte at `seq`, `newest` being a later one; none where it is not known.
     pub fn newest_copy(&self, seq: Seq, newest: u64) -> Option<u64> {
         let episode = self.cold.as_ref().and_then(|cold| cold.episode.as_ref());
         if let Some(frame) = episode.and_then(|episode| episode.newest_copy(seq)) {
             return Some(frame);
+        }
+        if self.has_syn
+            && holds(
+                seq,
+                self.isn + 1,
+                self.isn + 1 + u32::from(self.syn.early_bytes),
+            )
+        {
+            return self.cold.as_ref().and_then(|cold| cold.early_frame);
         }
         let is_ambiguous =
             episode.is_some_and(|episode| episode.ambiguous.overlap(seq, seq + 1) > 0);
@@ -476,6 +498,8 @@ fn judge_below(
         is_repeated: episode.is_some_and(|episode| episode.is_repeated(seq, old_end)),
         is_probe_out: episode.is_some_and(|episode| episode.is_probe_out()),
         is_lone: una.to(nxt) <= length as i32,
+        sends_probes: episode.and_then(|episode| episode.sends_probes),
+        is_near: smoothed_ns.is_some_and(|smoothed_ns| near_ns < smoothed_ns / 4),
         has_sack,
         duplicate_acks: if has_reached {
             duplicate_acks
@@ -517,9 +541,25 @@ fn judge_below(
         Verdict::high(Cause::ZeroWindow, "the receive window is closed")
     } else if segment.payload_len == 0 {
         Verdict::high(Cause::Fin, "the FIN was not acknowledged in time")
+    } else if sent.is_left_out(seq) {
+        Verdict::high(
+            Cause::FastOpen,
+            "the SYN/ACK left out the data of the SYN: the server did not take it (RFC 7413 §4.2)",
+        )
     } else {
         judge(&case)
     };
+    let shown = shows_probing(&case, &verdict);
+    let mut rto_ns = rto_ns;
+    if let Some(sends_probes) = shown {
+        let episode = sent.cold().episode();
+        episode.sends_probes = Some(sends_probes);
+        if case.is_probe_out && !sends_probes {
+            // What looked like a probe was a timeout.
+            episode.backoff = 1;
+            rto_ns = rto_ns.saturating_mul(2).min(RTO_MAX_NS);
+        }
+    }
     let trigger_frame = match verdict.cause {
         Cause::Fast => report.or(last_answer).map(|(_, frame)| frame),
         Cause::Recovery | Cause::LostRetransmission | Cause::GoBackN => {
