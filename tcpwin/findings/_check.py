@@ -165,6 +165,9 @@ def _cases(
     chosen = picked.get(rule.code)
     if chosen is None:
         chosen = analysis.select(rule.scope, rule.conditions(settings))
+    if analysis.capture.connections_sampled:
+        # What a sampled connection lacks looks like loss, silence and waiting.
+        chosen = [(id, name) for id, name in chosen if not shared.subject((id, name)).attributes["connection"].sampled]
     return Case.each(analysis, rule, settings, map(shared.subject, chosen))
 
 

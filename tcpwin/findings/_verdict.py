@@ -34,6 +34,7 @@ CONFIDENCE_WORDS = {"high": "sure", "medium": "likely", "low": "perhaps"}
 LOSS = ("after_loss", *GROUPS["loss recovery"])
 """Items of a sender that loss slows down: while it repairs, and until its window is regained."""
 INSTANT = ("over in an instant", "no time to be limited in")
+SAMPLED = ("not known what limited it", "the capture holds samples of it, not all that was sent")
 NOBODYS = ("nobody", "capture")
 """Blames of a limit with which nothing is wrong, or not known to be."""
 _GROUPS_BY_CODE = {
@@ -107,6 +108,8 @@ class _Opinion:
 def judge_connection(connection: Connection, findings: Sequence[Finding] = ()) -> Verdict:
     """The verdict on a connection; without findings by its budget alone, which costs nothing."""
     direction = main_direction(connection)
+    if connection.sampled:
+        return Verdict("capture", None, direction, "unknown", 1.0, "low", *SAMPLED)
     if direction is None:
         return _without_data(connection)
     budget = connection.budget[direction]

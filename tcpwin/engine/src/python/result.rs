@@ -41,6 +41,7 @@ struct Quality {
     missed_bytes: u64,
     without_syn: u64,
     one_way: u64,
+    sampled: u64,
 }
 
 /// What a pass found: connections, facts of the captures, details of chosen connections.
@@ -84,6 +85,7 @@ impl Result {
         for connection in self.findings.tracker.connections.iter() {
             let [first, second] = &connection.directions;
             quality.without_syn += u64::from(!first.has_syn && !second.has_syn);
+            quality.sampled += u64::from(connection.is_sampled);
             quality.one_way += u64::from(!second.is_seen && !first.has_only_syn);
             for cold in connection
                 .directions
@@ -116,6 +118,7 @@ impl Result {
         let counters = &self.findings.counters;
         let dict = PyDict::new(py);
         dict.set_item("segments", counters.segments)?;
+        dict.set_item("sampled_segments", counters.sampled)?;
         dict.set_item("not_tcp", counters.not_tcp)?;
         dict.set_item("fragments_pending", counters.fragments_pending)?;
         dict.set_item("datagrams_incomplete", counters.datagrams_incomplete)?;
@@ -131,6 +134,7 @@ impl Result {
         dict.set_item("missed_bytes", quality.missed_bytes)?;
         dict.set_item("connections_without_syn", quality.without_syn)?;
         dict.set_item("connections_one_way", quality.one_way)?;
+        dict.set_item("connections_sampled", quality.sampled)?;
         Ok(dict)
     }
 

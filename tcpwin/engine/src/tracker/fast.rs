@@ -28,7 +28,7 @@ pub fn take(
     let segment_size = acked.segment_size();
     // Zero and signs of several numbers at once: one branch each, where a chain of comparisons would cost many.
     let differs = u32::from(segment.flags & (SYN | FIN | RST | ACK) ^ ACK)
-        | u32::from(segment.capture_flags & capture_flag::OPTIONS_CUT)
+        | u32::from(segment.capture_flags & (capture_flag::OPTIONS_CUT | capture_flag::SAMPLED))
         | u32::from(segment.options.sack_count)
         | (sent.flight.nxt.0 ^ seq.0)
         | u32::from(sent.has_tsval != timestamps.is_some());

@@ -23,7 +23,7 @@ use crate::connection::state::{Connection, Direction, Initiator};
 use crate::connection::table::FlowTable;
 use crate::connection::wanted::{These, Wanted};
 use crate::event::{self, Events};
-use crate::recovery::cause::Evidence;
+use crate::recovery::cause::{Confidence, Evidence};
 use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
 use crate::timing::clock_step;
@@ -400,6 +400,7 @@ impl Connection {
             }
         }
         self.end_ns = self.end_ns.max(segment.time_ns);
+        self.is_sampled |= segment.capture_flags & capture_flag::SAMPLED != 0;
         reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
@@ -412,6 +413,10 @@ impl Connection {
         };
         if events != 0 {
             self.directions[side].count(events);
+        }
+        if let (true, Some(evidence)) = (self.is_sampled, evidence.as_mut()) {
+            // What was sent between two samples may explain all of it.
+            evidence.verdict.confidence = Confidence::Low;
         }
         if let Some(before) = before {
             let ended = before.judge(self, side, segment, events);
