@@ -145,7 +145,9 @@ def note_probing(recovery: Recovery, case: Case, cause: Cause) -> None:
         return
     is_silent = case.has_sack and recovery.phase is Phase.OPEN and not case.has_evidence
     is_unprobed = not (case.is_probe_out or case.is_lone) and case.is_near
-    if is_silent and is_unprobed and reaches(case.quiet_ns, case.rto_ns):
+    # A probe may be new data: then the newest was sent that much later than the oldest.
+    is_one_flight = case.smoothed_ns is not None and not reaches(case.oldest_ns - case.quiet_ns, 2 * case.smoothed_ns)
+    if is_silent and is_unprobed and is_one_flight and reaches(case.quiet_ns, case.rto_ns):
         recovery.sends_probes = False
 
 
@@ -253,7 +255,8 @@ def is_probe(case: Case) -> bool:
     It comes no later than the timeout of the oldest segment (tcp_schedule_loss_probe, net/ipv4/tcp_output.c).
     """
     is_last = case.is_tail and (case.is_lone or not case.is_head)
-    is_barred = case.is_probe_out or case.has_evidence or case.timeouts or case.sends_probes is False
+    is_barred = case.is_probe_out or case.has_evidence or case.timeouts
+    is_barred = is_barred or (case.is_head and case.sends_probes is False)
     may_probe = case.has_sack and is_last and not is_barred
     is_time = reaches(case.quiet_ns, case.probe_ns) or (reaches(case.oldest_ns, case.rto_ns) and not case.is_prompt)
     return may_probe and is_time

@@ -122,7 +122,10 @@ pub fn shows_probing(case: &Case, verdict: &Verdict) -> Option<bool> {
             let may_probe = case.has_sack && case.phase == Phase::Open && case.backoff == 0;
             let is_silent = case.duplicate_acks == 0 && case.sacked_above == 0;
             let is_unprobed = !case.is_probe_out && !case.is_lone && case.is_near;
-            let has_waited = Case::reaches(case.quiet_ns, case.rto_ns);
+            // A probe may be new data: then the newest was sent that much later than the oldest.
+            let spread_ns = case.oldest_ns.saturating_sub(case.quiet_ns);
+            let is_one_flight = !Case::reaches(spread_ns, case.smoothed_ns?.saturating_mul(2));
+            let has_waited = is_one_flight && Case::reaches(case.quiet_ns, case.rto_ns);
             (may_probe && is_silent && is_unprobed && has_waited).then_some(false)
         }
         _ => None,
@@ -211,7 +214,7 @@ fn judge_open(case: &Case) -> Verdict {
         && !case.is_probe_out
         && !has_evidence
         && case.backoff == 0
-        && case.sends_probes != Some(false);
+        && (!case.is_head || case.sends_probes != Some(false));
     // The probe comes no later than the timeout of the oldest segment (`tcp_schedule_loss_probe`).
     let is_probe_time = Case::reaches(case.quiet_ns, probe_ns)
         || (Case::reaches(case.oldest_ns, case.rto_ns) && !case.is_prompt());

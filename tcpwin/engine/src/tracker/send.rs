@@ -285,9 +285,10 @@ fn take_below(
     let tsval = segment.options.timestamps.map(|(value, _)| value);
     let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end));
     let cold = sent.cold();
+    // Seen for the first time: in flight, or acknowledged before.
     let filled = cold.unseen.remove(seq, old_end);
-    cold.missed.take_back(seq, old_end, acked_bytes);
-    let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled);
+    let late = cold.missed.take_back(seq, old_end, acked_bytes);
+    let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled.saturating_add(late));
     if events & event::RESENT != 0 {
         cold.resent_segments = cold.resent_segments.saturating_add(1);
         cold.resent_bytes += u64::from(again.min(segment.payload_len));
