@@ -5,6 +5,7 @@
 mod changes;
 mod columns;
 mod details;
+mod dictionary;
 mod event_columns;
 mod events;
 mod facts;

@@ -1,9 +1,12 @@
 //! Connections: four-tuple and epoch, who began it, its handshake and how it closed.
 
 pub mod arena;
+pub mod cold;
+pub mod direction;
 pub mod journal;
 pub mod room;
 pub mod stalls;
 pub mod state;
+pub mod syn;
 pub mod table;
 pub mod wanted;

@@ -1,6 +1,6 @@
 //! Fields of a direction: where the sender's time went. They add up to the connection's duration.
 
-use crate::connection::state::Direction;
+use crate::connection::direction::Direction;
 use crate::event;
 use crate::output::fields::{fields, DirectionField, DirectionView, Value};
 use crate::output::place::path_rtt_ns;

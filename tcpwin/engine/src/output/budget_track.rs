@@ -4,7 +4,8 @@
 //! add up to the direction's budget over the whole life. What the budget's fields correct by their sums is moved here
 //! where it happened.
 
-use crate::connection::state::{Connection, Direction};
+use crate::connection::direction::Direction;
+use crate::connection::state::Connection;
 use crate::output::fields::DirectionView;
 use crate::output::place::path_rtt_ns;
 use crate::output::series::Span;

@@ -4,8 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::connection::cold::Cold;
+use crate::connection::direction::Direction;
 use crate::connection::stalls::Stalls;
-use crate::connection::state::{syn_kind, Cold, Connection, Direction, Initiator};
+use crate::connection::state::{Connection, Initiator};
+use crate::connection::syn::syn_kind;
 use crate::event;
 use crate::output::budget_fields::BUDGET_FIELDS;
 use crate::output::loss_fields::LOSS_FIELDS;

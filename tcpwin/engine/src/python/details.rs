@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::columns::{places_to_python, rows_to_python};
 use super::event_columns::{event_columns, stall_columns, EventColumns, StallColumns};
 use super::events::{event_to_python, stall_to_python, NameTuples};
+use crate::connection::stalls::Stall;
 use crate::output::detail::Detail;
 use crate::output::series::Bucket;
 use crate::output::timeline::Slot;
@@ -163,13 +164,9 @@ impl Details {
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let events = &self.get(id)?.events;
         let mut names = NameTuples::default();
-        let event_at = |place: usize| {
-            let event = events
-                .get(place)
-                .ok_or_else(|| PyIndexError::new_err(format!("no event {place} was kept")))?;
-            event_to_python(py, event, &mut names)
-        };
-        places.into_iter().map(event_at).collect()
+        at_places(events, &places, "event")
+            .map(|event| event_to_python(py, event?, &mut names))
+            .collect()
     }
 
     /// Stalls as dictionaries.
@@ -196,14 +193,13 @@ impl Details {
         places: Vec<usize>,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let detail = self.get(id)?;
-        let stall_at = |place: usize| {
-            let (before_frame, stall) = detail
-                .stalls
-                .get(place)
-                .ok_or_else(|| PyIndexError::new_err(format!("no stall {place} was kept")))?;
+        let stall_at = |kept: PyResult<&(u64, Stall)>| {
+            let (before_frame, stall) = kept?;
             stall_to_python(py, detail.initiator_side, *before_frame, stall)
         };
-        places.into_iter().map(stall_at).collect()
+        at_places(&detail.stalls, &places, "stall")
+            .map(stall_at)
+            .collect()
     }
 
     /// Rows as columns, with their places on the axes of the series; None where there were more than wanted.
@@ -215,4 +211,16 @@ impl Details {
         places_to_python(py, &columns, places)?;
         Ok(Some(columns))
     }
+}
+
+/// What was kept at each place, or that nothing was.
+fn at_places<'a, T>(
+    kept: &'a [T],
+    places: &'a [usize],
+    what: &'a str,
+) -> impl Iterator<Item = PyResult<&'a T>> {
+    places.iter().map(move |place| {
+        let missing = || PyIndexError::new_err(format!("no {what} {place} was kept"));
+        kept.get(*place).ok_or_else(missing)
+    })
 }

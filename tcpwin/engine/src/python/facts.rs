@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use super::dictionary::set_fields;
 use crate::capture::CaptureFacts;
 
 pub fn facts_to_python<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound<'py, PyDict>> {
@@ -19,14 +20,18 @@ pub fn facts_to_python<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<B
             .collect::<Vec<_>>(),
     )?;
     dict.set_item("ticks_per_second", facts.ticks_per_second())?;
-    dict.set_item("packets", facts.packets)?;
-    dict.set_item("packets_skipped", facts.packets_skipped)?;
-    dict.set_item("packets_snapped", facts.packets_snapped)?;
-    dict.set_item("time_backwards", facts.time_backwards)?;
-    dict.set_item("first_time_ns", facts.first_time_ns)?;
-    dict.set_item("last_time_ns", facts.last_time_ns)?;
-    dict.set_item("bytes", facts.bytes)?;
-    dict.set_item("bytes_on_disk", facts.bytes_on_disk)?;
+    set_fields!(
+        dict,
+        facts,
+        packets,
+        packets_skipped,
+        packets_snapped,
+        time_backwards,
+        first_time_ns,
+        last_time_ns,
+        bytes,
+        bytes_on_disk
+    );
     dict.set_item("interface_drops", facts.drops())?;
     dict.set_item("warnings_omitted", facts.warnings_omitted)?;
     let interfaces = PyList::empty(py);
@@ -34,10 +39,7 @@ pub fn facts_to_python<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<B
         let entry = PyDict::new(py);
         entry.set_item("link_type", interface.link_type)?;
         entry.set_item("snaplen_bytes", interface.snaplen)?;
-        entry.set_item("name", &interface.name)?;
-        entry.set_item("ticks_per_second", interface.ticks_per_second)?;
-        entry.set_item("drops", interface.drops)?;
-        entry.set_item("received", interface.received)?;
+        set_fields!(entry, interface, name, ticks_per_second, drops, received);
         interfaces.append(entry)?;
     }
     dict.set_item("interfaces", interfaces)?;
@@ -45,9 +47,7 @@ pub fn facts_to_python<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<B
     for warning in &facts.warnings {
         let entry = PyDict::new(py);
         entry.set_item("kind", warning.kind.as_str())?;
-        entry.set_item("message", &warning.message)?;
-        entry.set_item("file", &warning.file)?;
-        entry.set_item("byte_offset", warning.byte_offset)?;
+        set_fields!(entry, warning, message, file, byte_offset);
         warnings.append(entry)?;
     }
     dict.set_item("warnings", warnings)?;

@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 
 use super::columns::{column_to_python, rows_to_python, ColumnAndMask};
 use super::details::Details;
+use super::dictionary::set_fields;
 use super::facts::facts_to_python;
 use super::files::open;
 use super::first_events::{Decoded, FirstEvents, Wanted};
@@ -117,21 +118,28 @@ impl Result {
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = &self.findings.counters;
         let dict = PyDict::new(py);
-        dict.set_item("segments", counters.segments)?;
+        set_fields!(
+            dict,
+            counters,
+            segments,
+            not_tcp,
+            fragments_pending,
+            datagrams_incomplete
+        );
         dict.set_item("sampled_segments", counters.sampled)?;
-        dict.set_item("not_tcp", counters.not_tcp)?;
-        dict.set_item("fragments_pending", counters.fragments_pending)?;
-        dict.set_item("datagrams_incomplete", counters.datagrams_incomplete)?;
         dict.set_item("quoted_in_icmp", counters.quoted)?;
-        dict.set_item("header_cut", counters.header_cut)?;
-        dict.set_item("malformed", counters.malformed)?;
-        dict.set_item("unknown_link", counters.unknown_link)?;
-        dict.set_item("unknown_link_types", counters.unknown_link_types.clone())?;
+        set_fields!(
+            dict,
+            counters,
+            header_cut,
+            malformed,
+            unknown_link,
+            unknown_link_types
+        );
         dict.set_item("capture_duplicates", self.findings.tracker.duplicates)?;
         dict.set_item("options_cut", self.findings.tracker.options_cut)?;
         let quality = self.quality();
-        dict.set_item("super_segments", quality.super_segments)?;
-        dict.set_item("missed_bytes", quality.missed_bytes)?;
+        set_fields!(dict, quality, super_segments, missed_bytes);
         dict.set_item("connections_without_syn", quality.without_syn)?;
         dict.set_item("connections_one_way", quality.one_way)?;
         dict.set_item("connections_sampled", quality.sampled)?;
@@ -176,13 +184,17 @@ impl Result {
             .iter()
             .map(|episode| {
                 let dict = PyDict::new(py);
-                dict.set_item("start_ns", episode.start_ns)?;
-                dict.set_item("end_ns", episode.end_ns)?;
-                dict.set_item("start_frame", episode.start_frame)?;
-                dict.set_item("end_frame", episode.end_frame)?;
-                dict.set_item("probes", episode.probes)?;
-                dict.set_item("first_probe_after_ns", episode.first_probe_after_ns)?;
-                dict.set_item("last_probe_interval_ns", episode.last_probe_interval_ns)?;
+                set_fields!(
+                    dict,
+                    episode,
+                    start_ns,
+                    end_ns,
+                    start_frame,
+                    end_frame,
+                    probes,
+                    first_probe_after_ns,
+                    last_probe_interval_ns
+                );
                 dict.set_item("ended_by", episode.ended_by.name())?;
                 Ok(dict)
             })

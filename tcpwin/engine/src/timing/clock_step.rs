@@ -3,7 +3,8 @@
 //! Comes in: a segment after a silence, and what its sender's timestamps were before. Goes out: how much of the silence
 //! no clock but the capture's knows of. Without timestamps nothing is said.
 
-use crate::connection::state::{Connection, Direction};
+use crate::connection::direction::Direction;
+use crate::connection::state::Connection;
 use crate::wire::Segment;
 
 /// Shorter silences are not looked at: coarse timestamps cannot tell them.

@@ -1,6 +1,8 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
-use crate::connection::state::{syn_kind, Cold, Direction};
+use crate::connection::cold::Cold;
+use crate::connection::direction::Direction;
+use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
 use crate::recovery::episode::{Advance, Shown};
 use crate::recovery::resent::DUPLICATE_THRESHOLD;

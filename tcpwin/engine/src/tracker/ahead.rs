@@ -5,7 +5,8 @@
 //! anything.
 
 use crate::connection::arena::Arena;
-use crate::connection::state::{Connection, Direction};
+use crate::connection::direction::Direction;
+use crate::connection::state::Connection;
 use crate::sequence::Seq;
 use crate::timing::estimator::RttEstimator;
 use crate::timing::pace::Pace;

@@ -1,6 +1,6 @@
 //! The pace of a direction: what each new segment and each ACK says of round trips, bursts, pauses and messages.
 
-use crate::connection::state::Direction;
+use crate::connection::direction::Direction;
 use crate::event::{self, Events};
 use crate::recovery::episode::Phase;
 use crate::sequence::Seq;

@@ -2,7 +2,7 @@
 //!
 //! Does what the full way does for such a segment and nothing else; declines everything that is not just that.
 
-use crate::connection::state::Direction;
+use crate::connection::direction::Direction;
 use crate::event::{self, Events};
 use crate::sequence::Seq;
 use crate::tracker::cadence::BeforeData;

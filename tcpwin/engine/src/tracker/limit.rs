@@ -1,6 +1,6 @@
 //! Whether the receive window holds a sender back, and for how long.
 
-use crate::connection::state::Direction;
+use crate::connection::direction::Direction;
 
 impl Direction {
     /// Account for the time in which the next segment does not fit the receive window while data is in flight:

@@ -1,12 +1,12 @@
 //! SYNs: which connection they belong to, what their options agreed on.
 
-use crate::connection::state::{
-    syn_kind, Connection, Direction, Initiator, SynOptions, TIMESTAMPS_BYTES,
-};
+use crate::connection::direction::Direction;
+use crate::connection::state::{Connection, Initiator};
+use crate::connection::syn::{syn_kind, SynOptions, TIMESTAMPS_BYTES};
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Evidence, Verdict};
 use crate::sequence::Seq;
-use crate::tracker::sequence_length;
+use crate::tracker::take::sequence_length;
 use crate::window::receive::Advertisement;
 use crate::window::scale::{negotiate, Offer, ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, ACK, FIN};

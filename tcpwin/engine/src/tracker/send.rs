@@ -1,6 +1,7 @@
 //! A segment as data: SND.MAX, gaps, data sent again, probes and keep-alives, the window's right edge.
 
-use crate::connection::state::{syn_kind, Direction};
+use crate::connection::direction::Direction;
+use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Evidence, Verdict};
 use crate::recovery::episode::{holds, Again, Phase};
@@ -9,7 +10,7 @@ use crate::recovery::resent::{judge, shows_probing, Case};
 use crate::sequence::Seq;
 use crate::timing::estimator::RTO_MAX_NS;
 use crate::timing::ledger::Sent;
-use crate::tracker::sequence_length;
+use crate::tracker::take::sequence_length;
 use crate::wire::{Segment, FIN};
 
 /// Further from SND.MAX than any window reaches (RFC 7323 §2.3): no segment of this connection's sequence space.

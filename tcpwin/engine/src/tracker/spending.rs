@@ -1,6 +1,7 @@
 //! What a sender is seen to do after a segment, and the budget of its time that this moves.
 
-use crate::connection::state::{Cold, Direction};
+use crate::connection::cold::Cold;
+use crate::connection::direction::Direction;
 use crate::recovery::episode::Phase;
 use crate::timing::budget::State;
 use crate::timing::doubt::Room;

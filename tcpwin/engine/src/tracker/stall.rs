@@ -2,8 +2,10 @@
 //!
 //! In: the state before a segment that ends a long silence, and what the segment turned out to be. Out: one cause.
 
+use crate::connection::cold::Cold;
+use crate::connection::direction::Direction;
 use crate::connection::stalls::{Cause, Stall};
-use crate::connection::state::{Cold, Connection, Direction};
+use crate::connection::state::Connection;
 use crate::event::{self, Events};
 use crate::recovery::episode::Phase;
 use crate::sequence::Seq;

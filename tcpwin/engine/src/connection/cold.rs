@@ -1,0 +1,150 @@
+//! What most directions never need, kept behind one pointer so that the record stays small.
+
+use crate::connection::journal::{Journal, TELLING};
+use crate::connection::stalls::Stalls;
+use crate::event::{Counts, Events};
+use crate::recovery::episode::{Episode, Phase};
+use crate::recovery::holes::Holes;
+use crate::recovery::missed::Missed;
+use crate::recovery::ranges::RangeSet;
+use crate::sequence::Seq;
+use crate::window::scale::ScaleInference;
+use crate::window::zero::{EndedBy, ZeroWindow};
+
+/// Rarely needed state of a direction. What decides whether it bears on the next segment stands first.
+#[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
+pub struct Cold {
+    /// Reported by SACK, above SND.UNA.
+    pub sacked: RangeSet,
+    /// Below SND.MAX and never captured.
+    pub unseen: RangeSet,
+    pub zero: Option<Box<ZeroWindow>>,
+    pub episode: Option<Box<Episode>>,
+    pub sacked_bytes: u32,
+    /// The episode is not quiet (see [`Episode::is_quiet`]).
+    pub is_disturbed: bool,
+    /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.
+    pub probe_end: Option<Seq>,
+    /// A keep-alive was sent and nothing has come back since.
+    pub is_keep_alive_unanswered: bool,
+    /// The newest ACK that came while something was lost, reported or sent again: its time and frame.
+    pub last_answer: Option<(i64, u64)>,
+    /// The ACK that first spoke of loss since SND.UNA moved: its time and frame.
+    pub loss_report: Option<(i64, u64)>,
+    pub holes: Holes,
+    /// Time in which the receive window held the next segment back.
+    pub limited_ns: i64,
+    pub limited_since_ns: i64,
+    pub counts: Counts,
+    /// Kinds of events of which the connection's journal has enough, as far as this direction knows.
+    pub journal_full: Events,
+    /// Telling events of this direction that the journal did not keep.
+    pub journal_omitted: u32,
+    /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
+    pub missed: Missed,
+    pub resent_bytes: u64,
+    pub resent_segments: u32,
+    /// Segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).
+    pub super_segments: u32,
+    pub window_near_full: u32,
+    pub window_overrun: u32,
+    pub inference: Option<Box<ScaleInference>>,
+    /// How long after this side's SYN it was captured again, the first time.
+    pub syn_copy_ns: Option<i64>,
+    /// Time in silences that only the capture's clock knows of.
+    pub clock_step_ns: i64,
+    /// Frame of the newest SYN with data of Fast Open.
+    pub early_frame: Option<u64>,
+    /// Initial sequence number and frame of the newest SYN that was sent again.
+    pub syn_copy: Option<(Seq, u64)>,
+    /// When a SYN or SYN/ACK was last sent again after the handshake.
+    pub syn_again_ns: Option<i64>,
+    /// Initial sequence number of the SYN before, where this side sent another.
+    pub earlier_isn: Option<Seq>,
+    /// Shift in an earlier copy of the SYN, whose last copy came without the option.
+    pub earlier_shift: Option<u8>,
+    /// Events of the connection; kept with side 0.
+    pub journal: Option<Box<Journal>>,
+    /// Silences of the connection; kept with side 0.
+    pub stalls: Option<Box<Stalls>>,
+    /// Frame of the first RST of a connection that had data; kept with side 0.
+    pub reset_frame: Option<u64>,
+    /// A RST that its receiver need not have obeyed, while nothing refutes that it did: the side that sent it, its time
+    /// and frame; kept with side 0.
+    pub doubtful_reset: Option<(u8, i64, u64)>,
+    /// Shift of this side's windows by a snapshot of the socket.
+    pub given_shift: Option<u8>,
+    /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
+    pub scale_confirming: Option<(u64, u16)>,
+}
+
+impl Cold {
+    pub fn episode(&mut self) -> &mut Episode {
+        self.episode.get_or_insert_with(Box::default)
+    }
+
+    /// Called after each change of the episode.
+    pub fn note_episode(&mut self) {
+        let episode = self.episode.as_ref();
+        self.is_disturbed = episode.is_some_and(|episode| !episode.is_quiet());
+    }
+
+    pub fn zero(&mut self) -> &mut ZeroWindow {
+        self.zero.get_or_insert_with(Box::default)
+    }
+
+    /// Whether an ACK may cover bytes that were sent again, reported by SACK or never captured.
+    #[inline]
+    pub fn has_doubts(&self) -> bool {
+        debug_assert_eq!(
+            self.is_disturbed,
+            self.episode
+                .as_ref()
+                .is_some_and(|episode| !episode.is_quiet())
+        );
+        !self.sacked.is_empty() || !self.unseen.is_empty() || self.is_disturbed
+    }
+
+    /// The phase of recovery that the sender is in.
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        if !self.is_disturbed {
+            return Phase::Open;
+        }
+        self.episode
+            .as_ref()
+            .map_or(Phase::Open, |episode| episode.phase)
+    }
+
+    pub fn note_omitted(&mut self, events: Events) {
+        let is_telling = events & TELLING != 0;
+        self.journal_omitted = self.journal_omitted.saturating_add(u32::from(is_telling));
+    }
+
+    pub fn is_zero_open(&self) -> bool {
+        self.zero.as_ref().is_some_and(|zero| zero.is_open())
+    }
+
+    pub fn is_probe_unanswered(&self) -> bool {
+        self.zero
+            .as_ref()
+            .is_some_and(|zero| zero.is_probe_unanswered)
+    }
+
+    pub fn end_zero(&mut self, frame: u64, now_ns: i64, ended_by: EndedBy) {
+        if let Some(zero) = &mut self.zero {
+            zero.end(frame, now_ns, ended_by);
+        }
+    }
+
+    /// Whether nothing here bears on the next segment of this direction.
+    pub(super) fn is_quiet_to_send(&self) -> bool {
+        !self.is_zero_open()
+            && self.doubtful_reset.is_none()
+            && !self.is_probe_unanswered()
+            && !self.is_keep_alive_unanswered
+            && self.probe_end.is_none()
+            && self.zero.as_ref().is_none_or(|zero| !zero.is_undecided())
+    }
+}

@@ -1,0 +1,322 @@
+//! One segment taken by its connection: which steps it goes through, in what order.
+//!
+//! Comes in: the connection and a segment that is its own. Goes out: events, a round trip, the row. It never looks at
+//! another connection.
+
+use super::{ack, fast, open, reset, send, stall, Taken, Verdict};
+use crate::connection::direction::Direction;
+use crate::connection::stalls::Stall;
+use crate::connection::state::{Connection, Initiator};
+use crate::event::{self, Events};
+use crate::recovery::cause::{Confidence, Evidence};
+use crate::sequence::Seq;
+use crate::timing::clock_step;
+use crate::timing::item::Item;
+use crate::tracker::reset::Reset;
+use crate::tracker::stall::Before;
+use crate::window::scale::ScaleState;
+use crate::window::zero::EndedBy;
+use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
+
+/// Sequence space that a segment takes: payload, SYN and FIN (RFC 9293 §3.3.1).
+#[inline]
+pub(super) fn sequence_length(segment: &Segment) -> u32 {
+    let control = u32::from(segment.flags & SYN != 0) + u32::from(segment.flags & FIN != 0);
+    segment.payload_len.saturating_add(control)
+}
+
+impl Connection {
+    /// Whether the segment brings nothing that none before it did: no new sequence space, no new acknowledgment.
+    #[inline]
+    pub(super) fn brings_nothing(&self, side: usize, segment: &Segment) -> bool {
+        let (sent, acked) = (&self.directions[side], &self.directions[1 - side]);
+        let end = Seq(segment.seq) + sequence_length(segment);
+        sent.is_started
+            && !sent.flight.nxt.is_before(end)
+            && (segment.flags & ACK == 0 || !acked.flight.una.is_before(Seq(segment.ack)))
+    }
+
+    /// Take the segment if it is an ordinary one; return its events and the round trip that it completed.
+    #[inline(always)]
+    pub(super) fn take_ordinary(
+        &mut self,
+        side: usize,
+        segment: &Segment,
+    ) -> Option<(Events, Option<u64>)> {
+        let silence_ns = segment.time_ns.wrapping_sub(self.end_ns);
+        if !self.is_ordinary[side & 1] | (silence_ns > stall::MIN_NS) {
+            return None;
+        }
+        let [first, second] = &mut self.directions;
+        let (sent, acked) = if side == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        let (events, rtt_ns) = fast::take(sent, acked, segment)?;
+        if events != 0 {
+            sent.count(events);
+        }
+        self.end_ns = self.end_ns.max(segment.time_ns);
+        Some((events, rtt_ns))
+    }
+
+    /// Move the state by one segment of any kind.
+    #[inline(never)]
+    pub(super) fn take(
+        &mut self,
+        side: usize,
+        segment: &Segment,
+        evidence: &mut Option<Evidence>,
+        stall: &mut Option<Stall>,
+    ) -> (Events, Option<u64>) {
+        let (now_ns, before_ns) = (segment.time_ns, self.end_ns);
+        let mut before = None;
+        if now_ns.saturating_sub(before_ns) > stall::MIN_NS {
+            before = Before::new(self, side, before_ns, now_ns);
+            if self.note_clock(side, segment, before_ns) {
+                before = None;
+            }
+        }
+        self.end_ns = self.end_ns.max(segment.time_ns);
+        self.is_sampled |= segment.capture_flags & capture_flag::SAMPLED != 0;
+        reset::refute(self, side, segment);
+        let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
+            // Limits are noted with the next plain segment only.
+            self.is_ordinary = [false; 2];
+            self.take_control(side, segment, evidence)
+        } else {
+            let taken = self.take_plain(side, segment, evidence, before_ns);
+            self.judge_ordinary();
+            taken
+        };
+        if events != 0 {
+            self.directions[side].count(events);
+        }
+        if let (true, Some(evidence)) = (self.is_sampled, evidence.as_mut()) {
+            // What was sent between two samples may explain all of it.
+            evidence.verdict.confidence = Confidence::Low;
+        }
+        if let Some(before) = before {
+            let ended = before.judge(self, side, segment, events);
+            let stalls = &mut self.directions[0].cold().stalls;
+            stalls.get_or_insert_with(Box::default).add(&ended);
+            *stall = Some(ended);
+        }
+        (events, rtt_ns)
+    }
+
+    /// A silence that only the capture's clock knows of is nobody's: in no budget, round trip, gap or stall. Tells whether
+    /// this is one.
+    #[cold]
+    fn note_clock(&mut self, side: usize, segment: &Segment, before_ns: i64) -> bool {
+        let Some(stepped_ns) = clock_step::stepped_ns(self, side, segment, before_ns) else {
+            return false;
+        };
+        for direction in &mut self.directions {
+            direction.ledger.step(stepped_ns);
+            let (una, nxt) = (direction.flight.una, direction.flight.nxt);
+            let cold = direction.cold();
+            cold.clock_step_ns = cold.clock_step_ns.saturating_add(stepped_ns);
+            if una.is_before(nxt) {
+                cold.episode().step(una, nxt, stepped_ns);
+                cold.note_episode();
+            }
+            let from_ns = segment.time_ns.saturating_sub(stepped_ns);
+            if direction.data_segments > 0 {
+                direction.note_silence(Item::Unknown, from_ns, segment.time_ns);
+            }
+        }
+        if segment.payload_len > 0 {
+            // What follows the step is compared with this, and takes its place.
+            let last_data_ns = &mut self.directions[side].last_data_ns;
+            *last_data_ns = last_data_ns.saturating_add(stepped_ns);
+        }
+        true
+    }
+
+    /// Both directions must be known and open; data does not mind what is in doubt of its own direction, nor an
+    /// acknowledgment the pauses of its sender.
+    #[inline]
+    fn judge_ordinary(&mut self) {
+        let [first, second] = &self.directions;
+        if !first.is_ordinary_to_send() || !second.is_ordinary_to_send() {
+            self.is_ordinary = [false; 2];
+            return;
+        }
+        let is_free =
+            |sent: &Direction, acked: &Direction| !acked.has_doubts() && !sent.ledger.is_followed();
+        self.is_ordinary = [is_free(first, second), is_free(second, first)];
+    }
+
+    fn take_plain(
+        &mut self,
+        side: usize,
+        segment: &Segment,
+        evidence: &mut Option<Evidence>,
+        before_ns: i64,
+    ) -> (Events, Option<u64>) {
+        let now_ns = segment.time_ns;
+        let handshake_rtt_ns = self.handshake_rtt_ns();
+        if self.directions[side].own_scale == ScaleState::SynOnly {
+            open::confirm_scale(&mut self.directions[side], segment);
+        }
+        let [first, second] = &mut self.directions;
+        let (sent, acked) = if side == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        sent.segments += 1;
+        if sent.segments == 1 {
+            sent.syn.tsval = segment.options.timestamps.map(|(tsval, _)| tsval);
+        }
+        let mut events = 0;
+        let mut rtt_ns = None;
+        if segment.window == 0 && segment.flags & FIN == 0 {
+            events |= event::ZERO_WINDOW;
+        }
+        if segment.flags & ACK != 0 {
+            let answer = ack::take(sent, acked, segment);
+            events |= answer.events;
+            rtt_ns = answer.rtt_ns;
+        }
+        if let Some((_, echo)) = segment.options.timestamps {
+            if acked.echo.echoed(echo, now_ns) {
+                sent.note_shorter_way(acked);
+            }
+        }
+        events |= send::take(sent, acked, segment, handshake_rtt_ns, evidence);
+        sent.is_seen = true;
+        sent.note_timestamps(segment.options.timestamps, now_ns);
+        if segment.payload_len > 0 {
+            if !sent.is_mss_certain {
+                sent.learn_segment_size(segment.payload_len);
+            }
+            if let Some(zero) = sent.cold.as_mut().and_then(|cold| cold.zero.as_mut()) {
+                zero.decide(now_ns, handshake_rtt_ns);
+            }
+        }
+        let (sent_certain, acked_certain) =
+            (sent.own_scale.is_certain(), acked.own_scale.is_certain());
+        sent.note_limit(now_ns, acked_certain);
+        acked.note_limit(now_ns, sent_certain);
+        let is_timed_fin = segment.flags & FIN != 0 && events & event::RETRANSMISSION != 0;
+        if events & event::RTO_RETRANSMISSION != 0 || is_timed_fin {
+            sent.note_silence(Item::Timeout, before_ns, now_ns);
+        } else if events & event::TAIL_LOSS_PROBE != 0 {
+            sent.note_silence(Item::Tail, before_ns, now_ns);
+        }
+        if segment.payload_len > 0 || segment.flags & FIN != 0 {
+            sent.note_state(now_ns, acked_certain, true);
+        }
+        acked.note_state(now_ns, sent_certain, false);
+        if segment.flags & FIN != 0 {
+            self.closed_first.get_or_insert(side as u8);
+        }
+        if self.established_ns().is_none() && self.syn_ack_ns().is_some() {
+            self.judge_established(side, segment);
+        }
+        (events, rtt_ns)
+    }
+
+    fn judge_established(&mut self, side: usize, segment: &Segment) {
+        let answered = &self.directions[1 - side];
+        if self.directions[side].has_syn
+            && answered.has_syn
+            && Seq(segment.ack).is_after(answered.isn)
+        {
+            self.note_established(segment.time_ns);
+        }
+    }
+
+    /// SYN and RST: the handshake and the abort.
+    #[cold]
+    fn take_control(
+        &mut self,
+        side: usize,
+        segment: &Segment,
+        evidence: &mut Option<Evidence>,
+    ) -> (Events, Option<u64>) {
+        let now_ns = segment.time_ns;
+        self.directions[side].segments += 1;
+        if segment.flags & RST == 0 {
+            return open::take_syn(self, side, segment, evidence);
+        }
+        self.directions[side].has_rst = true;
+        match reset::judge(self, side, segment) {
+            Reset::Obeyed => {}
+            Reset::Refused => return (0, None),
+            Reset::Doubtful => {
+                let doubt = &mut self.directions[0].cold().doubtful_reset;
+                doubt.get_or_insert((side as u8, now_ns, segment.frame));
+                return (0, None);
+            }
+        }
+        self.closed_first.get_or_insert(side as u8);
+        if self.reset_by.is_none() {
+            self.reset_by = Some(side as u8);
+            if self
+                .directions
+                .iter()
+                .any(|direction| direction.data_segments > 0)
+            {
+                self.directions[0].cold().reset_frame = Some(segment.frame);
+            }
+        }
+        for direction in &mut self.directions {
+            direction.note_unlimited(now_ns);
+            direction.note_aborted(now_ns);
+            if let Some(cold) = &mut direction.cold {
+                cold.end_zero(segment.frame, now_ns, EndedBy::Reset);
+            }
+        }
+        // The reset comes first: its ACK acknowledges nothing (RFC 9293 §3.10.7.4, second before fifth; Linux
+        // `tcp_validate_incoming` before `tcp_ack`).
+        (0, None)
+    }
+
+    #[inline]
+    pub(super) fn verdict(&self, segment: &Segment, taken: &Taken) -> Verdict {
+        let sent = &self.directions[taken.side];
+        let is_syn = segment.flags & SYN != 0;
+        let is_certain = is_syn || sent.own_scale.is_certain();
+        let shift = if is_syn { 0 } else { sent.own_shift };
+        let flight_bytes = sent.known_flight();
+        Verdict {
+            connection: taken.connection,
+            side: taken.side as u8,
+            is_from_initiator: taken.side == self.initiator_side(),
+            events: taken.events,
+            window_bytes: is_certain.then(|| u32::from(segment.window) << shift),
+            shift: is_certain.then_some(shift),
+            flight_bytes,
+            pipe_bytes: flight_bytes.map(|bytes| bytes.saturating_sub(sent.sacked_bytes())),
+            rtt_ns: taken.rtt_ns,
+            evidence: None,
+            stall: None,
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let end_ns = self.end_ns;
+        reset::conclude(self);
+        for direction in &mut self.directions {
+            let is_known = direction.is_flight_known();
+            direction.flight.integrate(end_ns, is_known);
+            if direction.window.is_known {
+                direction.window.integrate(end_ns);
+            }
+            direction.note_unlimited(end_ns);
+            direction.finish_pace(end_ns);
+            if let Some(cold) = &mut direction.cold {
+                cold.end_zero(0, end_ns, EndedBy::Open);
+            }
+        }
+        if let Initiator::Guessed(side) = self.initiator {
+            if self.directions.iter().any(|direction| direction.has_syn) {
+                self.initiator = Initiator::Known(side);
+            }
+        }
+    }
+}
