@@ -69,6 +69,7 @@ class Capture:
 
     Attributes:
         segments: frames that hold a TCP segment.
+        sampled_segments: of these, samples of a flow monitor (sFlow).
         not_tcp: frames without one.
         fragments_pending: IP fragments before the one that completed their datagram.
         datagrams_incomplete: fragmented datagrams of which a part is missing; they give no segment.
@@ -82,10 +83,12 @@ class Capture:
         missed_bytes: payload that was acknowledged though the capture does not hold it.
         connections_without_syn: connections of which neither SYN was captured.
         connections_one_way: connections of which one side was captured, beyond its SYN.
+        connections_sampled: connections of which the capture holds samples: no loss and no cause of theirs is sure.
     """
 
     files: tuple[CaptureFile, ...]
     segments: int
+    sampled_segments: int
     not_tcp: int
     fragments_pending: int
     datagrams_incomplete: int
@@ -100,6 +103,7 @@ class Capture:
     missed_bytes: int
     connections_without_syn: int
     connections_one_way: int
+    connections_sampled: int
 
     @classmethod
     def from_engine(cls, facts: Sequence[Mapping[str, Any]], counters: Mapping[str, Any]) -> Capture:

@@ -55,6 +55,11 @@ class Connection:
         return bool(self._fields["initiator_known"])
 
     @property
+    def sampled(self) -> bool:
+        """Whether the capture holds samples of it (sFlow): most of its segments are missing, and no cause is sure."""
+        return bool(self._fields["sampled"])
+
+    @property
     def ip_version(self) -> int:
         """4 or 6."""
         return int(self._fields["ip_version"])

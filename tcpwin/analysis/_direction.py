@@ -160,6 +160,7 @@ class Direction:
     spurious_retransmissions: int
     syn_retransmissions: int
     fin_retransmissions: int
+    fast_open_retransmissions: int
     zero_window_retransmissions: int
     unknown_retransmissions: int
     spurious_by_dsack: int

@@ -110,11 +110,12 @@ class Event:
         names: the events, in the order of the per-segment table.
         seq, ack, length, window_raw: of the segment, as on the wire.
         cause: why a segment was sent again: fast, recovery, lost_retransmission, rto, go_back_n, tail_loss_probe,
-            spurious, syn, syn_ack, fin, zero_window or unknown; or how it came late: out_of_order, capture_reordered.
-            None, like all that follows, where nothing was sent again or came late.
+            spurious, syn, syn_ack, fin, fast_open, zero_window or unknown; or how it came late: out_of_order,
+            capture_reordered. None, like all that follows, where nothing was sent again or came late.
         reason: the rule that decided, in words.
         confidence: high, medium or low.
-        original_frame: frame of the first copy, or of the segment that overtook a late one.
+        original_frame: newest frame before it that held its first byte, which `age_ns` counts from; None where that is
+            not known, as of what was acknowledged. Of a late one: frame of the segment that overtook it.
         trigger_frame: frame of the ACK that set it off.
         age_ns: since the bytes were last sent.
         rto_ns: the retransmission timeout that the sender had, back-off included.

@@ -165,6 +165,9 @@ def _cases(
     chosen = picked.get(rule.code)
     if chosen is None:
         chosen = analysis.select(rule.scope, rule.conditions(settings))
+    if analysis.capture.connections_sampled:
+        # What a sampled connection lacks looks like loss, silence and waiting.
+        chosen = [(id, name) for id, name in chosen if not shared.connection(id).sampled]
     return Case.each(analysis, rule, settings, map(shared.subject, chosen))
 
 
@@ -184,8 +187,11 @@ class _Shared:
             self._subjects.clear()
             self._connections.clear()
         id, direction = picked
-        connection = self._connections.get(id)
-        if connection is None:
-            connection = self._connections[id] = Connection(self._analysis, id)
-        found = self._subjects[picked] = Subject(connection, direction)
+        found = self._subjects[picked] = Subject(self.connection(id), direction)
+        return found
+
+    def connection(self, id: int) -> Connection:
+        found = self._connections.get(id)
+        if found is None:
+            found = self._connections[id] = Connection(self._analysis, id)
         return found

@@ -110,7 +110,12 @@ class _Telling:
             return "The capture holds no TCP connection."
         carried = ""
         if self.found is not None or self.count <= FEW:
-            total = sum(sum(self._values(name, "unique_bytes")) for name in ("a_to_b", "b_to_a"))
+            # What was acknowledged was carried, though the capture may lack it.
+            total = sum(
+                max(sizes)
+                for name in ("a_to_b", "b_to_a")
+                for sizes in zip(self._values(name, "unique_bytes"), self._values(name, "acked_bytes"), strict=True)
+            )
             carried = f" carried {bytes_words(total)} of data"
         took = time_words(self.analysis.capture.duration_ns or 0)
         return f"{count_words(self.count, 'connection')}{carried} in {took}."
@@ -159,6 +164,8 @@ class _Telling:
             lacks.append(f"its interface dropped {count_words(capture.interface_drops, 'packet')}")
         if capture.missed_bytes:
             lacks.append(f"it lacks {bytes_words(capture.missed_bytes)} that were acknowledged")
+        if capture.connections_sampled:
+            lacks.append(f"it has only samples of {count_words(capture.connections_sampled, 'connection')}")
         if capture.connections_one_way:
             lacks.append(f"it has only one side of {count_words(capture.connections_one_way, 'connection')}")
         if capture.connections_without_syn:

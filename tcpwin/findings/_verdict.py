@@ -34,6 +34,7 @@ CONFIDENCE_WORDS = {"high": "sure", "medium": "likely", "low": "perhaps"}
 LOSS = ("after_loss", *GROUPS["loss recovery"])
 """Items of a sender that loss slows down: while it repairs, and until its window is regained."""
 INSTANT = ("over in an instant", "no time to be limited in")
+SAMPLED = ("not known what limited it", "the capture holds samples of it, not all that was sent")
 NOBODYS = ("nobody", "capture")
 """Blames of a limit with which nothing is wrong, or not known to be."""
 _GROUPS_BY_CODE = {
@@ -107,6 +108,8 @@ class _Opinion:
 def judge_connection(connection: Connection, findings: Sequence[Finding] = ()) -> Verdict:
     """The verdict on a connection; without findings by its budget alone, which costs nothing."""
     direction = main_direction(connection)
+    if connection.sampled:
+        return Verdict("capture", None, direction, "unknown", 1.0, "low", *SAMPLED)
     if direction is None:
         return _without_data(connection)
     budget = connection.budget[direction]
@@ -165,7 +168,7 @@ class _Judge:
         limit, second = order[0], order[1]
         share = groups[limit] / self.budget.total_ns
         opinion = self._opinion(limit)
-        confidence = self._weakened(opinion.confidence, limit)
+        confidence = one_less(opinion.confidence) if self._is_weak(limit) else opinion.confidence
         blame, side, why = opinion.blame, opinion.side, opinion.why
         if share < 0.5 and groups[second]:
             why += f"; next {self._opinion(second).phrase}, {groups[second] / self.budget.total_ns:.0%}"
@@ -182,6 +185,9 @@ class _Judge:
                 blame, side, more = beside
                 why += f"; {more}"
         confidence = min_confidence(confidence, self._most(limit))
+        if self._is_weak(limit):
+            # What a rule found, it found in the same packets.
+            confidence = min_confidence(confidence, "medium")
         if share < 0.5:
             confidence = min_confidence(confidence, "medium")
         if share - groups[second] / self.budget.total_ns < CLOSE_SHARE:
@@ -263,13 +269,13 @@ class _Judge:
             and self.data.retransmissions >= DOUBLED_SHARE * self.data.data_segments
         )
 
-    def _weakened(self, confidence: str, limit: str) -> str:
-        """Less sure where the capture is not whole, or packets and kernel differ."""
+    def _is_weak(self, limit: str) -> bool:
+        """Whether the capture is not whole, or packets and kernel differ."""
         capture = self.connection._analysis.capture
         missed = self.data.missed_bytes > MISSED_SHARE * max(self.data.acked_bytes, 1)
         apart = self.budget.disagreement
         differs = apart is not None and apart > DISAGREEING_SHARE and limit in ("receiver", "congestion window", "path")
-        return one_less(confidence) if missed or capture.interface_drops or differs else confidence
+        return missed or bool(capture.interface_drops) or differs
 
     def _most(self, limit: str) -> str:
         """How sure a limit can be without the scale of the windows: of one that is inferred no more than suspected."""

@@ -48,6 +48,7 @@ def causes_of(direction: Direction) -> list[str]:
         (direction.spurious_retransmissions, f"{direction.spurious_retransmissions:,} of data already acknowledged"),
         (direction.syn_retransmissions, f"{direction.syn_retransmissions:,} of the SYN"),
         (direction.fin_retransmissions, f"{direction.fin_retransmissions:,} of the FIN"),
+        (direction.fast_open_retransmissions, f"{direction.fast_open_retransmissions:,} that the SYN/ACK had left out"),
         (direction.zero_window_retransmissions, f"{direction.zero_window_retransmissions:,} into a closed window"),
         (direction.unknown_retransmissions, f"{direction.unknown_retransmissions:,} unexplained"),
     ]

@@ -88,6 +88,9 @@ def quality_remarks(capture: Capture) -> list[str]:
     ]
     if capture.packets and capture.first_time_ns is None:
         remarks.append("no packet has a time: durations, rates and round trips mean nothing")
+    if capture.connections_sampled:
+        count = count_text(capture.connections_sampled, "connection")
+        remarks.append(f"{count} captured in samples (sFlow): none of its losses or causes is sure")
     if capture.missed_bytes:
         remarks.append(f"{bytes_text(capture.missed_bytes)} were acknowledged that the capture does not hold")
     return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]

@@ -17,7 +17,6 @@ FINEST = 1 << 20
 FOLLOWED = [path for path in WHOLE if path.name not in NO_HANDSHAKE]
 # A few of many-short's 65 alike connections say as much as all.
 CONNECTIONS_LOOKED_AT = 8
-LAST = {"time_ns": 1 << 63, "flags": truth.RST}
 
 
 def segments_of(path: Path) -> dict[int, list[dict[str, Any]]]:
@@ -102,11 +101,7 @@ def test_right_edge_is_sequence_and_room(path: Path) -> None:
                 for name in SERIES
                 if (series := analysis.connections[id].series(name, direction=direction))
             }
-            # A RST may acknowledge, and its window is not taken: from there on the two part.
-            reset_ns = min(row["time_ns"] for row in [*segments_of(path)[id], LAST] if row["flags"] & truth.RST)
             for time_ns, edge in by_name.get("right_edge", {}).items():
-                if time_ns >= reset_ns:
-                    break
                 room = edge - by_name["sequence"][time_ns]
                 spare = by_name["receive_window"][time_ns] - by_name["flight"][time_ns] - room
                 # An unacknowledged SYN and FIN take a number each and are no bytes.

@@ -84,14 +84,11 @@ def _take_ack(sent: Side, acked: Side, row: dict[str, Any]) -> None:
         # The window of a SYN limits data that starts one above an ISN yet unknown.
         _accept(sent, acked, row, seq=0, ack=1)
         return
-    if not row["flags"] & ACK:
+    # A reset is looked at before its ACK (RFC 9293 §3.10.7.4).
+    if row["flags"] & RST or not row["flags"] & ACK:
         return
     ack = _unwrap(row["ack"] - _isn(acked), acked.una)
     seq = _unwrap(row["seq"] - _isn(sent), sent.nxt)
-    if row["flags"] & RST:
-        if acked.una < ack <= acked.nxt:
-            acked.una = ack
-        return
     if acked.first_ack_ns is None:
         acked.first_ack_ns = row["time_ns"]
     if ack < acked.una or seq < acked.wl1:

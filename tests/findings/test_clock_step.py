@@ -62,3 +62,23 @@ def test_a_silence_that_the_timestamps_know_is_no_step(tmp_path: Path, name: str
 def test_pauses_are_no_steps() -> None:
     connection = tcpwin.analyze(CAPTURES / "idle-restart.pcap.gz").connections[0]
     assert connection.b_to_a.clock_step_ns == connection.a_to_b.clock_step_ns == 0
+
+
+@pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
+@pytest.mark.parametrize("way", [None, "without SYNs"])
+def test_no_round_trip_gap_or_stall_contains_a_step(tmp_path: Path, name: str, way: str | None) -> None:
+    """They are those of the same capture without the step, but for what was in flight during it."""
+    connection = stepped(tmp_path, name, way=way).connections[0]
+    whole = tcpwin.analyze(CAPTURES / name).connections[0]
+    for direction in ("a_to_b", "b_to_a"):
+        data, before = getattr(connection, direction), getattr(whole, direction)
+        longest = [each.round_trips(direction=direction).p99_ns or 0 for each in (connection, whole)]
+        assert longest[0] <= 1.1 * longest[1] + 10**6
+        rtts = [row["rtt_ns"] or 0 for row in connection.segments().rows()]
+        assert max(rtts) < STEP_S * 10**9
+        assert (data.rtt_smoothed_ns or 0) < STEP_S * 10**9
+        assert data.idle_ns <= before.idle_ns
+    assert connection.stall_longest_ns <= whole.stall_longest_ns
+    assert connection.pause_ns <= whole.pause_ns
+    assert all(stall.duration_ns < 10**9 for stall in connection.stalls)
+    assert all((event.age_ns or 0) < STEP_S * 10**9 for event in connection.events)

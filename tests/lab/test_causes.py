@@ -33,6 +33,7 @@ ERROR = 0.05
 NO_CAUSE_HERE = (
     "syn_retransmissions",
     "fin_retransmissions",
+    "fast_open_retransmissions",
     "zero_window_retransmissions",
     "unknown_retransmissions",
 )
@@ -127,7 +128,7 @@ def test_an_event_tells_the_frames_and_times_of_its_resend(run: Run) -> None:
     segments = {int(frame): row for row, frame in enumerate(run.columns["frame"])}
     for each, event in events_of(run):
         last = each.earlier[-1].left
-        assert event.original_frame == each.earlier[0].left.frame
+        assert event.original_frame == last.frame
         assert event.age_ns == each.passage.left.time_ns - last.time_ns
         assert event.reason
         assert event.confidence in {"high", "medium", "low"}

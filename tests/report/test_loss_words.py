@@ -22,6 +22,7 @@ CAUSE_FIELDS = (
     "spurious_retransmissions",
     "syn_retransmissions",
     "fin_retransmissions",
+    "fast_open_retransmissions",
     "zero_window_retransmissions",
     "unknown_retransmissions",
 )

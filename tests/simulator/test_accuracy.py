@@ -37,6 +37,7 @@ CAUSE_FIELDS = {
     "syn": "syn_retransmissions",
     "syn_ack": "syn_retransmissions",
     "fin": "fin_retransmissions",
+    "fast_open": "fast_open_retransmissions",
     "zero_window": "zero_window_retransmissions",
     "unknown": "unknown_retransmissions",
 }

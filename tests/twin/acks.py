@@ -139,14 +139,6 @@ def acknowledge_unseen(acked: Direction, ack: int) -> set[str]:
     return {"acked_unseen"}
 
 
-def take_reset(sent: Direction, acked: Direction, segment: Segment) -> int | None:
-    """Take in the acknowledgment of a RST, which can be trusted only where it fits; return its round trip."""
-    ack = acked.flight.place(segment.ack)
-    if acked.flight.is_seen and acked.flight.una < ack <= acked.flight.nxt:
-        return acknowledge(sent, acked, ack, segment).rtt_ns
-    return None
-
-
 def take_window(sent: Direction, acked: Direction, segment: Segment, ack: int, answer: Answer) -> set[str]:
     """Take in the advertised window (rules 2.1, 2.3, 4.2, 4.3)."""
     shift = sent.shift or 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from twin.directions import Direction
-from twin.recovery import Cause, Phase
+from twin.recovery import Cause, Phase, Recovery
 from twin.segments import Segment
 from twin.timing import RTO_MAX_NS
 
@@ -49,6 +49,10 @@ class Case:
     """A retransmission that was sent later has arrived."""
     is_going_on: bool
     """Something was sent again within the last round trip and a half."""
+    sends_probes: bool | None
+    """Whether the sender probes for tail loss, where it has shown it."""
+    is_near: bool
+    """The capture is beside the sender."""
     mss: int
     timeouts: int
     age_ns: int
@@ -69,6 +73,11 @@ class Case:
     @property
     def is_timed_out(self) -> bool:
         return reaches(self.age_ns, self.rto_ns)
+
+    @property
+    def is_certain_probe(self) -> bool:
+        """Of a probe: the timeout sends the head, and not before its time."""
+        return not self.is_head or (self.smoothed_ns is not None and not self.is_timed_out)
 
     @property
     def is_prompt(self) -> bool:
@@ -107,9 +116,39 @@ def explain(sent: Direction, peer: Direction, segment: Segment, seq: int, end: i
         return Cause.SPURIOUS
     if sent.window.is_closed and seq == flight.una and flight.is_outstanding:
         return Cause.ZERO_WINDOW
-    if not segment.length:
+    if not segment.length or is_left_out(sent, seq):
         return Cause.OTHER
-    return judge(sent.recovery.phase, reckon(sent, peer, segment.time_ns, seq, end))
+    case = reckon(sent, peer, segment.time_ns, seq, end)
+    cause = judge(sent.recovery.phase, case)
+    note_probing(sent.recovery, case, cause)
+    return cause
+
+
+def is_left_out(sent: Direction, seq: int) -> bool:
+    """Data of the SYN that the SYN/ACK did not acknowledge, for the first time again (RFC 7413 §4.2)."""
+    first = sent.isn + 1
+    is_outstanding = sent.has_syn and sent.flight.is_acked and sent.flight.una == first
+    is_early = first <= seq < first + sent.syn.early_bytes
+    return is_outstanding and is_early and not any(one.left <= seq < one.right for one in sent.recovery.resends)
+
+
+def note_probing(recovery: Recovery, case: Case, cause: Cause) -> None:
+    """Take in whether the sender probes for tail loss: behind a probe the timer runs anew, behind a timeout doubled."""
+    if cause is Cause.TAIL_LOSS_PROBE and case.is_certain_probe:
+        recovery.sends_probes = True
+    if cause is not Cause.RTO or case.timeouts:
+        return
+    if case.is_probe_out and case.is_lone:
+        if not recovery.sends_probes:
+            recovery.sends_probes = not reaches(case.age_ns, 2 * case.base_rto_ns)
+            recovery.timeouts = int(not recovery.sends_probes)
+        return
+    is_silent = case.has_sack and recovery.phase is Phase.OPEN and not case.has_evidence
+    is_unprobed = not (case.is_probe_out or case.is_lone) and case.is_near
+    # A probe may be new data: then the newest was sent that much later than the oldest.
+    is_one_flight = case.smoothed_ns is not None and not reaches(case.oldest_ns - case.quiet_ns, 2 * case.smoothed_ns)
+    if is_silent and is_unprobed and is_one_flight and reaches(case.quiet_ns, case.rto_ns):
+        recovery.sends_probes = False
 
 
 def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) -> Case:
@@ -146,6 +185,8 @@ def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) ->
         is_sacked_again=0 < sent.answered_ns <= reach_ns and any(recovery.repeated.overlap(*span) for span in above),
         is_overtaken=last_ns is not None and last_ns < (recovery.arrived_ns or 0),
         is_going_on=bool(recovery.resends) and now_ns - recovery.resends[-1].time_ns < smoothed_ns * 3 // 2,
+        sends_probes=recovery.sends_probes,
+        is_near=near_ns < smoothed_ns // 4,
         mss=mss,
         timeouts=recovery.timeouts,
         age_ns=max(now_ns - (sent.last_data_ns if last_ns is None else last_ns), 0),
@@ -214,6 +255,8 @@ def is_probe(case: Case) -> bool:
     It comes no later than the timeout of the oldest segment (tcp_schedule_loss_probe, net/ipv4/tcp_output.c).
     """
     is_last = case.is_tail and (case.is_lone or not case.is_head)
-    may_probe = case.has_sack and is_last and not (case.is_probe_out or case.has_evidence or case.timeouts)
+    is_barred = case.is_probe_out or case.has_evidence or case.timeouts
+    is_barred = is_barred or (case.is_head and case.sends_probes is False)
+    may_probe = case.has_sack and is_last and not is_barred
     is_time = reaches(case.quiet_ns, case.probe_ns) or (reaches(case.oldest_ns, case.rto_ns) and not case.is_prompt)
     return may_probe and is_time

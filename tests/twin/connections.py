@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 
-from twin.acks import acknowledge, take_ack, take_reset
+from twin.acks import acknowledge, take_ack
 from twin.data import take_data
 from twin.directions import Direction
 from twin.scale import Offer, confirmed_shift, negotiate, read_syn, segment_size
@@ -90,18 +90,15 @@ class Connection:
         return taken
 
     def take_reset(self, side: int, segment: Segment) -> Taken:
-        """RFC 9293 §3.10.7.4: a RST outside the receiver's window is dropped."""
-        sent, acked = self.directions[side], self.directions[1 - side]
-        taken = Taken(self, side)
-        is_judged = sent.flight.is_known and sent.window.is_known and acked.shift is not None
-        seq, furthest = sent.flight.place(segment.seq), max(sent.window.furthest, sent.flight.nxt)
-        if is_judged and not sent.flight.una <= seq <= furthest:
-            return taken
-        for direction in self.directions:
-            direction.zero.end()
-        if segment.is_ack and acked.flight.is_started:
-            taken.rtt_ns = take_reset(sent, acked, segment)
-        return taken
+        """RFC 5961 §3.2: at RCV.NXT, which stands from SND.UNA to SND.MAX, it ends all; else it changes nothing.
+
+        Nor does its ACK acknowledge anything (RFC 9293 §3.10.7.4: the reset is the second check, the ACK the fifth).
+        """
+        flight = self.directions[side].flight
+        if not flight.is_known or flight.una <= flight.place(segment.seq) <= flight.nxt:
+            for direction in self.directions:
+                direction.zero.end()
+        return Taken(self, side)
 
     def take_syn(self, side: int, segment: Segment) -> Taken:
         """SYN and SYN/ACK: sequence numbers, options, the first windows. None is scaled (RFC 7323 §2.2)."""

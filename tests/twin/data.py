@@ -31,7 +31,7 @@ def take_data(sent: Direction, peer: Direction, segment: Segment, path_ns: int |
     end = seq + segment.space
     if segment.is_fin and flight.fin is None:
         flight.fin = end - 1
-    if not sent.syn.has_early_data:
+    if not sent.syn.early_bytes:
         flight.has_only_syn = False
     if sent.has_syn and end <= sent.isn:
         # Below the first sequence number there is no data of this connection.

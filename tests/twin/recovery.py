@@ -137,6 +137,8 @@ class Recovery:
     """End of a tail loss probe that no ACK has covered."""
     timeouts: int = 0
     """In a row."""
+    sends_probes: bool | None = None
+    """Tail loss probes (Linux since 3.10), where its timers showed it."""
     reported_ns: int | None = None
     """The first ACK since SND.UNA moved that spoke of loss."""
     arrived_ns: int | None = None

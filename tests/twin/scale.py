@@ -36,13 +36,13 @@ class Syn:
     is_answer: bool
     """It was a SYN/ACK."""
     fast_open: bool
-    has_early_data: bool
-    """More data may follow before the first acknowledgment (RFC 7413 §4.2)."""
+    early_bytes: int
+    """Data of the SYN itself: more may follow before the first acknowledgment (RFC 7413 §4.2)."""
     earlier_shift: int | None
     """The shift of an earlier copy, where the last came without."""
 
 
-NO_SYN = Syn(Offer.UNSEEN, 0, 0, False, False, False, False, False, None)
+NO_SYN = Syn(Offer.UNSEEN, 0, 0, False, False, False, False, 0, None)
 
 
 def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
@@ -54,6 +54,7 @@ def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
     earlier_shift = earlier.earlier_shift if earlier else None
     if earlier and isinstance(earlier.offer, int) and offer is Offer.ABSENT:
         earlier_shift = earlier.offer
+    is_fast_open = segment.length > 0 and (options.fast_open or peer.fast_open)
     return Syn(
         offer=offer,
         mss=options.mss or 0,
@@ -62,7 +63,7 @@ def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
         sack_permitted=options.sack_permitted,
         is_answer=segment.is_ack,
         fast_open=options.fast_open,
-        has_early_data=segment.length > 0 and (options.fast_open or peer.fast_open),
+        early_bytes=segment.length if is_fast_open else earlier.early_bytes if earlier else 0,
         earlier_shift=earlier_shift,
     )
 

@@ -29,6 +29,7 @@ CAUSE_WORDS = {
     "syn": "SYN again",
     "syn_ack": "SYN/ACK again",
     "fin": "FIN again",
+    "fast_open": "the SYN's data again, left out by the SYN/ACK",
     "zero_window": "into a closed window",
     "unknown": "sent again, cause unknown",
     "out_of_order": "out of order",
@@ -47,7 +48,7 @@ def event_text(event: Event) -> str:
         lines.append(f"{event.reason} ({event.confidence} confidence)")
     links = []
     if event.original_frame:
-        links.append(f"first sent in frame {event.original_frame:,}")
+        links.append(f"sent before in frame {event.original_frame:,}")
     if event.age_ns is not None:
         links.append(f"{time_text(event.age_ns)} before")
     if event.trigger_frame:

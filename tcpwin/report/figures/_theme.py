@@ -183,6 +183,7 @@ CAUSE_MARKS = {
     "syn": ("SYN again", SLATE, "star"),
     "syn_ack": ("SYN/ACK again", SLATE, "star-open"),
     "fin": ("FIN again", SLATE, "hexagon"),
+    "fast_open": ("left out by SYN/ACK", SLATE, "hexagon-open"),
     "unknown": ("cause unknown", GREY, "x-open"),
     "out_of_order": ("out of order", CONGESTION, "triangle-right"),
     "capture_reordered": ("capture's order", GREY, "triangle-left"),

@@ -59,7 +59,7 @@ const events = new PagedTable(document.getElementById("events"), "events", [
   { name: "what happened", cell: (row) => row.names.map(words).join(", ") },
   { name: "cause", cell: (row) => (row.cause ? `${words(row.cause)}${row.confidence ? ` (${row.confidence})` : ""}` : null) },
   { name: "rule that decided", cell: (row) => row.reason, isWide: true },
-  { name: "first sent in", cell: (row) => frameLink(row.original_frame), isNumber: true },
+  { name: "sent before in", cell: (row) => frameLink(row.original_frame), isNumber: true },
   { name: "set off by", cell: (row) => frameLink(row.trigger_frame), isNumber: true },
 ]);
 const within = (seen) => seen && (seen.least === seen.most ? count(seen.least) : `${count(seen.least)} to ${count(seen.most)}`);

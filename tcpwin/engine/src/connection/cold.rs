@@ -54,6 +54,10 @@ pub struct Cold {
     pub syn_copy_ns: Option<i64>,
     /// Time in silences that only the capture's clock knows of.
     pub clock_step_ns: i64,
+    /// Frame of the newest SYN with data of Fast Open.
+    pub early_frame: Option<u64>,
+    /// Initial sequence number and frame of the newest SYN that was sent again.
+    pub syn_copy: Option<(Seq, u64)>,
     /// When a SYN or SYN/ACK was last sent again after the handshake.
     pub syn_again_ns: Option<i64>,
     /// Initial sequence number of the SYN before, where this side sent another.
@@ -66,6 +70,9 @@ pub struct Cold {
     pub stalls: Option<Box<Stalls>>,
     /// Frame of the first RST of a connection that had data; kept with side 0.
     pub reset_frame: Option<u64>,
+    /// A RST that its receiver need not have obeyed, while nothing refutes that it did: the side that sent it, its time
+    /// and frame; kept with side 0.
+    pub doubtful_reset: Option<(u8, i64, u64)>,
     /// Shift of this side's windows by a snapshot of the socket.
     pub given_shift: Option<u8>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
@@ -134,6 +141,7 @@ impl Cold {
     /// Whether nothing here bears on the next segment of this direction.
     pub(super) fn is_quiet_to_send(&self) -> bool {
         !self.is_zero_open()
+            && self.doubtful_reset.is_none()
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()

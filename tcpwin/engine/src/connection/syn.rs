@@ -18,8 +18,8 @@ pub struct SynOptions {
     pub tsval: Option<u32>,
     /// It was a SYN/ACK.
     pub is_answer: bool,
-    /// It carried data by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
-    pub has_early_data: bool,
+    /// Data that it carried by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
+    pub early_bytes: u16,
 }
 
 /// Options of a SYN without a value that matters, as bits.
@@ -40,6 +40,10 @@ impl SynOptions {
         }
     }
 
+    pub fn has_early_data(&self) -> bool {
+        self.early_bytes > 0
+    }
+
     /// Whether all of the options were there.
     pub fn has(&self, kinds: u8) -> bool {
         self.kinds & kinds == kinds
@@ -55,7 +59,7 @@ impl Default for SynOptions {
             kinds: 0,
             tsval: None,
             is_answer: false,
-            has_early_data: false,
+            early_bytes: 0,
         }
     }
 }

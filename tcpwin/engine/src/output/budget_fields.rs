@@ -25,6 +25,10 @@ impl DirectionView<'_> {
         let connection = self.connection;
         let total_ns = connection.end_ns.saturating_sub(connection.start_ns).max(0);
         let mut spent = [0i64; ITEMS];
+        if connection.is_sampled {
+            spent[Item::Unknown as usize] = total_ns;
+            return spent;
+        }
         let mut left_ns = total_ns;
         let mut take = |item: Item, ns: i64| {
             let ns = ns.clamp(0, left_ns);

@@ -51,6 +51,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     spurious_retransmissions Int "Retransmissions of data that had been acknowledged where it was captured." |v| v.sent_count(event::SPURIOUS_RETRANSMISSION);
     syn_retransmissions Int "SYNs or SYN/ACKs sent again." |v| v.sent_count(event::SYN_RETRANSMISSION);
     fin_retransmissions Int "FINs without data sent again." |v| v.of_episode(|e| i64::from(e.fin));
+    fast_open_retransmissions Int "Segments with the SYN's data again, which the SYN/ACK had left out: neither loss nor timer (RFC 7413 section 4.2)." |v| v.of_episode(|e| i64::from(e.fast_open));
     zero_window_retransmissions Int "Retransmissions into a closed window: probes (Linux tcp_retransmit_timer)." |v| v.of_episode(|e| i64::from(e.zero_window));
     unknown_retransmissions Int "Retransmissions that neither a timer nor an ACK explains." |v| v.of_episode(|e| i64::from(e.unknown));
     spurious_by_dsack Int "Retransmissions that the receiver reported as duplicates later (RFC 2883)." |v| v.of_episode(|e| i64::from(e.by_dsack));

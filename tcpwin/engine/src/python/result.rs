@@ -42,6 +42,7 @@ struct Quality {
     missed_bytes: u64,
     without_syn: u64,
     one_way: u64,
+    sampled: u64,
 }
 
 /// What a pass found: connections, facts of the captures, details of chosen connections.
@@ -85,6 +86,7 @@ impl Result {
         for connection in self.findings.tracker.connections.iter() {
             let [first, second] = &connection.directions;
             quality.without_syn += u64::from(!first.has_syn && !second.has_syn);
+            quality.sampled += u64::from(connection.is_sampled);
             quality.one_way += u64::from(!second.is_seen && !first.has_only_syn);
             for cold in connection
                 .directions
@@ -124,6 +126,7 @@ impl Result {
             fragments_pending,
             datagrams_incomplete
         );
+        dict.set_item("sampled_segments", counters.sampled)?;
         dict.set_item("quoted_in_icmp", counters.quoted)?;
         set_fields!(
             dict,
@@ -139,6 +142,7 @@ impl Result {
         set_fields!(dict, quality, super_segments, missed_bytes);
         dict.set_item("connections_without_syn", quality.without_syn)?;
         dict.set_item("connections_one_way", quality.one_way)?;
+        dict.set_item("connections_sampled", quality.sampled)?;
         Ok(dict)
     }
 

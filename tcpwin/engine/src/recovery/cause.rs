@@ -14,6 +14,8 @@ pub enum Cause {
     Syn,
     SynAck,
     Fin,
+    /// The SYN's data, which the SYN/ACK left out (RFC 7413 §4.2).
+    FastOpen,
     ZeroWindow,
     Unknown,
     /// Not sent again: it came late.
@@ -34,6 +36,7 @@ impl Cause {
         Cause::Syn,
         Cause::SynAck,
         Cause::Fin,
+        Cause::FastOpen,
         Cause::ZeroWindow,
         Cause::Unknown,
         Cause::OutOfOrder,
@@ -52,6 +55,7 @@ impl Cause {
             Cause::Syn => "syn",
             Cause::SynAck => "syn_ack",
             Cause::Fin => "fin",
+            Cause::FastOpen => "fast_open",
             Cause::ZeroWindow => "zero_window",
             Cause::Unknown => "unknown",
             Cause::OutOfOrder => "out_of_order",
@@ -72,7 +76,7 @@ impl Cause {
             Cause::TailLossProbe => event::TAIL_LOSS_PROBE,
             Cause::Spurious => event::SPURIOUS_RETRANSMISSION,
             Cause::Syn | Cause::SynAck => event::SYN_RETRANSMISSION | event::RETRANSMISSION,
-            Cause::Fin | Cause::Unknown => event::RETRANSMISSION,
+            Cause::Fin | Cause::FastOpen | Cause::Unknown => event::RETRANSMISSION,
             Cause::ZeroWindow => event::RETRANSMISSION | event::ZERO_WINDOW_PROBE,
             Cause::OutOfOrder => event::OUT_OF_ORDER,
             Cause::CaptureReordered => event::CAPTURE_REORDERED,

@@ -9,6 +9,8 @@ use crate::sequence::Seq;
 
 /// Retransmissions remembered, for the D-SACK or the timestamp that may yet prove one needless.
 const MAX_RESENDS: usize = 256;
+/// Retransmissions are forgotten before sequence numbers come round.
+const FORGET_AFTER_BYTES: u64 = 1 << 30;
 
 /// Linux's congestion states, as far as packets tell them apart: Open stands for Open, Disorder and CWR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +39,20 @@ pub struct Resend {
     /// Sent in the phase that goes on.
     is_of_phase: bool,
     is_needless: bool,
+    /// Bytes acknowledged in all when it was sent.
+    acked_bytes: u64,
+}
+
+/// A segment above SND.UNA that came late, and the frame that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Late {
+    seq: Seq,
+    end: Seq,
+    frame: u64,
+}
+
+pub fn holds(seq: Seq, left: Seq, right: Seq) -> bool {
+    !seq.is_before(left) && seq.is_before(right)
 }
 
 #[derive(Clone, Debug, Default)]
@@ -50,10 +66,13 @@ pub struct Episode {
     /// Sent again since the phase began.
     repeated: RangeSet,
     resends: VecDeque<Resend>,
+    late: VecDeque<Late>,
     /// End of a tail loss probe that was not acknowledged yet.
     probe_end: Option<Seq>,
     /// Timeouts in a row.
     pub backoff: u32,
+    /// Whether the sender probes for tail loss, where its timers showed it.
+    pub sends_probes: Option<bool>,
     /// The timeout's retransmission awaits the ACKs that tell whether it was needed (RFC 5682).
     is_frto_armed: bool,
     /// TSval of the first retransmission since none was in flight (Linux `retrans_stamp`).
@@ -67,6 +86,7 @@ pub struct Episode {
     /// Stretches of it.
     pub stretches: u32,
     pub fin: u32,
+    pub fast_open: u32,
     pub zero_window: u32,
     pub unknown: u32,
     pub dsacks: u32,
@@ -117,6 +137,8 @@ pub struct Again {
     /// Its TSval is certainly another than the original's.
     pub is_distinct: bool,
     pub events: Events,
+    /// Bytes acknowledged in all before.
+    pub acked_bytes: u64,
 }
 
 impl Episode {
@@ -154,6 +176,44 @@ impl Episode {
         self.resends.iter().rev().find(overlaps).copied()
     }
 
+    /// The newest frame that holds the byte at `seq` among those sent again or late. None where it is none of these,
+    /// or no longer known: then it is ambiguous all the same.
+    pub fn newest_copy(&self, seq: Seq) -> Option<u64> {
+        let resends = self.resends.iter().rev();
+        let resent = resends.map(|resend| (resend.seq, resend.end, resend.frame));
+        // What is seen for the first time when it comes late was not sent again before.
+        let late = self
+            .late
+            .iter()
+            .map(|late| (late.seq, late.end, late.frame));
+        resent
+            .chain(late)
+            .find(|(left, right, _)| holds(seq, *left, *right))
+            .map(|(_, _, frame)| frame)
+    }
+
+    /// Whether the byte at `seq`, above SND.UNA, was captured late.
+    pub fn is_late(&self, seq: Seq) -> bool {
+        (self.late.iter()).any(|late| holds(seq, late.seq, late.end))
+    }
+
+    /// The capture's clock was set forward: times before count from so much later, and what is in flight from `una` to
+    /// `nxt` has no round trip.
+    pub fn step(&mut self, una: Seq, nxt: Seq, stepped_ns: i64) {
+        self.ambiguous.insert(una, nxt);
+        for resend in &mut self.resends {
+            resend.time_ns = resend.time_ns.saturating_add(stepped_ns);
+        }
+    }
+
+    /// Forget what was sent again so long ago that its sequence numbers may have come round.
+    pub fn forget_old(&mut self, acked_bytes: u64) {
+        let is_old = |resend: &Resend| acked_bytes - resend.acked_bytes > FORGET_AFTER_BYTES;
+        while self.resends.front().is_some_and(is_old) {
+            self.resends.pop_front();
+        }
+    }
+
     /// When something was last sent again.
     pub fn newest_resend_ns(&self) -> Option<i64> {
         self.resends.back().map(|resend| resend.time_ns)
@@ -184,6 +244,7 @@ impl Episode {
             }
             Cause::TailLossProbe => self.probe_end = Some(again.end),
             Cause::Fin => self.fin = self.fin.saturating_add(1),
+            Cause::FastOpen => self.fast_open = self.fast_open.saturating_add(1),
             Cause::ZeroWindow => {
                 // Linux's `tcp_retransmit_timer` enters loss for a window that closed upon what is in flight.
                 self.enter(Phase::Loss, nxt, now_ns);
@@ -214,6 +275,7 @@ impl Episode {
             events: again.events,
             is_of_phase,
             is_needless: false,
+            acked_bytes: again.acked_bytes,
         });
     }
 
@@ -256,8 +318,12 @@ impl Episode {
     }
 
     /// Bytes that came late are no evidence of a round trip.
-    pub fn note_late(&mut self, seq: Seq, end: Seq) {
+    pub fn note_late(&mut self, seq: Seq, end: Seq, frame: u64) {
         self.ambiguous.insert(seq, end);
+        if self.late.len() >= MAX_RESENDS {
+            self.late.pop_front();
+        }
+        self.late.push_back(Late { seq, end, frame });
     }
 
     pub fn acked(&mut self, advance: &Advance) -> Shown {
@@ -272,6 +338,7 @@ impl Episode {
         self.backoff = 0;
         self.ambiguous.remove_below(advance.ack);
         self.repeated.remove_below(advance.ack);
+        self.late.retain(|late| late.end.is_after(advance.ack));
         if self.probe_end.is_some_and(|end| !end.is_after(advance.ack)) {
             self.probe_end = None;
         }
@@ -417,6 +484,7 @@ mod tests {
             tsval,
             is_distinct: true,
             events: 0,
+            acked_bytes: 0,
         };
         episode.resent(cause, &again);
         episode

@@ -26,11 +26,12 @@ impl Missed {
         self.bytes += u64::from(self.ranges.insert(left, right));
     }
 
-    /// A frame holds `[left, right)`.
-    pub fn take_back(&mut self, left: Seq, right: Seq, acked_bytes: u64) {
+    /// A frame holds `[left, right)`; gives how many of its bytes none held before.
+    pub fn take_back(&mut self, left: Seq, right: Seq, acked_bytes: u64) -> u32 {
         self.forget(acked_bytes);
         let found = self.ranges.remove(left, right);
         self.bytes = self.bytes.saturating_sub(u64::from(found));
+        found
     }
 
     fn forget(&mut self, acked_bytes: u64) {

@@ -30,6 +30,10 @@ pub struct Case {
     /// A probe is out that no ACK has answered.
     pub is_probe_out: bool,
     pub is_lone: bool,
+    /// Whether the sender probes for tail loss, where it has shown it.
+    pub sends_probes: Option<bool>,
+    /// The capture is beside the sender: nothing that it sent was lost before.
+    pub is_near: bool,
     pub has_sack: bool,
     /// Duplicate ACKs at SND.UNA that had reached the sender.
     pub duplicate_acks: u32,
@@ -85,6 +89,11 @@ impl Case {
             || (self.mss > 0 && self.sacked_above > (DUPLICATE_THRESHOLD - 1) * self.mss)
     }
 
+    /// Of a probe: whether the timeout cannot be it, which comes later or sends the head.
+    fn is_certain_probe(&self) -> bool {
+        !self.is_head || (self.smoothed_ns.is_some() && !self.is_timed_out())
+    }
+
     fn probe_ns(&self) -> i64 {
         let Some(smoothed_ns) = self.smoothed_ns else {
             return self.rto_ns;
@@ -94,6 +103,32 @@ impl Case {
             .saturating_mul(2)
             .saturating_add(extra_ns)
             .min(self.rto_ns)
+    }
+}
+
+/// What a retransmission by a timer shows of its sender: that it probes for tail loss (RFC 8985 §7; Linux since 3.10), or
+/// that it does not. None where it shows neither.
+///
+/// The timeout sends the head again, a probe the last segment. Where one is out these are the same; then the next copy
+/// tells: behind a probe the timer runs anew (`tcp_send_loss_probe`, `tcp_rearm_rto`), behind a timeout twice as long.
+pub fn shows_probing(case: &Case, verdict: &Verdict) -> Option<bool> {
+    match verdict.cause {
+        Cause::TailLossProbe => case.is_certain_probe().then_some(true),
+        Cause::Rto if case.is_probe_out && case.is_lone && case.backoff == 0 => {
+            let is_doubled = Case::reaches(case.age_ns, case.base_rto_ns.saturating_mul(2));
+            (case.sends_probes != Some(true)).then_some(!is_doubled)
+        }
+        Cause::Rto => {
+            let may_probe = case.has_sack && case.phase == Phase::Open && case.backoff == 0;
+            let is_silent = case.duplicate_acks == 0 && case.sacked_above == 0;
+            let is_unprobed = !case.is_probe_out && !case.is_lone && case.is_near;
+            // A probe may be new data: then the newest was sent that much later than the oldest.
+            let spread_ns = case.oldest_ns.saturating_sub(case.quiet_ns);
+            let is_one_flight = !Case::reaches(spread_ns, case.smoothed_ns?.saturating_mul(2));
+            let has_waited = is_one_flight && Case::reaches(case.quiet_ns, case.rto_ns);
+            (may_probe && is_silent && is_unprobed && has_waited).then_some(false)
+        }
+        _ => None,
     }
 }
 
@@ -178,26 +213,27 @@ fn judge_open(case: &Case) -> Verdict {
         && (!case.is_head || case.is_lone)
         && !case.is_probe_out
         && !has_evidence
-        && case.backoff == 0;
+        && case.backoff == 0
+        && (!case.is_head || case.sends_probes != Some(false));
     // The probe comes no later than the timeout of the oldest segment (`tcp_schedule_loss_probe`).
     let is_probe_time = Case::reaches(case.quiet_ns, probe_ns)
         || (Case::reaches(case.oldest_ns, case.rto_ns) && !case.is_prompt());
     if may_probe && is_probe_time {
-        let is_sooner = !case.is_timed_out();
-        return if is_sooner || case.smoothed_ns.is_some() {
-            Verdict {
-                confidence: if is_sooner {
-                    crate::recovery::cause::Confidence::High
-                } else {
-                    crate::recovery::cause::Confidence::Medium
-                },
-                ..Verdict::high(
-                    Cause::TailLossProbe,
-                    "the last segment, after two round trips without an ACK",
-                )
-            }
+        return if case.is_certain_probe() {
+            Verdict::high(
+                Cause::TailLossProbe,
+                "the last segment, after two round trips without an ACK",
+            )
+        } else if case.sends_probes == Some(true) {
+            Verdict::medium(
+                Cause::TailLossProbe,
+                "the only segment, at the timeout: its sender probes then",
+            )
         } else {
-            Verdict::low(Cause::TailLossProbe, "the last segment, after a timeout")
+            Verdict::low(
+                Cause::TailLossProbe,
+                "the only segment, at the timeout: a probe, or the timer of a sender that sends none",
+            )
         };
     }
     if is_timer || (case.is_head && case.is_timed_out() && !has_evidence) {
@@ -250,6 +286,8 @@ mod tests {
             is_repeated: false,
             is_probe_out: false,
             is_lone: false,
+            sends_probes: None,
+            is_near: true,
             has_sack: true,
             duplicate_acks: 0,
             sacked_above: 0,
@@ -345,7 +383,17 @@ mod tests {
             quiet_ns: 251 * MS,
             ..tail
         };
-        assert_eq!(judge(&lone).confidence, Confidence::Medium);
+        assert_eq!(judge(&lone).confidence, Confidence::Low);
+        let shown = Case {
+            sends_probes: Some(true),
+            ..lone
+        };
+        assert_eq!(judge(&shown).confidence, Confidence::Medium);
+        let not = Case {
+            sends_probes: Some(false),
+            ..lone
+        };
+        assert_eq!(cause(not), Cause::Rto);
         assert_eq!(
             cause(Case {
                 is_probe_out: true,

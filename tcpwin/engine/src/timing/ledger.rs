@@ -17,7 +17,7 @@ const NO_SAMPLE: u32 = u32::MAX;
 pub struct Sent {
     pub time_ns: i64,
     pub end: Seq,
-    /// The frame's number modulo 2^32.
+    /// The frame's number modulo 2^32; 0 where several are joined.
     frame: u32,
 }
 
@@ -26,13 +26,15 @@ impl Sent {
     pub fn joined(self, newer: Sent) -> Sent {
         Sent {
             end: newer.end,
+            frame: 0,
             ..self
         }
     }
 
-    /// The number of its frame, `newest` being a later one.
-    pub fn frame(&self, newest: u64) -> u64 {
-        newest.saturating_sub(u64::from((newest as u32).wrapping_sub(self.frame)))
+    /// The number of its frame, `newest` being a later one; none where it stands for several.
+    pub fn frame(&self, newest: u64) -> Option<u64> {
+        let before = (newest as u32).wrapping_sub(self.frame);
+        (self.frame != 0).then(|| newest.saturating_sub(u64::from(before)))
     }
 }
 
@@ -261,6 +263,22 @@ impl Ledger {
         }
     }
 
+    /// The capture's clock was set forward by so much.
+    #[cold]
+    pub fn step(&mut self, stepped_ns: i64) {
+        let step = |sent: &mut Sent| {
+            if sent.time_ns != NONE {
+                sent.time_ns = sent.time_ns.saturating_add(stepped_ns);
+            }
+        };
+        step(&mut self.first);
+        match &mut self.store {
+            Store::Early(_) => {}
+            Store::Few(few) => step(&mut few.second),
+            Store::Paced(pace) => pace.rest.iter_mut().for_each(step),
+        }
+    }
+
     /// Whether anything is in flight by this account.
     pub fn is_empty(&self) -> bool {
         self.first.time_ns == NONE
@@ -272,7 +290,7 @@ impl Ledger {
         self.pace().is_some_and(Pace::is_followed)
     }
 
-    /// The segment in flight that holds the byte at `seq`.
+    /// The segment in flight that holds the byte at `seq`, which must be one in flight and captured in order.
     pub fn find(&self, seq: Seq) -> Option<Sent> {
         if self.first.time_ns == NONE {
             return None;
@@ -479,6 +497,6 @@ mod tests {
             end: Seq(0),
             frame: u32::MAX - 1,
         };
-        assert_eq!(sent.frame((1 << 32) + 5), u64::from(u32::MAX) - 1);
+        assert_eq!(sent.frame((1 << 32) + 5), Some(u64::from(u32::MAX) - 1));
     }
 }

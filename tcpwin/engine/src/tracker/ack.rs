@@ -128,20 +128,6 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     answer
 }
 
-/// Only the acknowledgment of a RST can be trusted, and only when it fits.
-pub fn take_reset(acked: &mut Direction, segment: &Segment) -> Option<u64> {
-    let ack = Seq(segment.ack);
-    if acked.is_started
-        && acked.is_seen
-        && acked.flight.una.is_before(ack)
-        && !ack.is_after(acked.flight.nxt)
-    {
-        acknowledge(acked, ack, segment).rtt_ns
-    } else {
-        None
-    }
-}
-
 /// Move SND.UNA of the acknowledged direction.
 #[inline]
 pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer {
@@ -236,7 +222,7 @@ fn cover_doubtful(
     let una = acked.flight.una;
     let advance = una.to(ack).max(0) as u32;
     let rest_bytes = acked.offload_bytes();
-    let original_ns = acked.ledger.find(una).map(|sent| sent.time_ns);
+    let original_ns = acked.first_copy(una).map(|sent| sent.time_ns);
     let had_duplicates = acked.duplicate_acks > 0;
     let has_sack = acked.syn.has(syn_kind::SACK_PERMITTED);
     let Some(cold) = acked.cold.as_deref_mut() else {
@@ -346,9 +332,11 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
     let mut reported = Reported::default();
     let blocks = segment.options.sack_blocks();
     if let Some((left, right)) = duplicate_block(Seq(segment.ack), blocks) {
+        let acked_bytes = acked.acked_bytes;
         let cold = acked.cold();
-        cold.episode()
-            .note_dsack(left, right, is_advance, segment.time_ns);
+        let episode = cold.episode();
+        episode.forget_old(acked_bytes);
+        episode.note_dsack(left, right, is_advance, segment.time_ns);
         cold.note_episode();
         reported.events |= event::DSACK;
     }

@@ -28,7 +28,7 @@ pub fn take(
     let segment_size = acked.segment_size();
     // Zero and signs of several numbers at once: one branch each, where a chain of comparisons would cost many.
     let differs = u32::from(segment.flags & (SYN | FIN | RST | ACK) ^ ACK)
-        | u32::from(segment.capture_flags & capture_flag::OPTIONS_CUT)
+        | u32::from(segment.capture_flags & (capture_flag::OPTIONS_CUT | capture_flag::SAMPLED))
         | u32::from(segment.options.sack_count)
         | (sent.flight.nxt.0 ^ seq.0)
         | u32::from(sent.has_tsval != timestamps.is_some());
@@ -93,7 +93,7 @@ pub fn take(
         sent.note_open_limit(now_ns);
         sent.note_ordinary_data(segment, &before);
     } else {
-        sent.has_only_syn &= sent.syn.has_early_data;
+        sent.has_only_syn &= sent.syn.has_early_data();
         if let Some(tsval) = new_tsval {
             sent.note_tick(tsval, now_ns);
         }

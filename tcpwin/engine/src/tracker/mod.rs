@@ -7,9 +7,11 @@ mod ack;
 mod ahead;
 mod cadence;
 mod fast;
+mod fork;
 mod journal;
 mod limit;
 mod open;
+mod reset;
 mod send;
 mod spending;
 pub mod stall;
@@ -27,6 +29,7 @@ use crate::recovery::cause::Evidence;
 use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
 use crate::tracker::ahead::Ahead;
+use crate::tracker::fork::Forks;
 use crate::tracker::journal::keep;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, SYN};
@@ -90,6 +93,7 @@ pub struct Tracker {
     /// Those that alone are tracked.
     wanted: Option<Wanted>,
     ahead: Ahead,
+    forks: Forks,
 }
 
 impl Tracker {
@@ -282,7 +286,12 @@ impl Tracker {
     /// The connection of a segment and the side that sent it; opens a new one where none fits.
     fn locate(&mut self, segment: &Segment, tag: u32, found: Option<(u32, usize)>) -> (u32, usize) {
         match found.or_else(|| self.find(segment, tag)) {
-            Some((index, side)) if segment.flags & SYN == 0 => (index, side),
+            Some((index, side)) if segment.flags & SYN == 0 => {
+                if self.forks.are_open() {
+                    return self.locate_forked(segment, tag, index, side);
+                }
+                (index, side)
+            }
             Some((index, side)) => self.locate_syn(segment, tag, index, side),
             None => {
                 let index = self.open(segment, 0);
@@ -324,6 +333,29 @@ impl Tracker {
         index.zip(side)
     }
 
+    /// As [`Tracker::locate`], while a SYN on an open connection awaits its answer.
+    #[cold]
+    fn locate_forked(
+        &mut self,
+        segment: &Segment,
+        tag: u32,
+        index: u32,
+        side: usize,
+    ) -> (u32, usize) {
+        let Some(older) = self.forks.gone_on(&self.connections, index, segment) else {
+            return (index, side);
+        };
+        self.table.replace(tag, index, older);
+        (older, self.side_in(older, segment))
+    }
+
+    fn side_in(&self, index: u32, segment: &Segment) -> usize {
+        let connection = self.connections.get(index);
+        connection
+            .and_then(|connection| connection.side_of(segment))
+            .unwrap_or(0)
+    }
+
     #[cold]
     fn locate_syn(&mut self, segment: &Segment, tag: u32, index: u32, side: usize) -> (u32, usize) {
         let epoch = match self.connections.get(index) {
@@ -332,8 +364,13 @@ impl Tracker {
             }
             _ => return (index, side),
         };
+        if let Some(newer) = self.forks.taken_up(&self.connections, index, segment) {
+            self.table.replace(tag, index, newer);
+            return (newer, self.side_in(newer, segment));
+        }
         let newer = self.open(segment, epoch);
         self.table.replace(tag, index, newer);
+        self.forks.begin(&self.connections, index, newer);
         (newer, 0)
     }
 }

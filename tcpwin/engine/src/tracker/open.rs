@@ -84,6 +84,7 @@ pub fn take_syn(
     }
     if is_again || is_return || connection.established_ns().is_some() {
         *evidence = Some(sent_again(connection, side, segment, is_answer));
+        connection.directions[side].cold().syn_copy = Some((seq, segment.frame));
     }
     if connection.established_ns().is_some() {
         connection.directions[side].cold().syn_again_ns = Some(now_ns);
@@ -103,6 +104,16 @@ pub fn take_syn(
     if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_again) {
         sent.cold().earlier_shift = Some(shift);
     }
+    if segment.payload_len > 0 {
+        sent.cold().early_frame = Some(segment.frame);
+    }
+    let is_fast_open = segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN);
+    let early_bytes = match (is_fast_open, is_again) {
+        (true, _) if segment.payload_len > 0 => segment.payload_len.min(u32::from(u16::MAX)) as u16,
+        // Linux sends the SYN again without its data.
+        (_, true) => sent.syn.early_bytes,
+        _ => 0,
+    };
     sent.syn = SynOptions {
         offer,
         mss: segment.options.mss.unwrap_or(0),
@@ -110,13 +121,13 @@ pub fn take_syn(
         kinds: syn_kinds(segment),
         tsval: segment.options.timestamps.map(|(tsval, _)| tsval),
         is_answer,
-        has_early_data: segment.payload_len > 0
-            && (segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN)),
+        early_bytes,
     };
     if !is_again {
         let end = seq + sequence_length(segment);
         if !sent.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn {
             sent.flight.start(seq, now_ns);
+            sent.ledger.forget();
         }
         sent.flight.nxt = if sent.is_started {
             sent.flight.nxt.max(end)
@@ -203,16 +214,19 @@ fn sent_again(
     let own = connection.directions[side].cold.as_ref();
     let since_ns = own.and_then(|cold| cold.syn_again_ns).or(since_ns);
     let cause = if is_answer { Cause::SynAck } else { Cause::Syn };
-    let original = connection.directions[side]
-        .ledger
-        .find(connection.directions[side].isn);
+    let seq = Seq(segment.seq);
+    let copy = own.and_then(|cold| cold.syn_copy);
+    let original = match copy.filter(|(isn, _)| *isn == seq) {
+        Some((_, frame)) => Some(frame),
+        None => connection.directions[side].newest_copy(seq, segment.frame),
+    };
     Evidence {
         verdict: if connection.established_ns().is_some() {
             Verdict::high(cause, "a copy of the handshake after it was completed")
         } else {
             Verdict::high(cause, "the handshake's segment was not answered in time")
         },
-        original_frame: original.map(|sent| sent.frame(segment.frame)),
+        original_frame: original,
         trigger_frame: None,
         age_ns: since_ns.map(|ns| segment.time_ns.saturating_sub(ns)),
         rto_ns: None,

@@ -4,11 +4,12 @@ use crate::connection::direction::Direction;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Evidence, Verdict};
-use crate::recovery::episode::{Again, Phase};
+use crate::recovery::episode::{holds, Again, Phase};
 use crate::recovery::holes::{lateness, Hole, Lateness};
-use crate::recovery::resent::{judge, Case};
+use crate::recovery::resent::{judge, shows_probing, Case};
 use crate::sequence::Seq;
 use crate::timing::estimator::RTO_MAX_NS;
+use crate::timing::ledger::Sent;
 use crate::tracker::take::sequence_length;
 use crate::wire::{Segment, FIN};
 
@@ -50,7 +51,7 @@ pub fn take(
     }
     if ahead == 0 && length == 0 {
         // It acknowledges: its own SYN was answered, though the capture may not hold that.
-        sent.has_only_syn &= sent.syn.has_early_data;
+        sent.has_only_syn &= sent.syn.has_early_data();
         return events;
     }
     if ahead.unsigned_abs() > MAX_JUMP {
@@ -64,7 +65,7 @@ pub fn take(
         sent.fin_end = end;
         sent.flight.control += 1;
     }
-    sent.has_only_syn &= sent.syn.has_early_data;
+    sent.has_only_syn &= sent.syn.has_early_data();
     if ahead == 0 {
         if is_probe(sent, segment) {
             return events | take_probe(sent, segment, end);
@@ -273,6 +274,10 @@ fn take_below(
         return (0, true);
     }
     let old_end = if end.is_before(nxt) { end } else { nxt };
+    let acked_bytes = sent.acked_bytes;
+    if let Some(episode) = sent.cold.as_mut().and_then(|cold| cold.episode.as_mut()) {
+        episode.forget_old(acked_bytes);
+    }
     let found = judge_below(sent, peer, segment, below, old_end);
     let mut events = found.verdict.cause.events();
     let mss = sent.segment_size();
@@ -280,11 +285,11 @@ fn take_below(
     let base_rto_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0));
     let tsval = segment.options.timestamps.map(|(value, _)| value);
     let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end));
-    let acked_bytes = sent.acked_bytes;
     let cold = sent.cold();
+    // Seen for the first time: in flight, or acknowledged before.
     let filled = cold.unseen.remove(seq, old_end);
-    cold.missed.take_back(seq, old_end, acked_bytes);
-    let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled);
+    let late = cold.missed.take_back(seq, old_end, acked_bytes);
+    let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled.saturating_add(late));
     if events & event::RESENT != 0 {
         cold.resent_segments = cold.resent_segments.saturating_add(1);
         cold.resent_bytes += u64::from(again.min(segment.payload_len));
@@ -299,6 +304,7 @@ fn take_below(
             tsval,
             is_distinct: is_newer,
             events: events & event::MAIN_KINDS,
+            acked_bytes,
         };
         cold.episode().resent(cause, &again);
         cold.note_episode();
@@ -315,7 +321,7 @@ fn take_below(
     } else {
         let hole_ns = cold.holes.at(seq, old_end).map(|hole| hole.time_ns);
         let episode = cold.episode();
-        episode.note_late(seq, old_end);
+        episode.note_late(seq, old_end, segment.frame);
         if events & event::OUT_OF_ORDER != 0 {
             let late_ns = now_ns.saturating_sub(hole_ns.unwrap_or(now_ns)).max(0);
             episode.note_reordering(end.to(nxt).max(0) as u32, late_ns);
@@ -331,6 +337,55 @@ fn take_below(
 }
 
 impl Direction {
+    /// The segment that first held the byte at `seq`, if it was captured in order and the byte is in flight.
+    pub fn first_copy(&self, seq: Seq) -> Option<Sent> {
+        let is_outstanding = !seq.is_before(self.flight.una) && seq.is_before(self.flight.nxt);
+        // Without the SYN the capture may have begun above SND.UNA.
+        let is_in_capture = self.has_syn || seq.is_after(self.isn);
+        let is_missing = self.cold.as_ref().is_some_and(|cold| {
+            let episode = cold.episode.as_ref();
+            cold.unseen.overlap(seq, seq + 1) > 0
+                || cold.probe_end == Some(seq + 1)
+                || episode.is_some_and(|episode| episode.is_late(seq))
+        });
+        let is_known = is_outstanding && is_in_capture && !is_missing;
+        self.ledger.find(seq).filter(|_| is_known)
+    }
+
+    /// Whether the byte at `seq` is data of the SYN, of which the SYN/ACK acknowledged the SYN alone, and was not sent
+    /// again yet.
+    fn is_left_out(&self, seq: Seq) -> bool {
+        let first = self.isn + 1;
+        let episode = self.cold.as_ref().and_then(|cold| cold.episode.as_ref());
+        self.syn.has_early_data()
+            && self.has_syn
+            && self.is_acked
+            && self.flight.una == first
+            && holds(seq, first, first + u32::from(self.syn.early_bytes))
+            && episode.is_none_or(|episode| episode.newest_copy(seq).is_none())
+    }
+
+    /// The newest frame that holds the byte at `seq`, `newest` being a later one; none where it is not known.
+    pub fn newest_copy(&self, seq: Seq, newest: u64) -> Option<u64> {
+        let episode = self.cold.as_ref().and_then(|cold| cold.episode.as_ref());
+        if let Some(frame) = episode.and_then(|episode| episode.newest_copy(seq)) {
+            return Some(frame);
+        }
+        if self.has_syn
+            && holds(
+                seq,
+                self.isn + 1,
+                self.isn + 1 + u32::from(self.syn.early_bytes),
+            )
+        {
+            return self.cold.as_ref().and_then(|cold| cold.early_frame);
+        }
+        let is_ambiguous =
+            episode.is_some_and(|episode| episode.ambiguous.overlap(seq, seq + 1) > 0);
+        let first = self.first_copy(seq).filter(|_| !is_ambiguous);
+        first.and_then(|sent| sent.frame(newest))
+    }
+
     /// Whether the timestamp clock certainly ticked since the byte at `seq` was first sent: a smaller value was sent no
     /// sooner than that, or this one was first sent later.
     fn has_ticked(&self, tsval: u32, seq: Seq, end: Seq) -> bool {
@@ -339,7 +394,7 @@ impl Direction {
         if is_smaller(self.tsval) || hole.and_then(|hole| hole.tsval).is_some_and(is_smaller) {
             return true;
         }
-        let Some(original_ns) = self.ledger.find(seq).map(|sent| sent.time_ns) else {
+        let Some(original_ns) = self.first_copy(seq).map(|sent| sent.time_ns) else {
             return false;
         };
         let was_timed =
@@ -386,8 +441,7 @@ fn judge_below(
         .cold
         .as_ref()
         .and_then(|cold| cold.episode.as_ref()?.last_resend(seq, old_end));
-    let is_captured = never_seen < length;
-    let original = sent.ledger.find(seq).filter(|_| is_captured);
+    let original = sent.first_copy(seq);
     let last_sent_ns = resend
         .map(|resend| resend.time_ns)
         .or(original.map(|sent| sent.time_ns))
@@ -446,6 +500,8 @@ fn judge_below(
         is_repeated: episode.is_some_and(|episode| episode.is_repeated(seq, old_end)),
         is_probe_out: episode.is_some_and(|episode| episode.is_probe_out()),
         is_lone: una.to(nxt) <= length as i32,
+        sends_probes: episode.and_then(|episode| episode.sends_probes),
+        is_near: smoothed_ns.is_some_and(|smoothed_ns| near_ns < smoothed_ns / 4),
         has_sack,
         duplicate_acks: if has_reached {
             duplicate_acks
@@ -487,9 +543,25 @@ fn judge_below(
         Verdict::high(Cause::ZeroWindow, "the receive window is closed")
     } else if segment.payload_len == 0 {
         Verdict::high(Cause::Fin, "the FIN was not acknowledged in time")
+    } else if sent.is_left_out(seq) {
+        Verdict::high(
+            Cause::FastOpen,
+            "the SYN/ACK left out the data of the SYN: the server did not take it (RFC 7413 §4.2)",
+        )
     } else {
         judge(&case)
     };
+    let shown = shows_probing(&case, &verdict);
+    let mut rto_ns = rto_ns;
+    if let Some(sends_probes) = shown {
+        let episode = sent.cold().episode();
+        episode.sends_probes = Some(sends_probes);
+        if case.is_probe_out && !sends_probes {
+            // What looked like a probe was a timeout.
+            episode.backoff = 1;
+            rto_ns = rto_ns.saturating_mul(2).min(RTO_MAX_NS);
+        }
+    }
     let trigger_frame = match verdict.cause {
         Cause::Fast => report.or(last_answer).map(|(_, frame)| frame),
         Cause::Recovery | Cause::LostRetransmission | Cause::GoBackN => {
@@ -499,7 +571,7 @@ fn judge_below(
     };
     Evidence {
         verdict,
-        original_frame: original.map(|sent| sent.frame(segment.frame)),
+        original_frame: sent.newest_copy(seq, segment.frame),
         trigger_frame,
         age_ns,
         rto_ns: Some(rto_ns),

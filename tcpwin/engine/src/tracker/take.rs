@@ -3,19 +3,20 @@
 //! Comes in: the connection and a segment that is its own. Goes out: events, a round trip, the row. It never looks at
 //! another connection.
 
-use super::{ack, fast, open, send, stall, Taken, Verdict};
+use super::{ack, fast, open, reset, send, stall, Taken, Verdict};
 use crate::connection::direction::Direction;
 use crate::connection::stalls::Stall;
 use crate::connection::state::{Connection, Initiator};
 use crate::event::{self, Events};
-use crate::recovery::cause::Evidence;
+use crate::recovery::cause::{Confidence, Evidence};
 use crate::sequence::Seq;
 use crate::timing::clock_step;
 use crate::timing::item::Item;
+use crate::tracker::reset::Reset;
 use crate::tracker::stall::Before;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
-use crate::wire::{Segment, ACK, FIN, RST, SYN};
+use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
 
 /// Sequence space that a segment takes: payload, SYN and FIN (RFC 9293 §3.3.1).
 #[inline]
@@ -70,13 +71,16 @@ impl Connection {
         stall: &mut Option<Stall>,
     ) -> (Events, Option<u64>) {
         let (now_ns, before_ns) = (segment.time_ns, self.end_ns);
-        let before = (now_ns.saturating_sub(before_ns) > stall::MIN_NS)
-            .then(|| Before::new(self, side, before_ns, now_ns))
-            .flatten();
+        let mut before = None;
         if now_ns.saturating_sub(before_ns) > stall::MIN_NS {
-            self.note_clock(side, segment, before_ns);
+            before = Before::new(self, side, before_ns, now_ns);
+            if self.note_clock(side, segment, before_ns) {
+                before = None;
+            }
         }
         self.end_ns = self.end_ns.max(segment.time_ns);
+        self.is_sampled |= segment.capture_flags & capture_flag::SAMPLED != 0;
+        reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
             self.is_ordinary = [false; 2];
@@ -89,6 +93,10 @@ impl Connection {
         if events != 0 {
             self.directions[side].count(events);
         }
+        if let (true, Some(evidence)) = (self.is_sampled, evidence.as_mut()) {
+            // What was sent between two samples may explain all of it.
+            evidence.verdict.confidence = Confidence::Low;
+        }
         if let Some(before) = before {
             let ended = before.judge(self, side, segment, events);
             let stalls = &mut self.directions[0].cold().stalls;
@@ -98,20 +106,33 @@ impl Connection {
         (events, rtt_ns)
     }
 
-    /// A silence that only the capture's clock knows of is nobody's.
+    /// A silence that only the capture's clock knows of is nobody's: in no budget, round trip, gap or stall. Tells whether
+    /// this is one.
     #[cold]
-    fn note_clock(&mut self, side: usize, segment: &Segment, before_ns: i64) {
+    fn note_clock(&mut self, side: usize, segment: &Segment, before_ns: i64) -> bool {
         let Some(stepped_ns) = clock_step::stepped_ns(self, side, segment, before_ns) else {
-            return;
+            return false;
         };
         for direction in &mut self.directions {
+            direction.ledger.step(stepped_ns);
+            let (una, nxt) = (direction.flight.una, direction.flight.nxt);
             let cold = direction.cold();
             cold.clock_step_ns = cold.clock_step_ns.saturating_add(stepped_ns);
+            if una.is_before(nxt) {
+                cold.episode().step(una, nxt, stepped_ns);
+                cold.note_episode();
+            }
             let from_ns = segment.time_ns.saturating_sub(stepped_ns);
             if direction.data_segments > 0 {
                 direction.note_silence(Item::Unknown, from_ns, segment.time_ns);
             }
         }
+        if segment.payload_len > 0 {
+            // What follows the step is compared with this, and takes its place.
+            let last_data_ns = &mut self.directions[side].last_data_ns;
+            *last_data_ns = last_data_ns.saturating_add(stepped_ns);
+        }
+        true
     }
 
     /// Both directions must be known and open; data does not mind what is in doubt of its own direction, nor an
@@ -223,8 +244,14 @@ impl Connection {
             return open::take_syn(self, side, segment, evidence);
         }
         self.directions[side].has_rst = true;
-        if !self.is_reset_accepted(side, segment) {
-            return (0, None);
+        match reset::judge(self, side, segment) {
+            Reset::Obeyed => {}
+            Reset::Refused => return (0, None),
+            Reset::Doubtful => {
+                let doubt = &mut self.directions[0].cold().doubtful_reset;
+                doubt.get_or_insert((side as u8, now_ns, segment.frame));
+                return (0, None);
+            }
         }
         self.closed_first.get_or_insert(side as u8);
         if self.reset_by.is_none() {
@@ -244,22 +271,9 @@ impl Connection {
                 cold.end_zero(segment.frame, now_ns, EndedBy::Reset);
             }
         }
-        let acked = &mut self.directions[1 - side];
-        let rtt_ns = if segment.flags & ACK != 0 {
-            ack::take_reset(acked, segment)
-        } else {
-            None
-        };
-        (0, rtt_ns)
-    }
-
-    /// RFC 9293 §3.10.7.4: a RST outside the receiver's window is dropped.
-    fn is_reset_accepted(&self, side: usize, segment: &Segment) -> bool {
-        let sent = &self.directions[side];
-        let is_known =
-            sent.is_flight_known() && sent.window.is_known && self.window_is_certain(1 - side);
-        let (seq, furthest) = (Seq(segment.seq), sent.window.edge_max.max(sent.flight.nxt));
-        !is_known || (!seq.is_before(sent.flight.una) && !seq.is_after(furthest))
+        // The reset comes first: its ACK acknowledges nothing (RFC 9293 §3.10.7.4, second before fifth; Linux
+        // `tcp_validate_incoming` before `tcp_ack`).
+        (0, None)
     }
 
     #[inline]
@@ -286,6 +300,7 @@ impl Connection {
 
     pub(super) fn finish(&mut self) {
         let end_ns = self.end_ns;
+        reset::conclude(self);
         for direction in &mut self.directions {
             let is_known = direction.is_flight_known();
             direction.flight.integrate(end_ns, is_known);

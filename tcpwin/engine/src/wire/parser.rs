@@ -37,6 +37,8 @@ pub enum Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParseCounters {
     pub segments: u64,
+    /// Of these, samples of a flow monitor.
+    pub sampled: u64,
     pub not_tcp: u64,
     pub fragments_pending: u64,
     pub quoted: u64,
@@ -176,7 +178,10 @@ impl SegmentParser {
             other => Layer::Link(other),
         };
         let outcome = walk.descend(layer, view);
+        let is_sampled =
+            outcome == Outcome::Segment && walk.out.capture_flags & capture_flag::SAMPLED != 0;
         self.counters.count(outcome);
+        self.counters.sampled += u64::from(is_sampled);
         outcome
     }
 }

@@ -76,6 +76,8 @@ pub mod capture_flag {
     pub const OPTIONS_BAD: u8 = 0x08;
     /// The frame was cut by the snapshot length (captured < original).
     pub const SNAPPED: u8 = 0x10;
+    /// One of the packets that a flow monitor sampled (sFlow): most of the others are missing.
+    pub const SAMPLED: u8 = 0x20;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

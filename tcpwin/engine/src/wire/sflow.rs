@@ -1,6 +1,7 @@
 //! sFlow version 5 (sflow.org/sflow_version_5.txt): the headers of sampled packets; the first TCP header found counts.
 
 use super::parser::{Outcome, Walk};
+use super::segment::capture_flag;
 use super::view::{Layer, View};
 
 const VERSION: u32 = 5;
@@ -14,6 +15,7 @@ const RAW_PACKET_HEADER: u32 = 1;
 #[cold]
 #[inline(never)]
 pub(super) fn descend(walk: &mut Walk<'_>, view: View<'_>) -> Outcome {
+    walk.frame_flags |= capture_flag::SAMPLED;
     match each_sample(walk, view) {
         Ok(()) => Outcome::NotTcp,
         Err(outcome) => outcome,

@@ -2,6 +2,7 @@
 
 use super::build::*;
 use super::cases::*;
+use crate::wire::{capture_flag, Segment};
 
 /// Headers and the inner packet as the payload of IPv4.
 fn in_ip(name: &'static str, protocol: u8, headers: &[&[u8]]) -> Case {
@@ -23,6 +24,15 @@ fn in_udp(name: &'static str, destination: u16, headers: &[&[u8]]) -> Case {
         bytes,
         segment: inner_v4_segment(),
     }
+}
+
+/// The segment of a sample says that it is one.
+fn sampled(case: Case) -> Case {
+    let segment = Segment {
+        capture_flags: capture_flag::SAMPLED,
+        ..case.segment
+    };
+    Case { segment, ..case }
 }
 
 #[rustfmt::skip]
@@ -93,7 +103,7 @@ pub fn udp_tunnels() -> Vec<Case> {
         in_udp("gre-in-udp", 4754, &[&[0, 0, 0x08, 0x00]]),
         in_udp("lisp", 4341, &[&[0x80, 0, 0, 1, 0, 0, 0, 1]]),
         in_udp("tzsp", 37_008, &[&[1, 0, 0, 1], &[0], &[0x0a, 1, 0xc0], &[1], &inner_ethernet]),
-        in_udp("sflow", 6343, &[&sflow_headers()]),
+        sampled(in_udp("sflow", 6343, &[&sflow_headers()])),
         teredo_case("teredo", &[]),
         teredo_case("teredo-origin", &[0, 0, 0xc3, 0x50, 1, 2, 3, 4]),
         teredo_case("teredo-authentication", &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
