@@ -78,7 +78,7 @@ def test_no_figure_takes_tags_from_names(name: str, hostile: tcpwin.Analysis) ->
 def test_no_hover_box_fills_in_what_a_name_asks_for(name: str, hostile: tcpwin.Analysis) -> None:
     for each in figures.draw(name, hostile).data:
         used = set(re.findall(r"%\{(\w+)", each.hovertemplate or ""))
-        assert used <= {"x", "y", "text", "customdata"}
+        assert used <= {"x", "y", "text", "hovertext", "customdata"}
         assert "%{x}" not in (each.hovertemplate or "")
 
 
