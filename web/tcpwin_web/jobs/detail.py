@@ -19,6 +19,7 @@ from tcpwin.report import figures
 from tcpwin.snapshots._document import describe_joined
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
+from tcpwin_web.jobs.opened import open_connections
 from tcpwin_web.jobs.work import Case
 from tcpwin_web.results import columns, layout
 
@@ -40,8 +41,8 @@ def prepare_capture(case: Case, folder: str, ids: Sequence[int]) -> None:
 
 
 def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
-    """Write what there is of these connections, from one more reading of the case."""
-    _detail(case.analyze(), Path(folder), ids)
+    """Write what there is of these connections, from their packets."""
+    _detail(open_connections(case, ids), Path(folder), ids)
 
 
 def _detail(analysis: Analysis, place: Path, ids: Sequence[int]) -> None:

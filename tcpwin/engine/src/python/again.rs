@@ -1,6 +1,7 @@
 //! Second readings: of connections that an analysis knows, and, where an index says where their packets are, of those only.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
@@ -37,11 +38,10 @@ impl Wish<'_, '_> {
         let py = self.source.py();
         if let (Some(index), Some(capture)) = (self.index, only_path(self.source)) {
             let mut sink = sink();
-            let opened = py.detach(|| PacketIndex::open(index, &capture));
-            let found = opened.map(|index| self.read_by(&index, &mut sink));
-            if let Ok(found) = found {
-                if let Ok(findings) = found? {
-                    return Ok((sink, findings));
+            if let Ok(opened) = py.detach(|| PacketIndex::open(index, &capture)) {
+                match self.read_by(&opened, &mut sink)? {
+                    Ok(findings) => return Ok((sink, findings)),
+                    Err(Unfit) => spoil(index),
                 }
             }
         }
@@ -64,6 +64,11 @@ impl Wish<'_, '_> {
             read_again(index, ids, shifts, sink, || report(0))
         })
     }
+}
+
+/// Empty an index that turned out to be damaged: the next whole reading that is asked for one writes it anew.
+fn spoil(index: &Path) {
+    drop(File::create(index));
 }
 
 /// Begin an index of the capture, if one is wanted, possible and not there yet.
@@ -108,6 +113,9 @@ pub fn reopen(
     let Ok(opened) = py.detach(|| PacketIndex::open(&index, &capture)) else {
         return Ok(None);
     };
+    if ids.iter().any(|id| *id >= opened.connections()) {
+        return Ok(None);
+    }
     let wish = Wish {
         source,
         name: "",
@@ -123,6 +131,7 @@ pub fn reopen(
     };
     let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
     let Ok(findings) = wish.read_by(&opened, &mut sink)? else {
+        spoil(&index);
         return Ok(None);
     };
     let details = sink.finish(&findings.tracker);
