@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import struct
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,11 @@ import ladder
 import numpy as np
 import pytest
 from analysis.bundled import READABLE, WHOLE, name_of, plain_bytes
+from craft.odd import block, enhanced, odd_capture
 from reference import REFERENCE_CAPTURES
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import raw
 
 import tcpwin
 from tcpwin import _engine
@@ -156,6 +162,48 @@ def test_ladders(part: int, tmp_path: Path) -> None:
         capture = tmp_path / f"{number}.pcap"
         ladder.parse(path.read_text(encoding="utf8"), path.stem).write_pcap(capture)
         assert check(capture, tmp_path / f"{number}.index") > 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_odd_captures(seed: int, tmp_path: Path) -> None:
+    capture = tmp_path / "odd.pcapng"
+    capture.write_bytes(odd_capture(seed))
+    analysis = tcpwin.analyze(capture)
+    quality = analysis.capture
+    assert quality.files[0].packets_skipped > 50
+    assert quality.fragments_pending > 50
+    assert quality.datagrams_incomplete > 0
+    assert quality.capture_duplicates > 20
+    assert max(connection.epoch for connection in analysis) > 3
+    assert check(capture, tmp_path / "odd.index") > 20
+    check(as_stored(capture, tmp_path), tmp_path / "stored.index")
+
+
+@pytest.mark.parametrize("kind", ["two sections", "no time", "gzip", "two files", "absent folder", "few segments"])
+def test_captures_without_an_index_are_read_as_a_whole(kind: str, tmp_path: Path) -> None:
+    data = odd_capture(5)
+    if kind == "two sections":
+        data += data
+    elif kind == "no time":
+        packet = raw(Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=7, dport=8))
+        data += block(3, struct.pack("<I", len(packet)) + packet + bytes(-len(packet) % 4))
+    elif kind == "gzip":
+        data = gzip.compress(data)
+    elif kind == "few segments":
+        datagram = enhanced(0, 0, raw(Ether() / IP(src="10.0.0.9", dst="10.0.0.8") / UDP(sport=5, dport=6)))
+        data += datagram * 300_000
+    paths = [tmp_path / name for name in ("one", "two")[: 1 + (kind == "two files")]]
+    for path in paths:
+        path.write_bytes(data)
+    index = tmp_path / ("absent/index" if kind == "absent folder" else "index")
+    analysis = tcpwin.analyze(paths, index=index)
+    assert not index.exists()
+    assert [path for path in tmp_path.rglob("*") if path not in paths] == []
+    whole = tcpwin.analyze(paths)
+    for id in (0, len(whole) - 1):
+        found, expected = analysis.connections[id], whole.connections[id]
+        assert told_by_details(found.view()._details, id) == told_by_details(expected.view()._details, id)
+        assert found.segments().to_polars().equals(expected.segments().to_polars())
 
 
 REFERENCE = sorted(path for path in (REFERENCE_CAPTURES / "real").rglob("*") if path.is_file())

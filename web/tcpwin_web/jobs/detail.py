@@ -7,9 +7,9 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+from tcpwin._engine import EVENT_FIELDS
 from tcpwin.analysis import View
 from tcpwin.findings import Analysis, Connection
 from tcpwin.findings._document import plain
@@ -87,7 +87,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
     }
     (folder / layout.CONNECTION).write_text(json.dumps(document))
     (folder / layout.SNAPSHOTS).write_text(json.dumps(snapshots))
-    events = [{**asdict(event), "names": list(event.names)} for event in view.events]
+    events = [{name: getattr(event, name) for name in EVENT_FIELDS} for event in view.events]
     (folder / layout.EVENTS).write_text(json.dumps(events))
     if connection.a_to_b.segments + connection.b_to_a.segments <= MOST_ROWS:
         columns.write_segments(connection, folder)

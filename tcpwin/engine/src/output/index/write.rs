@@ -72,10 +72,10 @@ impl Block {
     }
 
     fn write(&self, out: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
-        let segments = self.roots.iter().copied().filter(|root| *root != NO_ROOT);
-        let (least, greatest) = segments.fold((NO_ROOT, 0), |(least, greatest), root| {
-            (root.min(least), root.max(greatest))
-        });
+        // One more than a root, so that what is none wraps around to the least.
+        let ranks = self.roots.iter().map(|root| root.wrapping_add(1));
+        let greatest = ranks.fold(0, u32::max).saturating_sub(1);
+        let least = self.roots.iter().copied().fold(NO_ROOT, u32::min);
         let head = Head {
             count: self.roots.len() as u32,
             fragments: self.fragments,
@@ -87,7 +87,12 @@ impl Block {
         bytes.clear();
         bytes.extend(head.to_bytes());
         for values in [&self.roots, &self.places] {
-            bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+            let begin = bytes.len();
+            bytes.resize(begin + values.len() * 4, 0);
+            let places = bytes.get_mut(begin..).unwrap_or_default();
+            for (place, value) in places.chunks_exact_mut(4).zip(values) {
+                place.copy_from_slice(&value.to_le_bytes());
+            }
         }
         out.write_all(bytes)
     }
