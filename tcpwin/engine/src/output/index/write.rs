@@ -56,8 +56,9 @@ struct Block {
     first_frame: u64,
     base: u64,
     fragments: u32,
-    roots: Vec<u32>,
-    places: Vec<u32>,
+    len: usize,
+    roots: Box<[u32; BLOCK]>,
+    places: Box<[u32; BLOCK]>,
 }
 
 impl Block {
@@ -66,18 +67,52 @@ impl Block {
             first_frame,
             base,
             fragments: 0,
-            roots: Vec::with_capacity(BLOCK),
-            places: Vec::with_capacity(BLOCK),
+            len: 0,
+            roots: Box::new([NO_ROOT; BLOCK]),
+            places: Box::new([0; BLOCK]),
         }
+    }
+
+    /// Add the next frame; false where it belongs into another block.
+    #[inline(always)]
+    fn push(&mut self, frame: u64, offset: u64) -> bool {
+        let place = offset.wrapping_sub(self.base);
+        let is_next = frame.wrapping_sub(self.first_frame) == self.len as u64;
+        match self.places.get_mut(self.len) {
+            Some(known) if is_next && place <= u64::from(PLACE_MASK) => *known = place as u32,
+            _ => return false,
+        }
+        self.len += 1;
+        true
+    }
+
+    /// Where in the block the entry of a frame told before is.
+    #[inline(always)]
+    fn position(&self, frame: u64) -> Option<usize> {
+        let position = frame.wrapping_sub(self.first_frame);
+        (position < self.len as u64).then_some(position as usize)
+    }
+
+    /// Note a segment; its seal.
+    #[inline(always)]
+    fn note(&mut self, position: usize, frame: u64, root: u32, is_duplicate: bool) -> u64 {
+        let position = position % BLOCK;
+        self.roots[position] = root;
+        let place = &mut self.places[position];
+        let offset = self.base + u64::from(*place & PLACE_MASK);
+        *place |= u32::from(is_duplicate) * IS_DUPLICATE;
+        Entry::seal(frame, offset, is_duplicate)
     }
 
     fn write(&self, out: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
         // One more than a root, so that what is none wraps around to the least.
-        let ranks = self.roots.iter().map(|root| root.wrapping_add(1));
+        let roots = self.roots.get(..self.len).unwrap_or_default();
+        let places = self.places.get(..self.len).unwrap_or_default();
+        let ranks = roots.iter().map(|root| root.wrapping_add(1));
         let greatest = ranks.fold(0, u32::max).saturating_sub(1);
-        let least = self.roots.iter().copied().fold(NO_ROOT, u32::min);
+        let least = roots.iter().copied().fold(NO_ROOT, u32::min);
         let head = Head {
-            count: self.roots.len() as u32,
+            count: self.len as u32,
             fragments: self.fragments,
             first_frame: self.first_frame,
             base: self.base,
@@ -86,7 +121,7 @@ impl Block {
         };
         bytes.clear();
         bytes.extend(head.to_bytes());
-        for values in [&self.roots, &self.places] {
+        for values in [roots, places] {
             let begin = bytes.len();
             bytes.resize(begin + values.len() * 4, 0);
             let places = bytes.get_mut(begin..).unwrap_or_default();
@@ -106,9 +141,9 @@ pub struct IndexWriter {
     stamp: Stamp,
     /// None once something went wrong.
     file: Option<File>,
-    blocks: VecDeque<Block>,
-    /// Of the last frame told.
-    frame: u64,
+    newest: Block,
+    /// Blocks before it, whose last segments may not be told yet.
+    older: VecDeque<Block>,
     fragments_seal: u64,
     seals: Vec<u64>,
     bytes: Vec<u8>,
@@ -130,8 +165,8 @@ impl IndexWriter {
             capture: capture.to_owned(),
             stamp,
             file: Some(file),
-            blocks: VecDeque::new(),
-            frame: 0,
+            newest: Block::new(1, 0),
+            older: VecDeque::new(),
             fragments_seal: 0,
             seals: Vec::new(),
             bytes: Vec::new(),
@@ -170,12 +205,8 @@ impl IndexWriter {
         file.write_all(&start.to_bytes())
     }
 
-    /// Write all blocks but the newest `kept`.
-    fn write_blocks(&mut self, kept: usize) {
-        while self.blocks.len() > kept {
-            let (Some(block), Some(file)) = (self.blocks.pop_front(), &mut self.file) else {
-                return;
-            };
+    fn write_older(&mut self) {
+        while let (Some(block), Some(file)) = (self.older.pop_front(), &mut self.file) {
             if block.write(file, &mut self.bytes).is_err() {
                 self.give_up();
             }
@@ -185,38 +216,51 @@ impl IndexWriter {
     #[cold]
     fn give_up(&mut self) {
         self.file = None;
-        self.blocks.clear();
+        self.older.clear();
         // What was not written need not be there.
         drop(fs::remove_file(&self.new));
     }
 
+    /// A frame that does not follow in the newest block: packets that the reader left out are before it, or another block
+    /// begins with it.
     #[cold]
     #[inline(never)]
-    fn begin_block(&mut self, frame: u64, offset: u64) {
-        if self.file.is_none() {
-            return;
+    fn push_otherwise(&mut self, frame: u64, offset: u64) {
+        let mut next = self.newest.first_frame + self.newest.len as u64;
+        while next <= frame && self.file.is_some() {
+            if !self.newest.push(next, offset) {
+                if self.older.len() >= MOST_WAITING {
+                    self.give_up();
+                }
+                let full = std::mem::replace(&mut self.newest, Block::new(next, offset));
+                if full.len > 0 {
+                    self.older.push_back(full);
+                }
+                self.newest.push(next, offset);
+            }
+            next += 1;
         }
-        if self.blocks.len() >= MOST_WAITING {
-            self.give_up();
-            return;
-        }
-        self.blocks.push_back(Block::new(frame, offset));
     }
 
-    #[inline(always)]
-    fn push(&mut self, frame: u64, offset: u64, is_fragment: bool) {
-        let has_room = self.blocks.back().is_some_and(|block| {
-            block.roots.len() < BLOCK && offset.wrapping_sub(block.base) <= u64::from(PLACE_MASK)
+    #[cold]
+    #[inline(never)]
+    fn note_fragment(&mut self, frame: u64, offset: u64) {
+        if let Some(position) = self.newest.position(frame) {
+            self.newest.places[position] |= IS_FRAGMENT;
+            self.newest.fragments += 1;
+        }
+        let seal = Entry::seal(frame, offset, false);
+        self.fragments_seal = self.fragments_seal.wrapping_add(seal);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_in_older(&mut self, frame: u64, root: u32, is_duplicate: bool) -> u64 {
+        let noted = self.older.iter_mut().find_map(|block| {
+            let position = block.position(frame)?;
+            Some(block.note(position, frame, root, is_duplicate))
         });
-        if !has_room {
-            self.begin_block(frame, offset);
-        }
-        if let Some(block) = self.blocks.back_mut() {
-            let flag = if is_fragment { IS_FRAGMENT } else { 0 };
-            block.fragments += u32::from(is_fragment);
-            block.roots.push(NO_ROOT);
-            block.places.push((offset - block.base) as u32 | flag);
-        }
+        noted.unwrap_or_default()
     }
 }
 
@@ -226,54 +270,43 @@ impl Frames for IndexWriter {
         if !has_time {
             self.give_up();
         }
-        // Packets that the reader left out are frames too.
-        while self.frame + 1 < frame && self.file.is_some() {
-            self.frame += 1;
-            self.push(self.frame, offset, false);
+        if !self.newest.push(frame, offset) {
+            self.push_otherwise(frame, offset);
         }
-        self.frame = frame;
-        self.push(frame, offset, is_fragment);
         if is_fragment {
-            self.fragments_seal = self
-                .fragments_seal
-                .wrapping_add(Entry::seal(frame, offset, false));
+            self.note_fragment(frame, offset);
         }
     }
 
     #[inline(always)]
     fn segment(&mut self, frame: u64, root: u32, is_duplicate: bool) {
-        let mut blocks = self.blocks.iter_mut().rev();
-        let Some(block) = blocks.find(|block| block.first_frame <= frame) else {
-            return;
+        let seal = match self.newest.position(frame) {
+            Some(position) => self.newest.note(position, frame, root, is_duplicate),
+            None => self.note_in_older(frame, root, is_duplicate),
         };
-        let at = (frame - block.first_frame) as usize;
-        let (Some(known), Some(place)) = (block.roots.get_mut(at), block.places.get_mut(at)) else {
-            return;
-        };
-        *known = root;
-        if is_duplicate {
-            *place |= IS_DUPLICATE;
-        }
-        let offset = block.base + u64::from(*place & PLACE_MASK);
         let root = root as usize;
         if root >= self.seals.len() {
             self.seals.resize(root + 1, 0);
         }
-        if let Some(seal) = self.seals.get_mut(root) {
-            *seal = seal.wrapping_add(Entry::seal(frame, offset, is_duplicate));
+        if let Some(sum) = self.seals.get_mut(root) {
+            *sum = sum.wrapping_add(seal);
         }
     }
 
     #[inline(always)]
     fn settle(&mut self) {
-        if self.blocks.len() > 1 {
-            self.write_blocks(1);
+        if !self.older.is_empty() {
+            self.write_older();
         }
     }
 
     /// Put the index in place, if the capture can be read by it.
     fn finish(&mut self, input: &MergedReader, tracker: &Tracker) {
-        self.write_blocks(0);
+        let last = std::mem::replace(&mut self.newest, Block::new(0, 0));
+        if last.len > 0 {
+            self.older.push_back(last);
+        }
+        self.write_older();
         let written = self.write_trailer(input, tracker);
         if written.is_err() || fs::rename(&self.new, &self.place).is_err() {
             self.give_up();
