@@ -1,6 +1,7 @@
 """The native engine. Private: use :mod:`tcpwin`."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -56,6 +57,7 @@ class Result:
         start_ns: int = ...,
         end_ns: int = ...,
         shifts: dict[int, tuple[int, int]] | None = None,
+        index: str | None = None,
         progress: _Progress = None,
     ) -> Details: ...
     def segments(
@@ -65,6 +67,7 @@ class Result:
         *,
         name: str = "stream",
         shifts: dict[int, tuple[int, int]] | None = None,
+        index: str | None = None,
         progress: _Progress = None,
     ) -> tuple[dict[str, Any], bool]: ...
     def place(self, id: int, from_initiator: bool) -> Place: ...
@@ -181,8 +184,26 @@ def analyze(
     buckets: int = 1024,
     rows: int = 0,
     shifts: dict[int, tuple[int, int]] | None = None,
+    index: str | PathLike[str] | None = None,
     progress: _Progress = None,
 ) -> Result: ...
+def reopen(
+    source: _Source,
+    index: str | PathLike[str],
+    ids: set[int],
+    *,
+    facts: list[dict[str, Any]],
+    counters: dict[str, Any],
+    buckets: int = 1024,
+    rows: int = 0,
+    shifts: dict[int, tuple[int, int]] | None = None,
+) -> Result | None:
+    """Some connections of a capture, read by its index; None where that does not fit.
+
+    Args:
+        facts, counters: of the capture, as `Result.facts` and `Result.counters` of all its connections told them.
+    """
+
 def write_rows(
     source: _Source,
     out: str | _Writable,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -38,12 +39,14 @@ class Analysis:
         buckets: int = 1024,
         rows: int = 0,
         shifts: dict[int, tuple[int, int]] | None = None,
+        index: str | os.PathLike[str] | None = None,
     ) -> None:
         self._source = source
         self._engine = engine
         self._buckets = buckets
         self._rows = rows
         self._shifts = shifts
+        self._index = None if index is None else os.fspath(index)
         kept = engine.details()
         self._details = dict.fromkeys(kept.ids(), kept)
 
@@ -125,7 +128,7 @@ class Analysis:
             columns = _engine.row_columns(source(), name=name, shifts=self._shifts)
         else:
             id = self.connections[connection].id
-            columns, is_same = self._engine.segments(source(), id, name=name, shifts=self._shifts)
+            columns, is_same = self._engine.segments(source(), id, name=name, shifts=self._shifts, index=self._index)
             self._check_same(is_same)
         return as_table(columns, _engine.ROW_COLUMNS)
 
@@ -200,6 +203,7 @@ class Analysis:
             start_ns=FIRST_NS if start_ns is None else start_ns,
             end_ns=LAST_NS if end_ns is None else end_ns,
             shifts=self._shifts,
+            index=self._index,
         )
         self._check_same(details.is_same)
         return details
@@ -285,6 +289,7 @@ def analyze(
     follow: Iterable[int] | None = None,
     buckets: int = 1024,
     rows: int = 0,
+    index: str | os.PathLike[str] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Analysis:
     """Read a capture once and measure every connection in it.
@@ -295,6 +300,9 @@ def analyze(
             when they are asked for.
         buckets: most buckets a series has.
         rows: most rows that a view of a whole connection has without reading the source again.
+        index: a file that says where each connection's packets are, eight bytes a packet: written in this pass, if it
+            is not there or not of this capture, it lets details be read without the rest of the capture. Of one
+            uncompressed file only; there is none of others, which are read as without.
         progress: called now and then with the bytes read so far.
 
     Raises:
@@ -304,6 +312,6 @@ def analyze(
     resolved = resolve(source)
     chosen = None if follow is None else set(follow)
     engine = _engine.analyze(
-        resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, rows=rows, progress=progress
+        resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, rows=rows, index=index, progress=progress
     )
-    return Analysis(resolved, engine, buckets=buckets, rows=rows)
+    return Analysis(resolved, engine, buckets=buckets, rows=rows, index=index)

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from tcpwin.analysis import Analysis
-from tcpwin.findings._finding import Finding, Severity
+from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule
 
 SCHEMA = "tcpwin/findings/1"
@@ -25,6 +25,16 @@ HEADINGS = ("What it finds", "Why it matters", "How it is judged", "When it is w
 def describe_finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
     """A finding with all its attributes, and the ends ``a`` and ``b`` of its connection as ``address:port``."""
     return {**_attributes(finding), **ends_of(finding, analysis)}
+
+
+def read_finding(document: Mapping[str, Any]) -> Finding:
+    """The finding that `describe_finding` described."""
+    values = {each.name: document[each.name] for each in fields(Finding)}
+    evidence, remedy = document["evidence"], document["remedy"]
+    values["severity"] = Severity[document["severity"].upper()]
+    values["evidence"] = Evidence(**{**evidence, "frames": tuple(evidence["frames"])})
+    values["remedy"] = None if remedy is None else Remedy(**{**remedy, "settings": tuple(remedy["settings"])})
+    return Finding(**values)
 
 
 def describe_rule(rule: Rule) -> dict[str, Any]:

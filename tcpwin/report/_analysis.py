@@ -15,6 +15,7 @@ from tcpwin.snapshots import analyze as join
 from tcpwin.sources import Packets, Source
 
 if TYPE_CHECKING:
+    import os
     from pathlib import Path
 
     from tcpwin.report.standalone import Report
@@ -99,6 +100,7 @@ def analyze(
     follow: Iterable[int] | None = None,
     buckets: int = 1024,
     rows: int = 0,
+    index: str | os.PathLike[str] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Analysis:
     """Read a capture once and measure every connection in it; with snapshots, put them beside it.
@@ -114,6 +116,9 @@ def analyze(
             when they are asked for.
         buckets: most buckets a series has.
         rows: most rows that a view of a whole connection has without reading the source again.
+        index: a file that says where each connection's packets are, eight bytes a packet: written in this pass, if it
+            is not there or not of this capture, it lets details be read without the rest of the capture. Of one
+            uncompressed file only; there is none of others, which are read as without.
         progress: called now and then with the bytes read so far.
 
     Raises:
@@ -129,6 +134,7 @@ def analyze(
         follow=follow,
         buckets=buckets,
         rows=rows,
+        index=index,
         progress=progress,
         kind=Analysis,
     )

@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 import math
+import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -247,6 +248,7 @@ def analyze(
     follow: Iterable[int] | None = None,
     buckets: int = 1024,
     rows: int = 0,
+    index: str | os.PathLike[str] | None = None,
     progress: Callable[[int], object] | None = None,
     kind: type[AnalysisT] = Analysis,  # type: ignore[assignment]
 ) -> AnalysisT:
@@ -264,7 +266,7 @@ def analyze(
         elif capture is not None:
             raise SnapshotError("is no bundle, so that no capture in it can be chosen", str(source))
         packets = cast("Packets | Source", source) if bundle is None else open_capture(bundle, capture)
-        return _analyze(packets, wanted, clock_offset_ns, follow, buckets, rows, progress, kind)
+        return _analyze(packets, wanted, clock_offset_ns, follow, buckets, rows, index, progress, kind)
 
 
 def _analyze(
@@ -274,11 +276,12 @@ def _analyze(
     follow: Iterable[int] | None,
     buckets: int,
     rows: int,
+    index: str | os.PathLike[str] | None,
     progress: Callable[[int], object] | None,
     kind: type[AnalysisT],
 ) -> AnalysisT:
-    base = measure(source, follow=follow, buckets=buckets, rows=rows, progress=progress)
-    analysis = kind(base._source, base._engine, buckets=buckets, rows=rows)
+    base = measure(source, follow=follow, buckets=buckets, rows=rows, index=index, progress=progress)
+    analysis = kind(base._source, base._engine, buckets=buckets, rows=rows, index=index)
     if snapshots:
         shifts = analysis._take_snapshots(snapshots, clock_offset_ns)
         if shifts:
@@ -292,7 +295,7 @@ def _analyze(
                 shifts=shifts,
                 progress=progress,
             )
-            analysis = kind(base._source, again, buckets=buckets, rows=rows, shifts=shifts)
+            analysis = kind(base._source, again, buckets=buckets, rows=rows, shifts=shifts, index=index)
             analysis.hosts, analysis.notes = hosts, notes
             analysis._epochs.update(epochs)
     return analysis

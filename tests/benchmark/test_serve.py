@@ -50,9 +50,9 @@ def test_pages_and_series_are_timed_by_the_services_own_clock(served: Served, sm
     first, *_ = loads.pages(served, small, 3, 1)
     assert (first.must, f"of {len(loads.PAGES)} with 3 captures stored" in first.name) == (50, True)
     assert all(row.values[0] > 0 for row in loads.pages(served, small, 1, 1)[:2])
-    span, _, opened = loads.series(served, small, 2)
-    assert (span.must, len(opened.values)) == (150, 5)
-    assert min(opened.values) > 0
+    span, unopened, _, opened, *more = loads.series(served, small, 2)
+    assert (span.must, unopened.must, len(opened.values)) == (150, 150, 2)
+    assert min(each.value for each in (span, unopened, opened, *more)) > 0
 
 
 def test_uploads_at_once_are_different_files_and_all_arrive(served: Served, small: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 //!
 //! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
 
+mod again;
 mod changes;
 mod columns;
 mod details;
@@ -66,6 +67,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MessageLayout>()?;
     module.add_class::<Details>()?;
     module.add_function(wrap_pyfunction!(pass::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(again::reopen, module)?)?;
     module.add_function(wrap_pyfunction!(pass::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(pass::row_columns, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;

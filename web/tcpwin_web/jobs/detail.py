@@ -7,9 +7,9 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+from tcpwin._engine import EVENT_FIELDS
 from tcpwin.analysis import View
 from tcpwin.findings import Analysis, Connection
 from tcpwin.findings._document import plain
@@ -19,6 +19,7 @@ from tcpwin.report import figures
 from tcpwin.snapshots._document import describe_joined
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
+from tcpwin_web.jobs.opened import open_connections
 from tcpwin_web.jobs.work import Case
 from tcpwin_web.results import columns, layout
 
@@ -40,8 +41,8 @@ def prepare_capture(case: Case, folder: str, ids: Sequence[int]) -> None:
 
 
 def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
-    """Write what there is of these connections, from one more reading of the case."""
-    _detail(case.analyze(), Path(folder), ids)
+    """Write what there is of these connections, from their packets."""
+    _detail(open_connections(case, ids), Path(folder), ids)
 
 
 def _detail(analysis: Analysis, place: Path, ids: Sequence[int]) -> None:
@@ -86,7 +87,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
     }
     (folder / layout.CONNECTION).write_text(json.dumps(document))
     (folder / layout.SNAPSHOTS).write_text(json.dumps(snapshots))
-    events = [{**asdict(event), "names": list(event.names)} for event in view.events]
+    events = [{name: getattr(event, name) for name in EVENT_FIELDS} for event in view.events]
     (folder / layout.EVENTS).write_text(json.dumps(events))
     if connection.a_to_b.segments + connection.b_to_a.segments <= MOST_ROWS:
         columns.write_segments(connection, folder)

@@ -14,6 +14,7 @@ from tcpwin.findings import Analysis, Connection
 from tcpwin.report import figures
 from tcpwin.report.standalone._figures import _typed
 from tcpwin_web.jobs.executor import JobError
+from tcpwin_web.jobs.opened import open_connections
 from tcpwin_web.jobs.work import Case
 from tcpwin_web.results import layout
 
@@ -62,7 +63,7 @@ def draw_figure(case: Case, folder: str, asked: Asked) -> str:
     Raises:
         JobError: there is no such figure, or it is not of this kind of subject.
     """
-    analysis = case.analyze()
+    analysis = case.analyze() if asked.connection is None else open_connections(case, [asked.connection])
     drawn = _as_json(_draw(analysis, asked))
     name = asked.stored_name
     if name is not None:
@@ -93,7 +94,7 @@ def draw_pair(old: Case, new: Case, ids: tuple[int, int], name: str, direction: 
     """
     pair = []
     for case, id in zip((old, new), ids, strict=True):
-        analysis = case.analyze()
+        analysis = open_connections(case, [id])
         if id >= len(analysis):
             raise JobError(f"{case.name} has {len(analysis):,} connections, numbered from 0")
         pair.append((f"{case.name} #{id}", analysis.connections[id]))

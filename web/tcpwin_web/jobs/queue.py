@@ -116,7 +116,8 @@ class Queue:
             found = await session.get(Capture, capture_id, options=[selectinload(Capture.files)])
             if found is None:
                 raise JobError("the capture was deleted")
-            return work.Case(found.name, tuple(self._stored(file) for file in found.files))
+            files = tuple(self._stored(file) for file in found.files)
+            return work.Case(found.name, files, str(self._data.results(capture_id)))
 
     async def run(self, fn: Any, *args: Any) -> Any:
         """Run a call that somebody waits for, in a worker beside those that analyse."""

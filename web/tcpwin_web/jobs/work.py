@@ -39,24 +39,44 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class Case:
-    """Files that are analysed together."""
+    """Files that are analysed together.
+
+    Attributes:
+        results: the folder of its results, where there are some.
+    """
 
     name: str
     files: Sequence[StoredFile] = field(default_factory=tuple)
+    results: str | None = None
 
-    def analyze(self, progress: Callable[[int], object] | None = None) -> Analysis:
-        """Read and measure it."""
+    @property
+    def source(self) -> HeadersSource:
+        """Its captures."""
         captures = [each for each in self.files if each.kind == "capture"]
         if not captures:
             raise JobError("there is no capture among the files: snapshots alone cannot be analysed here")
         facts = [each.facts for each in captures if each.facts is not None]
-        source = HeadersSource([each.path for each in captures], facts, name=self.name)
+        return HeadersSource([each.path for each in captures], facts, name=self.name)
+
+    @property
+    def index(self) -> Path | None:
+        """The index of its packets, if there is one."""
+        path = None if self.results is None else Path(self.results) / layout.INDEX
+        return path if path is not None and path.exists() else None
+
+    def analyze(self, progress: Callable[[int], object] | None = None, *, index: Path | None = None) -> Analysis:
+        """Read and measure all of it.
+
+        Args:
+            index: where one of its packets is to be written; without, what there is is used.
+        """
+        source = self.source
         snapshots = [
             (each.label or each.name, SnapshotFile(Path(each.path), name=each.name))
             for each in self.files
             if each.kind == "snapshot"
         ]
-        return analyze(source, snapshots=snapshots, progress=progress)
+        return analyze(source, snapshots=snapshots, index=index or self.index, progress=progress)
 
 
 def analyze_case(case: Case, folder: str, unfinished: str) -> dict[str, Any]:
@@ -64,8 +84,25 @@ def analyze_case(case: Case, folder: str, unfinished: str) -> dict[str, Any]:
     place, new = Path(folder), Path(unfinished)
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700)
-    analysis = case.analyze(_teller(new / layout.PROGRESS))
+    index = new / layout.INDEX
+    analysis = case.analyze(_teller(new / layout.PROGRESS), index=index)
+    try:
+        shown = _write(case, analysis, new)
+    except Exception:
+        # Perhaps the disk is full: the index only saves time, and may have taken the room of what is needed.
+        if not index.exists():
+            raise
+        index.unlink()
+        shown = _write(case, analysis, new)
+    shutil.rmtree(place, ignore_errors=True)
+    new.replace(place)
+    return shown
+
+
+def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:
     findings, summary = analysis.findings, analysis.summary
+    engine = {"facts": analysis._engine.facts(), "counters": analysis._engine.counters()}
+    (new / layout.ENGINE).write_text(json.dumps(engine))
     columns.write_connections(analysis, new / layout.CONNECTIONS)
     columns.write_findings((describe_finding(each, analysis) for each in findings), new / layout.FINDINGS)
     severity = None if findings.worst is None else str(findings.worst)
@@ -85,8 +122,6 @@ def analyze_case(case: Case, folder: str, unfinished: str) -> dict[str, Any]:
     }
     (new / layout.CAPTURE).write_text(json.dumps(document))
     (new / layout.PROGRESS).unlink(missing_ok=True)
-    shutil.rmtree(place, ignore_errors=True)
-    new.replace(place)
     return {
         "packets": analysis.capture.packets,
         "connections": len(analysis),

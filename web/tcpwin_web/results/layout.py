@@ -6,6 +6,11 @@ FINDINGS = "findings.parquet"
 PROGRESS = "progress"
 """Bytes read so far, while the analysis runs."""
 
+INDEX = "packets.index"
+"""Where each connection's packets are in the stored capture; absent where that cannot be told, or found no room."""
+ENGINE = "engine.json"
+"""What the engine told of the capture, which the packets of some connections do not tell: facts and counts."""
+
 CONNECTION = "connection.json"
 EVENTS = "events.json"
 SNAPSHOTS = "snapshots.json"

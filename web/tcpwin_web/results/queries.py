@@ -5,7 +5,7 @@ the network.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,13 @@ def list_findings(
     found = frame.sort("position").collect()
     page = found.get_column("document").slice(offset, limit)
     return [json.loads(document) for document in page], found.height
+
+
+def findings_of(folder: Path, connections: Collection[int]) -> list[Any]:
+    """The findings of some connections, each with its whole document, the costliest first."""
+    frame = polars.scan_parquet(folder / layout.FINDINGS).filter(polars.col("connection").is_in(list(connections)))
+    found = frame.sort("position").collect()
+    return [json.loads(document) for document in found.get_column("document")]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ pub(super) const BUFFER_BYTES: usize = 256 * 1024;
 /// A packet's place in the buffer, valid until the next refill.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
+    /// Where its header, or its block, begins.
+    pub begin: usize,
     pub start: usize,
     pub captured_len: u32,
     pub original_len: u32,
@@ -79,6 +81,24 @@ impl ByteBuffer {
     /// Offset of the window's first byte in the uncompressed stream.
     pub fn offset(&self) -> u64 {
         self.base + self.start as u64
+    }
+
+    /// Offset in the uncompressed stream of what is at this index, as of a [`Record`].
+    #[inline(always)]
+    pub fn offset_of(&self, index: usize) -> u64 {
+        self.base + index as u64
+    }
+
+    /// Go on at `offset`. False where that is not buffered: the source must be moved there then.
+    pub fn go_to(&mut self, offset: u64) -> bool {
+        (self.ended, self.error) = (false, None);
+        let place = offset.checked_sub(self.base).map(|place| place as usize);
+        if let Some(place) = place.filter(|place| *place < self.end) {
+            self.start = place;
+            return true;
+        }
+        (self.base, self.start, self.end) = (offset, 0, 0);
+        false
     }
 
     /// Uncompressed bytes read so far.

@@ -72,9 +72,29 @@ impl MergedReader {
         }
     }
 
+    /// The next packet, and where its record begins in the uncompressed stream: 0 where several captures are merged.
+    #[inline]
+    pub fn next_packet_at(&mut self) -> Option<(Packet<'_>, u64)> {
+        match &mut self.0 {
+            Inputs::Single(reader) => {
+                let record = reader.advance()?;
+                Some((reader.packet(record), reader.offset()))
+            }
+            Inputs::Several(merge) => Some((merge.next_packet()?, 0)),
+        }
+    }
+
+    /// The reader, where there is one capture only.
+    pub fn single(&self) -> Option<&CaptureReader> {
+        match &self.0 {
+            Inputs::Single(reader) => Some(reader),
+            Inputs::Several(_) => None,
+        }
+    }
+
     /// Hand packets to `take` as [`CaptureReader::take_run`] does; none where several captures are merged.
     #[inline(always)]
-    pub fn take_run(&mut self, take: impl FnMut(Packet<'_>) -> bool) {
+    pub fn take_run(&mut self, take: impl FnMut(Packet<'_>, u64) -> bool) {
         if let Inputs::Single(reader) = &mut self.0 {
             reader.take_run(take);
         }

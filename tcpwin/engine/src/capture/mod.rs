@@ -13,6 +13,7 @@ mod packet;
 mod pcap;
 mod pcapng;
 mod reader;
+mod records;
 mod time_scale;
 
 pub use error::{CaptureError, CaptureErrorKind, Warning, WarningKind};
@@ -20,6 +21,7 @@ pub use facts::{ByteOrder, CaptureFacts, Compression, FileFormat, Interface};
 pub use merge::MergedReader;
 pub use packet::{LinkType, Packet};
 pub use reader::CaptureReader;
+pub use records::{Landmarks, RecordReader};
 
 #[cfg(test)]
 mod tests;

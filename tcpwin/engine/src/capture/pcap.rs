@@ -164,9 +164,11 @@ impl Pcap {
         if window.len() < record_len {
             return None;
         }
-        let start = buffer.position() + self.header_len;
+        let begin = buffer.position();
+        let start = begin + self.header_len;
         buffer.consume(record_len);
         Some(Record {
+            begin,
             start,
             captured_len: fields.captured,
             original_len: fields.original.max(fields.captured),

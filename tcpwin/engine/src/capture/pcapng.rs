@@ -32,6 +32,8 @@ struct Described {
     time: TimeScale,
     /// In `CaptureFacts::interfaces`.
     fact: Option<usize>,
+    /// Of its block in the stream.
+    offset: u64,
 }
 
 #[derive(Debug, Default)]
@@ -71,12 +73,34 @@ impl Pcapng {
         Ok(parser)
     }
 
+    /// Where the interfaces are described that packets refer to; `None` where that changed on the way: in a later section.
+    pub fn interface_offsets(&self) -> Option<Vec<u64>> {
+        (self.sections <= 1).then(|| self.interfaces.iter().map(|each| each.offset).collect())
+    }
+
+    /// Read the description of an interface that the buffer stands at.
+    pub fn describe(
+        &mut self,
+        buffer: &mut ByteBuffer,
+        facts: &mut CaptureFacts,
+    ) -> Result<(), Fault> {
+        if let Some(block) = self.peek_block(buffer, facts)? {
+            buffer.require(block.len, WHAT, block.offset)?;
+            if block.kind == BlockKind::InterfaceDescription {
+                self.read_interface(buffer.window(), block, facts);
+            }
+            buffer.consume(block.len);
+        }
+        Ok(())
+    }
+
     /// The next packet if an Enhanced Packet Block is whole in the buffer and nothing about it is odd.
     #[inline(always)]
     pub fn take(&self, buffer: &mut ByteBuffer) -> Option<Record> {
         let window = buffer.window();
         let (found, rest) = self.find_in(window, self.endian)?;
         let record = Record {
+            begin: buffer.position(),
             start: buffer.position() + PACKET_HEAD_BYTES,
             captured_len: found.captured.len() as u32,
             original_len: found.original_len,
@@ -261,6 +285,7 @@ impl Pcapng {
             snaplen,
             time: TimeScale::new(resolution, offset_seconds),
             fact,
+            offset: block.offset,
         });
     }
 
@@ -348,6 +373,7 @@ impl Pcapng {
             ));
         }
         Ok(Step::Packet(Record {
+            begin: position,
             start: position + head,
             captured_len: captured,
             original_len: original.max(captured),

@@ -15,6 +15,7 @@ use super::facts::CaptureFacts;
 use super::foreign::name_foreign;
 use super::pcap::{is_pcap, Pcap};
 use super::pcapng::{Pcapng, Step};
+use super::records::Landmarks;
 use super::Packet;
 
 enum Parser {
@@ -31,6 +32,8 @@ pub struct CaptureReader {
     frame: u64,
     /// Of the packet handed out last that had a time.
     time_ns: i64,
+    /// Where the record of the packet that [`CaptureReader::next_packet`] gave last begins.
+    offset: u64,
     bytes_on_disk: Arc<AtomicU64>,
 }
 
@@ -119,10 +122,45 @@ impl CaptureReader {
             facts,
             frame: 0,
             time_ns: i64::MIN,
+            offset: 0,
             bytes_on_disk,
         };
         reader.count_bytes();
         Ok(reader)
+    }
+
+    /// A reader of single records of a plain file, which stand where `file` is moved to.
+    pub(super) fn at_records(
+        file: File,
+        name: &str,
+        buffer_bytes: usize,
+    ) -> Result<Self, CaptureError> {
+        let mut facts = CaptureFacts::new(name.to_owned(), Vec::new());
+        let mut buffer = ByteBuffer::new(Box::new(file), buffer_bytes);
+        let parser = Self::open_parser(&mut buffer, &mut facts)?;
+        Ok(Self {
+            buffer,
+            parser,
+            facts,
+            frame: 0,
+            time_ns: i64::MIN,
+            offset: 0,
+            bytes_on_disk: Arc::default(),
+        })
+    }
+
+    /// Go to a record. False where the file must be moved there.
+    pub(super) fn go_to(&mut self, offset: u64) -> bool {
+        self.buffer.go_to(offset)
+    }
+
+    /// Read the description of an interface, which the reader was moved to.
+    pub(super) fn describe_interface(&mut self) {
+        if let Parser::Pcapng(pcapng) = &mut self.parser {
+            if let Err(fault) = pcapng.describe(&mut self.buffer, &mut self.facts) {
+                self.facts.warn(fault);
+            }
+        }
     }
 
     fn open_parser(
@@ -182,10 +220,11 @@ impl CaptureReader {
         Some(self.packet(record))
     }
 
-    /// Hand the packets that are buffered and ordinary to `take`, in order, until it returns false. What stops the run
-    /// otherwise is for [`CaptureReader::next_packet`] to find out: the same packets, only faster.
+    /// Hand the packets that are buffered and ordinary to `take`, in order and each with the offset of its record in the
+    /// uncompressed stream, until it returns false. What stops the run otherwise is for [`CaptureReader::next_packet`]
+    /// to find out: the same packets, only faster.
     #[inline(always)]
-    pub fn take_run(&mut self, mut take: impl FnMut(Packet<'_>) -> bool) {
+    pub fn take_run(&mut self, mut take: impl FnMut(Packet<'_>, u64) -> bool) {
         // The first packet's time is noted by `count`.
         let (Some(first_ns), Some(last_ns)) = (self.facts.first_time_ns, self.facts.last_time_ns)
         else {
@@ -200,6 +239,7 @@ impl CaptureReader {
             backwards: 0,
         };
         let window = self.buffer.window();
+        let window_offset = self.buffer.offset();
         let mut rest = window;
         loop {
             // One loop for both formats, so that `take` stands in it once and becomes part of it.
@@ -208,15 +248,17 @@ impl CaptureReader {
                 Parser::Pcapng(pcapng) => pcapng.find(rest),
             };
             let Some((found, after)) = found else { break };
+            let offset = window_offset + (window.len() - rest.len()) as u64;
             rest = after;
             run.count(&found);
-            let is_wanted = take(Packet {
+            let packet = Packet {
                 frame: run.frame,
                 time_ns: Some(found.time_ns),
                 captured: found.captured,
                 original_len: found.original_len,
                 link_type: found.link_type,
-            });
+            };
+            let is_wanted = take(packet, offset);
             if !is_wanted {
                 break;
             }
@@ -248,8 +290,26 @@ impl CaptureReader {
             Some(record) => record,
             None => self.advance_slowly()?,
         };
+        self.offset = self.buffer.offset_of(record.begin);
         self.count(&record);
         Some(record)
+    }
+
+    /// Where the record of the packet handed out last by [`CaptureReader::next_packet`] begins in the uncompressed stream.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What it takes to read single records again by their offsets; `None` where offsets alone do not say what is there.
+    pub fn landmarks(&self) -> Option<Landmarks> {
+        if !self.facts.compression.is_empty() {
+            return None;
+        }
+        let interfaces = match &self.parser {
+            Parser::Pcap(_) => Vec::new(),
+            Parser::Pcapng(pcapng) => pcapng.interface_offsets()?,
+        };
+        Some(Landmarks { interfaces })
     }
 
     #[inline(always)]
@@ -373,7 +433,7 @@ fn empty_message(facts: &CaptureFacts) -> String {
     }
 }
 
-fn unreadable(name: &str, error: &std::io::Error) -> CaptureError {
+pub(super) fn unreadable(name: &str, error: &std::io::Error) -> CaptureError {
     CaptureError {
         kind: if is_damage(error) {
             CaptureErrorKind::BadCompression

@@ -18,6 +18,8 @@ type Key = ([Endpoint; 2], u16);
 
 pub enum Wanted {
     These(These),
+    /// Those with these numbers, in the order in which they are opened; no segment is of another.
+    All(Vec<u32>),
     /// The one with this number, whose tag shows when it is opened.
     Number {
         number: u32,
@@ -80,6 +82,7 @@ impl Wanted {
     pub fn may_hold(&self, tag: u32) -> bool {
         match self {
             Wanted::These(these) => these.may_hold(tag),
+            Wanted::All(_) => true,
             Wanted::Number { tag: known, .. } => known.is_none_or(|known| known == tag),
         }
     }
@@ -91,6 +94,7 @@ impl Wanted {
                 let number = these.numbers.get(&key(connection)).copied();
                 these.opened.push(number);
             }
+            Wanted::All(_) => {}
             Wanted::Number { number, tag: known } => {
                 if index == *number {
                     *known = Some(tag);
@@ -99,10 +103,21 @@ impl Wanted {
         }
     }
 
+    /// As which the connection with this number was opened, if it was.
+    pub fn index(&self, number: u32) -> Option<u32> {
+        let place = match self {
+            Wanted::These(these) => these.opened.iter().position(|known| *known == Some(number)),
+            Wanted::All(numbers) => numbers.binary_search(&number).ok(),
+            Wanted::Number { number: known, .. } => return (*known == number).then_some(number),
+        };
+        place.and_then(|place| u32::try_from(place).ok())
+    }
+
     /// The number of the connection that was opened as the `index`th; none if it is not wanted.
     pub fn number(&self, index: u32) -> Option<u32> {
         match self {
             Wanted::These(these) => these.opened.get(index as usize).copied().flatten(),
+            Wanted::All(numbers) => numbers.get(index as usize).copied(),
             Wanted::Number { number, .. } => (index == *number).then_some(index),
         }
     }

@@ -8,6 +8,7 @@ pub mod detail;
 pub mod fields;
 pub mod headers;
 pub mod histogram;
+pub mod index;
 pub mod json;
 mod loss_fields;
 pub mod pass;

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use crate::capture::{CaptureFacts, MergedReader, Packet};
 use crate::connection::state::Connection;
+use crate::event::CAPTURE_DUPLICATE;
+use crate::output::index::{Frames, NoIndex};
 use crate::recovery::duplicate::{is_duplicate, RECENT};
 use crate::tracker::{Place, Tracker, Verdict};
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};
@@ -50,10 +52,12 @@ pub struct Findings {
     pub counters: ParseCounters,
     /// The progress function or the sink asked to stop before the end.
     pub was_stopped: bool,
+    /// Of some connections only: there are no facts, and no counts of packets.
+    pub is_partial: bool,
 }
 
 impl Findings {
-    /// Whether a later reading, of these connections at least, read what this one did.
+    /// Whether a later reading, of these connections at least, read what this one did, as far as both tell.
     pub fn reads_as(&self, again: &Findings, numbers: &HashSet<u32>) -> bool {
         let files = |findings: &Findings| {
             let facts = findings.facts.iter();
@@ -71,12 +75,12 @@ impl Findings {
             .filter(|(index, connection)| {
                 let number = again.tracker.number(*index);
                 let number = number.filter(|number| numbers.contains(number));
-                let before = number.and_then(|number| self.tracker.connections.get(number));
+                let before = number.and_then(|number| self.tracker.by_number(number));
                 before.is_some_and(|before| extent(before) == extent(connection))
             });
-        files(self) == files(again)
-            && self.counters.segments == again.counters.segments
-            && same.count() == numbers.len()
+        let is_same_file =
+            files(self) == files(again) && self.counters.segments == again.counters.segments;
+        (is_same_file || self.is_partial || again.is_partial) && same.count() == numbers.len()
     }
 }
 
@@ -86,16 +90,20 @@ pub fn run<S: Sink>(
     sink: &mut S,
     report: impl FnMut(u64) -> bool,
 ) -> Findings {
-    run_with(input, Tracker::new(), sink, report)
+    run_with(input, Tracker::new(), sink, &mut NoIndex, report)
 }
 
-/// The same with a tracker that knows something already.
-pub fn run_with<S: Sink>(
+/// The same with a tracker that knows something already, and with somebody who wants to know of every frame.
+pub fn run_with<S: Sink, F: Frames>(
     mut input: MergedReader,
     mut tracker: Tracker,
     sink: &mut S,
+    frames: &mut F,
     mut report: impl FnMut(u64) -> bool,
 ) -> Findings {
+    if F::IS_WANTED {
+        tracker.keep_roots();
+    }
     let mut source = Source::default();
     // The batches before this one stay readable behind it, for the search for duplicates.
     let mut ring = vec![Segment::EMPTY; RING];
@@ -108,7 +116,8 @@ pub fn run_with<S: Sink>(
         let Some(batch) = ring.get_mut(first..first + BATCH) else {
             break;
         };
-        let count = source.fill(&mut input, batch, &mut report);
+        frames.settle();
+        let count = source.fill(&mut input, batch, frames, &mut report);
         was_stopped = source.was_stopped;
         at_end = count < BATCH;
         let batch = ring.get(first..first + count).unwrap_or_default();
@@ -146,6 +155,11 @@ pub fn run_with<S: Sink>(
             if let Some(place) = marks.get_mut(first + position) {
                 *place = mark;
             }
+            if F::IS_WANTED {
+                let root = tracker.root(done.connection);
+                let is_duplicate = done.events & CAPTURE_DUPLICATE != 0;
+                frames.segment(segment.frame, root.unwrap_or(u32::MAX), is_duplicate);
+            }
             if S::WANTS_SEGMENTS {
                 let number = tracker.number(done.connection);
                 if number.is_some_and(|number| sink.wants_budget(number)) {
@@ -163,11 +177,15 @@ pub fn run_with<S: Sink>(
         taken += BATCH;
     }
     tracker.finish();
+    if !was_stopped {
+        frames.finish(&input, &tracker);
+    }
     Findings {
         tracker,
         facts: input.into_facts(),
         counters: source.parser.counters(),
         was_stopped,
+        is_partial: false,
     }
 }
 
@@ -187,10 +205,11 @@ impl Source {
     /// Fill the batch with the next segments and return how many there were: fewer only at the end, or when `report`,
     /// which is asked now and then even where no packet holds a segment, says to stop.
     #[inline(never)]
-    fn fill(
+    fn fill<F: Frames>(
         &mut self,
         input: &mut MergedReader,
         batch: &mut [Segment],
+        frames: &mut F,
         report: &mut impl FnMut(u64) -> bool,
     ) -> usize {
         let mut count = 0;
@@ -202,28 +221,39 @@ impl Source {
                     break;
                 }
             }
-            input.take_run(|packet| {
+            input.take_run(|packet, offset| {
                 let Some(out) = batch.get_mut(count) else {
                     return false;
                 };
-                count += usize::from(self.read(&packet, out));
+                count += usize::from(self.read(&packet, offset, frames, out));
                 count < batch.len() && self.packets < self.next_report
             });
             let Some(out) = batch.get_mut(count) else {
                 break;
             };
-            let Some(packet) = input.next_packet() else {
+            let Some((packet, offset)) = input.next_packet_at() else {
                 break;
             };
-            count += usize::from(self.read(&packet, out));
+            count += usize::from(self.read(&packet, offset, frames, out));
         }
         count
     }
 
     #[inline(always)]
-    fn read(&mut self, packet: &Packet<'_>, out: &mut Segment) -> bool {
+    fn read<F: Frames>(
+        &mut self,
+        packet: &Packet<'_>,
+        offset: u64,
+        frames: &mut F,
+        out: &mut Segment,
+    ) -> bool {
         self.packets += 1;
+        let fragments = self.parser.fragments_taken();
         let outcome = self.parser.parse(packet, self.last_ns, out);
+        if F::IS_WANTED {
+            let is_fragment = self.parser.fragments_taken() != fragments;
+            frames.frame(packet.frame, offset, is_fragment, packet.time_ns.is_some());
+        }
         self.last_ns = packet.time_ns.unwrap_or(self.last_ns);
         outcome == Outcome::Segment
     }

@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyRuntimeError, PyValueErro
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use super::again::begin_index;
 use super::columns::rows_to_python;
 use super::details::Details;
 use super::facts::facts_to_python;
@@ -17,25 +18,41 @@ use super::files::{open, raise_if_kept, Opened, PythonOut};
 use super::result::Result;
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
+use crate::output::index::{Frames, NoIndex};
 use crate::output::pass::{run_with, Findings, NoSink, Sink};
 use crate::output::rows::{Format, RowWriter};
 use crate::output::series::Span;
 use crate::tracker::Tracker;
 
 /// Run a pass without the GIL, with progress and signals now and then.
-pub fn pass<S: Sink + Send>(
+pub fn pass<S: Sink + Send, F: Frames + Send>(
     py: Python<'_>,
     opened: Opened,
     tracker: Tracker,
     sink: &mut S,
+    frames: &mut F,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<Findings> {
     let Opened { input, interrupt } = opened;
+    let outcome = watched(py, progress, |report| {
+        run_with(input, tracker, sink, frames, report)
+    });
+    raise_if_kept(&interrupt)?;
+    outcome
+}
+
+/// Run something without the GIL. It reports how far it is now and then: signals and progress have their turn then, and
+/// where either raises, it is told to stop and what was raised is the outcome.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&mut (dyn FnMut(u64) -> bool + Send)) -> T + Send,
+) -> PyResult<T> {
     let mut failure: Option<PyErr> = None;
     let failed = &mut failure;
     let outcome = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| {
-            run_with(input, tracker, sink, |bytes_read| {
+            work(&mut |bytes_read| {
                 let told = Python::attach(|py| {
                     py.check_signals()?;
                     progress.map_or(Ok(()), |call| call.call1(py, (bytes_read,)).map(drop))
@@ -44,20 +61,22 @@ pub fn pass<S: Sink + Send>(
             })
         }))
     });
-    raise_if_kept(&interrupt)?;
     match (failure, outcome) {
         (Some(error), _) => Err(error),
-        (None, Ok(findings)) => Ok(findings),
+        (None, Ok(done)) => Ok(done),
         (None, Err(_)) => Err(PyRuntimeError::new_err(
             "internal error in the engine; please report this capture",
         )),
     }
 }
+
 /// Read a capture. `follow` chooses the connections of which series, events and up to `rows` rows are kept: None, "all"
 /// or numbers. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's
-/// sender, and the other.
+/// sender, and the other. `index` is a file that says where each connection's packets are; it is written where there is
+/// none that fits.
 #[pyfunction]
-#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, rows=0, shifts=None, progress=None))]
+#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, rows=0, shifts=None, index=None, progress=None))]
+#[allow(clippy::too_many_arguments)]
 pub fn analyze(
     source: &Bound<'_, PyAny>,
     name: &str,
@@ -65,10 +84,46 @@ pub fn analyze(
     buckets: usize,
     rows: usize,
     shifts: Option<HashMap<u32, [u8; 2]>>,
+    index: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Result> {
     let py = source.py();
     let input = open(source, name)?;
+    match begin_index(source, &input.input, index) {
+        Some(mut writer) => analyze_opened(
+            py,
+            input,
+            follow,
+            buckets,
+            rows,
+            shifts,
+            &mut writer,
+            progress,
+        ),
+        None => analyze_opened(
+            py,
+            input,
+            follow,
+            buckets,
+            rows,
+            shifts,
+            &mut NoIndex,
+            progress,
+        ),
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn analyze_opened<F: Frames + Send>(
+    py: Python<'_>,
+    input: Opened,
+    follow: Option<&Bound<'_, PyAny>>,
+    buckets: usize,
+    rows: usize,
+    shifts: Option<HashMap<u32, [u8; 2]>>,
+    frames: &mut F,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Result> {
     let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
     let (findings, details) = if let Some(follow) = follow {
         let chosen = if follow.is_instance_of::<PyString>() {
@@ -82,11 +137,11 @@ pub fn analyze(
             rows,
         };
         let mut sink = DetailSink::new(chosen, extent);
-        let findings = pass(py, input, tracker, &mut sink, progress.as_ref())?;
+        let findings = pass(py, input, tracker, &mut sink, frames, progress.as_ref())?;
         let details = sink.finish(&findings.tracker);
         (findings, details)
     } else {
-        let findings = pass(py, input, tracker, &mut NoSink, progress.as_ref())?;
+        let findings = pass(py, input, tracker, &mut NoSink, frames, progress.as_ref())?;
         (findings, HashMap::new())
     };
     let details = Py::new(py, Details::new(details, true))?;
@@ -122,7 +177,14 @@ pub fn write_rows<'py>(
     let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)
         .map_err(|e| fail(&e))?;
     let tracker = only.map_or_else(Tracker::new, Tracker::only);
-    let findings = pass(py, input, tracker, &mut writer, progress.as_ref())?;
+    let findings = pass(
+        py,
+        input,
+        tracker,
+        &mut writer,
+        &mut NoIndex,
+        progress.as_ref(),
+    )?;
     let flushed = py.detach(|| writer.flush());
     if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
         return Err(fail(error));
@@ -152,6 +214,13 @@ pub fn row_columns<'py>(
     let input = open(source, name)?;
     let mut rows = RowColumns::default();
     let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
-    pass(py, input, tracker, &mut rows, progress.as_ref())?;
+    pass(
+        py,
+        input,
+        tracker,
+        &mut rows,
+        &mut NoIndex,
+        progress.as_ref(),
+    )?;
     rows_to_python(py, rows)
 }

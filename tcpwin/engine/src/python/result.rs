@@ -1,21 +1,22 @@
 //! `Result`: what a pass found, as numbers, columns and JSON; what it kept of connections, and what is read again of them.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
-use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
+use super::again::Wish;
 use super::columns::{column_to_python, rows_to_python, ColumnAndMask};
 use super::details::Details;
 use super::dictionary::set_fields;
 use super::facts::facts_to_python;
-use super::files::open;
 use super::first_events::{Decoded, FirstEvents, Wanted};
-use super::pass::pass;
 use super::picks::{question, Asked, Picks};
 use super::values::{value_to_python, Place};
+use crate::connection::arena::Arena;
 use crate::connection::journal::Entry;
 use crate::connection::stalls::{Pause, PAUSES};
 use crate::connection::state::Connection;
@@ -28,7 +29,7 @@ use crate::output::fields::{
     CONNECTION_FIELDS,
 };
 use crate::output::json::write_connection;
-use crate::output::pass::Findings;
+use crate::output::pass::{Findings, Sink};
 use crate::output::rank::{held_back, worst};
 use crate::output::select::{by_responder, pick};
 use crate::output::series::Span;
@@ -51,7 +52,12 @@ pub struct Result {
     findings: Findings,
     details: Py<Details>,
     kept: Decoded,
+    /// Of a result that knows some connections only: how many there are, facts and counts of the capture.
+    whole: Option<Whole>,
 }
+
+/// What a whole reading told of a capture.
+pub type Whole = (u32, Py<PyList>, Py<PyDict>);
 
 impl Result {
     pub fn new(findings: Findings, details: Py<Details>) -> Self {
@@ -59,25 +65,55 @@ impl Result {
             findings,
             details,
             kept: Decoded::default(),
+            whole: None,
+        }
+    }
+
+    /// A result of some connections only.
+    pub fn partial(findings: Findings, details: Py<Details>, whole: Whole) -> Self {
+        Result {
+            whole: Some(whole),
+            ..Result::new(findings, details)
         }
     }
 
     pub fn get(&self, id: u32) -> PyResult<&Connection> {
-        self.findings.tracker.connections.get(id).ok_or_else(|| {
-            PyIndexError::new_err(format!(
-                "no connection {id}: the capture has {}",
-                self.__len__()
-            ))
+        self.findings.tracker.by_number(id).ok_or_else(|| {
+            let count = self.__len__();
+            let told = if (id as usize) < count {
+                format!("connection {id} is not among those that were read")
+            } else {
+                format!("no connection {id}: the capture has {count}")
+            };
+            PyIndexError::new_err(told)
         })
+    }
+
+    /// All connections of the capture, where all were read.
+    fn all(&self) -> PyResult<&Arena> {
+        if self.whole.is_some() {
+            return Err(PyValueError::new_err(
+                "only some connections of the capture were read",
+            ));
+        }
+        Ok(&self.findings.tracker.connections)
     }
 
     fn side(&self, id: u32, from_initiator: bool) -> PyResult<usize> {
         Ok(DirectionView::new(self.get(id)?, from_initiator).sender)
     }
 
-    fn tracker_again(&self, ids: &HashSet<u32>, shifts: Option<HashMap<u32, [u8; 2]>>) -> Tracker {
-        let earlier = &self.findings.tracker.connections;
-        Tracker::again(earlier, ids, shifts.unwrap_or_default())
+    /// Read these connections again into a sink, and tell whether they are still what they were.
+    fn read<S: Sink + Send>(
+        &self,
+        wish: Wish<'_, '_>,
+        sink: impl Fn() -> S,
+    ) -> PyResult<(S, Findings, bool)> {
+        let ids = wish.ids;
+        let earlier = &self.findings.tracker;
+        let (sink, again) = wish.read(sink, |shifts| Tracker::again(earlier, ids, shifts))?;
+        let is_same = self.findings.reads_as(&again, ids);
+        Ok((sink, again, is_same))
     }
 
     /// What the connections say of the capture's quality, in one walk over them.
@@ -104,18 +140,23 @@ impl Result {
 #[pymethods]
 impl Result {
     fn __len__(&self) -> usize {
-        self.findings.tracker.connections.len() as usize
+        let whole = self.whole.as_ref().map(|(count, ..)| *count);
+        whole.unwrap_or(self.findings.tracker.connections.len()) as usize
     }
 
-    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        self.findings
-            .facts
-            .iter()
-            .map(|facts| facts_to_python(py, facts))
-            .collect()
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        if let Some((_, facts, _)) = &self.whole {
+            return Ok(facts.bind(py).clone());
+        }
+        let facts = self.findings.facts.iter();
+        let facts = facts.map(|facts| facts_to_python(py, facts));
+        PyList::new(py, facts.collect::<PyResult<Vec<_>>>()?)
     }
 
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if let Some((.., counters)) = &self.whole {
+            return Ok(counters.bind(py).clone());
+        }
         let counters = &self.findings.counters;
         let dict = PyDict::new(py);
         set_fields!(
@@ -212,7 +253,8 @@ impl Result {
             column.ok_or_else(|| PyKeyError::new_err(format!("no column {name} in {group}")))
         };
         let mut columns = names.iter().map(new).collect::<PyResult<Vec<_>>>()?;
-        py.detach(|| fill_columns(&mut columns, &self.findings.tracker.connections));
+        let connections = self.all()?;
+        py.detach(|| fill_columns(&mut columns, connections));
         columns
             .into_iter()
             .map(|column| column_to_python(py, column))
@@ -223,8 +265,8 @@ impl Result {
     fn json(&self, py: Python<'_>, start: u32, stop: u32) -> String {
         py.detach(|| {
             let mut out = String::new();
-            for id in start..stop.min(self.findings.tracker.connections.len()) {
-                if let Some(connection) = self.findings.tracker.connections.get(id) {
+            for id in start..stop.min(self.__len__() as u32) {
+                if let Some(connection) = self.findings.tracker.by_number(id) {
                     if !out.is_empty() {
                         out.push(',');
                     }
@@ -235,12 +277,12 @@ impl Result {
         })
     }
 
-    fn worst(&self, limit: usize) -> Vec<u32> {
-        worst(&self.findings.tracker.connections, limit)
+    fn worst(&self, limit: usize) -> PyResult<Vec<u32>> {
+        Ok(worst(self.all()?, limit))
     }
 
-    fn held_back(&self, cost_ns: i64, share: f64) -> Vec<u32> {
-        held_back(&self.findings.tracker.connections, cost_ns, share)
+    fn held_back(&self, cost_ns: i64, share: f64) -> PyResult<Vec<u32>> {
+        Ok(held_back(self.all()?, cost_ns, share))
     }
 
     /// What each question picks: connections, or their directions, that meet all conditions. One walk over the
@@ -254,7 +296,8 @@ impl Result {
             .iter()
             .map(|(of_directions, conditions)| question(*of_directions, conditions))
             .collect::<PyResult<Vec<_>>>()?;
-        let picked = py.detach(|| pick(asked, &self.findings.tracker.connections));
+        let connections = self.all()?;
+        let picked = py.detach(|| pick(asked, connections));
         Ok(questions
             .iter()
             .zip(picked)
@@ -274,7 +317,8 @@ impl Result {
         conditions: Vec<Asked<'_>>,
     ) -> PyResult<HashMap<(String, u16), usize>> {
         let question = question(of_directions, &conditions)?;
-        let found = py.detach(|| by_responder(question, &self.findings.tracker.connections));
+        let connections = self.all()?;
+        let found = py.detach(|| by_responder(question, connections));
         Ok(found
             .into_iter()
             .map(|((address, port), count)| ((address_text(&address), port), count))
@@ -318,12 +362,12 @@ impl Result {
         self.details.clone_ref(py)
     }
 
-    /// Read the capture again for details of these connections, within a span of time.
+    /// Read the capture again for details of these connections, within a span of time: only their packets, where an index
+    /// of the capture says where these are.
     #[allow(clippy::too_many_arguments)]
-    #[pyo3(signature = (source, ids, *, name="stream", buckets=1024, rows=0, start_ns=i64::MIN, end_ns=i64::MAX, shifts=None, progress=None))]
+    #[pyo3(signature = (source, ids, *, name="stream", buckets=1024, rows=0, start_ns=i64::MIN, end_ns=i64::MAX, shifts=None, index=None, progress=None))]
     fn follow(
         &self,
-        py: Python<'_>,
         source: &Bound<'_, PyAny>,
         ids: HashSet<u32>,
         name: &str,
@@ -332,6 +376,7 @@ impl Result {
         start_ns: i64,
         end_ns: i64,
         shifts: Option<HashMap<u32, [u8; 2]>>,
+        index: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Details> {
         let extent = Extent {
@@ -339,17 +384,23 @@ impl Result {
             buckets,
             rows,
         };
-        let tracker = self.tracker_again(&ids, shifts);
-        let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
-        let input = open(source, name)?;
-        let again = pass(py, input, tracker, &mut sink, progress.as_ref())?;
-        let is_same = self.findings.reads_as(&again, &ids);
+        let wish = Wish {
+            source,
+            name,
+            index: index.as_deref(),
+            ids: &ids,
+            shifts: shifts.unwrap_or_default(),
+            progress: progress.as_ref(),
+        };
+        let new = || DetailSink::new(Chosen::These(ids.clone()), extent);
+        let (sink, again, is_same) = self.read(wish, new)?;
         Ok(Details::new(sink.finish(&again.tracker), is_same))
     }
 
     /// Read the capture again for the per-segment table of one connection, as [`row_columns`], and whether it is still
     /// what it was.
-    #[pyo3(signature = (source, only, *, name="stream", shifts=None, progress=None))]
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (source, only, *, name="stream", shifts=None, index=None, progress=None))]
     fn segments<'py>(
         &self,
         py: Python<'py>,
@@ -357,17 +408,23 @@ impl Result {
         only: u32,
         name: &str,
         shifts: Option<HashMap<u32, [u8; 2]>>,
+        index: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Bound<'py, PyDict>, bool)> {
         let ids = HashSet::from([only]);
-        let tracker = self.tracker_again(&ids, shifts);
-        let mut rows = RowColumns {
+        let wish = Wish {
+            source,
+            name,
+            index: index.as_deref(),
+            ids: &ids,
+            shifts: shifts.unwrap_or_default(),
+            progress: progress.as_ref(),
+        };
+        let new = || RowColumns {
             only: Some(only),
             ..RowColumns::default()
         };
-        let input = open(source, name)?;
-        let again = pass(py, input, tracker, &mut rows, progress.as_ref())?;
-        let is_same = self.findings.reads_as(&again, &ids);
+        let (rows, _, is_same) = self.read(wish, new)?;
         Ok((rows_to_python(py, rows)?, is_same))
     }
 

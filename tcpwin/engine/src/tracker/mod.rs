@@ -30,7 +30,7 @@ use crate::recovery::duplicate::WITHIN_NS;
 use crate::sequence::Seq;
 use crate::tracker::ahead::Ahead;
 use crate::tracker::fork::Forks;
-use crate::tracker::journal::keep;
+use crate::tracker::journal::Journaled;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, SYN};
 
@@ -84,12 +84,13 @@ pub struct Tracker {
     pub options_cut: u64,
     /// Shifts that snapshots told, of each side of a connection: the first segment's sender and the other.
     given_shifts: HashMap<u32, [u8; 2]>,
-    /// Events kept in the connections' journals.
-    journaled: usize,
+    journaled: Journaled,
     /// What shows why the newest segment counts as resent or late.
     evidence: Option<Evidence>,
     /// The silence that the newest segment ended.
     stall: Option<Stall>,
+    /// Of each connection the number of the first of its four-tuple, where somebody asks for them.
+    roots: Option<Vec<u32>>,
     /// Those that alone are tracked.
     wanted: Option<Wanted>,
     ahead: Ahead,
@@ -113,18 +114,48 @@ impl Tracker {
     /// A tracker of these connections of an earlier reading of the same capture only, which keep the numbers that they
     /// had there; of all where they cannot be told from others. For the shifts see [`Tracker::with_shifts`].
     pub fn again(
-        earlier: &Arena,
+        earlier: &Tracker,
         numbers: &HashSet<u32>,
         given_shifts: HashMap<u32, [u8; 2]>,
     ) -> Self {
         let mut tracker = Self::with_shifts(given_shifts);
         let known = numbers.iter().filter_map(|number| {
-            let connection = earlier.get(*number)?;
+            let connection = earlier.by_number(*number)?;
             let tag = tracker.table.tag_of(&connection.endpoints);
             Some((tag, *number, connection))
         });
         tracker.wanted = These::new(known).map(Wanted::These);
         tracker
+    }
+
+    /// A tracker that is given only segments of these connections, each with all before it of its four-tuple: their
+    /// numbers, in order. `journal_until` is what [`Tracker::journal_until`] told when all were tracked.
+    pub fn of(
+        numbers: Vec<u32>,
+        journal_until: Option<u64>,
+        given_shifts: HashMap<u32, [u8; 2]>,
+    ) -> Self {
+        Tracker {
+            wanted: Some(Wanted::All(numbers)),
+            journaled: Journaled::until(journal_until),
+            ..Self::with_shifts(given_shifts)
+        }
+    }
+
+    /// Keep [`Tracker::root`].
+    pub fn keep_roots(&mut self) {
+        self.roots.get_or_insert_with(Vec::new);
+    }
+
+    /// The first connection with the four-tuple of another, if they are kept.
+    #[inline(always)]
+    pub fn root(&self, index: u32) -> Option<u32> {
+        self.roots.as_ref()?.get(index as usize).copied()
+    }
+
+    /// The frame after which no event went into a journal, all together having enough.
+    pub fn journal_until(&self) -> Option<u64> {
+        self.journaled.until_frame()
     }
 
     /// A tracker of the connection with this number only, and, until that begins, of those before it.
@@ -150,6 +181,15 @@ impl Tracker {
             Some(wanted) => wanted.number(index),
             None => Some(index),
         }
+    }
+
+    /// The connection with this number.
+    pub fn by_number(&self, number: u32) -> Option<&Connection> {
+        let index = match &self.wanted {
+            Some(wanted) => wanted.index(number)?,
+            None => number,
+        };
+        self.connections.get(index)
     }
 
     /// The table's tag for a segment. Asking for a batch of tags first lets their cache misses overlap.
@@ -186,7 +226,7 @@ impl Tracker {
             .take_ordinary(side, segment)
             .ok_or(Some((index, side)))?;
         if events != 0 {
-            self.journaled += keep(self.journaled, connection, side, segment, events, None);
+            self.journaled.keep(connection, side, segment, events, None);
         }
         Ok(Taken {
             connection: index,
@@ -226,14 +266,8 @@ impl Tracker {
                 episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
             });
             let events = event::CAPTURE_DUPLICATE | kind.unwrap_or(0);
-            self.journaled += keep(
-                self.journaled,
-                connection,
-                side,
-                segment,
-                event::CAPTURE_DUPLICATE,
-                None,
-            );
+            self.journaled
+                .keep(connection, side, segment, event::CAPTURE_DUPLICATE, None);
             return taken((events, None));
         }
         self.options_cut += u64::from(segment.capture_flags & capture_flag::OPTIONS_CUT != 0);
@@ -244,7 +278,8 @@ impl Tracker {
             let evidence = self
                 .evidence
                 .filter(|_| found.0 & event::WITH_EVIDENCE != 0);
-            self.journaled += keep(self.journaled, connection, side, segment, found.0, evidence);
+            self.journaled
+                .keep(connection, side, segment, found.0, evidence);
         }
         taken(found)
     }
@@ -294,15 +329,22 @@ impl Tracker {
             }
             Some((index, side)) => self.locate_syn(segment, tag, index, side),
             None => {
-                let index = self.open(segment, 0);
+                let index = self.open(segment, None);
                 self.table.insert(tag, index);
                 (index, 0)
             }
         }
     }
 
-    fn open(&mut self, segment: &Segment, epoch: u16) -> u32 {
+    /// Open a connection; `earlier` had its four-tuple before.
+    fn open(&mut self, segment: &Segment, earlier: Option<u32>) -> u32 {
+        let before = earlier.and_then(|earlier| self.connections.get(earlier));
+        let epoch = before.map_or(0, |before| before.epoch.saturating_add(1));
         let connection = Connection::new(segment, epoch);
+        let root = earlier.and_then(|earlier| self.root(earlier));
+        if let Some(roots) = &mut self.roots {
+            roots.push(root.unwrap_or(self.connections.len()));
+        }
         if let Some(wanted) = &mut self.wanted {
             let tag = self.table.tag(segment);
             wanted.open(self.connections.len(), tag, &connection);
@@ -358,17 +400,15 @@ impl Tracker {
 
     #[cold]
     fn locate_syn(&mut self, segment: &Segment, tag: u32, index: u32, side: usize) -> (u32, usize) {
-        let epoch = match self.connections.get(index) {
-            Some(connection) if open::begins_anew(connection, side, segment) => {
-                connection.epoch.saturating_add(1)
-            }
+        match self.connections.get(index) {
+            Some(connection) if open::begins_anew(connection, side, segment) => {}
             _ => return (index, side),
-        };
+        }
         if let Some(newer) = self.forks.taken_up(&self.connections, index, segment) {
             self.table.replace(tag, index, newer);
             return (newer, self.side_in(newer, segment));
         }
-        let newer = self.open(segment, epoch);
+        let newer = self.open(segment, Some(index));
         self.table.replace(tag, index, newer);
         self.forks.begin(&self.connections, index, newer);
         (newer, 0)

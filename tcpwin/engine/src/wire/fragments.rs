@@ -78,6 +78,8 @@ pub(super) struct FragmentTable {
     ages: VecDeque<(Key, u64)>,
     next_serial: u64,
     abandoned: u64,
+    /// Fragments taken.
+    taken: u64,
 }
 
 impl FragmentTable {
@@ -95,6 +97,7 @@ impl FragmentTable {
             protocol,
             version: ip.version,
         };
+        self.taken += 1;
         self.drop_old(now_ns);
         if !self.datagrams.contains_key(&key) {
             self.open(key, fragment.protocol, now_ns);
@@ -113,6 +116,11 @@ impl FragmentTable {
             protocol: datagram.protocol,
             ttl: datagram.ttl,
         })
+    }
+
+    /// Fragments taken so far.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// TCP datagrams that were given up or are still open.

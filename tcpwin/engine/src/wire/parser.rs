@@ -140,6 +140,12 @@ impl SegmentParser {
         self.parse_layers(&packet, time_ns, out)
     }
 
+    /// Fragments taken so far: what a packet is depends on those before it only where this grows.
+    #[inline(always)]
+    pub fn fragments_taken(&self) -> u64 {
+        self.fragments.taken()
+    }
+
     /// The counters as if the capture ended here.
     pub fn counters(&self) -> ParseCounters {
         ParseCounters {

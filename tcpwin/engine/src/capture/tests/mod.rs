@@ -51,7 +51,7 @@ fn drain_by_runs(reader: &mut CaptureReader) -> Vec<Got> {
     let mut packets = Vec::new();
     loop {
         let mut room = 3;
-        reader.take_run(|packet| {
+        reader.take_run(|packet, _| {
             packets.push(Got::from(packet));
             room -= 1;
             room > 0

@@ -1,0 +1,324 @@
+//! The index while a capture is read: what each frame is, written block by block.
+//!
+//! Memory is a few blocks and twelve bytes a connection. What goes wrong (a full disk, a packet without a time) ends the
+//! index, never the reading.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::entry::{Entry, Head, BLOCK, IS_DUPLICATE, IS_FRAGMENT, NO_ROOT, PLACE_MASK};
+use super::trailer::{seal, Stamp, Start, Trailer, START_BYTES};
+use crate::capture::MergedReader;
+use crate::tracker::Tracker;
+
+/// Blocks that wait for their segments to be told: of a capture with fewer segments among its packets there is no index.
+const MOST_WAITING: usize = 16;
+
+/// Takes what a pass learns of each frame.
+pub trait Frames {
+    /// False lets the pass leave it out.
+    const IS_WANTED: bool = true;
+
+    /// The next frame handed out, and where its record begins; it may turn out to be a segment.
+    fn frame(&mut self, frame: u64, offset: u64, is_fragment: bool, has_time: bool);
+
+    /// A frame told before is a segment of the connections with this root.
+    fn segment(&mut self, frame: u64, root: u32, is_duplicate: bool);
+
+    /// All segments among the frames told so far were told.
+    fn settle(&mut self);
+
+    /// The capture was read to its end.
+    fn finish(&mut self, input: &MergedReader, tracker: &Tracker);
+}
+
+/// For passes that write none.
+pub struct NoIndex;
+
+impl Frames for NoIndex {
+    const IS_WANTED: bool = false;
+
+    #[inline(always)]
+    fn frame(&mut self, _: u64, _: u64, _: bool, _: bool) {}
+
+    #[inline(always)]
+    fn segment(&mut self, _: u64, _: u32, _: bool) {}
+
+    #[inline(always)]
+    fn settle(&mut self) {}
+
+    fn finish(&mut self, _: &MergedReader, _: &Tracker) {}
+}
+
+struct Block {
+    first_frame: u64,
+    base: u64,
+    fragments: u32,
+    len: usize,
+    roots: Box<[u32; BLOCK]>,
+    places: Box<[u32; BLOCK]>,
+}
+
+impl Block {
+    fn new(first_frame: u64, base: u64) -> Self {
+        Block {
+            first_frame,
+            base,
+            fragments: 0,
+            len: 0,
+            roots: Box::new([NO_ROOT; BLOCK]),
+            places: Box::new([0; BLOCK]),
+        }
+    }
+
+    /// Add the next frame; false where it belongs into another block.
+    #[inline(always)]
+    fn push(&mut self, frame: u64, offset: u64) -> bool {
+        let place = offset.wrapping_sub(self.base);
+        let is_next = frame.wrapping_sub(self.first_frame) == self.len as u64;
+        match self.places.get_mut(self.len) {
+            Some(known) if is_next && place <= u64::from(PLACE_MASK) => *known = place as u32,
+            _ => return false,
+        }
+        self.len += 1;
+        true
+    }
+
+    /// Where in the block the entry of a frame told before is.
+    #[inline(always)]
+    fn position(&self, frame: u64) -> Option<usize> {
+        let position = frame.wrapping_sub(self.first_frame);
+        (position < self.len as u64).then_some(position as usize)
+    }
+
+    /// Note a segment; its seal.
+    #[inline(always)]
+    fn note(&mut self, position: usize, frame: u64, root: u32, is_duplicate: bool) -> u64 {
+        let position = position % BLOCK;
+        self.roots[position] = root;
+        let place = &mut self.places[position];
+        let offset = self.base + u64::from(*place & PLACE_MASK);
+        *place |= u32::from(is_duplicate) * IS_DUPLICATE;
+        Entry::seal(frame, offset, is_duplicate)
+    }
+
+    fn write(&self, out: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
+        // One more than a root, so that what is none wraps around to the least.
+        let roots = self.roots.get(..self.len).unwrap_or_default();
+        let places = self.places.get(..self.len).unwrap_or_default();
+        let ranks = roots.iter().map(|root| root.wrapping_add(1));
+        let greatest = ranks.fold(0, u32::max).saturating_sub(1);
+        let least = roots.iter().copied().fold(NO_ROOT, u32::min);
+        let head = Head {
+            count: self.len as u32,
+            fragments: self.fragments,
+            first_frame: self.first_frame,
+            base: self.base,
+            least,
+            greatest,
+        };
+        bytes.clear();
+        bytes.extend(head.to_bytes());
+        for values in [roots, places] {
+            let begin = bytes.len();
+            bytes.resize(begin + values.len() * 4, 0);
+            let places = bytes.get_mut(begin..).unwrap_or_default();
+            for (place, value) in places.chunks_exact_mut(4).zip(values) {
+                place.copy_from_slice(&value.to_le_bytes());
+            }
+        }
+        out.write_all(bytes)
+    }
+}
+
+/// Writes the index of one capture.
+pub struct IndexWriter {
+    place: PathBuf,
+    new: PathBuf,
+    capture: PathBuf,
+    stamp: Stamp,
+    /// None once something went wrong.
+    file: Option<File>,
+    newest: Block,
+    /// Blocks before it, whose last segments may not be told yet.
+    older: VecDeque<Block>,
+    fragments_seal: u64,
+    seals: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+impl IndexWriter {
+    /// Begin the index of a plain capture file at `place`, beside which it is written until it is whole. The capture must
+    /// not have been read yet.
+    pub fn begin(place: &Path, capture: &Path) -> io::Result<Self> {
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let new = place.with_file_name(format!("{name}.{}", std::process::id()));
+        let stamp = Stamp::of(&fs::metadata(capture)?)
+            .ok_or_else(|| io::Error::other("the capture is no file"))?;
+        let mut file = File::create(&new)?;
+        file.write_all(&[0; START_BYTES])?;
+        Ok(IndexWriter {
+            place: place.to_owned(),
+            new,
+            capture: capture.to_owned(),
+            stamp,
+            file: Some(file),
+            newest: Block::new(1, 0),
+            older: VecDeque::new(),
+            fragments_seal: 0,
+            seals: Vec::new(),
+            bytes: Vec::new(),
+        })
+    }
+
+    fn write_trailer(&mut self, input: &MergedReader, tracker: &Tracker) -> io::Result<()> {
+        let none = || io::Error::other("no index");
+        let mut file = self.file.take().ok_or_else(none)?;
+        let landmarks = input.single().and_then(|reader| reader.landmarks());
+        let now = Stamp::of(&fs::metadata(&self.capture)?);
+        let roots = (0..tracker.connections.len()).map(|index| tracker.root(index));
+        let trailer = Trailer {
+            landmarks: landmarks.ok_or_else(none)?,
+            journal_until: tracker.journal_until(),
+            fragments_seal: self.fragments_seal,
+            roots: roots.collect::<Option<_>>().ok_or_else(none)?,
+            seals: {
+                self.seals.resize(tracker.connections.len() as usize, 0);
+                std::mem::take(&mut self.seals)
+            },
+        };
+        if now != Some(self.stamp) {
+            return Err(none());
+        }
+        let trailer_offset = file.stream_position()?;
+        let bytes = trailer.to_bytes();
+        file.write_all(&bytes)?;
+        file.seek(SeekFrom::Start(0))?;
+        let start = Start {
+            capture: self.stamp,
+            trailer_offset,
+            trailer_len: bytes.len() as u64,
+            trailer_seal: seal(&bytes),
+        };
+        file.write_all(&start.to_bytes())
+    }
+
+    fn write_older(&mut self) {
+        while let (Some(block), Some(file)) = (self.older.pop_front(), &mut self.file) {
+            if block.write(file, &mut self.bytes).is_err() {
+                self.give_up();
+            }
+        }
+    }
+
+    #[cold]
+    fn give_up(&mut self) {
+        self.file = None;
+        self.older.clear();
+        // What was not written need not be there.
+        drop(fs::remove_file(&self.new));
+    }
+
+    /// A frame that does not follow in the newest block: packets that the reader left out are before it, or another block
+    /// begins with it.
+    #[cold]
+    #[inline(never)]
+    fn push_otherwise(&mut self, frame: u64, offset: u64) {
+        let mut next = self.newest.first_frame + self.newest.len as u64;
+        while next <= frame && self.file.is_some() {
+            if !self.newest.push(next, offset) {
+                if self.older.len() >= MOST_WAITING {
+                    self.give_up();
+                }
+                let full = std::mem::replace(&mut self.newest, Block::new(next, offset));
+                if full.len > 0 {
+                    self.older.push_back(full);
+                }
+                self.newest.push(next, offset);
+            }
+            next += 1;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_fragment(&mut self, frame: u64, offset: u64) {
+        if let Some(position) = self.newest.position(frame) {
+            self.newest.places[position] |= IS_FRAGMENT;
+            self.newest.fragments += 1;
+        }
+        let seal = Entry::seal(frame, offset, false);
+        self.fragments_seal = self.fragments_seal.wrapping_add(seal);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_in_older(&mut self, frame: u64, root: u32, is_duplicate: bool) -> u64 {
+        let noted = self.older.iter_mut().find_map(|block| {
+            let position = block.position(frame)?;
+            Some(block.note(position, frame, root, is_duplicate))
+        });
+        noted.unwrap_or_default()
+    }
+}
+
+impl Frames for IndexWriter {
+    #[inline(always)]
+    fn frame(&mut self, frame: u64, offset: u64, is_fragment: bool, has_time: bool) {
+        if !has_time {
+            self.give_up();
+        }
+        if !self.newest.push(frame, offset) {
+            self.push_otherwise(frame, offset);
+        }
+        if is_fragment {
+            self.note_fragment(frame, offset);
+        }
+    }
+
+    #[inline(always)]
+    fn segment(&mut self, frame: u64, root: u32, is_duplicate: bool) {
+        let seal = match self.newest.position(frame) {
+            Some(position) => self.newest.note(position, frame, root, is_duplicate),
+            None => self.note_in_older(frame, root, is_duplicate),
+        };
+        let root = root as usize;
+        if root >= self.seals.len() {
+            self.seals.resize(root + 1, 0);
+        }
+        if let Some(sum) = self.seals.get_mut(root) {
+            *sum = sum.wrapping_add(seal);
+        }
+    }
+
+    #[inline(always)]
+    fn settle(&mut self) {
+        if !self.older.is_empty() {
+            self.write_older();
+        }
+    }
+
+    /// Put the index in place, if the capture can be read by it.
+    fn finish(&mut self, input: &MergedReader, tracker: &Tracker) {
+        let last = std::mem::replace(&mut self.newest, Block::new(0, 0));
+        if last.len > 0 {
+            self.older.push_back(last);
+        }
+        self.write_older();
+        let written = self.write_trailer(input, tracker);
+        if written.is_err() || fs::rename(&self.new, &self.place).is_err() {
+            self.give_up();
+        }
+    }
+}
+
+impl Drop for IndexWriter {
+    fn drop(&mut self) {
+        // The reading ended before its end.
+        if self.file.is_some() {
+            self.give_up();
+        }
+    }
+}

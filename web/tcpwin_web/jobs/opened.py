@@ -1,0 +1,46 @@
+"""A stored case and numbers of connections in, an analysis that knows these out: the rest of the capture is not read.
+
+Runs in worker processes. What the analysis of the whole told (facts and counts of the capture, findings) comes from its
+results; what the packets tell, from the connections' own, which the index finds. Where there is no index, or it does
+not fit, or hosts said something, which is put beside all connections, the case is read as a whole: the answers are the
+same.
+"""
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+
+from tcpwin import _engine
+from tcpwin.findings import Analysis, Findings
+from tcpwin.findings._document import read_finding
+from tcpwin.report import Analysis as DrawnAnalysis
+from tcpwin.report.figures._request import MAX_ROWS
+from tcpwin_web.jobs.work import Case
+from tcpwin_web.results import layout
+from tcpwin_web.results.queries import findings_of
+
+BUCKETS = 1024
+"""Of a series, as an analysis has it by default."""
+
+
+def open_connections(case: Case, ids: Collection[int]) -> Analysis:
+    """The case, of which these connections can be asked for; others only if it had to be read as a whole."""
+    return _by_index(case, ids) or case.analyze()
+
+
+def _by_index(case: Case, ids: Collection[int]) -> Analysis | None:
+    index, results = case.index, case.results
+    if index is None or results is None or any(each.kind == "snapshot" for each in case.files):
+        return None
+    try:
+        told = json.loads((Path(results) / layout.ENGINE).read_bytes())
+        documents = findings_of(Path(results), ids)
+    except OSError:
+        return None
+    source = case.source
+    engine = _engine.reopen(source.open(), index, set(ids), **told, buckets=BUCKETS, rows=MAX_ROWS)
+    if engine is None:
+        return None
+    analysis = DrawnAnalysis(source, engine, buckets=BUCKETS, rows=MAX_ROWS, index=index)
+    analysis.findings = Findings(tuple(read_finding(each) for each in documents))
+    return analysis
