@@ -126,11 +126,11 @@ pub fn run_with<S: Sink, F: Frames>(
             *tag = tracker.tag(segment);
         }
         let mut places = [Place::UNKNOWN; BATCH];
-        let known = tracker.connections.len();
+        let moves = tracker.moves();
         for (place, tag) in places.iter_mut().zip(tags) {
             *place = tracker.place(tag);
         }
-        if known > PREFETCH_FROM {
+        if tracker.connections.len() > PREFETCH_FROM {
             tracker.look_ahead(&places);
         }
         for (position, ((segment, tag), place)) in batch.iter().zip(tags).zip(places).enumerate() {
@@ -142,7 +142,7 @@ pub fn run_with<S: Sink, F: Frames>(
             }
             let mark = mark(segment, tag);
             let done =
-                match tracker.track_ordinary(segment, place_or_now(&tracker, known, place, tag)) {
+                match tracker.track_ordinary(segment, place_or_now(&tracker, moves, place, tag)) {
                     Ok(done) => done,
                     Err(found) => tracker.track(segment, tag, found, || {
                         let newest = first + position;
@@ -259,10 +259,10 @@ impl Source {
     }
 }
 
-/// The place found for a segment, or what it is now where connections were opened since.
+/// The place found for a segment, or what it is now where places changed since.
 #[inline(always)]
-fn place_or_now(tracker: &Tracker, known: u32, place: Place, tag: u32) -> Place {
-    if tracker.connections.len() == known {
+fn place_or_now(tracker: &Tracker, moves: u32, place: Place, tag: u32) -> Place {
+    if tracker.moves() == moves {
         place
     } else {
         tracker.place(tag)

@@ -95,6 +95,8 @@ pub struct Tracker {
     wanted: Option<Wanted>,
     ahead: Ahead,
     forks: Forks,
+    /// How often a tag came to stand for another connection.
+    moves: u32,
 }
 
 impl Tracker {
@@ -198,7 +200,13 @@ impl Tracker {
         self.table.tag(segment)
     }
 
-    /// Where the connection with a tag stands, until another is opened.
+    /// Changes when a [`Place`] may do so: a connection was opened, or an older one goes on.
+    #[inline(always)]
+    pub fn moves(&self) -> u32 {
+        self.moves
+    }
+
+    /// Where the connection with a tag stands, until [`Tracker::moves`] changes.
     #[inline(always)]
     pub fn place(&self, tag: u32) -> Place {
         Place(self.table.first(tag).unwrap_or(u32::MAX))
@@ -211,8 +219,8 @@ impl Tracker {
     }
 
     /// Take in one segment if it is an ordinary one, else leave all as it is and tell the connection and side it
-    /// belongs to, if any yet: [`Tracker::track`] is then to be called. `place` must come from [`Tracker::place`], with no
-    /// connection opened since.
+    /// belongs to, if any yet: [`Tracker::track`] is then to be called. `place` must come from [`Tracker::place`], with
+    /// [`Tracker::moves`] as it was.
     #[inline(always)]
     pub fn track_ordinary(
         &mut self,
@@ -331,6 +339,7 @@ impl Tracker {
             None => {
                 let index = self.open(segment, None);
                 self.table.insert(tag, index);
+                self.moves = self.moves.wrapping_add(1);
                 (index, 0)
             }
         }
@@ -365,6 +374,11 @@ impl Tracker {
         index
     }
 
+    fn replace(&mut self, tag: u32, old: u32, new: u32) {
+        self.table.replace(tag, old, new);
+        self.moves = self.moves.wrapping_add(1);
+    }
+
     fn find(&self, segment: &Segment, tag: u32) -> Option<(u32, usize)> {
         let mut side = None;
         let index = self.table.find(tag, |index| {
@@ -387,7 +401,7 @@ impl Tracker {
         let Some(older) = self.forks.gone_on(&self.connections, index, segment) else {
             return (index, side);
         };
-        self.table.replace(tag, index, older);
+        self.replace(tag, index, older);
         (older, self.side_in(older, segment))
     }
 
@@ -405,11 +419,11 @@ impl Tracker {
             _ => return (index, side),
         }
         if let Some(newer) = self.forks.taken_up(&self.connections, index, segment) {
-            self.table.replace(tag, index, newer);
+            self.replace(tag, index, newer);
             return (newer, self.side_in(newer, segment));
         }
         let newer = self.open(segment, Some(index));
-        self.table.replace(tag, index, newer);
+        self.replace(tag, index, newer);
         self.forks.begin(&self.connections, index, newer);
         (newer, 0)
     }
