@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli._main import complain
 from tcpwin.cli._snapshot_files import as_far_as_it_goes, open_snapshots
 from tcpwin.cli.ss import (
     Output,
@@ -108,19 +109,8 @@ class _Reading:
 
     def warn(self) -> None:
         """Say on stderr what was not understood."""
-        for file, count in zip(self._files, self._samples, strict=True):
-            if not count:
-                from tcpwin.cli._main import complain
-
-                complain(f"warning: {file.name}: no counters of the network stack in it ({file.format})")
-            warn_of(file)
-        for sentence in self._ended:
-            from tcpwin.cli._main import complain
-
-            complain(f"warning: {sentence}")
+        warn_of(self._files, self._samples, "counters of the network stack", self._ended)
         if self._is_backwards:
-            from tcpwin.cli._main import complain
-
             complain("note: the samples are not in order of time: those before an earlier one count as without a time")
 
 

@@ -9,7 +9,7 @@ import io
 import os
 import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -114,15 +114,25 @@ def describe_file(file: SnapshotFile, samples: int) -> dict[str, Any]:
     }
 
 
-def warn_of(file: SnapshotFile) -> None:
-    """Say on stderr what was not understood in a file, and what was assumed."""
-    if file.unknown.count:
-        from tcpwin.report._units import count_text
+def warn_of(files: Sequence[SnapshotFile], samples: Sequence[int], wanted: str, ended: Iterable[str]) -> None:
+    """Say on stderr which files have nothing that was wanted, what was not understood, assumed, or ended them early.
 
-        first, count = file.unknown.first[0].number, count_text(file.unknown.count, "line")
-        complain(f"warning: {file.name}: {count} not understood, the first is line {first}")
-    for note in sorted(file.notes):
-        complain(f"note: {file.name}: {note}")
+    Args:
+        samples: how many of what was wanted each file has.
+        ended: sentences on files that were read in part.
+    """
+    for file, count in zip(files, samples, strict=True):
+        if not count:
+            complain(f"warning: {file.name}: no {wanted} in it ({file.format})")
+        if file.unknown.count:
+            from tcpwin.report._units import count_text
+
+            first, lines = file.unknown.first[0].number, count_text(file.unknown.count, "line")
+            complain(f"warning: {file.name}: {lines} not understood, the first is line {first}")
+        for note in sorted(file.notes):
+            complain(f"note: {file.name}: {note}")
+    for sentence in ended:
+        complain(f"warning: {sentence}")
 
 
 def write_lines(lines: Iterable[str], output: Output) -> None:
@@ -368,12 +378,7 @@ class _Reading:
 
     def warn(self) -> None:
         """Say on stderr what was not understood or left out."""
-        for file, count in zip(self._files, self._samples, strict=True):
-            if not count:
-                complain(f"warning: {file.name}: no TCP socket in it ({file.format})")
-            warn_of(file)
-        for sentence in self._ended:
-            complain(f"warning: {sentence}")
+        warn_of(self._files, self._samples, "TCP socket", self._ended)
         if self.left_out:
             complain(f"warning: {self.left_out} samples left out: there are more sockets than can be held at once")
 
