@@ -1,14 +1,17 @@
-"""Counters of a host that tell of receive buffers run over, and whose connection that was.
+"""Counters of a host that tell of receive buffers run over, whose connection that was, and what is found by them.
 
-In: a Host, or a case of the capture. Out: increases by nstat's names; the connection, where only one can be meant.
+In: a Host and a case of the capture. Out: the connection, where only one can be meant; the finding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tcpwin.findings._case import Case
+from tcpwin.findings._finding import Evidence, Finding
+from tcpwin.findings.rules._receive_buffer import more_overhead
 
 if TYPE_CHECKING:
     from tcpwin.snapshots import Host
@@ -37,3 +40,25 @@ def only_receiver(case: Case, host: Host) -> Case:
     if len(found) != 1:
         return case
     return replace(case, subject=found[0][0], direction=found[0][1])
+
+
+def short_of_memory(case: Case, host: Host, did: str, grown: Mapping[str, int]) -> Finding:
+    """The finding that a host ran out of receive memory.
+
+    Args:
+        did: what its kernel did then, the rest of the sentence.
+        grown: the counters that say so.
+    """
+    judged = only_receiver(case, host)
+    side = judged.receiver if judged.subject is not None else None
+    name = host.label or "a host"
+    return judged.finding(
+        f"the kernel of {side or name} {did}",
+        blame="receiver",
+        side=side,
+        confidence="high" if side is None else "medium",
+        evidence=Evidence(
+            values={"host": name, **grown}, ruled_out="Loss on the network, which these counters do not count."
+        ),
+        remedy=more_overhead(host, side or name),
+    )

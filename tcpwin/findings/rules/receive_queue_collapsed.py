@@ -39,11 +39,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.findings._case import Case
-from tcpwin.findings._finding import Evidence, Finding, Severity
+from tcpwin.findings._finding import Finding, Severity
 from tcpwin.findings._rule import Rule, Threshold
-from tcpwin.findings.rules._dropped import COLLAPSED, PUBLISHED, only_receiver
+from tcpwin.findings.rules._dropped import COLLAPSED, PUBLISHED, short_of_memory
 from tcpwin.findings.rules._hosts import growth
-from tcpwin.findings.rules._receive_buffer import more_overhead
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -52,20 +51,12 @@ def judge(case: Case) -> Iterator[Finding]:
         prunes, collapsed = (grown.get(name, 0) for name in COLLAPSED)
         if prunes < case.settings["prunes"] and collapsed < case.settings["collapsed"]:
             continue
-        judged = only_receiver(case, host)
-        side = judged.receiver if judged.subject is not None else None
-        name = host.label or "a host"
-        yield judged.finding(
-            f"the kernel of {side or name} ran out of receive memory {prunes:,} times and collapsed {collapsed:,} "
-            f"packets to make room, which delays all that it receives (24 and 490 K were counted in {PUBLISHED})",
-            blame="receiver",
-            side=side,
-            confidence="high" if side is None else "medium",
-            evidence=Evidence(
-                values={"host": name, **{key: grown.get(key, 0) for key in COLLAPSED}},
-                ruled_out="Loss on the network, which these counters do not count.",
-            ),
-            remedy=more_overhead(host, side or name),
+        yield short_of_memory(
+            case,
+            host,
+            f"ran out of receive memory {prunes:,} times and collapsed {collapsed:,} packets to make room, which "
+            f"delays all that it receives (24 and 490 K were counted in {PUBLISHED})",
+            {key: grown.get(key, 0) for key in COLLAPSED},
         )
 
 

@@ -39,11 +39,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.findings._case import Case
-from tcpwin.findings._finding import Evidence, Finding, Severity
+from tcpwin.findings._finding import Finding, Severity
 from tcpwin.findings._rule import Rule, Threshold
-from tcpwin.findings.rules._dropped import DROPPED, PUBLISHED, only_receiver
+from tcpwin.findings.rules._dropped import DROPPED, PUBLISHED, short_of_memory
 from tcpwin.findings.rules._hosts import growth
-from tcpwin.findings.rules._receive_buffer import more_overhead
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -52,21 +51,13 @@ def judge(case: Case) -> Iterator[Finding]:
         total = sum(grown.values())
         if total < case.settings["dropped"]:
             continue
-        judged = only_receiver(case, host)
-        side = judged.receiver if judged.subject is not None else None
-        name = host.label or "a host"
         counted = ", ".join(f"{key} {value:,}" for key, value in grown.items())
-        yield judged.finding(
-            f"the kernel of {side or name} dropped data that had arrived, for want of receive memory ({counted}): they "
-            f"had to be sent again (9 in order and 86 out of order were counted in {PUBLISHED}, collapsing limited)",
-            blame="receiver",
-            side=side,
-            confidence="high" if side is None else "medium",
-            evidence=Evidence(
-                values={"host": name, **grown},
-                ruled_out="Loss on the network, which these counters do not count.",
-            ),
-            remedy=more_overhead(host, side or name),
+        yield short_of_memory(
+            case,
+            host,
+            f"dropped data that had arrived, for want of receive memory ({counted}): they had to be sent again "
+            f"(9 in order and 86 out of order were counted in {PUBLISHED}, collapsing limited)",
+            grown,
         )
 
 
