@@ -39,7 +39,7 @@ test *ARGS:
 
 # Speed and memory beside tshark, tcptrace and tcpdump
 bench *ARGS:
-    {{ bin }}/python tests/benchmark/run.py --tcpwin {{ bin }}/tcpwin {{ ARGS }}
+    {{ bin }}/python tests/benchmark/run.py {{ ARGS }}
 
 # Take the pictures that the documents show, all of them or those of figures and reports that are named
 pictures *NAMES:

@@ -36,7 +36,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run.py", description="Time tcpwin beside tshark, tcptrace and tcpdump.")
     folder = Path(tempfile.gettempdir()) / "tcpwin-bench"
     parser.add_argument("--dir", type=Path, default=folder, help="folder of the captures (%(default)s)")
-    parser.add_argument("--tcpwin", default="tcpwin", help="the command to measure (%(default)s)")
+    parser.add_argument("--tcpwin", default=tools.own_tcpwin(), help="the command to measure (%(default)s)")
     parser.add_argument("--rounds", type=_positive, default=5, help="rounds (%(default)s)")
     parser.add_argument("--slow-rounds", type=_positive, default=2, help="rounds of the slow peers (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="tshark on A (not judged) instead of B")
@@ -124,10 +124,7 @@ def main() -> int:
         print(report.render_markdown(table, runs, captures))
     else:
         print(report.render_text(table, runs, captures))
-    missed = [row.name for row in table if row.holds is False]
-    for name in missed:
-        print(f"run.py: missed: {name}", file=sys.stderr)
-    return 1 if missed else 0
+    return report.judge("run.py", table)
 
 
 if __name__ == "__main__":

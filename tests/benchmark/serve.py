@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench import captures as capture_files
-from bench import loads, report
+from bench import loads, report, tools
 from bench.measure import RunError
 from bench.rows import Row
 from bench.served import ServiceError, serve
@@ -28,7 +28,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="serve.py", description="Load tcpwin serve on loopback.")
     folder = Path(tempfile.gettempdir()) / "tcpwin-bench"
     parser.add_argument("--dir", type=Path, default=folder, help="folder of the captures (%(default)s)")
-    parser.add_argument("--tcpwin", default="tcpwin", help="the command to measure (%(default)s)")
+    parser.add_argument("--tcpwin", default=tools.own_tcpwin(), help="the command to measure (%(default)s)")
     parser.add_argument("--only", action="append", choices=LOADS, help="this load, may be repeated (all)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of the first page (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="small captures, few of them: whether it works at all")
@@ -74,10 +74,7 @@ def main() -> int:
         print(report.render_rows(rows, as_markdown=options.markdown))
         print(f"\n{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']};", end=" ")
         print(f"load of the machine during the last minute: {os.getloadavg()[0]:.1f}")
-    missed = [row.name for row in rows if row.holds is False]
-    for name in missed:
-        print(f"serve.py: missed: {name}", file=sys.stderr)
-    return 1 if missed else 0
+    return report.judge("serve.py", rows)
 
 
 if __name__ == "__main__":

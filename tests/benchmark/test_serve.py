@@ -1,17 +1,18 @@
 """The loads of `serve.py` against a real service, with captures of a few kilobytes; the arithmetic by hand."""
 
-import sys
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench import loads
+from bench import loads, tools
 from bench.report import render_rows
 from bench.rows import Row
 from bench.served import Served, ServiceError, serve
 from web.crafted import many_connections
 
-TCPWIN = [str(Path(sys.executable).parent / "tcpwin")]
+TCPWIN = shlex.split(tools.own_tcpwin())
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,11 @@ def test_a_percentile_is_the_nearest_rank() -> None:
     values = [float(number) for number in range(20, 0, -1)]
     assert [loads.percentile(values, share) for share in (0.05, 0.5, 0.95, 1.0)] == [1, 10, 19, 20]
     assert loads.percentile([7.0], 0.95) == 7
+
+
+def test_the_command_beside_this_python_is_measured_wherever_the_path_leads() -> None:
+    told = subprocess.run([*TCPWIN, "--version"], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=True)
+    assert told.stdout.startswith("tcpwin, version ")
 
 
 def test_the_first_page_is_compared_with_a_bare_upload_and_the_command(

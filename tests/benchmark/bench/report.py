@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -49,6 +50,14 @@ def render_json(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture]
         ],
     }
     return json.dumps(document, indent=1)
+
+
+def judge(program: str, rows: Sequence[Row]) -> int:
+    """Say on stderr which bounds are missed; the exit status, 1 where any is."""
+    missed = [row.name for row in rows if row.holds is False]
+    for name in missed:
+        print(f"{program}: missed: {name}", file=sys.stderr)
+    return 1 if missed else 0
 
 
 def describe_machine() -> dict[str, str | int]:

@@ -1,7 +1,9 @@
 """The tools that are compared, each as the command that does the work on one capture."""
 
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +32,11 @@ class Tool:
     name: str
     command: Callable[[Path], list[str]]
     environment: dict[str, str] = field(default_factory=dict)
+
+
+def own_tcpwin() -> str:
+    """The command beside this Python, as a word of a shell: the one on the path may be another, or none."""
+    return shlex.quote(str(Path(sys.executable).parent / "tcpwin"))
 
 
 def missing_programs(programs: Iterable[str]) -> list[str]:
