@@ -1,9 +1,11 @@
 """Connections: pages of all, and everything about one: series, events, stalls, segments, samples."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from tcpwin_web.api.parts import (
     ARROW_RESPONSE,
@@ -27,6 +29,19 @@ from tcpwin_web.results import layout, queries
 
 router = APIRouter(prefix="/captures/{capture_id}/connections", tags=["connections"])
 ONE = "/{connection_id}"
+
+
+@dataclass(frozen=True)
+class PartAsked:
+    """Rows between two times that are wanted."""
+
+    start_ns: StartNs = None
+    end_ns: EndNs = None
+    offset: Offset = 0
+    limit: Limit = 1000
+
+
+Part = Annotated[PartAsked, Depends()]
 
 
 @router.get("", responses=ARROW_RESPONSE)
@@ -100,51 +115,25 @@ async def show_series(
 
 
 @router.get(ONE + "/events")
-async def list_events(
-    service: ServiceOf,
-    capture: Detailed,
-    connection_id: ConnectionId,
-    start_ns: StartNs = None,
-    end_ns: EndNs = None,
-    offset: Offset = 0,
-    limit: Limit = 1000,
-) -> Response:
+async def list_events(service: ServiceOf, capture: Detailed, connection_id: ConnectionId, part: Part) -> Response:
     """Segments at which something happened, in order."""
     found = await _document(service, capture.id, connection_id, layout.EVENTS)
-    within = queries.within(found, "time_ns", "time_ns", start_ns, end_ns)
-    return as_json({"total": len(within), "events": within[offset : offset + limit]})
+    return _send_part("events", queries.within(found, "time_ns", "time_ns", part.start_ns, part.end_ns), part)
 
 
 @router.get(ONE + "/stalls")
-async def list_stalls(
-    service: ServiceOf,
-    capture: Detailed,
-    connection_id: ConnectionId,
-    start_ns: StartNs = None,
-    end_ns: EndNs = None,
-    offset: Offset = 0,
-    limit: Limit = 1000,
-) -> Response:
+async def list_stalls(service: ServiceOf, capture: Detailed, connection_id: ConnectionId, part: Part) -> Response:
     """Long silences, and what each waited for."""
     document = await _document(service, capture.id, connection_id, layout.CONNECTION)
-    within = queries.within(document["stalls"], "start_ns", "end_ns", start_ns, end_ns)
-    return as_json({"total": len(within), "stalls": within[offset : offset + limit]})
+    stalls = queries.within(document["stalls"], "start_ns", "end_ns", part.start_ns, part.end_ns)
+    return _send_part("stalls", stalls, part)
 
 
 @router.get(ONE + "/snapshots")
-async def list_samples(
-    service: ServiceOf,
-    capture: Detailed,
-    connection_id: ConnectionId,
-    start_ns: StartNs = None,
-    end_ns: EndNs = None,
-    offset: Offset = 0,
-    limit: Limit = 1000,
-) -> Response:
+async def list_samples(service: ServiceOf, capture: Detailed, connection_id: ConnectionId, part: Part) -> Response:
     """What the hosts said of this connection's sockets, beside the packets; times are by the capture's clock."""
     found = await _document(service, capture.id, connection_id, layout.SNAPSHOTS)
-    samples = queries.within(found, "time_ns", "time_ns", start_ns, end_ns)
-    return as_json({"total": len(samples), "snapshots": samples[offset : offset + limit]})
+    return _send_part("snapshots", queries.within(found, "time_ns", "time_ns", part.start_ns, part.end_ns), part)
 
 
 @router.get(ONE + "/segments", responses=ARROW_RESPONSE)
@@ -153,10 +142,7 @@ async def list_segments(
     request: Request,
     capture: Detailed,
     connection_id: ConnectionId,
-    start_ns: StartNs = None,
-    end_ns: EndNs = None,
-    offset: Offset = 0,
-    limit: Limit = 1000,
+    part: Part,
     frame: Annotated[
         int | None, Query(ge=1, le=MAX_OFFSET, description="the rows around this frame, in place of an offset")
     ] = None,
@@ -167,15 +153,19 @@ async def list_segments(
         queries.list_segments,
         service.data.results(capture.id),
         connection_id,
-        start_ns=start_ns,
-        end_ns=end_ns,
-        offset=offset,
-        limit=limit,
+        start_ns=part.start_ns,
+        end_ns=part.end_ns,
+        offset=part.offset,
+        limit=part.limit,
         frame=frame,
     )
     if wants_arrow(request, format):
         return arrow(page.rows, **{"X-Total": page.total, "X-Offset": page.offset})
     return as_json({"total": page.total, "offset": page.offset, "segments": page.rows.to_dicts()})
+
+
+def _send_part(name: str, rows: Sequence[Any], part: PartAsked) -> Response:
+    return as_json({"total": len(rows), name: rows[part.offset : part.offset + part.limit]})
 
 
 async def _document(service: ServiceOf, capture_id: str, connection_id: int, name: str) -> Any:
