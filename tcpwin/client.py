@@ -80,6 +80,8 @@ class Client:
     ) -> dict[str, Any]:
         """Upload files of one case (captures, snapshots, bundles), start the analysis, and return the capture's entry.
 
+        Of a bundle with several captures it is the first one's; ``captures(bundle=entry["bundle_id"])`` gives them all.
+
         Raises:
             ServiceError: it was refused; nothing is left of it.
             OSError: a file cannot be read.
@@ -112,11 +114,11 @@ class Client:
             raise ServiceError(409, f"the analysis {entry['status']}: {entry['failure'] or 'by request'}")
         return entry
 
-    def captures(self, *, search: str = "", tag: str = "") -> Iterator[dict[str, Any]]:
-        """Every capture that fits, the newest first."""
+    def captures(self, *, search: str = "", tag: str = "", bundle: str = "") -> Iterator[dict[str, Any]]:
+        """Every capture that fits, the newest first; with `bundle`, a ``bundle_id``, those of one bundle."""
         offset = 0
         while True:
-            query = urlencode({"search": search, "tag": tag, "offset": offset, "limit": PAGE_ROWS})
+            query = urlencode({"search": search, "tag": tag, "bundle": bundle, "offset": offset, "limit": PAGE_ROWS})
             page = self._ask("GET", f"/captures?{query}")
             yield from page["captures"]
             offset += PAGE_ROWS
@@ -153,6 +155,11 @@ class Client:
     def connection(self, capture_id: str, connection: int) -> dict[str, Any]:
         """Everything measured of one connection."""
         return self._dictionary(f"/captures/{quote(capture_id, safe='')}/connections/{connection}")
+
+    def elsewhere(self, capture_id: str, connection: int) -> list[dict[str, Any]]:
+        """The same connection in the other captures of its bundle: ``capture_id``, ``name`` and ``connection``."""
+        found = self._dictionary(f"/captures/{quote(capture_id, safe='')}/connections/{connection}/elsewhere")
+        return list(found["elsewhere"])
 
     def series(
         self,

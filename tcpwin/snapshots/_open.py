@@ -110,7 +110,7 @@ def choose_capture(bundle: Bundle, name: str | None = None) -> tuple[str, list[M
     Raises:
         SnapshotError: it has none, none of that name, or several and no name was given.
     """
-    rings = _rings(bundle.captures)
+    rings = captures_of(bundle)
     told = ", ".join(list(rings)[:_NAMED]) + (", …" if len(rings) > _NAMED else "")
     if not rings:
         raise SnapshotError("no capture in this bundle", bundle.name)
@@ -132,13 +132,13 @@ def _named(captures: dict[str, list[Member]], name: str) -> list[tuple[str, list
     return [(each, members) for each, members in captures.items() if name in (each, Path(each).name)]
 
 
-def _rings(captures: Sequence[Member]) -> dict[str, list[Member]]:
-    """Captures by name, the files of a ring by their name without the number.
+def captures_of(bundle: Bundle) -> dict[str, list[Member]]:
+    """The captures of a bundle by name, each with its files, oldest first; a ring by its name without the number.
 
     Two files of one number, as NAME and NAME.gz, are no ring.
     """
     groups: dict[str, list[tuple[Member, str, int | None]]] = {}
-    for member in captures:
+    for member in bundle.captures:
         match = _RING.fullmatch(member.name)
         base, dot, number = (match[1], match[2] or "", match[3]) if match else (member.name, "", None)
         groups.setdefault(base, []).append((member, dot, None if number is None else int(number)))

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import text
 from web.conftest import MakeClient
 from web.crafted import API, analysed, bomb, many_connections, settle, upload
 from web.workers import CONNECTIONS, held_analysis, is_there, let_go
@@ -59,7 +60,7 @@ def test_a_gzip_that_unpacks_to_ten_gigabytes(make_client: MakeClient, capture: 
         (os.urandom(5000), "nonsense.bin", "not a pcap or pcapng file"),
         (gzip.compress(os.urandom(5000)), "nonsense.pcap.gz", "not a pcap or pcapng file"),
         (b"", "empty.pcap", "an empty file"),
-        (b"PK\x03\x04 and then nothing", "broken.zip", "the bundle"),
+        (b"PK\x03\x04 and then nothing", "broken.zip", "broken.zip: damaged"),
         (b"words that no format has\n", "words.txt", "words.txt"),
     ],
 )
@@ -235,6 +236,42 @@ def test_two_services_on_one_folder(tmp_path: Path) -> None:
     second.release()
 
 
+def test_what_arrived_when_the_service_was_killed_is_deleted(
+    tmp_path: Path, database_url: str | None, capture: bytes
+) -> None:
+    """Files that were stored and had no row yet, and a deletion of which some was not done."""
+    settings = Settings(data=tmp_path / "data", database_url=database_url)
+    with TestClient(create_app(settings), base_url="http://localhost") as before:
+        kept = analysed(before, capture)
+        half_deleted = analysed(before, many_connections(3))
+        hashes = [
+            file["sha256"] for id in (kept, half_deleted) for file in before.get(f"{API}/captures/{id}").json()["files"]
+        ]
+        data = before.app.state.service.data
+        arriving = data.incoming()
+        incoming = arriving.__enter__()
+        file = incoming.path / "headers"
+        file.write_bytes(b"what no row has")
+        orphan = data.keep(file, incoming)
+        incoming.note(hashes[0], kept)
+        data.leaving(hashes[1:], half_deleted).__enter__()
+
+        async def delete_the_row() -> None:
+            async with before.app.state.service.database.begin() as session:
+                for table in ("files", "jobs", "tags", "shares"):
+                    await session.execute(text(f"DELETE FROM {table} WHERE capture_id = :id"), {"id": half_deleted})
+                await session.execute(text("DELETE FROM captures WHERE id = :id"), {"id": half_deleted})
+
+        assert before.portal is not None
+        before.portal.call(delete_the_row)
+    assert data.blob(orphan).exists()
+    with TestClient(create_app(settings), base_url="http://localhost") as after:
+        assert [path.name for path in (data.path / "results").iterdir()] == [kept]
+        assert [path.name for path in (data.path / "files").rglob("*") if path.is_file()] == [hashes[0]]
+        assert list((data.path / "incoming").iterdir()) == []
+        assert after.get(f"{API}/captures/{kept}/connections").json()["total"] == 1
+
+
 def test_many_uploads_at_once(make_client: MakeClient, capture: bytes) -> None:
     client = make_client()
     done: list[str] = []
@@ -264,14 +301,17 @@ def test_shown_captures_are_taken_in_once(tmp_path: Path, capture: bytes) -> Non
     good.write_bytes(capture)
     bad.write_bytes(b"nonsense")
     settings = Settings(data=tmp_path / "data", workers=1)
+    ids = set()
     for _ in range(2):
-        with TestClient(create_app(settings, [good, bad]), base_url="http://localhost") as client:
-            while client.get(f"{API}/captures").json()["total"] < 2:
+        with TestClient(create_app(settings, [bad, good]), base_url="http://localhost") as client:
+            while not (listed := client.get(f"{API}/captures").json())["skipped"] or not listed["total"]:
                 time.sleep(0.01)
-            listed = {each["name"]: each for each in client.get(f"{API}/captures").json()["captures"]}
-            assert settle(client, listed["good.pcap"]["id"])["status"] == "done"
-            assert settle(client, listed["bad.pcap"]["id"])["status"] == "failed"
-            assert set(listed) == {"good.pcap", "bad.pcap"}
+            (entry,) = listed["captures"]
+            ids.add(entry["id"])
+            assert (entry["name"], settle(client, entry["id"])["status"]) == ("good.pcap", "done")
+            (skipped,) = listed["skipped"]
+            assert (skipped["name"], "not a pcap or pcapng file" in skipped["reason"]) == ("bad.pcap", True)
+    assert len(ids) == 1
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

@@ -87,6 +87,40 @@ def test_so_many_streams_of_progress_and_no_more(make_server: MakeServer, tmp_pa
         until(lambda: watch(streams, id).status == 200)
 
 
+def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
+    make_server: MakeServer, tmp_path: Path, capture: bytes
+) -> None:
+    (tmp_path / "none").mkdir()
+    server, address = make_server(tmp_path / "none")
+    ends = urlsplit(address)
+    assert (ends.hostname, ends.port) != (None, None)
+    with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+        case = client.post(f"{API}/captures", json={"name": "a case"}).json()["id"]
+        first = client.put(f"{API}/captures/{case}/files", params={"name": "first.pcap"}, content=capture).json()
+        with ExitStack() as open_ones:
+            for request in (f"POST {API}/uploads?name=x.pcap", f"PUT {API}/captures/{case}/files?name=second.pcap"):
+                sending = open_ones.enter_context(socket.create_connection((str(ends.hostname), int(ends.port or 0))))
+                head = f"{request} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(capture)}\r\n\r\n"
+                sending.sendall(head.encode() + capture[:200])
+            while len(list((tmp_path / "served" / "incoming").iterdir())) < 2:
+                time.sleep(0.01)
+            server.kill()
+            server.wait()
+    _, address = make_server(tmp_path / "none")
+    with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+        listed = {each["name"]: each for each in client.get(f"{API}/captures").json()["captures"]}
+        assert {name: each["status"] for name, each in listed.items()} == {"x.pcap": "failed", "a case": "failed"}
+        for each in listed.values():
+            assert each["failure"] == "the service ended while its files were arriving: send again what is missing"
+        assert list((tmp_path / "served" / "incoming").iterdir()) == []
+        kept = [path.name for path in (tmp_path / "served" / "files").rglob("*") if path.is_file()]
+        assert kept == [first["files"][0]["sha256"]]
+        # Who sent it can go on where it was.
+        assert client.put(f"{API}/captures/{case}/files", params={"name": "s.pcap"}, content=capture).status_code == 201
+        assert client.get(f"{API}/captures/{case}").json()["status"] == "open"
+        assert client.post(f"{API}/captures/{case}/analysis").status_code == 202
+
+
 def test_two_servers_on_one_folder(make_server: MakeServer, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     make_server(tmp_path / "none")

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 import structlog
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
+from tcpwin_web import bundles
 from tcpwin_web.jobs.queue import Queue
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import Database, DataFolder
@@ -23,6 +24,11 @@ from tcpwin_web.uploads.stream import Arriving, UploadError
 
 DAY_NS = 86_400 * 10**9
 MAX_TAGS = 20
+NO_CAPTURE = (
+    "there is no capture among the files, only what hosts said: send the capture that it belongs to, or read it alone "
+    "with tcpwin ss and tcpwin nstat"
+)
+BROKEN_OFF = "the service ended while its files were arriving: send again what is missing"
 SORTS = {
     "created": Capture.created_ns,
     "name": Capture.name,
@@ -72,12 +78,21 @@ class Captures:
         async with self._database.begin() as session:
             return await self._load(session, capture_id)
 
+    async def of_bundle(self, capture: Capture) -> Sequence[Capture]:
+        """The other captures that came in the same bundle, as that of the other end; none of one that came alone."""
+        if capture.bundle_id is None:
+            return ()
+        async with self._database.begin() as session:
+            query = select(Capture).where(Capture.bundle_id == capture.bundle_id, Capture.id != capture.id)
+            return (await session.scalars(query.order_by(Capture.created_ns, Capture.name))).all()
+
     async def search(
         self,
         *,
         text: str = "",
         tag: str = "",
         status: str = "",
+        bundle: str = "",
         sort: str = "-created",
         offset: int = 0,
         limit: int = 50,
@@ -91,6 +106,8 @@ class Captures:
             conditions.append(Capture.id.in_(select(Tag.capture_id).where(Tag.tag == tag)))
         if status:
             conditions.append(Capture.status == status)
+        if bundle:
+            conditions.append(Capture.bundle_id == bundle)
         column = SORTS[sort.removeprefix("-")]
         order = column.desc() if sort.startswith("-") else column.asc()
         async with self._database.begin() as session:
@@ -131,46 +148,57 @@ class Captures:
             NotFoundError, ConflictError, UploadError, OSError: it cannot be taken.
         """
         await self._require_open(capture_id)
-        received = await asyncio.to_thread(receive, file, name, kind, self._data, self._settings)
-        async with self._files:
+        with self._data.incoming() as incoming:
             try:
-                return await self._store(capture_id, received, file.received_bytes)
+                received = await asyncio.to_thread(receive, file, name, kind, incoming, self._data, self._settings)
+                async with self._files:
+                    return await self._store(capture_id, received, file.received_bytes)
             except BaseException:
-                await self._forget_unused([each.sha256 for each in received])
+                async with self._files:
+                    await self._forget_unused(incoming.kept)
                 raise
 
     async def _require_open(self, capture_id: str) -> None:
-        capture = await self.get(capture_id)
-        if capture.status != "open":
-            raise ConflictError(f"files can be added to a capture that is open; this one is {capture.status}")
+        _check_open(await self.get(capture_id))
 
     async def _store(self, capture_id: str, received: Sequence[Received], received_bytes: int) -> Sequence[File]:
         if not all(self._data.blob(each.sha256).exists() for each in received):
             raise ConflictError("the same file was deleted at this moment; send it again")
         async with self._database.begin() as session:
             capture = await self._load(session, capture_id)
-            if capture.status != "open":
-                raise ConflictError(f"files can be added to a capture that is open; this one is {capture.status}")
+            _check_open(capture)
             if len(capture.files) + len(received) > self._settings.max_files:
                 raise UploadError(413, f"a capture may have {self._settings.max_files} files at most")
             first = len(capture.files)
             files = [File(position=first + number, **asdict(each)) for number, each in enumerate(received)]
+            bundles.tell_apart(files, {file.part for file in capture.files})
             capture.files.extend(files)
             capture.uploaded_bytes += received_bytes
+            capture.status, capture.failure = "open", None
         return files
 
-    async def start(self, capture_id: str) -> Capture:
-        """Want an analysis of a capture: a new row, unless one is waiting or running."""
+    async def start(self, capture_id: str) -> Sequence[Capture]:
+        """Want an analysis of a capture: a new row, unless one is waiting or running.
+
+        Of a bundle with several captures each becomes a capture of its own, beside the same snapshots; return all that
+        were started, the one of this id first.
+        """
         async with self._database.begin() as session:
             capture = await self._load(session, capture_id)
-            if not capture.files:
-                raise ConflictError("the capture has no files yet")
             if capture.status in ("queued", "running"):
                 raise ConflictError("the analysis is on its way already")
-            session.add(Job(capture_id=capture.id))
-            capture.status, capture.failure = "queued", None
+            if not capture.files:
+                raise ConflictError("the capture has no files yet")
+            if not any(file.kind == "capture" for file in capture.files):
+                raise UploadError(422, NO_CAPTURE)
+            started = [capture, *bundles.split(capture)]
+            session.add_all(started)
+            await session.flush()
+            for each in started:
+                session.add(Job(capture_id=each.id))
+                each.status, each.failure = "queued", None
         self._queue.wake()
-        return capture
+        return started
 
     async def cancel(self, capture_id: str) -> Capture:
         """End the analysis of a capture, whether it waits or runs."""
@@ -197,9 +225,12 @@ class Captures:
                 if capture is None:
                     raise NotFoundError(capture_id)
                 hashes = [file.sha256 for file in capture.files]
-                await session.delete(capture)
-            await self._forget_unused(hashes)
-        await asyncio.to_thread(self._data.forget_results, capture_id)
+            with self._data.leaving(hashes, capture_id):
+                async with self._database.begin() as session:
+                    await session.delete(capture)
+                await self._forget_unused(hashes)
+                await asyncio.to_thread(self._data.forget_results, capture_id)
+        await self._database.forget()
 
     async def _forget_unused(self, hashes: Sequence[str]) -> None:
         if not hashes:
@@ -208,6 +239,19 @@ class Captures:
             used = set(await session.scalars(select(File.sha256).where(File.sha256.in_(hashes))))
         for sha256 in set(hashes) - used:
             await asyncio.to_thread(self._data.forget, sha256)
+
+    async def recover(self) -> None:
+        """Clear up after a service that ended in the middle: before this one takes anything."""
+        hashes, ids = self._data.doubtful()
+        await self._forget_unused(hashes)
+        async with self._database.begin() as session:
+            there = set(await session.scalars(select(Capture.id).where(Capture.id.in_(ids))))
+            await session.execute(
+                update(Capture).where(Capture.status == "open").values(status="failed", failure=BROKEN_OFF)
+            )
+        for capture_id in set(ids) - there:
+            await asyncio.to_thread(self._data.forget_results, capture_id)
+        await asyncio.to_thread(self._data.clear_incoming)
 
     async def sweep(self) -> int:
         """Delete the captures whose time is over; return how many there were."""
@@ -221,14 +265,23 @@ class Captures:
             log.info("capture expired", capture=capture_id)
         return len(over)
 
-    async def take_in(self, path: Path) -> None:
-        """Store a file that the service was started with, unless it is stored already as it is now."""
+    async def take_in(self, path: Path) -> str | None:
+        """Store a file that the service was started with, unless it is stored already as it is now.
+
+        Returns:
+            Why it cannot be shown, in words; None where it is.
+        """
         status = await asyncio.to_thread(path.stat)
         origin = f"{path.resolve()}:{status.st_size}:{status.st_mtime_ns}"
         async with self._database.begin() as session:
-            known = await session.scalar(select(Capture).where(Capture.origin == origin))
-        if known is not None:
-            return
+            # Of a bundle, any that was not deleted since.
+            is_it = or_(Capture.origin == origin, Capture.origin.startswith(f"{origin}#", autoescape=True))
+            known = (await session.scalars(select(Capture).where(is_it).options(selectinload(Capture.jobs)))).all()
+        if any(each.jobs for each in known):
+            return None
+        for each in known:
+            # It was not taken then, or only half.
+            await self.delete(each.id)
         capture = await self.create(path.name, ["bundled"], origin=origin)
         try:
             file = Arriving(max_bytes=status.st_size)
@@ -240,16 +293,20 @@ class Captures:
                 await asyncio.gather(feeding, return_exceptions=True)
             await self.start(capture.id)
         except (UploadError, OSError) as error:
-            # Shown in the list, so that nobody looks for it in vain.
-            async with self._database.begin() as session:
-                row = await self._load(session, capture.id)
-                row.status, row.failure = "failed", str(error)[:2000]
+            await self.delete(capture.id)
+            return str(error)
+        return None
 
     async def _load(self, session: AsyncSession, capture_id: str) -> Capture:
         capture = await session.get(Capture, capture_id, options=[selectinload(Capture.files)])
         if capture is None:
             raise NotFoundError(capture_id)
         return capture
+
+
+def _check_open(capture: Capture) -> None:
+    if capture.status != "open" and capture.failure != BROKEN_OFF:
+        raise ConflictError(f"files can be added to a capture that is open; this one is {capture.status}")
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:

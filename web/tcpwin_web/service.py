@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -22,6 +23,14 @@ from tcpwin_web.storage.files import InUseError
 SWEEP_SECONDS = 600
 
 log = structlog.get_logger("tcpwin.service")
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that the service was started with and does not show, and why."""
+
+    name: str
+    reason: str
 
 
 class Service:
@@ -45,6 +54,8 @@ class Service:
         self.audit = AuditLog(self.database)
         self.gate = Gate(settings)
         self.rates = Rates(upload=settings.upload_rate, login=settings.login_rate, token=settings.login_rate)
+        self.skipped: list[Skipped] = []
+        """What it was started with and does not show."""
         self.is_ready = False
         self.failure: str | None = None
         """Why it could not start, in words."""
@@ -59,6 +70,7 @@ class Service:
         try:
             self.data.prepare()
             await self.database.upgrade()
+            await self.captures.recover()
             await self.queue.start()
         except InUseError as error:
             self.failure = str(error)
@@ -88,9 +100,14 @@ class Service:
     async def _take_in(self) -> None:
         for path in self.shown:
             try:
-                await self.captures.take_in(path)
-            except Exception:
+                reason = await self.captures.take_in(path)
+            except Exception as error:
                 log.exception("a capture could not be taken in", file=path.name)
+                reason = f"the service could not take it ({type(error).__name__})"
+            if reason is not None:
+                reason = reason.removeprefix(f"{path.name}: ")
+                log.warning("skipped", file=path.name, reason=reason)
+                self.skipped.append(Skipped(path.name, reason))
 
     async def _sweep(self) -> None:
         while True:

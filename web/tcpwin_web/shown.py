@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-SUFFIXES = re.compile(r"\.((pcap|pcapng|cap)(\.(gz|zst|lz4))?|zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
+SUFFIXES = re.compile(r"\.((pcap|pcapng|cap|dmp)\d*(\.(gz|zst|lz4))?|zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 BUNDLED = ("lab", "wild", "bundles")
 """Folders of a checkout's captures; its broken ones are for tests."""
 

@@ -51,6 +51,7 @@ class CaptureEntry(BaseModel):
                     "name": "slow-reader.pcap.gz",
                     "status": "done",
                     "failure": None,
+                    "bundle_id": None,
                     "created_ns": 1_763_000_000_000_000_000,
                     "expires_ns": None,
                     "uploaded_bytes": 48213,
@@ -70,6 +71,7 @@ class CaptureEntry(BaseModel):
     name: str
     status: Literal["open", "queued", "running", "done", "failed", "cancelled"]
     failure: str | None
+    bundle_id: Annotated[str | None, Field(description="the same for captures that came in one bundle")]
     created_ns: int
     expires_ns: int | None
     uploaded_bytes: int
@@ -112,11 +114,19 @@ class CaptureWithFiles(CaptureEntry):
     files: list[FileEntry]
 
 
+class SkippedFile(BaseModel):
+    """A file that the service was started with and does not show."""
+
+    name: str
+    reason: str
+
+
 class CaptureList(BaseModel):
     """A page of captures."""
 
     captures: list[CaptureEntry]
     total: int
+    skipped: Annotated[list[SkippedFile], Field(description="what the service was started with and does not show")]
 
 
 class NewCapture(BaseModel):
@@ -150,15 +160,19 @@ async def list_captures(
     search: Annotated[Words, Query(max_length=200, description="a part of the name or of the summary")] = "",
     tag: Annotated[Words, Query(max_length=64)] = "",
     status: Literal["", "open", "queued", "running", "done", "failed", "cancelled"] = "",
+    bundle: Annotated[
+        str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="captures of one bundle: their bundle_id")
+    ] = "",
     sort: Sort = "-created",
     offset: Offset = 0,
     limit: Limit = 50,
 ) -> CaptureList:
     """List captures, the newest first."""
     found, total = await service.captures.search(
-        text=search, tag=tag, status=status, sort=sort, offset=offset, limit=limit
+        text=search, tag=tag, status=status, bundle=bundle, sort=sort, offset=offset, limit=limit
     )
-    return CaptureList(captures=[CaptureEntry.of(each) for each in found], total=total)
+    skipped = [SkippedFile(name=each.name, reason=each.reason) for each in service.skipped]
+    return CaptureList(captures=[CaptureEntry.of(each) for each in found], total=total, skipped=skipped)
 
 
 @router.post("/captures", status_code=201)
@@ -198,10 +212,14 @@ async def delete_capture(service: ServiceOf, request: Request, capture_id: Captu
 
 @router.post("/captures/{capture_id}/analysis", status_code=202)
 async def start_analysis(service: ServiceOf, request: Request, capture_id: CaptureId) -> CaptureEntry:
-    """Start the analysis of a capture, or start it again."""
-    capture = await service.captures.start(capture_id)
-    await service.audit.note(request, "analysis.start", capture_id)
-    return CaptureEntry.of(capture)
+    """Start the analysis of a capture, or start it again.
+
+    The captures of a bundle become captures of their own, each with the bundle's snapshots: `bundle_id` leads to them.
+    """
+    started = await service.captures.start(capture_id)
+    for each in started:
+        await service.audit.note(request, "analysis.start", each.id)
+    return CaptureEntry.of(started[0])
 
 
 @router.delete("/captures/{capture_id}/analysis")

@@ -1,7 +1,7 @@
 """Connections: pages of all, and everything about one: series, events, stalls, segments, samples."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -26,6 +26,8 @@ from tcpwin_web.api.parts import (
     wants_arrow,
 )
 from tcpwin_web.results import layout, queries
+from tcpwin_web.service import Service
+from tcpwin_web.storage.models import Capture
 
 router = APIRouter(prefix="/captures/{capture_id}/connections", tags=["connections"])
 ONE = "/{connection_id}"
@@ -82,6 +84,17 @@ async def list_connections(
 async def show_connection(service: ServiceOf, capture: Detailed, connection_id: ConnectionId) -> Response:
     """Everything measured of one connection: its fields, verdict, budget, stalls, percentiles, nearest references."""
     return as_json(await _document(service, capture.id, connection_id, layout.CONNECTION))
+
+
+@router.get(ONE + "/elsewhere")
+async def list_elsewhere(service: ServiceOf, capture: Detailed, connection_id: ConnectionId) -> Response:
+    """The same connection in the other captures of its bundle, as in that of its other end."""
+    document = await _document(service, capture.id, connection_id, layout.CONNECTION)
+    found = [
+        {"capture_id": other.id, "name": other.name, "connection": number}
+        for other, number in await find_elsewhere(service, capture, document)
+    ]
+    return as_json({"elsewhere": found})
 
 
 @router.get(ONE + "/series/{name}", responses=ARROW_RESPONSE)
@@ -162,6 +175,18 @@ async def list_segments(
     if wants_arrow(request, format):
         return arrow(page.rows, **{"X-Total": page.total, "X-Offset": page.offset})
     return as_json({"total": page.total, "offset": page.offset, "segments": page.rows.to_dicts()})
+
+
+async def find_elsewhere(service: Service, capture: Capture, document: Mapping[str, Any]) -> list[tuple[Capture, int]]:
+    """The other captures of the bundle that hold a connection, with its number there."""
+    found = []
+    for other in await service.captures.of_bundle(capture):
+        if other.status == "done":
+            folder = service.data.results(other.id)
+            number = await asyncio.to_thread(queries.find_connection, folder, document)
+            if number is not None:
+                found.append((other, number))
+    return found
 
 
 def _send_part(name: str, rows: Sequence[Any], part: PartAsked) -> Response:

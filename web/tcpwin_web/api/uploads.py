@@ -44,17 +44,21 @@ async def upload(
     kind: Kind = None,
     tag: Annotated[list[Annotated[Words, Query(max_length=64)]] | None, Query(max_length=20)] = None,
 ) -> CaptureEntry:
-    """Upload one capture or bundle, as the body of the request, and start its analysis."""
+    """Upload one capture or bundle, as the body of the request, and start its analysis.
+
+    A bundle with several captures becomes so many captures: `bundle_id` leads to the others.
+    """
     service.rates.take("upload", request)
     capture = await service.captures.create(name, tag or ())
     try:
         await take(service, request, capture.id, name, kind)
+        started = await service.captures.start(capture.id)
     except BaseException:
         await asyncio.shield(service.captures.delete(capture.id))
         raise
-    capture = await service.captures.start(capture.id)
-    await service.audit.note(request, "capture.upload", capture.id)
-    return CaptureEntry.of(capture)
+    for each in started:
+        await service.audit.note(request, "capture.upload", each.id)
+    return CaptureEntry.of(started[0])
 
 
 @router.put("/captures/{capture_id}/files", status_code=201, openapi_extra=BODY)

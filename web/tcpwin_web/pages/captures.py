@@ -61,6 +61,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             tags=await service.captures.tags(),
             asked={"search": search, "tag": tag, "sort": sort, "offset": offset},
             size=PAGE_CAPTURES,
+            skipped=service.skipped,
         )
 
     @router.get("/upload")
@@ -83,8 +84,9 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         offset: Offset = 0,
     ) -> Response:
         capture = await service.captures.get(capture_id)
+        others = await service.captures.of_bundle(capture)
         if capture.status != "done":
-            return show(templates, request, "waiting.html", capture=capture)
+            return show(templates, request, "waiting.html", capture=capture, others=others)
         folder = service.data.results(capture_id)
         document, drawn, (findings, total), page = await asyncio.gather(
             asyncio.to_thread(queries.read_document, folder, layout.CAPTURE),
@@ -114,6 +116,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             request,
             "capture.html",
             capture=capture,
+            others=others,
             document=document,
             findings=findings,
             total_findings=total,
@@ -142,11 +145,12 @@ async def _take_form(request: Request, service: Service) -> Response:
                 await _store(service, capture.id, each.filename or "unnamed", _chunks(each))
             if isinstance(pasted, str) and pasted.strip():
                 await _store(service, capture.id, "pasted.txt", _once(pasted.encode()), "snapshot")
+            started = await service.captures.start(capture.id)
         except BaseException:
             await asyncio.shield(service.captures.delete(capture.id))
             raise
-    await service.captures.start(capture.id)
-    await service.audit.note(request, "capture.upload", capture.id)
+    for made in started:
+        await service.audit.note(request, "capture.upload", made.id)
     return RedirectResponse(f"/captures/{capture.id}", 303)
 
 

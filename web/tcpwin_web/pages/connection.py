@@ -9,6 +9,7 @@ from fastapi.templating import Jinja2Templates
 
 from tcpwin.report import figures
 from tcpwin.report.figures import FigureKind
+from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
 from tcpwin_web.jobs.detail import BESIDE
 from tcpwin_web.jobs.drawing import TIMELINE
@@ -49,6 +50,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             "connection.html",
             capture=capture,
             connection=document,
+            elsewhere=await find_elsewhere(service, capture, document),
             findings=findings,
             measures=measures(document),
             percentiles=percentiles(document),

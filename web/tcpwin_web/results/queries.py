@@ -110,6 +110,38 @@ def _page(frame: polars.LazyFrame, sort: str, offset: int, limit: int, columns: 
     return Page(rows, order.height)
 
 
+def find_connection(folder: Path, wanted: Mapping[str, Any]) -> int | None:
+    """The connection that is this one of another capture: the same ends at the same time.
+
+    Where none overlaps, as clocks may differ, the only one of these ends.
+
+    Args:
+        wanted: a_address, a_port, b_address, b_port, start_ns and end_ns of the other capture's.
+    """
+    ends = [(wanted[f"{side}_address"], wanted[f"{side}_port"]) for side in ("a", "b")]
+    both = [
+        polars.all_horizontal(
+            *(
+                (polars.col(f"{side}_address") == address) & (polars.col(f"{side}_port") == port)
+                for side, (address, port) in zip(("a", "b"), each, strict=True)
+            )
+        )
+        # Without the SYN either end may have been taken for the initiator.
+        for each in (ends, ends[::-1])
+    ]
+    overlap = polars.min_horizontal("end_ns", wanted["end_ns"]) - polars.max_horizontal("start_ns", wanted["start_ns"])
+    found = (
+        polars.scan_parquet(folder / layout.CONNECTIONS)
+        .filter(polars.any_horizontal(*both))
+        .select("id", overlap.alias("overlap"))
+        .sort(["overlap", "id"], descending=[True, False])
+        .head(2)
+        .collect()
+    )
+    is_told = found.height == 1 or (found.height == 2 and found["overlap"][0] >= 0)
+    return int(found["id"][0]) if is_told else None
+
+
 def list_findings(
     folder: Path, *, connection: int | None, code: str | None, severity: int, offset: int, limit: int
 ) -> tuple[list[Any], int]:

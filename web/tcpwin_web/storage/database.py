@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, event, text
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
 
 BUSY_MS = 10_000
@@ -44,6 +45,14 @@ class Database:
         """Ask the database something; raises where it does not answer."""
         async with self._engine.connect() as connection:
             await connection.execute(text("SELECT 1"))
+
+    async def forget(self) -> None:
+        """Empty SQLite's log of writes, in which the bytes of rows that are deleted by now may still stand."""
+        if self._is_sqlite:
+            # A full disk keeps it from being done; it is done again after the next deletion.
+            with suppress(SQLAlchemyError):
+                async with self._engine.connect() as connection:
+                    await connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
 
     async def close(self) -> None:
         """Close all connections."""

@@ -9,16 +9,35 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_DOUBTFUL = "doubtful"
 
 
 class InUseError(Exception):
     """Another service works on the folder: two would clear away each other's files."""
+
+
+class Incoming:
+    """A private folder for what arrives, and a note of what may be without a row if the service ends now.
+
+    Attributes:
+        path: of the folder.
+        kept: hashes of the files that went from it to their place.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.kept: list[str] = []
+
+    def note(self, *names: str) -> None:
+        """Write down hashes of files and ids of captures: the next service looks whether any row has them."""
+        with (self.path / _DOUBTFUL).open("a") as opened:
+            opened.writelines(f"{name}\n" for name in names)
 
 
 class DataFolder:
@@ -31,18 +50,30 @@ class DataFolder:
         self._incoming = path / "incoming"
 
     def prepare(self) -> None:
-        """Make the folders, for their owner only, and clear away what an earlier service left half done.
+        """Make the folders, for their owner only, and clear away results that an earlier service left half done.
 
         Raises:
             InUseError: another service runs on them.
         """
-        for folder in (self.path, self._blobs, self._results):
+        for folder in (self.path, self._blobs, self._results, self._incoming):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._take_lock()
-        shutil.rmtree(self._incoming, ignore_errors=True)
-        self._incoming.mkdir(mode=0o700)
         for folder in self._results.glob("*.new"):
             shutil.rmtree(folder, ignore_errors=True)
+
+    def doubtful(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Hashes of files, and ids of captures with results, that an earlier service may have left without a row."""
+        names: dict[str, None] = {}
+        for file in self._incoming.glob(f"*/{_DOUBTFUL}"):
+            # Its last line may be half written.
+            names |= dict.fromkeys(line for line in file.read_text(errors="replace").split("\n")[:-1])
+        hashes = [name for name in names if _HASH.fullmatch(name)]
+        return hashes, [name for name in names if _ID.fullmatch(name) and name not in hashes]
+
+    def clear_incoming(self) -> None:
+        """Delete what an earlier service was receiving, once nothing of it is doubtful any more."""
+        shutil.rmtree(self._incoming, ignore_errors=True)
+        self._incoming.mkdir(mode=0o700, exist_ok=True)
 
     def _take_lock(self) -> None:
         self._lock = (self.path / "lock").open("w")
@@ -57,22 +88,36 @@ class DataFolder:
         self._lock.close()
 
     @contextmanager
-    def incoming(self) -> Iterator[Path]:
+    def incoming(self) -> Iterator[Incoming]:
         """A private folder for what arrives; gone after the block."""
         folder = self._incoming / secrets.token_hex(8)
         folder.mkdir(mode=0o700)
         try:
-            yield folder
+            yield Incoming(folder)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def keep(self, file: Path) -> str:
+    @contextmanager
+    def leaving(self, hashes: Sequence[str], capture_id: str) -> Iterator[None]:
+        """While these are deleted: should the service end meanwhile, the next one deletes the rest."""
+        folder = self._incoming / secrets.token_hex(8)
+        # On a full disk nothing can be noted, and deleting is what helps.
+        with suppress(OSError):
+            folder.mkdir(mode=0o700)
+            Incoming(folder).note(*hashes, capture_id)
+        # Where it fails the note stays.
+        yield
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def keep(self, file: Path, incoming: Incoming) -> str:
         """Move a file that has arrived to its place, and return its sha256.
 
         What is there already stays: another analysis may be reading it, which a file with another time would end.
         """
         with file.open("rb") as opened:
             sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
+        incoming.note(sha256)
+        incoming.kept.append(sha256)
         place = self.blob(sha256)
         place.parent.mkdir(mode=0o700, exist_ok=True)
         if place.exists() and place.stat().st_size == file.stat().st_size:

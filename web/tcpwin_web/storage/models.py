@@ -38,6 +38,8 @@ class Capture(Base):
     failure: Mapped[str | None] = mapped_column(String(2000))
     origin: Mapped[str | None] = mapped_column(String(4096), unique=True)
     """Of a capture that the service was started with: its path, size and time."""
+    bundle_id: Mapped[str | None] = mapped_column(String(32), index=True)
+    """The same for captures that came in one bundle, as those of both ends do; None of one that came alone."""
     created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns, index=True)
     expires_ns: Mapped[int | None] = mapped_column(BigInteger, index=True)
     uploaded_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
@@ -67,6 +69,8 @@ class File(Base):
     """The host that a bundle says the file is of."""
     kind: Mapped[str] = mapped_column(String(16))
     """capture or snapshot."""
+    part: Mapped[str] = mapped_column(String(255), default="")
+    """Of a capture in a bundle with several: its name there; the files of a ring have the same."""
     sha256: Mapped[str] = mapped_column(String(64))
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     packets_cut: Mapped[int | None] = mapped_column(BigInteger)

@@ -5,19 +5,20 @@ With payloads cut, none reaches the disk; of a bundle, only while it is unpacked
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import IO, Any, cast
+from pathlib import PurePosixPath
+from typing import Any
 
 from tcpwin.errors import CaptureError, SnapshotError
-from tcpwin.snapshots import Bundle, SnapshotFile
-from tcpwin.snapshots._open import choose_capture
+from tcpwin.snapshots import Bundle, Member, SnapshotFile
+from tcpwin.snapshots._open import captures_of
 from tcpwin.sources import write_headers
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import DataFolder
+from tcpwin_web.storage.files import Incoming
 from tcpwin_web.uploads.kinds import HEAD_BYTES, Kind, tell_kind
 from tcpwin_web.uploads.stream import Arriving, Peeked, UploadError
 
@@ -36,20 +37,27 @@ class Received:
     size_bytes: int
     packets_cut: int | None = None
     facts: dict[str, Any] | None = None
+    part: str = ""
 
 
 def show_name(name: str) -> str:
     """A name to show: its last part, without what cannot be printed. It never becomes a path."""
-    last = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
-    shown = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in last)
-    return shown.strip()[:MAX_NAME] or "unnamed"
+    return _printable(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])[:MAX_NAME] or "unnamed"
 
 
-def receive(file: Arriving, name: str, kind: Kind | None, data: DataFolder, settings: Settings) -> list[Received]:
+def _printable(name: str) -> str:
+    shown = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name)
+    return shown.strip()
+
+
+def receive(
+    file: Arriving, name: str, kind: Kind | None, incoming: Incoming, data: DataFolder, settings: Settings
+) -> list[Received]:
     """Store what arrives. Runs in a thread.
 
     Args:
         kind: what it is, where the sender says so; told by its content otherwise.
+        incoming: where it arrives; says afterwards, also where it failed, what was stored.
 
     Raises:
         UploadError: it cannot be taken.
@@ -59,79 +67,92 @@ def receive(file: Arriving, name: str, kind: Kind | None, data: DataFolder, sett
     peeked = Peeked(file, HEAD_BYTES)
     if not peeked.head:
         raise UploadError(422, f"{name}: an empty file")
-    with data.incoming() as folder, _in_words():
+    taking = _Taking(incoming, data, settings)
+    with _in_words(name):
         match kind or tell_kind(peeked.head, name):
             case "bundle":
-                return list(_take_bundle(peeked, name, folder, data, settings))
+                return list(taking.bundle(peeked, name))
             case "snapshot":
-                return [_take_snapshot(peeked, name, "", folder, data, settings)]
+                return [taking.snapshot(peeked, name)]
             case _:
-                return [_take_capture(peeked, name, "", folder, data, settings)]
+                return [taking.capture(peeked, name)]
 
 
-def _take_capture(file: Any, name: str, label: str, folder: Path, data: DataFolder, settings: Settings) -> Received:
-    out = folder / "headers"
-    headers = write_headers(file, out, name=name, whole=settings.keep_payloads, max_bytes=settings.max_unpacked_bytes)
-    for warning in headers.facts["warnings"]:
-        if warning["kind"] == "read_failed":
-            raise UploadError(413, f"{name}: {warning['message']}")
-    size_bytes = out.stat().st_size
-    return Received(name, label, "capture", data.keep(out), size_bytes, headers.packets_cut, headers.facts)
+@dataclass(frozen=True)
+class _Taking:
+    """Where an upload goes, and within which limits."""
+
+    incoming: Incoming
+    data: DataFolder
+    settings: Settings
+
+    def capture(self, file: Any, name: str, label: str = "", part: str = "") -> Received:
+        out = self.incoming.path / "headers"
+        settings = self.settings
+        headers = write_headers(
+            file, out, name=name, whole=settings.keep_payloads, max_bytes=settings.max_unpacked_bytes
+        )
+        for warning in headers.facts["warnings"]:
+            if warning["kind"] == "read_failed":
+                raise UploadError(413, f"{name}: {warning['message']}")
+        size_bytes = out.stat().st_size
+        sha256 = self.data.keep(out, self.incoming)
+        return Received(name, label, "capture", sha256, size_bytes, headers.packets_cut, headers.facts, part)
+
+    def snapshot(self, file: Any, name: str, label: str = "", *, written: datetime | None = None) -> Received:
+        out = self.incoming.path / "snapshot"
+        most, size_bytes = self.settings.max_snapshot_bytes, 0
+        with out.open("xb") as opened:
+            while chunk := file.read(COPY_BYTES):
+                size_bytes += len(chunk)
+                if size_bytes > most:
+                    raise UploadError(413, f"{name}: snapshots may have {most:,} bytes at most")
+                opened.write(chunk)
+        if written is not None:
+            # Times in it that name no year are of the year in which it was written.
+            os.utime(out, (written.timestamp(), written.timestamp()))
+        # What cannot be recognised is refused now, not when it is analysed.
+        SnapshotFile(out, name=name, max_inflated_bytes=self.settings.max_unpacked_bytes)
+        return Received(name, label, "snapshot", self.data.keep(out, self.incoming), size_bytes)
+
+    def bundle(self, file: Any, name: str) -> Iterator[Received]:
+        archive = self.incoming.path / "bundle"
+        with archive.open("xb") as opened:
+            shutil.copyfileobj(file, opened, COPY_BYTES)
+        with Bundle.open(archive, max_bytes=self.settings.max_unpacked_bytes) as bundle:
+            parts = _parts(captures_of(bundle))
+            count = sum(map(len, parts.values())) + len(bundle.snapshots)
+            if not count:
+                raise UploadError(422, f"{name}: neither a capture nor snapshots in this bundle")
+            if count > self.settings.max_files:
+                raise UploadError(413, f"{name}: {count:,} files; {self.settings.max_files} are allowed")
+            for part, members in parts.items():
+                for member in members:
+                    with bundle.path(member).open("rb") as source:
+                        yield self.capture(source, show_name(member.name), member.label, part)
+            for member in bundle.snapshots:
+                with bundle.path(member).open("rb") as source:
+                    yield self.snapshot(source, show_name(member.name), member.label, written=member.written)
 
 
-def _take_snapshot(
-    file: Any,
-    name: str,
-    label: str,
-    folder: Path,
-    data: DataFolder,
-    settings: Settings,
-    *,
-    written: datetime | None = None,
-) -> Received:
-    out = folder / "snapshot"
-    size_bytes = 0
-    with out.open("xb") as opened:
-        while chunk := file.read(COPY_BYTES):
-            size_bytes += len(chunk)
-            if size_bytes > settings.max_snapshot_bytes:
-                raise UploadError(413, f"{name}: snapshots may have {settings.max_snapshot_bytes:,} bytes at most")
-            opened.write(chunk)
-    if written is not None:
-        # Times in it that name no year are of the year in which it was written.
-        os.utime(out, (written.timestamp(), written.timestamp()))
-    # What cannot be recognised is refused now, not when it is analysed.
-    SnapshotFile(out, name=name, max_inflated_bytes=settings.max_unpacked_bytes)
-    return Received(name, label, "snapshot", data.keep(out), size_bytes)
-
-
-def _take_bundle(file: Any, name: str, folder: Path, data: DataFolder, settings: Settings) -> Iterator[Received]:
-    archive = folder / "bundle"
-    with archive.open("xb") as opened:
-        shutil.copyfileobj(file, opened, COPY_BYTES)
-    with Bundle.open(archive, max_bytes=settings.max_unpacked_bytes) as bundle:
-        # Of several captures that are no ring, which one is meant only the sender knows.
-        captures = choose_capture(bundle)[1] if bundle.captures else []
-        taken = [*captures, *bundle.snapshots]
-        if not taken:
-            raise UploadError(422, f"{name}: neither a capture nor snapshots in this bundle")
-        if len(taken) > settings.max_files:
-            raise UploadError(413, f"{name}: {len(taken):,} files; {settings.max_files} are allowed")
-        for member in taken:
-            shown = show_name(member.name)
-            with bundle.path(member).open("rb") as opened_member:
-                source = cast(IO[bytes], opened_member)
-                if member.kind == "capture":
-                    yield _take_capture(source, shown, member.label, folder, data, settings)
-                else:
-                    yield _take_snapshot(source, shown, member.label, folder, data, settings, written=member.written)
+def _parts(captures: Mapping[str, Sequence[Member]]) -> dict[str, Sequence[Member]]:
+    """The captures of a bundle by names that are short and not the same; the only one of a bundle needs none."""
+    if len(captures) == 1:
+        return {"": next(iter(captures.values()))}
+    paths = [PurePosixPath(name) for name in captures]
+    common = os.path.commonpath([path.parent for path in paths]) if paths else ""
+    parts: dict[str, Sequence[Member]] = {}
+    for path, members in zip(paths, captures.values(), strict=True):
+        shown = _printable(str(path.relative_to(common)))[-MAX_NAME:]
+        parts[shown if shown and shown not in parts else f"capture {len(parts) + 1}"] = members
+    return parts
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
+def _in_words(name: str) -> Iterator[None]:
     try:
         yield
     except (CaptureError, SnapshotError) as error:
         where = f" (at byte {error.byte_offset})" if isinstance(error, CaptureError) and error.byte_offset else ""
-        file = "the bundle" if error.file.endswith("/bundle") else show_name(error.file)
+        file = name if error.file.endswith("/bundle") else show_name(error.file)
         raise UploadError(422, f"{file}: {error.message}{where}") from error

@@ -1,0 +1,226 @@
+"""Bundles with captures of both ends, and with none: each capture is shown beside what its hosts said."""
+
+import io
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi.testclient import TestClient
+from live import HANG_S, until
+from reference import ROOT
+from web.conftest import MakeClient
+from web.crafted import API, capture_bytes, many_connections, settle, upload
+from web.test_process import MakeServer
+
+from tcpwin.client import Client
+from tcpwin_web import bundles
+from tcpwin_web.storage.models import File
+
+CAPTURES = ROOT / "captures"
+SAMPLES_ONLY = CAPTURES / "reference" / "oscil-300ms-170p2-stock.zip"
+BROWSER = {"accept": "text/html"}
+
+
+def zipped(**members: bytes) -> bytes:
+    """A .zip; ``__`` in a name stands for a folder, and the last ``_`` for the dot."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(".".join(name.replace("__", "/").rsplit("_", 1)), content)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="session")
+def both_ends() -> bytes:
+    """A transfer of the lab, captured at its sender and its receiver, with what both said."""
+    out = io.BytesIO()
+    with (
+        zipfile.ZipFile(CAPTURES / "bundles" / "slow-reader.zip") as of_sender,
+        zipfile.ZipFile(out, "w") as archive,
+    ):
+        for name in of_sender.namelist():
+            archive.writestr(name, of_sender.read(name))
+        receiver = (CAPTURES / "lab" / "slow-reader-receiver.pcap.gz").read_bytes()
+        archive.writestr("slow-reader/receiver.pcap.gz", receiver)
+    return out.getvalue()
+
+
+def of_bundle(client: TestClient, entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """All captures of a bundle, analysed, by name."""
+    assert entry["bundle_id"] is not None
+    listed = client.get(f"{API}/captures", params={"bundle": entry["bundle_id"]}).json()
+    settled = [settle(client, each["id"]) for each in listed["captures"]]
+    assert [each["status"] for each in settled] == ["done"] * listed["total"]
+    return sorted(settled, key=lambda each: str(each["name"]))
+
+
+def blobs(client: TestClient) -> Sequence[Path]:
+    files = client.app.state.service.data.path / "files"
+    return [path for path in files.rglob("*") if path.is_file()]
+
+
+def test_each_end_becomes_a_capture_beside_all_that_the_hosts_said(client: TestClient, both_ends: bytes) -> None:
+    entry = upload(client, both_ends, "both.zip", tag=["slow", "lab"])
+    receiver, sender = of_bundle(client, entry)
+    assert [each["name"] for each in (receiver, sender)] == ["both.zip: receiver.pcap.gz", "both.zip: sender.pcap.gz"]
+    assert [each["tags"] for each in (receiver, sender)] == [["lab", "slow"]] * 2
+    assert entry["id"] in (receiver["id"], sender["id"])
+    assert receiver["expires_ns"] == sender["expires_ns"]
+    for each, vantage in ((receiver, "a"), (sender, "b")):
+        assert (each["packets"], each["connections"]) == (4586, 1)
+        found = client.get(f"{API}/captures/{each['id']}").json()["files"]
+        assert [file["kind"] for file in found] == ["capture"] + ["snapshot"] * 10
+        hosts = client.get(f"{API}/captures/{each['id']}/analysis").json()["hosts"]
+        # As `tcpwin analyze` counts them.
+        assert {host["label"]: host["sockets_matched"] for host in hosts} == {"receiver": 151, "sender": 150}
+        connection = client.get(f"{API}/captures/{each['id']}/connections/0").json()
+        assert connection["vantage"] == vantage
+        assert connection["b_to_a"]["zero_window_episode_count"] == 66
+
+
+def test_both_ends_lead_to_each_other_and_to_their_comparison(client: TestClient, both_ends: bytes) -> None:
+    receiver, sender = of_bundle(client, upload(client, both_ends, "both.zip"))
+    for here, there in ((receiver, sender), (sender, receiver)):
+        compare = f"/compare?old={here['id']}&amp;new={there['id']}"
+        page = client.get(f"/captures/{here['id']}", headers=BROWSER).text
+        assert (f'href="/captures/{there["id"]}"' in page, compare in page) == (True, True)
+        place = f"/captures/{here['id']}/connections/0"
+        found = client.get(f"{API}{place}/elsewhere").json()["elsewhere"]
+        assert found == [{"capture_id": there["id"], "name": there["name"], "connection": 0}]
+        page = client.get(place, headers=BROWSER).text
+        assert (f'href="/captures/{there["id"]}/connections/0"' in page, compare in page) == (True, True)
+    answer = client.get("/compare", params={"old": sender["id"], "new": receiver["id"]}, headers=BROWSER)
+    assert (answer.status_code, "#0 → #0" in answer.text) == (200, True)
+
+
+def test_one_end_deleted_leaves_the_other_whole(client: TestClient, both_ends: bytes) -> None:
+    receiver, sender = of_bundle(client, upload(client, both_ends, "both.zip"))
+    assert client.delete(f"{API}/captures/{sender['id']}").status_code == 204
+    assert client.post(f"{API}/captures/{receiver['id']}/analysis").status_code == 202
+    assert settle(client, receiver["id"])["status"] == "done"
+    assert len(client.get(f"{API}/captures/{receiver['id']}").json()["files"]) == 11
+    assert client.get(f"{API}/captures/{receiver['id']}/connections/0/elsewhere").json() == {"elsewhere": []}
+    assert client.delete(f"{API}/captures/{receiver['id']}").status_code == 204
+    assert blobs(client) == []
+
+
+def test_a_bundle_in_parts_and_files_beside_it(client: TestClient) -> None:
+    """A case of two bundles with the same names in them, and of a capture that came alone."""
+    one, two, alone = (many_connections(count) for count in (1, 2, 3))
+    id = client.post(f"{API}/captures", json={"name": "a case", "tags": ["x"]}).json()["id"]
+    for name, content in (
+        ("first.zip", zipped(case__a_pcap=one, case__b_pcap=two)),
+        ("alone.pcap", alone),
+        ("second.zip", zipped(a_pcap=two, b_pcap=one)),
+    ):
+        answer = client.put(f"{API}/captures/{id}/files", params={"name": name}, content=content)
+        assert answer.status_code == 201, answer.text
+    found = of_bundle(client, client.post(f"{API}/captures/{id}/analysis").json())
+    assert {each["name"]: each["connections"] for each in found} == {
+        "a case: a.pcap": 1,
+        "a case: b.pcap": 2,
+        "a case": 3,
+        "a case: a.pcap (2)": 2,
+        "a case: b.pcap (2)": 1,
+    }
+
+
+def test_a_ring_stays_one_capture_and_an_only_one_keeps_its_name(client: TestClient) -> None:
+    ring = {"w_pcap0": capture_bytes(), "w_pcap1": many_connections(1)}
+    entry = settle(client, upload(client, zipped(**ring), "ring.zip")["id"])
+    assert (entry["name"], entry["bundle_id"], entry["packets"]) == ("ring.zip", None, 12)
+    receiver, sender = of_bundle(client, upload(client, zipped(**ring, snd_pcap=capture_bytes()), "two.zip"))
+    assert [(each["name"], each["packets"]) for each in (receiver, sender)] == [
+        ("two.zip: snd.pcap", 10),
+        ("two.zip: w.pcap", 12),
+    ]
+
+
+def test_names_in_bundles_are_short_and_never_the_same() -> None:
+    def named(*parts: str) -> list[File]:
+        return [File(name=part, kind="capture", part=part) for part in parts]
+
+    again = named("a.pcap", "b.pcap", "")
+    bundles.tell_apart(again, {"b.pcap", "a.pcap (2)", ""})
+    assert [file.part for file in again] == ["a.pcap (3)", "b.pcap (3)", ""]
+    long = named("x" * 255)
+    bundles.tell_apart(long, {"x" * 255})
+    assert len(long[0].part) <= 255
+
+
+def test_samples_without_a_capture_are_refused_in_words(client: TestClient) -> None:
+    answer = client.post(f"{API}/uploads", params={"name": "samples.zip"}, content=SAMPLES_ONLY.read_bytes())
+    assert (answer.status_code, "there is no capture among the files" in answer.json()["detail"]) == (422, True)
+    assert (client.get(f"{API}/captures").json()["total"], blobs(client)) == (0, [])
+    # What hosts said may come before the capture.
+    id = client.post(f"{API}/captures", json={"name": "a case"}).json()["id"]
+    client.put(f"{API}/captures/{id}/files", params={"name": "s.zip"}, content=SAMPLES_ONLY.read_bytes())
+    assert client.post(f"{API}/captures/{id}/analysis").status_code == 422
+    client.put(f"{API}/captures/{id}/files", params={"name": "zero.pcap"}, content=capture_bytes())
+    assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
+    assert settle(client, id)["status"] == "done"
+
+
+def test_a_bundle_that_is_refused_in_its_middle_leaves_nothing(make_client: MakeClient, both_ends: bytes) -> None:
+    """The captures, which come first, are stored when a file of snapshots is found to be too large."""
+    client = make_client(max_snapshot_bytes=1000)
+    answer = client.post(f"{API}/uploads", params={"name": "both.zip"}, content=both_ends)
+    assert (answer.status_code, "snapshots may have 1,000 bytes at most" in answer.json()["detail"]) == (413, True)
+    assert blobs(client) == []
+
+
+def test_a_folder_shows_every_capture_below_it_and_says_what_it_skips(
+    make_server: MakeServer, tmp_path: Path, both_ends: bytes
+) -> None:
+    folder = tmp_path / "shown"
+    (folder / "below").mkdir(parents=True)
+    (folder / "below" / "both.zip").write_bytes(both_ends)
+    (folder / "zero.pcap").write_bytes(capture_bytes())
+    (folder / "nonsense.pcap").write_bytes(b"nonsense")
+    (folder / "samples.zip").write_bytes(SAMPLES_ONLY.read_bytes())
+    (folder / "README.md").write_text("of no interest")
+    server, address = make_server(folder)
+    shown = {"both.zip: receiver.pcap.gz", "both.zip: sender.pcap.gz", "zero.pcap"}
+    for _ in range(2):
+        with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+
+            def list_all(client: httpx2.Client = client) -> Any:
+                found = client.get(f"{API}/captures").json()
+                return found if len(found["captures"]) == 3 and len(found["skipped"]) == 2 else None
+
+            found = until(list_all)
+            assert {each["name"] for each in found["captures"]} == shown
+            reasons = {each["name"]: each["reason"] for each in found["skipped"]}
+            assert set(reasons) == {"nonsense.pcap", "samples.zip"}
+            assert "not a pcap or pcapng file" in reasons["nonsense.pcap"]
+            assert "there is no capture among the files" in reasons["samples.zip"]
+            page = client.get("/", headers=BROWSER).text
+            assert "2 files that the service was started with are not shown" in page
+            # One that people deleted does not come back while the other end is there.
+            (gone,) = (each["id"] for each in found["captures"] if each["name"] == "both.zip: receiver.pcap.gz")
+        server.terminate()
+        server.wait()
+        server, address = make_server(folder)
+    with Client(address) as named:
+        named.delete(gone)
+        server.terminate()
+        server.wait()
+        _, address = make_server(folder)
+    with Client(address) as named:
+        until(lambda: len(httpx2.get(f"{address}{API}/captures", timeout=HANG_S).json()["skipped"]) == 2)
+        assert {each["name"] for each in named.captures()} == shown - {"both.zip: receiver.pcap.gz"}
+
+
+def test_the_client_finds_the_other_end(make_server: MakeServer, tmp_path: Path, both_ends: bytes) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "both.zip").write_bytes(both_ends)
+    _, address = make_server(tmp_path / "none")
+    with Client(address) as client:
+        entry = client.upload(tmp_path / "both.zip")
+        ends = [client.wait(each["id"]) for each in client.captures(bundle=entry["bundle_id"])]
+        assert len(ends) == 2
+        (other,) = client.elsewhere(ends[0]["id"], 0)
+        assert (other["capture_id"], other["connection"]) == (ends[1]["id"], 0)
