@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 from web.conftest import MakeClient
 from web.crafted import API, analysed, bomb, many_connections, settle, upload
-from web.workers import CONNECTIONS, held_analysis, is_there, let_go
+from web.workers import CONNECTIONS, held_analysis, is_there, let_go, stop_all
 
 from tcpwin_web import Settings, create_app
 from tcpwin_web.jobs import JobError, ProcessExecutor
@@ -270,6 +270,21 @@ def test_what_arrived_when_the_service_was_killed_is_deleted(
         assert [path.name for path in (data.path / "files").rglob("*") if path.is_file()] == [hashes[0]]
         assert list((data.path / "incoming").iterdir()) == []
         assert after.get(f"{API}/captures/{kept}/connections").json()["total"] == 1
+
+
+def test_details_of_a_capture_that_is_deleted_meanwhile_do_not_stay(make_client: MakeClient) -> None:
+    """Another capture has the same file: the worker reads it to its end."""
+    client = make_client()
+    data = client.app.state.service.data.path
+    id, other = (analysed(client, many_connections(100)) for _ in range(2))
+    opening = threading.Thread(target=client.get, args=(f"{API}/captures/{id}/connections/99",))
+    opening.start()
+    while not (workers := stop_all(os.getpid())):
+        assert opening.is_alive()
+    assert client.delete(f"{API}/captures/{id}").status_code == 204
+    let_go(workers)
+    opening.join()
+    assert [path.name for path in (data / "results").iterdir()] == [other]
 
 
 def test_many_uploads_at_once(make_client: MakeClient, capture: bytes) -> None:

@@ -1,6 +1,7 @@
 """Who gets in, and what a page may do: beyond loopback nothing answers without the token."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from fastapi.testclient import TestClient
 from pydantic import ValidationError
 from reference import ROOT
 from web.conftest import MakeClient
-from web.crafted import API, analysed
+from web.crafted import API, analysed, settle
 
 from tcpwin_web import Settings
 from tcpwin_web.security.limiting import Rates
@@ -230,6 +231,43 @@ def test_a_share_link_needs_no_token_and_shows_no_address(guarded: TestClient, c
     assert guarded.delete(f"{API}/shares/{made['id']}").status_code == 404
     assert guarded.get(made["path"]).status_code == 404
     assert guarded.post(f"{API}/captures/{id}/shares", json={"days": 3000}).status_code == 422
+
+
+def test_a_link_without_addresses_says_nothing_of_what_hosts_said(client: TestClient, capture: bytes) -> None:
+    """A finding by counters names their host, by the name of its file; the link with real addresses may."""
+    counters = "t,PruneCalled,TCPRcvCollapsed\n1700000000.0,0,0\n1700000003.0,90,9000\n"
+    id = client.post(f"{API}/captures", json={"name": "a case"}).json()["id"]
+    for name, content in (("nstat_db-prod-7.csv", counters.encode()), ("zero.pcap", capture)):
+        answer = client.put(f"{API}/captures/{id}/files", params={"name": name}, content=content)
+        assert answer.status_code == 201, answer.text
+    client.post(f"{API}/captures/{id}/analysis")
+    assert settle(client, id)["status"] == "done"
+    for anonymise in (True, False):
+        made = client.post(f"{API}/captures/{id}/shares", json={"anonymise": anonymise}).json()
+        told = [client.get(made["path"], headers=PAGE).text, client.get(f"{API}{made['path']}").text]
+        for each in told:
+            assert (each.count("db-prod-7") == 0, "TW209" not in each) == (anonymise, anonymise)
+            assert "TW201" in each
+
+
+def test_what_is_deleted_is_in_no_file_any_more(make_client: MakeClient, capture: bytes, tmp_path: Path) -> None:
+    client = make_client(database_url=None)
+    id = analysed(client, capture, "secret-host.pcap")
+    client.patch(f"{API}/captures/{id}", json={"tags": ["secret-tag"]})
+    for path in ("/connections/0", "/report?format=html", "/connections/0/figures/window"):
+        assert client.get(f"{API}/captures/{id}{path}").status_code == 200
+    made = client.post(f"{API}/captures/{id}/shares", json={}).json()
+    assert client.get(made["path"], headers=PAGE).status_code == 200
+    words = (b"secret-host", b"secret-tag", b"192.0.2.1", bytes([192, 0, 2, 1]), b"198.51.100.2", id.encode())
+
+    def holding(word: bytes) -> list[Path]:
+        return [path for path in (tmp_path / "data").rglob("*") if path.is_file() and word in path.read_bytes()]
+
+    assert all(holding(word) for word in words)
+    client.delete(f"{API}/captures/{id}")
+    # Who deleted it is written down with its id.
+    assert {word: holding(word) for word in words[:-1]} == {word: [] for word in words[:-1]}
+    assert not [path for path in (tmp_path / "data").rglob("*") if id in path.name]
 
 
 def test_a_link_ends_by_itself(make_client: MakeClient, capture: bytes) -> None:

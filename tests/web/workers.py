@@ -33,6 +33,18 @@ def held_analysis(service_pid: int, data: Path, upload: Callable[[bytes], str]) 
         let_go(pids)
 
 
+def stop_all(service_pid: int) -> list[int]:
+    """Stop all workers that there are at this moment."""
+    pids = _workers(service_pid)
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+    for pid in pids:
+        while _stat(pid)[0] not in "TZX":
+            os.sched_yield()
+    return pids
+
+
 def let_go(pids: list[int]) -> None:
     """Continue workers, if they still are some."""
     for pid in pids:
@@ -51,13 +63,7 @@ def _stop_workers(service_pid: int, results: Path) -> list[int]:
         # Its worker made this folder.
         if not results.with_name(f"{results.name}.new").exists():
             continue
-        pids = _workers(service_pid)
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP)
-        for pid in pids:
-            while _stat(pid)[0] not in "TZX":
-                os.sched_yield()
+        pids = stop_all(service_pid)
         if not results.exists():
             return pids
         let_go(pids)

@@ -99,7 +99,10 @@ async def open_link(service: Service, secret: str) -> Opened:
 
 async def read_shared(service: Service, opened: Opened) -> dict[str, Any]:
     """The document of a link, its addresses mapped where they are not to be seen."""
+    mapping = opened.anonymise
     folder = service.data.results(opened.capture.id)
+    if mapping is not None:
+        folder = await service.queue.shared(opened.capture.id)
     document = await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE)
     findings, _ = await asyncio.to_thread(
         queries.list_findings, folder, connection=None, code=None, severity=0, offset=0, limit=SHOWN_FINDINGS
@@ -118,7 +121,6 @@ async def read_shared(service: Service, opened: Opened) -> dict[str, Any]:
         "total_findings": sum(document["findings"]["counts"].values()),
         "findings": findings,
     }
-    mapping = opened.anonymise
     if mapping is not None:
         shown["name"] = "a capture"
         # Names of files and interfaces may tell hosts as well as addresses do.

@@ -5,6 +5,7 @@ Runs in worker processes, on one more reading of the cases.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from tcpwin.findings import Connection, compare
@@ -13,7 +14,8 @@ from tcpwin.report import render
 from tcpwin.report._comparison import headline
 from tcpwin.report.standalone import Report
 from tcpwin.report.standalone._page import render_page
-from tcpwin_web.jobs.work import Case
+from tcpwin_web.jobs.work import Case, analyze_case
+from tcpwin_web.results import layout
 from tcpwin_web.sharing.cryptopan import CryptoPan
 from tcpwin_web.sharing.replaced import replace_in_page
 
@@ -68,6 +70,12 @@ def render_report(case: Case, form: ReportForm, limit: int, address_key: str | N
         return told
     mapping = CryptoPan(bytes.fromhex(address_key))
     return replace_in_page(told, mapping) if form in ("html", "pdf") else mapping.text(told)
+
+
+def prepare_shared(case: Case, folder: str) -> None:
+    """Write results of a case without what its hosts said, and without names, beside its own."""
+    place = Path(folder) / layout.SHARED
+    analyze_case(_without_names(case), str(place), f"{place}.new")
 
 
 def _without_names(case: Case) -> Case:

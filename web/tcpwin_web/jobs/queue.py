@@ -5,7 +5,8 @@ An analysis that was running when the service ended begins again when the next o
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -16,6 +17,7 @@ from sqlalchemy.orm import selectinload
 
 from tcpwin_web import metrics
 from tcpwin_web.jobs import work
+from tcpwin_web.jobs.answers import prepare_shared
 from tcpwin_web.jobs.detail import detail_connections, prepare_capture
 from tcpwin_web.jobs.executor import Executor, JobError
 from tcpwin_web.results import layout
@@ -46,7 +48,7 @@ class Queue:
         # None while the analysis of a capture is only about to be handed to a worker.
         self._running: dict[str, asyncio.Future[Any] | None] = {}
         self._unwanted: set[str] = set()
-        self._details: dict[tuple[str, int], asyncio.Future[None]] = {}
+        self._details: dict[tuple[str, int | None], asyncio.Future[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
 
@@ -65,7 +67,7 @@ class Queue:
 
     async def stop(self) -> None:
         """Take nothing more. What runs is left as it is in the rows: it begins again with the next service."""
-        tasks = [*self._tasks, *([self._main] if self._main else [])]
+        tasks = [*self._tasks, *self._details.values(), *([self._main] if self._main else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -102,9 +104,25 @@ class Queue:
         """
         if (self._data.results(capture_id) / layout.connection(connection)).is_dir():
             return
-        key = (capture_id, connection)
+        await self._once((capture_id, connection), lambda: self._make_details(capture_id, connection))
+
+    async def shared(self, capture_id: str) -> Path:
+        """The folder of a capture's results that hold no name and nothing that its hosts said, made if need be.
+
+        Raises:
+            JobError: they cannot be made.
+        """
+        folder = self._data.results(capture_id)
+        case = await self.case(capture_id)
+        if all(file.kind == "capture" for file in case.files):
+            return folder
+        if not (folder / layout.SHARED).is_dir():
+            await self._once((capture_id, None), lambda: self._make_shared(case, capture_id))
+        return folder / layout.SHARED
+
+    async def _once(self, key: tuple[str, int | None], make: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if key not in self._details:
-            task = asyncio.ensure_future(self._make_details(capture_id, connection))
+            task = asyncio.ensure_future(make())
             self._details[key] = task
             task.add_done_callback(lambda _: self._details.pop(key, None))
         # A request that is given up does not take the work away from the others.
@@ -128,7 +146,25 @@ class Queue:
 
     async def _make_details(self, capture_id: str, connection: int) -> None:
         case = await self.case(capture_id)
-        await self.run(detail_connections, case, str(self._data.results(capture_id)), [connection])
+        await self._write_beside(capture_id, detail_connections, case, [connection])
+
+    async def _make_shared(self, case: work.Case, capture_id: str) -> None:
+        await self._write_beside(capture_id, prepare_shared, case)
+
+    async def _write_beside(self, capture_id: str, fn: Any, case: work.Case, *args: Any) -> None:
+        """Let a worker write into a capture's results; nothing stays of one that is deleted meanwhile."""
+        try:
+            await self.run(fn, case, str(self._data.results(capture_id)), *args)
+        except JobError:
+            await self._forget_deleted(capture_id)
+            raise
+        await self._forget_deleted(capture_id)
+
+    async def _forget_deleted(self, capture_id: str) -> None:
+        async with self._database.begin() as session:
+            is_there = await session.get(Capture, capture_id) is not None
+        if not is_there:
+            await asyncio.to_thread(self._data.forget_results, capture_id)
 
     async def _loop(self) -> None:
         while True:

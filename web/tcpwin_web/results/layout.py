@@ -10,6 +10,8 @@ INDEX = "packets.index"
 """Where each connection's packets are in the stored capture; absent where that cannot be told, or found no room."""
 ENGINE = "engine.json"
 """What the engine told of the capture, which the packets of some connections do not tell: facts and counts."""
+SHARED = "shared"
+"""Folder of the same without what the hosts said: for links that replace addresses, once one was opened."""
 
 CONNECTION = "connection.json"
 EVENTS = "events.json"
