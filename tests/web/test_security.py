@@ -270,6 +270,19 @@ def test_what_is_deleted_is_in_no_file_any_more(make_client: MakeClient, capture
     assert not [path for path in (tmp_path / "data").rglob("*") if id in path.name]
 
 
+@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", f"{API}/captures", f"{API}/openapi.json", "/nothing"])
+def test_head_is_answered_as_get_without_the_content(make_client: MakeClient, path: str) -> None:
+    client = make_client()
+    shown, head = client.get(path, headers=PAGE), client.head(path, headers=PAGE)
+    assert (head.status_code, head.content) == (shown.status_code, b"")
+    if path != "/metrics":
+        assert head.headers == shown.headers
+    assert shown.headers["cache-control"] == "no-store"
+    assert client.head(f"{API}/captures/x/progress").status_code == 405
+    asset = client.get("/static/page.css")
+    assert ("cache-control" in asset.headers, "etag" in asset.headers) == (False, True)
+
+
 def test_a_link_ends_by_itself(make_client: MakeClient, capture: bytes) -> None:
     client = make_client()
     id = analysed(client, capture)

@@ -16,6 +16,7 @@ from fastapi.templating import Jinja2Templates
 
 from tcpwin.report.assets import PLOTLY
 from tcpwin_web import api, pages, problems
+from tcpwin_web.head import HeadAsGet
 from tcpwin_web.jobs import Executor
 from tcpwin_web.observe import Observed
 from tcpwin_web.security.access import Access
@@ -61,6 +62,7 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
     app.mount("/static", StaticFiles(directory=package / "static"))
     problems.install(app)
     # The one added last is outermost.
+    app.add_middleware(HeadAsGet, streams=api.STREAM_ENDINGS)
     app.add_middleware(BodyLimit, uploads=api.UPLOAD_ENDINGS)
     app.add_middleware(Access, gate=service.gate, rates=service.rates, audit=service.audit)
     app.add_middleware(SecurityHeaders)

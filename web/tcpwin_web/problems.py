@@ -13,7 +13,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.templating import Jinja2Templates
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
 from tcpwin_web.captures import ConflictError, NotFoundError
@@ -115,7 +116,9 @@ def install(app: FastAPI) -> None:
         raise error
 
     @app.exception_handler(OperationalError)
-    def database_failed(request: Request, error: OperationalError) -> Response:
+    @app.exception_handler(InterfaceError)
+    @app.exception_handler(PoolTimeoutError)
+    def database_failed(request: Request, error: SQLAlchemyError) -> Response:
         log.error("the database failed", error=str(error))
         if is_full(error):
             return respond(request, 507, FULL)

@@ -8,6 +8,7 @@ from tcpwin_web.api import captures, connections, figures, findings, operation, 
 PREFIX = "/api/v1"
 UPLOAD_ENDINGS = ("/uploads", "/files", "/upload")
 """Of the paths whose bodies are files, which have limits of their own."""
+STREAM_ENDINGS = ("/progress",)
 
 
 def routes() -> APIRouter:

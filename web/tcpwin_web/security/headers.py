@@ -45,6 +45,10 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+NOT_KEPT = "no-store"
+"""What is deleted, or was seen before a logout, must not stay in a browser or on the way to it."""
+ASSETS = "/static/"
+
 
 class SecurityHeaders:
     """ASGI middleware: add `HEADERS` to each response as it starts."""
@@ -55,7 +59,10 @@ class SecurityHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                if not scope["path"].startswith(ASSETS):
+                    headers["Cache-Control"] = NOT_KEPT
             await send(message)
 
         await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
