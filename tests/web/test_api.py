@@ -249,7 +249,7 @@ def test_deleted_means_gone(client: TestClient, capture: bytes) -> None:
     assert client.delete(f"{API}/captures/{second}").status_code == 204
     assert [path for path in (folder / "files").rglob("*") if path.is_file()] == []
     assert list((folder / "results").iterdir()) == []
-    assert get(client, "/captures") == {"captures": [], "total": 0}
+    assert get(client, "/captures") == {"captures": [], "total": 0, "skipped": []}
 
 
 def test_two_captures_are_compared(client: TestClient, capture: bytes) -> None:
