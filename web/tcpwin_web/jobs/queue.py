@@ -283,6 +283,7 @@ class Queue:
             await asyncio.wrap_future(future)
         except (JobError, OSError) as error:
             log.warning("details were not prepared", capture=capture_id, reason=str(error))
+        await self._forget_deleted(capture_id)
 
     def _read_capture(self, capture_id: str) -> dict[str, Any]:
         from tcpwin_web.results.queries import read_document
