@@ -21,7 +21,7 @@ import tcpwin as library
 from tcpwin.snapshots import SnapshotFile, SocketSample
 
 PAGE = Path(library.__file__).parent / "docs" / "snapshots" / "collecting.md"
-SUMMARY = re.compile(r"(\d+) samples of (\d+) sockets at most in [\d.]+ s, \d+ skipped, [\d.]+ % of a core")
+SUMMARY = re.compile(r"([\d,]+) samples of ([\d,]+) sockets at most in [\d.]+ s, \d+ skipped, [\d.]+ % of a core")
 
 
 @contextmanager
@@ -78,7 +78,8 @@ def test_a_kill_leaves_whole_lines(tmp_path: Path) -> None:
         process.kill()
         process.wait(timeout=HANG_S)
     assert path.read_bytes().endswith(b"\n")
-    assert {record["type"] for record in lines_of(path)} == {"start", "sample"}
+    # A host with many sockets has samples in several lines.
+    assert {record["type"] for record in lines_of(path)} - {"more"} == {"start", "sample"}
     file = SnapshotFile(path)
     assert list(file)
     assert file.unknown.count == 0

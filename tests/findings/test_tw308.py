@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from findings.story import Story, judged
 
 import tcpwin
@@ -90,3 +91,26 @@ def test_does_not_fire_where_the_capture_lost_them(tmp_path: Path) -> None:
 def test_does_not_fire_on_a_lossy_path() -> None:
     for name in ("lab/loss-1-percent.pcap.gz", "wild/lossy-path.pcapng.gz"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW308")
+
+
+@pytest.mark.parametrize(("flight", "found"), [(3000, [2]), (5000, [])])
+def test_is_silent_where_originals_are_not_known(tmp_path: Path, flight: int, found: list[int]) -> None:
+    """Two segments never left, ten were lost on the path; above 4,096 in flight frames are not kept apart."""
+    story, options = Story(), "<mss 1460,sackOK,ws 10>"
+    story.handshake(0.04, options=(options, options), scaled=(16_000, 16_000)).wait(0.001)
+    first, missing, lost = story.next["a"], (20, 21), range(100, 110)
+    for number in range(flight):
+        if number in missing:
+            story.next["a"] += LENGTH
+        else:
+            story.data("a")
+        story.wait(0.000002)
+    hole = first + 20 * LENGTH
+    story.wait(0.04).ack("b", hole)
+    for held in (3, 2, 1):
+        story.wait(0.0001).ack("b", hole, rest=f"<sack {first + 110 * LENGTH}:{first + (flight - held) * LENGTH}>")
+    for number in (*missing, *lost):
+        story.wait(0.00001).step("a", "A", f"len {LENGTH}", seq=first + number * LENGTH)
+    story.wait(0.04).ack("b")
+    findings = judged(story.close().analyze(tmp_path), "TW308")
+    assert [finding.evidence.values["without_original"] for finding in findings] == found

@@ -38,8 +38,8 @@ def test_fires_on_two(tmp_path: Path) -> None:
     assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", None, "network", "high")
     # Between the second and the third copy: 0.1 ms, two segments 0.1 ms apart, a round trip, two ACKs: 100.5 ms.
     assert finding.cost_ns == 2 * 100_500_000
-    # A round: 5 segments, 4 ACKs, the second copy, 2 segments, 2 ACKs, the third copy, its ACK.
-    assert finding.evidence.frames == (4, 18, 20, 34)
+    # A round: 5 segments, 4 ACKs, the second copy (13 and 29), 2 segments, 2 ACKs, the third copy, its ACK.
+    assert finding.evidence.frames == (13, 18, 29, 34)
     assert finding.evidence.values == {"lost_again": 2, "waited_ns": 201_000_000, "retransmissions": 4}
 
 

@@ -91,16 +91,18 @@ def test_fires_on_a_reader_that_closed_with_data_unread() -> None:
         "application",
         "medium",
     )
-    # Frame 18 ends at the window's edge; frame 19, the RST, acknowledges it 85 µs later.
+    # Frame 18 ends at the window's edge; frame 19, the RST, names its end 86 µs later. That acknowledges nothing: the
+    # last ACK, frame 16, ends before frames 17 and 18 of 47,616 and 18,944 bytes.
     assert finding.evidence.frames == (19, 11, 17, 18)
     assert finding.evidence.values == {
         "reset_by": "b",
-        "unacknowledged_bytes": 0,
-        "acked_bytes": 195_072,
+        "unacknowledged_bytes": 66_560,
+        "acked_bytes": 128_512,
         "timeouts": 0,
     }
     assert finding.text == (
         "b reset the connection with data of a unread, it seems: the RST came 86 µs after data that filled the window"
+        "; 66.6 kB were never acknowledged"
     )
 
 

@@ -9,7 +9,8 @@ What was not read yet is thrown away at once, and the other application gets an 
 ## How it is judged
 
 The connection ended by a RST before both sides had closed. And either at least `lost_bytes` of the direction's data
-were never acknowledged. Or the receiver itself sent the RST and had not read all: its window was closed; or, within
+were never acknowledged; the RST's own ACK acknowledges nothing (RFC 9293 §3.10.7.4), though it may name data that
+arrived and was thrown away. Or the receiver itself sent the RST and had not read all: its window was closed; or, within
 `fresh_ns` of the last data (or two round trips), that data had filled the window, or the window was below half of what
 it had been; or, as long before, its kernel's Recv-Q (`ss`) held data. Linux sends a RST in
 place of a FIN when an application closes with data unread (RFC 1122 §4.2.2.13), or with a linger time of 0.
@@ -53,7 +54,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if not is_lost and by == case.sender:
         return
     before, reset = _around(rows_of(case), case.sender, by)
-    unread = _unread(case, before, reset) if by == case.receiver and not is_lost else None
+    unread = _unread(case, before, reset) if by == case.receiver else None
     if not is_lost and unread is None:
         return
     counted = growth(case.host(by), *ABORTS)
@@ -102,12 +103,11 @@ def _text(case: Case, by: str, lost: int, unread: str | None) -> str:
             "never have got them"
         )
     closed = ", after its FIN," if case.back.fin else ""
-    if lost:
-        return (
-            f"{receiver} reset the connection{closed} while {sender} was sending: {bytes_words(lost)} were never "
-            "acknowledged"
-        )
-    return f"{receiver} reset the connection{closed} with data of {sender} unread, it seems: {unread}"
+    never = f"{bytes_words(lost)} were never acknowledged"
+    if unread is None:
+        return f"{receiver} reset the connection{closed} while {sender} was sending: {never}"
+    told = f"{receiver} reset the connection{closed} with data of {sender} unread, it seems: {unread}"
+    return f"{told}; {never}" if lost else told
 
 
 def _around(rows: list[dict[str, Any]], sender: str, by: str) -> tuple[list[dict[str, Any]], Mapping[str, Any] | None]:

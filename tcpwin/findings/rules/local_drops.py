@@ -18,7 +18,8 @@ filled by a retransmission). That a capture drops just what the network loses as
 ## When it is wrong
 
 A capture that began in the middle has no originals at its start. A capture that drops heavily may hide originals;
-`missed_bytes` shows most of that.
+`missed_bytes` shows most of that. With more than 4,096 segments in flight the frame of an original may not be known:
+where bytes that the capture holds twice are among them, nothing is said.
 
 ## What to do
 
@@ -28,8 +29,9 @@ TCP holds its segments back instead. Look at `ip -s link` for drops of the card 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from tcpwin.analysis import Event
 from tcpwin.findings._case import Case
 from tcpwin.findings._finding import Evidence, Finding, Remedy, Severity
 from tcpwin.findings._rule import Rule, Threshold
@@ -37,6 +39,7 @@ from tcpwin.findings.rules._loss import resent
 from tcpwin.findings.rules._words import count_words
 
 CAUSES = ("rto", "go_back_n", "fast", "recovery", "lost_retransmission", "tail_loss_probe", "unknown")
+LATE = ("out_of_order", "capture_reordered")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -44,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     events = resent(case, *CAUSES)
     unseen = [event for event in events if event.original_frame is None]
-    if len(unseen) < case.settings["segments"]:
+    if len(unseen) < case.settings["segments"] or _were_seen(case, unseen):
         return
     data = case.data
     is_all = len(unseen) == len(events)
@@ -74,6 +77,15 @@ def judge(case: Case) -> Iterator[Finding]:
             side_effects="A shaper that was set on purpose goes with the old queue: set its rate again.",
         ),
     )
+
+
+def _were_seen(case: Case, unseen: Sequence[Event]) -> bool:
+    """Whether the capture holds some of these bytes twice: in a large flight the frame of an original is not known."""
+    if not case.may_follow:
+        return False
+    again = sum(event.length for event in resent(case) if event.cause and event.cause not in LATE)
+    told, new = sum(event.length for event in unseen), again - case.data.resent_bytes
+    return told - new >= min(event.length for event in unseen) > 0
 
 
 RULE = Rule(
