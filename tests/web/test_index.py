@@ -1,5 +1,6 @@
 """Details of connections by an index against those from the whole capture: every file that is written must be equal."""
 
+import json
 import os
 import random
 import shutil
@@ -17,7 +18,7 @@ from tcpwin.findings._document import describe_finding, read_finding
 from tcpwin.report import figures
 from tcpwin.sources import write_headers
 from tcpwin_web.jobs import opened
-from tcpwin_web.jobs.detail import detail_connections
+from tcpwin_web.jobs.detail import detail_connections, write_series_of
 from tcpwin_web.jobs.drawing import Asked, draw_figure, draw_pair
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
@@ -93,6 +94,10 @@ def test_details_are_those_of_the_whole(path: Path, tmp_path: Path, request: pyt
     for id in ids:
         detail_connections(case, str(found), [id])
     assert files_of(found) == files_of(expected)
+    for id in ids:
+        write_series_of(case, str(found), id)
+        detailed = files_of(expected / layout.connection(id))
+        assert files_of(found / layout.series(id)) == {name: detailed[name] for name in (layout.RUNS, layout.SERIES)}
     assert [draw(case, found, each) for each in asked] == drawn
     assert draw_pair(case, case, (ids[0], ids[-1]), "window", "a_to_b", "light") == pair
 
@@ -127,14 +132,14 @@ def test_an_index_that_does_not_fit_is_not_used(lab: Case) -> None:
         spoilt.append(bytes(changed))
     for data in spoilt:
         index.write_bytes(data)
-        assert opened._by_index(lab, [0]) is None
+        assert opened._by_index(lab, [0], 1024) is None
         # What is read as a whole leaves a good one behind.
         if generator.random() < 0.1:
             assert open_connections(lab, [0])._engine.json(0, 1) == expected
             assert index.read_bytes() == good
-    assert opened._by_index(lab, [1]) is None
+    assert opened._by_index(lab, [1], 1024) is None
     index.write_bytes(good)
-    assert opened._by_index(lab, [7]) is None
+    assert opened._by_index(lab, [7], 1024) is None
     assert index.read_bytes() == good
 
 
@@ -142,9 +147,25 @@ def test_an_index_of_another_state_of_the_capture_is_not_used(lab: Case) -> None
     stored = Path(lab.files[0].path)
     status = stored.stat()
     os.utime(stored, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
-    assert opened._by_index(lab, [0]) is None
+    assert opened._by_index(lab, [0], 1024) is None
     os.utime(stored, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert opened._by_index(lab, [0]) is not None
+    assert opened._by_index(lab, [0], 1024) is not None
+
+
+def test_series_are_there_before_the_details(make_client: Callable[..., TestClient]) -> None:
+    client = make_client()
+    data = client.app.state.service.data.path  # type: ignore[attr-defined]
+    id = analysed(client, many_connections(20))
+    results = data / "results" / id
+    prepared = json.loads((results / layout.CAPTURE).read_text())["worst"]
+    other = next(each for each in range(20) if each not in prepared)
+    place = f"/api/v1/captures/{id}/connections/{other}"
+    first = client.get(f"{place}/series/flight").json()
+    assert not (results / layout.connection(other)).exists()
+    assert client.get(f"{place}/events").status_code == 200
+    assert (results / layout.connection(other)).exists()
+    assert client.get(f"{place}/series/flight").json() == first
+    assert client.get(f"/api/v1/captures/{id}/connections/20/series/flight").status_code == 404
 
 
 def test_the_index_goes_with_the_capture(make_client: Callable[..., TestClient], capture: bytes) -> None:

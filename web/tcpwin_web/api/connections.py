@@ -16,6 +16,7 @@ from tcpwin_web.api.parts import (
     Detailed,
     EndNs,
     Format,
+    Having,
     Limit,
     Offset,
     ServiceOf,
@@ -101,7 +102,7 @@ async def list_elsewhere(service: ServiceOf, capture: Detailed, connection_id: C
 async def show_series(
     service: ServiceOf,
     request: Request,
-    capture: Detailed,
+    capture: Having,
     connection_id: ConnectionId,
     name: str,
     direction: DIRECTIONS = "a_to_b",
@@ -113,8 +114,7 @@ async def show_series(
     """A series between two times as extremes per bucket; while samples stand alone `width_ns` is 1."""
     span = await asyncio.to_thread(
         queries.read_series,
-        service.data.results(capture.id),
-        connection_id,
+        await service.queue.series(capture.id, connection_id),
         name,
         direction,
         start_ns=start_ns,

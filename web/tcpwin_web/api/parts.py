@@ -58,11 +58,19 @@ async def analysed(service: ServiceOf, capture_id: CaptureId) -> Capture:
 Analysed = Annotated[Capture, Depends(analysed)]
 
 
-async def detailed(service: ServiceOf, capture: Analysed, connection_id: ConnectionId) -> Capture:
-    """The capture, with the details of a connection made if need be; 404 if it has no such connection."""
+def having(capture: Analysed, connection_id: ConnectionId) -> Capture:
+    """The capture; 404 if it has no such connection."""
     count = capture.connections or 0
     if connection_id >= count:
         raise HTTPException(404, f"This capture has {count:,} connections, numbered from 0.")
+    return capture
+
+
+Having = Annotated[Capture, Depends(having)]
+
+
+async def detailed(service: ServiceOf, capture: Having, connection_id: ConnectionId) -> Capture:
+    """The capture, with the details of a connection made if need be; 404 if it has no such connection."""
     await service.queue.detail(capture.id, connection_id)
     return capture
 

@@ -3,10 +3,11 @@
 Runs in worker processes. A reader sees all files of a connection or none.
 """
 
+import contextlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tcpwin._engine import EVENT_FIELDS
@@ -45,21 +46,38 @@ def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
     _detail(open_connections(case, ids), Path(folder), ids)
 
 
+def write_series_of(case: Case, folder: str, id: int) -> None:
+    """Write the series of a connection alone, which need neither figures nor the table of its segments."""
+    analysis = open_connections(case, [id], buckets=BUCKETS)
+    with _written(Path(folder) / layout.series(id)) as new:
+        columns.write_series(_views(analysis, [id])[0], new)
+
+
 def _detail(analysis: Analysis, place: Path, ids: Sequence[int]) -> None:
+    for id, view in zip(ids, _views(analysis, ids), strict=True):
+        with _written(place / layout.connection(id)) as new:
+            _write(analysis.connections[id], view, new)
+
+
+def _views(analysis: Analysis, ids: Sequence[int]) -> Sequence[View]:
     for id in ids:
         if not 0 <= id < len(analysis):
             raise JobError(f"the capture has {len(analysis):,} connections, numbered from 0")
     analysis.follow(ids)
-    for id, view in zip(ids, analysis.views(ids, buckets=BUCKETS), strict=True):
-        final = place / layout.connection(id)
-        new = final.with_name(f"{final.name}.{os.getpid()}")
-        new.mkdir(mode=0o700, parents=True)
-        _write(analysis.connections[id], view, new)
-        try:
-            new.replace(final)
-        except OSError:
-            # Another worker was faster; what it wrote is the same.
-            shutil.rmtree(new, ignore_errors=True)
+    return analysis.views(ids, buckets=BUCKETS)
+
+
+@contextlib.contextmanager
+def _written(final: Path) -> Iterator[Path]:
+    """A folder to write into, which then stands in its place as a whole."""
+    new = final.with_name(f"{final.name}.{os.getpid()}")
+    new.mkdir(mode=0o700, parents=True)
+    yield new
+    try:
+        new.replace(final)
+    except OSError:
+        # Another worker was faster; what it wrote is the same.
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def _write(connection: Connection, view: View, folder: Path) -> None:

@@ -23,12 +23,16 @@ BUCKETS = 1024
 """Of a series, as an analysis has it by default."""
 
 
-def open_connections(case: Case, ids: Collection[int]) -> Analysis:
-    """The case, of which these connections can be asked for; others only if it had to be read as a whole."""
-    return _by_index(case, ids) or case.analyze()
+def open_connections(case: Case, ids: Collection[int], *, buckets: int = BUCKETS) -> Analysis:
+    """The case, of which these connections can be asked for; others only if it had to be read as a whole.
+
+    Args:
+        buckets: most in a series, where the index finds the packets: those of a case read as a whole are as by default.
+    """
+    return _by_index(case, ids, buckets) or case.analyze()
 
 
-def _by_index(case: Case, ids: Collection[int]) -> Analysis | None:
+def _by_index(case: Case, ids: Collection[int], buckets: int) -> Analysis | None:
     index, results = case.index, case.results
     if index is None or results is None or any(each.kind == "snapshot" for each in case.files):
         return None
@@ -38,9 +42,9 @@ def _by_index(case: Case, ids: Collection[int]) -> Analysis | None:
     except OSError:
         return None
     source = case.source
-    engine = _engine.reopen(source.open(), index, set(ids), **told, buckets=BUCKETS, rows=MAX_ROWS)
+    engine = _engine.reopen(source.open(), index, set(ids), **told, buckets=buckets, rows=MAX_ROWS)
     if engine is None:
         return None
-    analysis = DrawnAnalysis(source, engine, buckets=BUCKETS, rows=MAX_ROWS, index=index)
+    analysis = DrawnAnalysis(source, engine, buckets=buckets, rows=MAX_ROWS, index=index)
     analysis.findings = Findings(tuple(read_finding(each) for each in documents))
     return analysis

@@ -14,6 +14,7 @@ import tsdownsample
 
 from tcpwin.analysis import _event_columns, _segments, _table
 from tcpwin.findings import all_rules
+from tcpwin.reference import references
 from tcpwin.report import figures
 from tcpwin.report.figures import _compose, _pair
 from tcpwin.report.standalone import _document, _markdown
@@ -22,6 +23,6 @@ from tcpwin_web.jobs import answers, detail
 PRELOADED = (
     *(np, numpy.ma, polars, tsdownsample, jinja2, statistics, encodings.unicode_escape),
     *(_event_columns, _segments, _table, _compose, _pair, _document, _markdown, answers, detail),
-    *(all_rules(), figures.names()),
+    *(all_rules(), figures.names(), references()),
 )
-"""Rules and figures are found and loaded when they are first asked for: that is now."""
+"""Rules, figures and references are found and loaded when they are first asked for: that is now."""

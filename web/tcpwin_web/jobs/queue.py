@@ -18,7 +18,7 @@ from sqlalchemy.orm import selectinload
 from tcpwin_web import metrics
 from tcpwin_web.jobs import work
 from tcpwin_web.jobs.answers import prepare_shared
-from tcpwin_web.jobs.detail import detail_connections, prepare_capture
+from tcpwin_web.jobs.detail import detail_connections, prepare_capture, write_series_of
 from tcpwin_web.jobs.executor import Executor, JobError
 from tcpwin_web.results import layout
 from tcpwin_web.storage import Database, DataFolder
@@ -48,7 +48,8 @@ class Queue:
         # None while the analysis of a capture is only about to be handed to a worker.
         self._running: dict[str, asyncio.Future[Any] | None] = {}
         self._unwanted: set[str] = set()
-        self._details: dict[tuple[str, int | None], asyncio.Future[None]] = {}
+        self._preparing: dict[str, asyncio.Future[Any]] = {}
+        self._details: dict[tuple[str, str], asyncio.Future[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
 
@@ -82,7 +83,9 @@ class Queue:
             await asyncio.wait_for(self._ended.wait(), seconds)
 
     def end(self, capture_id: str) -> None:
-        """End the analysis of a capture, if it is running."""
+        """End what is done for a capture: its analysis, if it is running, or what is prepared after it."""
+        if capture_id in self._preparing:
+            self._preparing[capture_id].cancel()
         if capture_id in self._running:
             self._unwanted.add(capture_id)
             running = self._running[capture_id]
@@ -102,9 +105,23 @@ class Queue:
         Raises:
             JobError: they cannot be made.
         """
-        if (self._data.results(capture_id) / layout.connection(connection)).is_dir():
-            return
-        await self._once((capture_id, connection), lambda: self._make_details(capture_id, connection))
+        folder = layout.connection(connection)
+        if not (self._data.results(capture_id) / folder).is_dir():
+            await self._once((capture_id, folder), lambda: self._make(capture_id, detail_connections, [connection]))
+
+    async def series(self, capture_id: str, connection: int) -> Path:
+        """The folder with the series of a connection, made if need be: they are there long before all its details.
+
+        Raises:
+            JobError: they cannot be made.
+        """
+        results = self._data.results(capture_id)
+        detailed, alone = layout.connection(connection), layout.series(connection)
+        if (results / detailed).is_dir():
+            return results / detailed
+        if not (results / alone).is_dir():
+            await self._once((capture_id, alone), lambda: self._make(capture_id, write_series_of, connection))
+        return results / alone
 
     async def shared(self, capture_id: str) -> Path:
         """The folder of a capture's results that hold no name and nothing that its hosts said, made if need be.
@@ -117,10 +134,10 @@ class Queue:
         if all(file.kind == "capture" for file in case.files):
             return folder
         if not (folder / layout.SHARED).is_dir():
-            await self._once((capture_id, None), lambda: self._make_shared(case, capture_id))
+            await self._once((capture_id, layout.SHARED), lambda: self._make_shared(case, capture_id))
         return folder / layout.SHARED
 
-    async def _once(self, key: tuple[str, int | None], make: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _once(self, key: tuple[str, str], make: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if key not in self._details:
             task = asyncio.ensure_future(make())
             self._details[key] = task
@@ -144,9 +161,9 @@ class Queue:
     def _stored(self, file: File) -> work.StoredFile:
         return work.StoredFile(str(self._data.blob(file.sha256)), file.name, file.label, file.kind, file.facts)
 
-    async def _make_details(self, capture_id: str, connection: int) -> None:
+    async def _make(self, capture_id: str, fn: Any, *args: Any) -> None:
         case = await self.case(capture_id)
-        await self._write_beside(capture_id, detail_connections, case, [connection])
+        await self._write_beside(capture_id, fn, case, *args)
 
     async def _make_shared(self, case: work.Case, capture_id: str) -> None:
         await self._write_beside(capture_id, prepare_shared, case)
@@ -279,10 +296,17 @@ class Queue:
             document = await asyncio.to_thread(self._read_capture, capture_id)
             folder = str(self._data.results(capture_id))
             case = await self.case(capture_id)
-            future = self._executor.submit(prepare_capture, case, folder, document["worst"])
-            await asyncio.wrap_future(future)
+            future = asyncio.wrap_future(self._executor.submit(prepare_capture, case, folder, document["worst"]))
+            self._preparing[capture_id] = future
+            await future
         except (JobError, OSError) as error:
             log.warning("details were not prepared", capture=capture_id, reason=str(error))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+        finally:
+            self._preparing.pop(capture_id, None)
         await self._forget_deleted(capture_id)
 
     def _read_capture(self, capture_id: str) -> dict[str, Any]:

@@ -31,3 +31,8 @@ SEGMENT_TIMES = "segments.npy"
 def connection(id: int) -> str:
     """The folder of one connection's details, written when they are first wanted."""
     return f"details/{id}"
+
+
+def series(id: int) -> str:
+    """The folder of the series alone of a connection whose details nobody wanted yet."""
+    return f"series/{id}"

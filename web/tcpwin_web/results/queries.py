@@ -181,14 +181,16 @@ class SeriesSpan:
 
 
 def read_series(
-    folder: Path, connection: int, name: str, side: str, *, start_ns: int | None, end_ns: int | None, points: int
+    place: Path, name: str, side: str, *, start_ns: int | None, end_ns: int | None, points: int
 ) -> SeriesSpan:
     """A series between two times, in at most so many buckets. The value in force when the span begins is its first.
+
+    Args:
+        place: the folder of the connection's details, or of its series alone.
 
     Raises:
         QueryError: there is no such series.
     """
-    place = folder / layout.connection(connection)
     runs = read_document(place, layout.RUNS)
     run = next((each for each in runs if (each["name"], each["side"]) == (name, side)), None)
     if run is None:
