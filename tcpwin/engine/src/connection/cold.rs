@@ -54,10 +54,6 @@ pub struct Cold {
     pub syn_copy_ns: Option<i64>,
     /// Time in silences that only the capture's clock knows of.
     pub clock_step_ns: i64,
-    /// Frame of the newest SYN with data of Fast Open.
-    pub early_frame: Option<u64>,
-    /// Initial sequence number and frame of the newest SYN that was sent again.
-    pub syn_copy: Option<(Seq, u64)>,
     /// When a SYN or SYN/ACK was last sent again after the handshake.
     pub syn_again_ns: Option<i64>,
     /// Initial sequence number of the SYN before, where this side sent another.
@@ -70,16 +66,32 @@ pub struct Cold {
     pub stalls: Option<Box<Stalls>>,
     /// Frame of the first RST of a connection that had data; kept with side 0.
     pub reset_frame: Option<u64>,
-    /// A RST that its receiver need not have obeyed, while nothing refutes that it did: the side that sent it, its time
-    /// and frame; kept with side 0.
-    pub doubtful_reset: Option<(u8, i64, u64)>,
+    /// Some of the connection's segments are samples: of what else was sent the capture tells nothing; kept with side 0.
+    pub is_sampled: bool,
+    pub odd: Option<Box<Odd>>,
     /// Shift of this side's windows by a snapshot of the socket.
     pub given_shift: Option<u8>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
     pub scale_confirming: Option<(u64, u16)>,
 }
 
+/// What so few directions have that the others keep no room for it.
+#[derive(Clone, Debug, Default)]
+pub struct Odd {
+    /// Frame of the newest SYN with data of Fast Open.
+    pub early_frame: Option<u64>,
+    /// Initial sequence number and frame of the newest SYN that was sent again.
+    pub syn_copy: Option<(Seq, u64)>,
+    /// A RST that its receiver need not have obeyed, while nothing refutes that it did: the side that sent it, its time
+    /// and frame; kept with side 0.
+    pub doubtful_reset: Option<(u8, i64, u64)>,
+}
+
 impl Cold {
+    pub fn odd(&mut self) -> &mut Odd {
+        self.odd.get_or_insert_with(Box::default)
+    }
+
     pub fn episode(&mut self) -> &mut Episode {
         self.episode.get_or_insert_with(Box::default)
     }
@@ -141,7 +153,10 @@ impl Cold {
     /// Whether nothing here bears on the next segment of this direction.
     pub(super) fn is_quiet_to_send(&self) -> bool {
         !self.is_zero_open()
-            && self.doubtful_reset.is_none()
+            && self
+                .odd
+                .as_ref()
+                .is_none_or(|odd| odd.doubtful_reset.is_none())
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()

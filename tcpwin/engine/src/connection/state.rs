@@ -47,8 +47,6 @@ pub struct Connection {
     pub is_handshake_ambiguous: bool,
     /// By side: whether its next segment may take the short way, the limits of both directions being noted.
     pub is_ordinary: [bool; 2],
-    /// Some of its segments are samples: of what else was sent the capture tells nothing.
-    pub is_sampled: bool,
     /// How many connections of this four-tuple came before.
     pub epoch: u16,
     pub start_ns: i64,
@@ -65,6 +63,12 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Whether some of its segments are samples.
+    pub fn is_sampled(&self) -> bool {
+        let cold = self.directions[0].cold.as_ref();
+        cold.is_some_and(|cold| cold.is_sampled)
+    }
+
     pub fn new(segment: &Segment, epoch: u16) -> Self {
         Connection {
             endpoints: [
@@ -82,7 +86,6 @@ impl Connection {
             ip_version: segment.ip_version,
             is_handshake_ambiguous: false,
             is_ordinary: [false; 2],
-            is_sampled: false,
             epoch,
             start_ns: segment.time_ns,
             end_ns: segment.time_ns,

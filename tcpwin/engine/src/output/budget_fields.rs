@@ -25,7 +25,7 @@ impl DirectionView<'_> {
         let connection = self.connection;
         let total_ns = connection.end_ns.saturating_sub(connection.start_ns).max(0);
         let mut spent = [0i64; ITEMS];
-        if connection.is_sampled {
+        if connection.is_sampled() {
             spent[Item::Unknown as usize] = total_ns;
             return spent;
         }

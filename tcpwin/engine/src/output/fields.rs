@@ -400,7 +400,7 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     b_port Int "TCP port of the responder." |v| int(v.connection.endpoints[side(v, false)].port);
     ip_version Int "4 or 6." |v| int(v.connection.ip_version);
     initiator_known Bool "A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.initiator, Initiator::Known(_)));
-    sampled Bool "Some of its segments are samples of a flow monitor (sFlow): most of the others are missing, so that no loss and no cause is sure." |v| Value::Bool(v.connection.is_sampled);
+    sampled Bool "Some of its segments are samples of a flow monitor (sFlow): most of the others are missing, so that no loss and no cause is sure." |v| Value::Bool(v.connection.is_sampled());
     epoch Int "How many earlier connections of the capture had the same four-tuple." |v| int(v.connection.epoch);
     first_frame Int "Frame of the first segment." |v| count(v.connection.first_frame);
     start_ns Int "Time of the first segment, nanoseconds since the Unix epoch." |v| int(v.connection.start_ns);

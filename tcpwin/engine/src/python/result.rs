@@ -122,7 +122,7 @@ impl Result {
         for connection in self.findings.tracker.connections.iter() {
             let [first, second] = &connection.directions;
             quality.without_syn += u64::from(!first.has_syn && !second.has_syn);
-            quality.sampled += u64::from(connection.is_sampled);
+            quality.sampled += u64::from(connection.is_sampled());
             quality.one_way += u64::from(!second.is_seen && !first.has_only_syn);
             for cold in connection
                 .directions

@@ -84,7 +84,7 @@ pub fn take_syn(
     }
     if is_again || is_return || connection.established_ns().is_some() {
         *evidence = Some(sent_again(connection, side, segment, is_answer));
-        connection.directions[side].cold().syn_copy = Some((seq, segment.frame));
+        connection.directions[side].cold().odd().syn_copy = Some((seq, segment.frame));
     }
     if connection.established_ns().is_some() {
         connection.directions[side].cold().syn_again_ns = Some(now_ns);
@@ -105,7 +105,7 @@ pub fn take_syn(
         sent.cold().earlier_shift = Some(shift);
     }
     if segment.payload_len > 0 {
-        sent.cold().early_frame = Some(segment.frame);
+        sent.cold().odd().early_frame = Some(segment.frame);
     }
     let is_fast_open = segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN);
     let early_bytes = match (is_fast_open, is_again) {
@@ -215,7 +215,7 @@ fn sent_again(
     let since_ns = own.and_then(|cold| cold.syn_again_ns).or(since_ns);
     let cause = if is_answer { Cause::SynAck } else { Cause::Syn };
     let seq = Seq(segment.seq);
-    let copy = own.and_then(|cold| cold.syn_copy);
+    let copy = own.and_then(|cold| cold.odd.as_ref()?.syn_copy);
     let original = match copy.filter(|(isn, _)| *isn == seq) {
         Some((_, frame)) => Some(frame),
         None => connection.directions[side].newest_copy(seq, segment.frame),

@@ -49,7 +49,8 @@ pub fn judge(connection: &Connection, side: usize, segment: &Segment) -> Reset {
 /// sender's.
 #[inline]
 pub fn refute(connection: &mut Connection, side: usize, segment: &Segment) {
-    let doubt = (connection.directions[0].cold.as_ref()).and_then(|cold| cold.doubtful_reset);
+    let doubt =
+        (connection.directions[0].cold.as_ref()).and_then(|cold| cold.odd.as_ref()?.doubtful_reset);
     let Some((by, time_ns, _)) = doubt.filter(|_| segment.flags & RST == 0) else {
         return;
     };
@@ -57,14 +58,16 @@ pub fn refute(connection: &mut Connection, side: usize, segment: &Segment) {
     let is_crossing = side != usize::from(by)
         && segment.time_ns.saturating_sub(time_ns) <= crossing_ns.saturating_mul(2);
     if !is_crossing {
-        connection.directions[0].cold().doubtful_reset = None;
+        connection.directions[0].cold().odd().doubtful_reset = None;
     }
 }
 
 /// At the connection's end: a doubtful RST after which nothing came was obeyed.
 pub fn conclude(connection: &mut Connection) {
     let cold = connection.directions[0].cold.as_mut();
-    let Some((side, time_ns, frame)) = cold.and_then(|cold| cold.doubtful_reset.take()) else {
+    let Some((side, time_ns, frame)) =
+        cold.and_then(|cold| cold.odd.as_mut()?.doubtful_reset.take())
+    else {
         return;
     };
     connection.closed_first.get_or_insert(side);

@@ -378,7 +378,7 @@ impl Direction {
                 self.isn + 1 + u32::from(self.syn.early_bytes),
             )
         {
-            return self.cold.as_ref().and_then(|cold| cold.early_frame);
+            return self.cold.as_ref()?.odd.as_ref()?.early_frame;
         }
         let is_ambiguous =
             episode.is_some_and(|episode| episode.ambiguous.overlap(seq, seq + 1) > 0);

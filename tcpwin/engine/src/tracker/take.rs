@@ -79,7 +79,9 @@ impl Connection {
             }
         }
         self.end_ns = self.end_ns.max(segment.time_ns);
-        self.is_sampled |= segment.capture_flags & capture_flag::SAMPLED != 0;
+        if segment.capture_flags & capture_flag::SAMPLED != 0 {
+            self.directions[0].cold().is_sampled = true;
+        }
         reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
@@ -93,7 +95,7 @@ impl Connection {
         if events != 0 {
             self.directions[side].count(events);
         }
-        if let (true, Some(evidence)) = (self.is_sampled, evidence.as_mut()) {
+        if let (true, Some(evidence)) = (self.is_sampled(), evidence.as_mut()) {
             // What was sent between two samples may explain all of it.
             evidence.verdict.confidence = Confidence::Low;
         }
@@ -248,7 +250,7 @@ impl Connection {
             Reset::Obeyed => {}
             Reset::Refused => return (0, None),
             Reset::Doubtful => {
-                let doubt = &mut self.directions[0].cold().doubtful_reset;
+                let doubt = &mut self.directions[0].cold().odd().doubtful_reset;
                 doubt.get_or_insert((side as u8, now_ns, segment.frame));
                 return (0, None);
             }
