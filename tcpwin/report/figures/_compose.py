@@ -101,13 +101,14 @@ def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str,
     said = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\u00a0"), reason)
     lines = wrap(f"Nothing to show: {said}.", 42, break_on_hyphens=False)
     text = "<br>".join(escape(line.replace("\u00a0", " ")) for line in lines)
+    title = _title_box(request, [f"<b>{kind.title}</b>" if kind else "<b>Timeline</b>", *_whose(request, kind)])
     layout = {
         **base_layout(request.theme),
-        "height": 220,
+        "height": 170 + _title_height(title),
         "xaxis": {"visible": False, "fixedrange": True},
         "yaxis": {"visible": False, "fixedrange": True},
         "meta": {**_meta(request, [kind] if kind else []), "nothing": reason},
-        "title": _title_box(request, [f"<b>{kind.title}</b>" if kind else "<b>Timeline</b>", *_whose(request, kind)]),
+        "title": title,
         "annotations": [
             {
                 "text": text,
