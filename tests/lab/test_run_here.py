@@ -112,7 +112,9 @@ def test_a_run_that_is_ended_leaves_nothing(number: signal.Signals, at: str, tmp
     changed = [value + 1 for value in before]
     scenario = tmp_path / "long.toml"
     scenario.write_text(LONG.format(*changed))
-    command = [str(each) for each in (TCPWIN, "lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)]
+    # Under nohup, as in some CI, SIGHUP is ignored, and would be by the run.
+    run = ("env", "--default-signal", TCPWIN, "lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
+    command = [str(each) for each in run]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     awaited = "*/results/receiver.pcap" if at == "first tcpdump" else "*/results/log_receiver.jsonl"
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
