@@ -72,8 +72,6 @@ class Service:
             await self.database.upgrade()
             await self.captures.recover()
             await self.queue.start()
-            # What workers are forked from imports for a second or two: not when somebody waits for the first of them.
-            self.answers.submit(int)
         except InUseError as error:
             self.failure = str(error)
             raise
