@@ -36,6 +36,8 @@ Column = NDArray[np.int64]
 class Track:
     """The connection after each row: what the sender of the data and its window were by then.
 
+    A RST ends the connection before its ACK and window are looked at (tcp_validate_incoming, net/ipv4/tcp_input.c).
+
     Attributes:
         time_ns: of the row.
         una: payload acknowledged so far; where no SYN tells where it began, since the first ACK.
@@ -196,14 +198,14 @@ class Run:
     def track(self) -> Track:
         columns = self.columns
         ours = self.from_sender
-        acks = ~ours & (columns["flags"] & ACK > 0)
+        acks = ~ours & (columns["flags"] & (ACK | RST) == ACK)
         base = int(columns["ack"][acks][0])
         ends = modulo_difference(columns["seq"] + columns["length"], base)[ours & (columns["length"] > 0)]
         una = np.maximum.accumulate(np.where(acks, modulo_difference(columns["ack"], base), 0))
         una = np.minimum(una, ends.max())  # An ACK of the FIN is one beyond the payload.
         last_sent = last_true(ours & (columns["bytes_in_flight"] >= 0))
         flight = columns["bytes_in_flight"][last_sent] - (una - una[last_sent])
-        last_ack = last_true(~ours & (columns["flags"] & ACK > 0))
+        last_ack = last_true(acks)
         syns = ours & (columns["flags"] & SYN > 0)
         start = modulo_difference(columns["seq"][syns][:1] + 1, base)
         return Track(

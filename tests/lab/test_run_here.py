@@ -157,11 +157,16 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
 
 def test_a_signal_waits_for_what_must_come_to_its_end() -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the block is what is tested
-        with undisturbed():
-            signal.raise_signal(signal.SIGINT)
-            done.append("removed")
-        done.append("after")
+    # Whoever starts the tests in the background of a shell has them ignore SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the block is what is tested
+            with undisturbed():
+                signal.raise_signal(signal.SIGINT)
+                done.append("removed")
+            done.append("after")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done == ["removed"]
 
 

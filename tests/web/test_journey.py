@@ -2,15 +2,14 @@
 
 import base64
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from live import HANG_S
+from live import HANG_S, until
 from playwright.sync_api import Browser, Page, expect
 from web.browsing import WAIT_MS
 from web.crafted import API, capture_bytes
@@ -42,8 +41,7 @@ def address(served: tuple[int, str]) -> str:
     """A service with one capture that is analysed."""
     _, address = served
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
-        while not (found := client.get(f"{API}/captures").json()["captures"]) or found[0]["status"] != "done":
-            time.sleep(0.05)
+        until(lambda: [each["status"] for each in client.get(f"{API}/captures").json()["captures"]] == ["done"])
     return address
 
 
@@ -184,9 +182,13 @@ def test_the_worst_finding_leads_to_its_segments(page: Page) -> None:
     page.locator(".card").first.get_by_role("link").first.click()
     worst = page.locator(".finding").first
     expect(worst).to_contain_text("window")
-    worst.get_by_role("link", name="connection 0").click()
-    expect(page).to_have_url(re.compile(r"/connections/0\?direction=\w+&start_ns=\d+&end_ns=\d+"))
+    link = worst.get_by_role("link", name="connection 0")
+    asked = parse_qs(urlsplit(link.get_attribute("href")).query)
+    assert sorted(asked) == ["direction", "end_ns", "start_ns"]
+    link.click()
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+    expect(page).to_have_url(re.compile(r"/connections/0\?.*start_ns=\d+&end_ns=\d+"))
+    expect(page.locator("#direction")).to_have_value(asked["direction"][0])
     # The finding's own span: the window closed in frame 6 and opened in frame 7.
     expect(page.locator("#segments tbody")).to_contain_text("6")
     check(page)

@@ -13,13 +13,13 @@ function secondsText(ns) {
 
 class PagedTable {
   /**
-   * @param place element with `data-source`, a path of the API
+   * @param place element with `data-source`, a path of the API, and `data-name`
    * @param key name of the list in its answer
    * @param columns of name, and cell: row → text or node; `isNumber`, `isHead`
    */
   constructor(place, key, columns) {
     Object.assign(this, { place, key, columns, query: "", offset: 0, total: 0, rows: [], marked: null });
-    this.name = place.getAttribute("aria-label");
+    this.name = place.dataset.name;
   }
   async show(query = this.query, offset = 0) {
     this.aborting?.abort();
