@@ -100,13 +100,11 @@ def _page(frame: polars.LazyFrame, sort: str, offset: int, limit: int, columns: 
     # Only what sorts is sorted; the other columns are taken for the rows of the page alone.
     keys = list(dict.fromkeys((name, "id")))
     order = frame.select(keys).sort(keys, descending=[descending, False][: len(keys)], nulls_last=True).collect()
-    wanted = order.get_column("id").slice(offset, limit)
-    rows = (
-        frame.filter(polars.col("id").is_in(wanted.to_list()))
-        .select(list(dict.fromkeys(("id", *(columns or COLUMNS)))))
-        .collect()
-    )
-    rows = polars.DataFrame({"id": wanted}).join(rows, on="id", how="left", maintain_order="left")
+    wanted = polars.DataFrame({"id": order.get_column("id").slice(offset, limit)})
+    shown = frame.select(list(dict.fromkeys(("id", *(columns or COLUMNS)))))
+    # Comparing with a list of numbers instead takes 50 ms on however few rows.
+    rows = shown.join(wanted.lazy(), on="id", how="semi").collect()
+    rows = wanted.join(rows, on="id", how="left", maintain_order="left")
     return Page(rows, order.height)
 
 
