@@ -167,7 +167,7 @@ def _ceilings(trips_ms: NDArray[np.float64], rates: NDArray[np.float64]) -> list
         traces.append(
             {
                 "type": "scatter",
-                "mode": "lines+text",
+                "mode": "lines+markers+text",
                 "name": "window ceiling",
                 "legendgroup": "window ceiling",
                 "x": trips,
@@ -175,6 +175,8 @@ def _ceilings(trips_ms: NDArray[np.float64], rates: NDArray[np.float64]) -> list
                 "text": ["", name, ""],
                 "textposition": "bottom left" if named_at > label_fits else "top right",
                 "textfont": {"size": 11, "color": COLOURS["ceiling"]},
+                # Nothing is seen of it: it keeps the name off a line that is almost level.
+                "marker": {"size": 8, "color": "rgba(0,0,0,0)"},
                 "line": {"color": COLOURS["ceiling"], "dash": "dash", "width": 1},
                 "hovertemplate": f"a window of {name}: at most %{{y:,.4~r}} bit/s at %{{x:,.4~g}} ms<extra></extra>",
             }
