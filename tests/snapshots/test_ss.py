@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -107,15 +106,11 @@ def test_a_file_of_headers_without_a_socket_is_of_ss() -> None:
     assert (file.format, list(file), file.unknown.count) == ("ss", [], 0)
 
 
-def test_ten_thousand_sockets_are_read_in_well_under_a_second() -> None:
+def test_ten_thousand_sockets_are_read() -> None:
     text = [line for number in range(10_000) for line in _two_lines(number)]
-    began = time.process_time()
     sockets, unknown = read_lines(text)
-    took_s = time.process_time() - began
     assert (len(sockets), unknown.count) == (10_000, 0)
     assert sockets[9_999].cwnd_segments == 10_009
-    # Twenty to thirty microseconds each; the bound leaves room for a busy machine.
-    assert took_s < 2
 
 
 def _two_lines(number: int) -> list[str]:
