@@ -31,18 +31,9 @@ pub struct Direction {
     pub own_shift: u8,
     /// A segment of this side was captured.
     pub is_seen: bool,
-    /// `flight` has a sequence number to stand on.
-    pub is_started: bool,
-    /// The peer's acknowledgments were captured, so SND.UNA is real.
-    pub is_acked: bool,
-    /// An ACK covered bytes never captured: what is in flight is unknown until new data shows SND.MAX again.
-    pub is_flight_lost: bool,
     pub has_fin: bool,
     pub has_rst: bool,
-    /// The next segment does not fit the receive window, and data in flight showed that there is one to send (Linux
-    /// `tcp_snd_wnd_test`).
-    pub is_blocked: bool,
-    /// The same while the window is open: what counts as held back; a closed window is counted apart.
+    /// The window blocks while it is open: what counts as held back; a closed window is counted apart.
     pub is_limited: bool,
     pub has_syn: bool,
     /// Segments as long as `mss` are certainly full ones: by both SYNs, or since one was as long as one SYN allows.
@@ -53,7 +44,9 @@ pub struct Direction {
     /// Initial sequence number; without a SYN, one less than the first sequence number seen.
     pub isn: Seq,
     pub fin_end: Seq,
-    /// Latest timestamp value sent, while `has_tsval`.
+    /// Timestamp value of the SYN, or the first one seen, while `has_tsval`.
+    pub first_tsval: u32,
+    /// The latest one.
     pub tsval: u32,
     /// From the peer's data to this side's first, and one more; 0 where it did not answer, or answered more than once.
     pub first_answer_us: u32,
@@ -89,17 +82,17 @@ impl Direction {
     #[inline]
     pub fn is_flight_known(&self) -> bool {
         // Before any acknowledgment, only a SYN stands on firm ground: what follows it was acknowledged unseen.
-        let has_una = self.is_acked || self.has_only_syn;
-        self.is_seen && has_una && !self.is_flight_lost
+        let has_una = self.flight.is_acked || self.has_only_syn;
+        self.is_seen && has_una && !self.flight.is_lost
     }
 
     /// Whether the next segment of this direction may take the short way: everything known, nothing open.
     #[inline]
     pub fn is_ordinary_to_send(&self) -> bool {
-        self.is_started
+        self.flight.is_started
             && (self.is_mss_certain || self.data_segments == 0)
             && self.is_flight_known()
-            && self.is_acked
+            && self.flight.is_acked
             && self.flight.control == 0
             && !self.has_fin
             && self.own_scale.is_certain()
@@ -130,6 +123,9 @@ impl Direction {
             if !self.is_overtaken(timestamps) {
                 if !self.has_tsval || value != self.tsval {
                     self.note_tick(value, now_ns);
+                }
+                if !self.has_tsval {
+                    self.first_tsval = value;
                 }
                 (self.tsval, self.has_tsval) = (value, true);
             }

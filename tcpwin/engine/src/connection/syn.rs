@@ -14,10 +14,6 @@ pub struct SynOptions {
     pub window: u16,
     /// Which of the options in [`syn_kind`] it carried.
     pub kinds: u8,
-    /// Timestamp value; where no SYN was captured, of the first segment.
-    pub tsval: Option<u32>,
-    /// It was a SYN/ACK.
-    pub is_answer: bool,
     /// Data that it carried by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
     pub early_bytes: u16,
 }
@@ -28,6 +24,8 @@ pub mod syn_kind {
     pub const TIMESTAMPS: u8 = 2;
     pub const FAST_OPEN: u8 = 4;
     pub const MULTIPATH: u8 = 8;
+    /// Not an option: it was a SYN/ACK.
+    pub const ANSWER: u8 = 16;
 }
 
 impl SynOptions {
@@ -38,6 +36,10 @@ impl SynOptions {
         } else {
             0
         }
+    }
+
+    pub fn is_answer(&self) -> bool {
+        self.has(syn_kind::ANSWER)
     }
 
     pub fn has_early_data(&self) -> bool {
@@ -57,8 +59,6 @@ impl Default for SynOptions {
             mss: 0,
             window: 0,
             kinds: 0,
-            tsval: None,
-            is_answer: false,
             early_bytes: 0,
         }
     }

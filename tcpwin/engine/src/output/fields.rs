@@ -249,7 +249,7 @@ impl<'a> DirectionView<'a> {
             1 - self.connection.initiator_side(),
         ] {
             let syn = &self.connection.directions[side].syn;
-            let segment = if syn.is_answer { "SYN/ACK" } else { "SYN" };
+            let segment = if syn.is_answer() { "SYN/ACK" } else { "SYN" };
             match syn.offer {
                 Offer::Unseen => {}
                 Offer::Absent => evidence.push(format!("{segment} of {} without window scale option", side_name(side))),
@@ -365,7 +365,7 @@ pub fn close_state(connection: &Connection) -> &'static str {
     let has_answered = connection
         .directions
         .iter()
-        .any(|direction| direction.has_syn && direction.syn.is_answer);
+        .any(|direction| direction.has_syn && direction.syn.is_answer());
     if connection.reset_by.is_some() {
         let is_refused = connection.syn_ns().is_some()
             && !has_answered
@@ -511,7 +511,7 @@ pub fn connection_field(name: &str) -> Option<&'static ConnectionField> {
 impl Direction {
     /// Whether bytes in flight could be known at any time.
     fn is_flight_measured(&self) -> bool {
-        self.is_seen && self.is_started && self.is_acked
+        self.is_seen && self.flight.is_started && self.flight.is_acked
     }
 }
 

@@ -121,7 +121,7 @@ impl DirectionView<'_> {
     /// Most bytes in flight, as the sender saw it where the capture point is another.
     fn flight_seen(&self) -> Option<u32> {
         let data = self.data();
-        let here = (data.is_acked && data.is_seen).then(|| data.flight_max_bytes());
+        let here = (data.flight.is_acked && data.is_seen).then(|| data.flight_max_bytes());
         self.sender_view().map(|view| view.max_bytes).max(here)
     }
 }

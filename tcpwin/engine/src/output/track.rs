@@ -102,7 +102,7 @@ impl Track {
         if sent_bytes > 0 {
             throughput.add(now_ns, i64::from(sent_bytes));
         }
-        if !direction.is_started {
+        if !direction.flight.is_started {
             return;
         }
         let acked_bytes = direction.acked_payload_bytes();
@@ -121,7 +121,7 @@ impl Track {
         sequence.add(now_ns, self.extended);
         let span = direction.flight.una.to(next);
         acknowledged.add(now_ns, self.extended - i64::from(span));
-        if direction.is_acked {
+        if direction.flight.is_acked {
             raw.add(now_ns, i64::from(direction.window.last_raw));
         }
         let is_certain = direction.window.is_known && connection.window_is_certain(1 - side);
@@ -136,8 +136,8 @@ impl Track {
         let known = direction.known_flight();
         let piped = known.map(|bytes| bytes.saturating_sub(direction.sacked_bytes()));
         // As the means do, percentiles begin where SND.UNA is known, not with the SYN.
-        self.last_flight = known.filter(|_| direction.is_acked);
-        self.last_pipe = piped.filter(|_| direction.is_acked);
+        self.last_flight = known.filter(|_| direction.flight.is_acked);
+        self.last_pipe = piped.filter(|_| direction.flight.is_acked);
         if let (Some(known), Some(piped)) = (known, piped) {
             flight.add(now_ns, i64::from(known));
             pipe.add(now_ns, i64::from(piped));

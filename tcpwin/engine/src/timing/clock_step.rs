@@ -42,13 +42,13 @@ pub fn stepped_ns(
 
 /// How long a tick of a side's clock is, at most: from its SYN, or the start of the capture, to the silence.
 fn tick_ns(connection: &Connection, sent: &Direction, before_ns: i64) -> Option<i64> {
-    let syn_ns = if sent.syn.is_answer {
+    let syn_ns = if sent.syn.is_answer() {
         connection.syn_ack_ns()
     } else {
         connection.syn_ns()
     };
     let began_ns = syn_ns.filter(|_| sent.has_syn);
     let passed_ns = before_ns.saturating_sub(began_ns.unwrap_or(connection.start_ns));
-    let ticks = i64::from(sent.tsval.wrapping_sub(sent.syn.tsval?) as i32);
+    let ticks = i64::from(sent.tsval.wrapping_sub(sent.first_tsval) as i32);
     (ticks >= TELLING_TICKS && passed_ns >= TELLING_NS).then(|| passed_ns / ticks)
 }

@@ -32,7 +32,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let ack = Seq(segment.ack);
     let seq = Seq(segment.seq);
     let was_una = acked.flight.una;
-    let was_started = acked.is_started;
+    let was_started = acked.flight.is_started;
     let had_doubts = acked.has_doubts();
     let mut answer = acknowledge(acked, ack, segment);
     let is_bare = segment.payload_len == 0 && segment.flags & FIN == 0 && seq == sent.flight.nxt;
@@ -133,7 +133,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
 pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer {
     let now_ns = segment.time_ns;
     let mut answer = Answer::default();
-    if !acked.is_acked {
+    if !acked.flight.is_acked {
         begin(acked, ack, now_ns);
     }
     let advance = acked.flight.una.to(ack);
@@ -281,10 +281,10 @@ fn note_control_acked(acked: &mut Direction) {
 /// The first acknowledgment of this direction that was captured: where SND.UNA really stands.
 #[cold]
 fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
-    acked.is_acked = true;
-    if !acked.is_started {
+    acked.flight.is_acked = true;
+    if !acked.flight.is_started {
         acked.flight.start(ack, now_ns);
-        acked.is_started = true;
+        acked.flight.is_started = true;
     } else if !acked.has_syn
         && ack.is_before(acked.flight.una)
         && ack.to(acked.flight.una) < MAX_JUMP
@@ -313,7 +313,7 @@ fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32) -> Events {
     }
     let acked_bytes = acked.acked_bytes;
     acked.cold().missed.note(from, ack, acked_bytes);
-    acked.is_flight_lost = true;
+    acked.flight.is_lost = true;
     acked.ledger.forget();
     event::ACKED_UNSEEN
 }

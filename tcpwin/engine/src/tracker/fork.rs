@@ -54,7 +54,8 @@ impl Forks {
         let side = before.side_of(segment)?;
         let (own, peer) = (&before.directions[side], &before.directions[1 - side]);
         let (seq, ack) = (Seq(segment.seq), Seq(segment.ack));
-        let is_ack = segment.flags & (ACK | RST) == ACK && own.is_started && peer.is_started;
+        let is_ack =
+            segment.flags & (ACK | RST) == ACK && own.flight.is_started && peer.flight.is_started;
         let fits = own.flight.nxt.to(seq).unsigned_abs() < NEAR
             && !ack.is_before(peer.flight.una)
             && !ack.is_after(peer.flight.nxt);

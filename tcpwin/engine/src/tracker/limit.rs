@@ -10,13 +10,13 @@ impl Direction {
         let room = self.flight.nxt.to(self.window.edge);
         // A sender that the window stopped stays stopped until it opens by a segment, whether or not what it had sent
         // is acknowledged meanwhile.
-        self.is_blocked = is_scale_certain
+        self.window.is_blocked = is_scale_certain
             && self.window.is_known
             && !self.has_fin
             && self.is_flight_known()
-            && (self.flight.is_outstanding() || self.is_blocked)
+            && (self.flight.is_outstanding() || self.window.is_blocked)
             && room < self.least_room() as i32;
-        let is_limited = self.is_blocked && self.window.bytes > 0;
+        let is_limited = self.window.is_blocked && self.window.bytes > 0;
         if is_limited != self.is_limited {
             self.note_limit_change(now_ns, is_limited);
         }
@@ -26,13 +26,13 @@ impl Direction {
     #[inline(always)]
     pub fn note_open_limit(&mut self, now_ns: i64) {
         let room = self.flight.nxt.to(self.window.edge);
-        self.is_blocked =
-            (self.flight.is_outstanding() | self.is_blocked) & (room < self.segment_size() as i32);
-        if self.is_blocked {
-            self.is_blocked = room < self.least_room() as i32;
+        self.window.is_blocked = (self.flight.is_outstanding() | self.window.is_blocked)
+            & (room < self.segment_size() as i32);
+        if self.window.is_blocked {
+            self.window.is_blocked = room < self.least_room() as i32;
         }
-        if self.is_blocked != self.is_limited {
-            self.note_limit_change(now_ns, self.is_blocked);
+        if self.window.is_blocked != self.is_limited {
+            self.note_limit_change(now_ns, self.window.is_blocked);
         }
     }
 

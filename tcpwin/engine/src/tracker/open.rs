@@ -24,7 +24,7 @@ pub fn begins_anew(connection: &Connection, side: usize, segment: &Segment) -> b
         own.isn == Seq(segment.seq)
     } else {
         // Nothing of this side was captured; the peer's acknowledgments say where it stands.
-        !own.is_started || !peer.is_seen || own.flight.una == Seq(segment.seq) + 1
+        !own.flight.is_started || !peer.is_seen || own.flight.una == Seq(segment.seq) + 1
     };
     if is_same_start {
         return false;
@@ -119,22 +119,24 @@ pub fn take_syn(
         mss: segment.options.mss.unwrap_or(0),
         window: segment.window,
         kinds: syn_kinds(segment),
-        tsval: segment.options.timestamps.map(|(tsval, _)| tsval),
-        is_answer,
         early_bytes,
     };
+    if let Some((tsval, _)) = segment.options.timestamps {
+        sent.first_tsval = tsval;
+    }
     if !is_again {
         let end = seq + sequence_length(segment);
-        if !sent.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn {
+        if !sent.flight.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn
+        {
             sent.flight.start(seq, now_ns);
             sent.ledger.forget();
         }
-        sent.flight.nxt = if sent.is_started {
+        sent.flight.nxt = if sent.flight.is_started {
             sent.flight.nxt.max(end)
         } else {
             end
         };
-        sent.is_started = true;
+        sent.flight.is_started = true;
         sent.isn = seq;
         sent.has_only_syn = true;
         sent.flight.control = u8::from(!sent.flight.una.is_after(seq));
@@ -240,6 +242,7 @@ fn syn_kinds(segment: &Segment) -> u8 {
         (options.timestamps.is_some(), syn_kind::TIMESTAMPS),
         (options.fast_open, syn_kind::FAST_OPEN),
         (options.multipath, syn_kind::MULTIPATH),
+        (segment.flags & ACK != 0, syn_kind::ANSWER),
     ]
     .into_iter()
     .fold(0, |kinds, (is_there, kind)| {
@@ -269,7 +272,7 @@ fn note_initiator(connection: &mut Connection, side: usize, is_answer: bool) {
 fn answered_offer(own: &Direction, peer: &SynOptions) -> Offer {
     let earlier = own.cold.as_ref().and_then(|cold| cold.earlier_shift);
     match (own.syn.offer, peer.offer, earlier) {
-        (Offer::Absent, Offer::Shift(_), Some(shift)) if peer.is_answer => Offer::Shift(shift),
+        (Offer::Absent, Offer::Shift(_), Some(shift)) if peer.is_answer() => Offer::Shift(shift),
         (offer, _, _) => offer,
     }
 }
@@ -279,7 +282,7 @@ fn settle(connection: &mut Connection) {
     let syns = [connection.directions[0].syn, connection.directions[1].syn];
     let offers =
         [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
-    let scales = negotiate(offers, syns.map(|syn| syn.is_answer));
+    let scales = negotiate(offers, syns.map(|syn| syn.is_answer()));
     let default_mss = DEFAULT_MSS[usize::from(connection.ip_version == 6)];
     // Of a SYN that was not captured nothing speaks against it.
     let has_timestamps =

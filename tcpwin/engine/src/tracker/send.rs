@@ -34,19 +34,19 @@ pub fn take(
     let now_ns = segment.time_ns;
     let seq = Seq(segment.seq);
     let length = sequence_length(segment);
-    if !sent.is_started {
+    if !sent.flight.is_started {
         sent.flight.start(seq, now_ns);
-        sent.is_started = true;
+        sent.flight.is_started = true;
     }
     if !sent.has_syn && sent.segments == 1 {
         sent.isn = seq.minus(1);
     }
     let ahead = sent.flight.nxt.to(seq);
     let mut events = 0;
-    if sent.is_flight_lost && ahead >= 0 {
+    if sent.flight.is_lost && ahead >= 0 {
         // What was acknowledged unseen is missing before this segment, which shows SND.MAX again.
         sent.flight.integrate(now_ns, false);
-        sent.is_flight_lost = false;
+        sent.flight.is_lost = false;
         events |= event::PREVIOUS_SEGMENT_MISSING;
     }
     if ahead == 0 && length == 0 {
@@ -243,7 +243,7 @@ fn take_below(
             sent.cold().zero().probe(now_ns);
             return (event::ZERO_WINDOW_PROBE, false);
         }
-        if seq + 1 == nxt && !is_outstanding && sent.is_acked {
+        if seq + 1 == nxt && !is_outstanding && sent.flight.is_acked {
             return (take_keep_alive(sent, segment, handshake_rtt_ns), false);
         }
         return (0, false);
@@ -256,7 +256,7 @@ fn take_below(
         && is_plain
         && seq + 1 == nxt
         && !is_outstanding
-        && sent.is_acked
+        && sent.flight.is_acked
         && !is_closed
     {
         sent.cold().is_keep_alive_unanswered = true;
@@ -359,7 +359,7 @@ impl Direction {
         let episode = self.cold.as_ref().and_then(|cold| cold.episode.as_ref());
         self.syn.has_early_data()
             && self.has_syn
-            && self.is_acked
+            && self.flight.is_acked
             && self.flight.una == first
             && holds(seq, first, first + u32::from(self.syn.early_bytes))
             && episode.is_none_or(|episode| episode.newest_copy(seq).is_none())

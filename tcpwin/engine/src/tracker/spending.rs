@@ -69,7 +69,7 @@ impl Direction {
         let payload_len = self.pace().map_or(0, |pace| pace.last_payload);
         let ends_a_write = self.ends_a_write(payload_len);
         let segment = self.segment_size().clamp(1, LARGEST_SEGMENT);
-        let (una, edge, is_blocked) = (self.flight.una, self.window.edge, self.is_blocked);
+        let (una, edge, is_blocked) = (self.flight.una, self.window.edge, self.window.is_blocked);
         let has_window = self.window.is_known;
         let Some(pace) = self.ledger.pace_mut() else {
             return;
@@ -166,7 +166,11 @@ impl Direction {
         self.told_state().unwrap_or_else(|| {
             let mss = self.segment_size();
             let ran_out = self.pace().is_some_and(|pace| pace.ran_out(mss));
-            open_state(self.is_blocked, self.flight.is_outstanding(), ran_out)
+            open_state(
+                self.window.is_blocked,
+                self.flight.is_outstanding(),
+                ran_out,
+            )
         })
     }
 

@@ -34,7 +34,7 @@ impl Side {
         let episode = cold.and_then(|cold| cold.episode.as_deref());
         Side {
             is_closed: cold.is_some_and(Cold::is_zero_open),
-            is_blocked: direction.is_blocked,
+            is_blocked: direction.window.is_blocked,
             is_outstanding: direction.is_flight_known() && direction.flight.is_outstanding(),
             has_timed_out: episode.is_some_and(|episode| episode.phase == Phase::Loss),
             last_data_ns: direction.last_data_ns,

@@ -31,7 +31,7 @@ impl Connection {
     pub(super) fn brings_nothing(&self, side: usize, segment: &Segment) -> bool {
         let (sent, acked) = (&self.directions[side], &self.directions[1 - side]);
         let end = Seq(segment.seq) + sequence_length(segment);
-        sent.is_started
+        sent.flight.is_started
             && !sent.flight.nxt.is_before(end)
             && (segment.flags & ACK == 0 || !acked.flight.una.is_before(Seq(segment.ack)))
     }
@@ -170,9 +170,6 @@ impl Connection {
             (second, first)
         };
         sent.segments += 1;
-        if sent.segments == 1 {
-            sent.syn.tsval = segment.options.timestamps.map(|(tsval, _)| tsval);
-        }
         let mut events = 0;
         let mut rtt_ns = None;
         if segment.window == 0 && segment.flags & FIN == 0 {

@@ -19,6 +19,12 @@ pub struct Flight {
     changed_ns: i64,
     /// SYN and FIN that are sent and not acknowledged: they take sequence numbers and are no bytes.
     pub control: u8,
+    /// There is a sequence number to stand on.
+    pub is_started: bool,
+    /// The peer's acknowledgments were captured, so SND.UNA is real.
+    pub is_acked: bool,
+    /// An ACK covered bytes never captured: what is in flight is unknown until new data shows SND.MAX again.
+    pub is_lost: bool,
 }
 
 impl Flight {

@@ -26,6 +26,9 @@ pub struct ReceiveWindow {
     /// The window field of the last segment, accepted or not.
     pub last_raw: u16,
     pub is_known: bool,
+    /// The next segment does not fit it, and data in flight showed that there is one to send (Linux
+    /// `tcp_snd_wnd_test`).
+    pub is_blocked: bool,
 }
 
 /// One advertisement, as a segment of the receiver carries it.
@@ -65,6 +68,7 @@ impl Default for ReceiveWindow {
             changed_ns: 0,
             last_raw: 0,
             is_known: false,
+            is_blocked: false,
         }
     }
 }
