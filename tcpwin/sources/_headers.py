@@ -22,11 +22,13 @@ class Headers:
     Attributes:
         packets: written, each with its time, its length on the wire and its link type.
         packets_cut: those of which bytes behind the headers were left out.
+        sha256: of the file that was written, in hexadecimal digits.
         facts: of the capture that was read, as the engine tells them; `HeadersSource` takes them.
     """
 
     packets: int
     packets_cut: int
+    sha256: str
     facts: dict[str, Any]
 
 
@@ -58,10 +60,10 @@ def write_headers(
         OSError: it cannot be written.
     """
     limit = {} if max_bytes is None else {"max_bytes": max_bytes}
-    packets, cut, facts = _engine.write_headers(
+    packets, cut, sha256, facts = _engine.write_headers(
         file, os.fspath(out), name=name, whole=whole, progress=progress, **limit
     )
-    return Headers(packets, cut, facts)
+    return Headers(packets, cut, sha256, facts)
 
 
 class HeadersSource(PathSource):

@@ -1,5 +1,6 @@
 """A capture of headers gives the same connections as the capture that it was made from, and holds nothing else."""
 
+import hashlib
 import io
 import json
 import re
@@ -52,6 +53,7 @@ def test_packets_can_be_kept_whole(tmp_path: Path) -> None:
         data = file.read()
     headers = write_headers(io.BytesIO(data), tmp_path / "whole", whole=True)
     assert headers.packets_cut == 0
+    assert headers.sha256 == hashlib.sha256((tmp_path / "whole").read_bytes()).hexdigest()
     assert (tmp_path / "whole").stat().st_size > len(data)
 
 

@@ -1,6 +1,7 @@
 """What goes wrong for operators and users: a clear answer each time, and a service that is well afterwards."""
 
 import gzip
+import hashlib
 import os
 import signal
 import threading
@@ -252,7 +253,8 @@ def test_what_arrived_when_the_service_was_killed_is_deleted(
         incoming = arriving.__enter__()
         file = incoming.path / "headers"
         file.write_bytes(b"what no row has")
-        orphan = data.keep(file, incoming)
+        orphan = hashlib.sha256(file.read_bytes()).hexdigest()
+        data.keep(file, orphan, incoming)
         incoming.note(hashes[0], kept)
         data.leaving(hashes[1:], half_deleted).__enter__()
 

@@ -4,7 +4,6 @@ No path is ever made of a name that came from outside.
 """
 
 import fcntl
-import hashlib
 import os
 import re
 import secrets
@@ -109,13 +108,11 @@ class DataFolder:
         yield
         shutil.rmtree(folder, ignore_errors=True)
 
-    def keep(self, file: Path, incoming: Incoming) -> str:
-        """Move a file that has arrived to its place, and return its sha256.
+    def keep(self, file: Path, sha256: str, incoming: Incoming) -> None:
+        """Move a file that has arrived, and has that hash, to its place.
 
         What is there already stays: another analysis may be reading it, which a file with another time would end.
         """
-        with file.open("rb") as opened:
-            sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
         incoming.note(sha256)
         incoming.kept.append(sha256)
         place = self.blob(sha256)
@@ -124,7 +121,6 @@ class DataFolder:
             file.unlink()
         else:
             file.replace(place)
-        return sha256
 
     def blob(self, sha256: str) -> Path:
         """Where the bytes of that hash lie."""

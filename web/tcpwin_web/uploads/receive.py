@@ -3,6 +3,7 @@
 With payloads cut, none reaches the disk; of a bundle, only while it is unpacked into a private folder.
 """
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -96,8 +97,8 @@ class _Taking:
             if warning["kind"] == "read_failed":
                 raise UploadError(413, f"{name}: {warning['message']}")
         size_bytes = out.stat().st_size
-        sha256 = self.data.keep(out, self.incoming)
-        return Received(name, label, "capture", sha256, size_bytes, headers.packets_cut, headers.facts, part)
+        self.data.keep(out, headers.sha256, self.incoming)
+        return Received(name, label, "capture", headers.sha256, size_bytes, headers.packets_cut, headers.facts, part)
 
     def snapshot(self, file: Any, name: str, label: str = "", *, written: datetime | None = None) -> Received:
         out = self.incoming.path / "snapshot"
@@ -113,7 +114,10 @@ class _Taking:
             os.utime(out, (written.timestamp(), written.timestamp()))
         # What cannot be recognised is refused now, not when it is analysed.
         SnapshotFile(out, name=name, max_inflated_bytes=self.settings.max_unpacked_bytes)
-        return Received(name, label, "snapshot", self.data.keep(out, self.incoming), size_bytes)
+        with out.open("rb") as stored:
+            sha256 = hashlib.file_digest(stored, "sha256").hexdigest()
+        self.data.keep(out, sha256, self.incoming)
+        return Received(name, label, "snapshot", sha256, size_bytes)
 
     def bundle(self, file: Any, name: str) -> Iterator[Received]:
         archive = self.incoming.path / "bundle"

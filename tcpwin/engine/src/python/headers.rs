@@ -1,18 +1,38 @@
-//! A stream of a capture in, a file of its headers out.
+//! A stream of a capture in, a file of its headers and the hash of it out.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sha2::{Digest, Sha256};
 
 use super::facts::facts_to_python;
 use super::files::{open_limited, raise_if_kept};
 use crate::output::headers;
 
-/// Write the headers of a capture, read from an object with `read`, to a new file; return packets, packets cut, facts.
+/// A file that is written from its beginning to its end, hashed on the way: reading it again would take longer.
+struct Hashed {
+    file: File,
+    hash: Sha256,
+}
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Write the headers of a capture, read from an object with `read`, to a new file; return packets, packets cut, the
+/// SHA-256 of what was written, and facts.
 #[pyfunction]
 #[pyo3(signature = (source, out, *, name="stream", whole=false, max_bytes=u64::MAX, progress=None))]
 pub fn write_headers<'py>(
@@ -22,15 +42,19 @@ pub fn write_headers<'py>(
     whole: bool,
     max_bytes: u64,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(u64, u64, Bound<'py, PyDict>)> {
+) -> PyResult<(u64, u64, String, Bound<'py, PyDict>)> {
     let py = source.py();
     let mut opened = open_limited(source, name, max_bytes)?;
-    let file = File::create_new(&out)?;
+    let mut file = Hashed {
+        file: File::create_new(&out)?,
+        hash: Sha256::new(),
+    };
+    let target = &mut file;
     let mut failure: Option<PyErr> = None;
     let failed = &mut failure;
     let input = &mut opened.input;
     let written = py.detach(|| {
-        let mut out = BufWriter::with_capacity(1 << 18, file);
+        let mut out = BufWriter::with_capacity(1 << 18, target);
         headers::write_headers(input, &mut out, whole, |bytes_read| {
             let told = Python::attach(|py| {
                 py.check_signals()?;
@@ -53,5 +77,8 @@ pub fn write_headers<'py>(
     let facts = facts
         .first()
         .ok_or_else(|| io::Error::other("no capture"))?;
-    Ok((cut.packets, cut.packets_cut, facts_to_python(py, facts)?))
+    let hash = file.hash.finalize();
+    let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let facts = facts_to_python(py, facts)?;
+    Ok((cut.packets, cut.packets_cut, sha256, facts))
 }
