@@ -41,18 +41,7 @@ class Served:
 
     def ask(self, method: str, path: str, body: Path | bytes | None = None) -> bytes:
         """Send one request on a connection of its own and return its answer's body."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE_SECONDS, blocksize=BLOCK_BYTES)
-        try:
-            if isinstance(body, Path):
-                with body.open("rb") as file:
-                    connection.request(method, path, file, {"Content-Length": str(body.stat().st_size)})
-                    return _answer(connection, method, path)
-            connection.request(method, path, body)
-            return _answer(connection, method, path)
-        except OSError as error:
-            raise ServiceError(f"{method} {path}: {error}") from None
-        finally:
-            connection.close()
+        return send(self.host, self.port, method, path, body)
 
     def upload(self, file: Path) -> str:
         """Upload a capture, wait for the end of its analysis as a page does, and return its id."""
@@ -69,6 +58,26 @@ class Served:
     def cpu_s(self) -> float:
         """CPU of the service and of all processes that it has or had."""
         return sum(_cpu_ticks(each) for each in _tree(self.process.pid)) / TICKS
+
+
+def send(host: str, port: int, method: str, path: str, body: Path | bytes | None = None) -> bytes:
+    """Send one request on a connection of its own and return its answer's body.
+
+    Raises:
+        ServiceError: there is no answer, or it says that something is wrong.
+    """
+    connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_SECONDS, blocksize=BLOCK_BYTES)
+    try:
+        if isinstance(body, Path):
+            with body.open("rb") as file:
+                connection.request(method, path, file, {"Content-Length": str(body.stat().st_size)})
+                return _answer(connection, method, path)
+        connection.request(method, path, body)
+        return _answer(connection, method, path)
+    except OSError as error:
+        raise ServiceError(f"{method} {path}: {error}") from None
+    finally:
+        connection.close()
 
 
 def _answer(connection: http.client.HTTPConnection, method: str, path: str) -> bytes:
