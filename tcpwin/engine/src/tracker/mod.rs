@@ -5,12 +5,14 @@
 
 mod ack;
 mod ahead;
+mod below;
 mod cadence;
 mod fast;
 mod fork;
 mod journal;
 mod limit;
 mod open;
+mod probe;
 mod reset;
 mod send;
 mod spending;
