@@ -56,3 +56,22 @@ def test_a_worker_imports_next_to_nothing(
         found = executor.submit(imported_by, function, each).result()
         # Of polars only what it imports itself as late, by names of its own that change.
         assert {name for name in found if not name.startswith("polars.")} == set()
+
+
+def test_a_worker_has_nothing_of_the_application(executor: ProcessExecutor) -> None:
+    """The application takes three times as long to import as what a worker needs."""
+    found = executor.submit(modules).result()
+    assert {"polars", "tcpwin_web.jobs.work"} <= found
+    assert {name.partition(".")[0] for name in found} & {
+        "alembic",
+        "fastapi",
+        "pydantic",
+        "sqlalchemy",
+        "uvicorn",
+    } == set()
+    assert "tcpwin_web._app" not in found
+
+
+def modules() -> set[str]:
+    """In a worker: all that is imported."""
+    return set(sys.modules)

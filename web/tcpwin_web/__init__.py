@@ -3,7 +3,23 @@
 `create_app` takes the settings and returns the application; `tcpwin serve` runs it.
 """
 
-from tcpwin_web._app import create_app
-from tcpwin_web.settings import Settings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tcpwin_web._app import create_app
+    from tcpwin_web.settings import Settings
 
 __all__ = ["Settings", "create_app"]
+
+
+def __getattr__(name: str) -> Any:
+    # Processes that work for the service import parts of this package, and need nothing of the application.
+    if name == "create_app":
+        from tcpwin_web._app import create_app
+
+        return create_app
+    if name == "Settings":
+        from tcpwin_web.settings import Settings
+
+        return Settings
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

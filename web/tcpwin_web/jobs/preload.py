@@ -3,6 +3,7 @@
 Imports only: a thread started here, such as those of polars, would not be in the workers that are forked.
 """
 
+import email.parser
 import encodings.unicode_escape
 import statistics
 
@@ -21,7 +22,7 @@ from tcpwin.report.standalone import _document, _markdown
 from tcpwin_web.jobs import answers, detail
 
 PRELOADED = (
-    *(np, numpy.ma, polars, tsdownsample, jinja2, statistics, encodings.unicode_escape),
+    *(np, numpy.ma, polars, tsdownsample, jinja2, statistics, email.parser, encodings.unicode_escape),
     *(_event_columns, _segments, _table, _compose, _pair, _document, _markdown, answers, detail),
     *(all_rules(), figures.names(), references()),
 )
