@@ -23,6 +23,8 @@ LEAST_SLOW_RUN = 5
 """Seconds that are slow one after the other; 15 by design."""
 LEAST_SECONDS = 20
 """One loop of the published reader."""
+MOST_STEPS = 100_000
+"""Seconds of more than a day; a clock that jumps would make any number of them."""
 LONGEST_STEP_NS = LEAST_SLOW_RUN * SECOND_NS
 """Longer ones hold fast and slow seconds of a loop together."""
 
@@ -64,15 +66,17 @@ def pace_of(progress: Iterable[tuple[int, int]], *, width_ns: int = 1) -> Pace:
     Args:
         width_ns: for how long the bytes of a time came in: where it is more than a second, it is the step.
     """
-    step_ns = max(SECOND_NS, width_ns)
+    amounts = list(progress)
+    if not amounts:
+        return Pace(())
+    first_ns = amounts[0][0]
+    step_ns = max(SECOND_NS, width_ns, (amounts[-1][0] - first_ns) // MOST_STEPS)
     steps: dict[int, int] = {}
-    first = None
-    for time_ns, count in progress:
-        first = time_ns if first is None else first
-        place = (time_ns - first) // step_ns
+    for time_ns, count in amounts:
+        place = (time_ns - first_ns) // step_ns
         steps[place] = steps.get(place, 0) + count
     # The last step is not whole, and would look slow.
-    rates = (steps.get(place, 0) * 8e9 / step_ns for place in range(max(steps, default=0)))
+    rates = (steps.get(place, 0) * 8e9 / step_ns for place in range(max(steps)))
     return Pace(tuple(rates), step_ns)
 
 

@@ -32,8 +32,7 @@ def test_a_reader_of_fast_and_slow_seconds_is_known_by_steps_of_two() -> None:
 
 
 def test_a_clock_that_jumps_by_centuries_costs_no_list_of_their_seconds() -> None:
-    pace = pace_of([(0, 100), (CENTURIES_NS, 100)], width_ns=CENTURIES_NS // 1000)
-    assert len(pace.rates_bps) == 1000
+    assert 90_000 < len(pace_of([(0, 100), (CENTURIES_NS, 100)]).rates_bps) < 110_000
 
 
 def test_a_steady_transfer_of_hours_does_not_oscillate(tmp_path: Path) -> None:
