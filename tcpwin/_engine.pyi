@@ -144,6 +144,9 @@ class Details:
     def stall_columns(self, id: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
         """Begin, end, cause by its place in `STALL_CAUSES`."""
     def stalls_at(self, id: int, places: Sequence[int]) -> list[dict[str, Any]]: ...
+    def zero_window_columns(self, id: int, from_initiator: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Begin, end."""
+    def zero_windows_at(self, id: int, from_initiator: bool, places: Sequence[int]) -> list[dict[str, Any]]: ...
     def rows(self, id: int) -> dict[str, Any] | None: ...
 
 _NamedNumber: TypeAlias = tuple[str, int, int, int, bool, int]

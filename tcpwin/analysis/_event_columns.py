@@ -1,6 +1,7 @@
-"""Events and stalls as columns.
+"""Events, stalls and closed windows as columns.
 
-A question to all of them costs an array; an `Event` or a `Stall` is made only of those that are told.
+A question to all of them costs an array; an `Event`, a `Stall` or a `ZeroWindowEpisode` is made only of those that are
+told.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpwin import _engine
+from tcpwin.analysis._direction import ZeroWindowEpisode
 from tcpwin.analysis._series import Event, Stall
 
 if TYPE_CHECKING:
@@ -90,3 +92,26 @@ class StallColumns:
     def at(self, places: Iterable[int]) -> list[Stall]:
         """Those at these places, whole."""
         return [Stall(**record) for record in self._details.stalls_at(self._id, list(places))]
+
+
+class ZeroWindowColumns:
+    """Closed windows of a direction that touch a span, in order: all of them, up to 65,536.
+
+    Attributes:
+        start_ns, end_ns: int64, nanoseconds since the epoch; each column has shape (n,).
+    """
+
+    def __init__(self, details: _engine.Details, id: int, is_from_a: bool) -> None:
+        self._details = details
+        self._id = id
+        self._is_from_a = is_from_a
+        self.start_ns, self.end_ns = details.zero_window_columns(id, is_from_a)
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def at(self, places: Iterable[int]) -> list[ZeroWindowEpisode]:
+        """Those at these places, whole."""
+        return [
+            ZeroWindowEpisode(**each) for each in self._details.zero_windows_at(self._id, self._is_from_a, list(places))
+        ]

@@ -11,7 +11,7 @@ from tcpwin.analysis._series import BudgetSeries, Event, Series, Stall
 
 if TYPE_CHECKING:
     from tcpwin.analysis._connection import Connection
-    from tcpwin.analysis._event_columns import EventColumns, StallColumns
+    from tcpwin.analysis._event_columns import EventColumns, StallColumns, ZeroWindowColumns
     from tcpwin.analysis._table import Table
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -116,6 +116,12 @@ class View:
         from tcpwin.analysis._event_columns import StallColumns
 
         return StallColumns(self._details, self.connection.id)
+
+    def zero_window_columns(self, *, direction: str = "a_to_b") -> ZeroWindowColumns:
+        """Closed windows that touch the span, as columns; none is left out, as of those that `Direction` lists."""
+        from tcpwin.analysis._event_columns import ZeroWindowColumns
+
+        return ZeroWindowColumns(self._details, self.connection.id, is_a(direction))
 
     @cached_property
     def rows(self) -> Table | None:

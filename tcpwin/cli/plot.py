@@ -128,6 +128,8 @@ def plot(
         raise click.UsageError(f"no figure is called '{name}': there are {', '.join((*figures.names(), TIMELINE))}")
     if first is not None and last is not None and last <= first:
         raise click.UsageError("--to is not after --from")
+    given = {"--connection": connection, "--direction": direction, "--from": first, "--to": last, "--field": field}
+    _refuse_unused(name, [option for option, value in given.items() if value is not None])
     is_whole = name != TIMELINE and figures.get(name).scope == "analysis"
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
     check_connection(connection, len(analysis))
@@ -155,6 +157,25 @@ def plot(
     if reason:
         complain(f"warning: nothing to show: {reason}")
     write(figure, out, title=title, width=width, height=height, scale=scale)
+
+
+def _refuse_unused(name: str, given: list[str]) -> None:
+    """Refuse options that a figure takes no account of: it would seem to show what was asked for.
+
+    Raises:
+        UsageError: there is one.
+    """
+    kind = None if name == TIMELINE else _figures().get(name)
+    unused = {"--field": "has no fields to choose from"} if kind is None or not kind.has_fields else {}
+    if kind is not None and not kind.has_directions:
+        unused["--direction"] = "chooses its directions itself"
+    if kind is not None and not kind.has_time_axis:
+        unused |= dict.fromkeys(("--from", "--to"), "is of all of a connection's life")
+    if kind is not None and kind.scope == "analysis":
+        unused |= dict.fromkeys(("--connection", "--direction", "--from", "--to"), "is of all connections")
+    for option in given:
+        if option in unused:
+            raise click.UsageError(f"figure {name} {unused[option]}: {option} is not for it")
 
 
 def _chosen(analysis: Analysis, number: int | None) -> Connection:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from tcpwin.findings import GROUPS, Connection, Verdict
 from tcpwin.kernel import adv_win_scale_of
-from tcpwin.reference._pace import BULK, MESSAGES, OSCILLATING, Pace, pace_of
+from tcpwin.reference._pace import BULK, MESSAGES, OSCILLATING, SECOND_NS, Pace, pace_of
 from tcpwin.snapshots import Host, SettingsSample
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Measured:
         rtt_ns: least round trip of the path.
         path_rate_bps: of the path, where it is given or the transfer filled it; else None.
         goodput_bps: over the whole transfer.
-        best_second_bps: of its best second.
+        best_second_bps: of its best second; None of a connection so long that single seconds are not known.
         volume_bytes, duration_ns: payload, and the time it took; without handshake and close where packets show them.
         window_max_bytes, window_mean_bytes: of the receive window.
         flight_max_bytes, flight_mean_bytes: in flight.
@@ -139,7 +139,7 @@ def measure_connection(
         rtt_ns=rtt_ns,
         path_rate_bps=rate_bps or (pace.best_bps or data.goodput_bps if fills_path else None),
         goodput_bps=data.goodput_bps,
-        best_second_bps=pace.best_bps,
+        best_second_bps=pace.best_bps if pace.step_ns < 2 * SECOND_NS else None,
         volume_bytes=data.acked_bytes or data.unique_bytes,
         duration_ns=budget.total_ns - groups["closed"] - groups["handshake"],
         window_max_bytes=data.receive_window_max_bytes,
@@ -211,7 +211,7 @@ def _common_host(connection: Connection) -> Host | None:
 def _pace(connection: Connection, direction: str) -> Pace:
     series = connection.series("goodput", direction=direction)
     pairs: Iterator[tuple[int, int]] = zip(series.time_ns.tolist(), series.sum.tolist(), strict=True)
-    return pace_of(pairs)
+    return pace_of(pairs, width_ns=series.width_ns)
 
 
 def _shape(data: Direction, groups: Mapping[str, int], total_ns: int, pace: Pace) -> tuple[str | None, str]:

@@ -147,8 +147,9 @@ def problem_text(connection: Connection, problem: Problem) -> str:
         text = f"{receiver}'s receive window held {sender} back for {share}: {receiver} {closed}"
         if problem.kind == "dead_zero_window":
             return f"{text}; the last time it never opened again"
+        listed_ns = sum(e.duration_ns for e in direction.zero_window_episodes)
         unannounced_ns = sum(e.duration_ns for e in direction.zero_window_episodes if e.ended_by == "probe_answer")
-        if unannounced_ns > direction.zero_window_ns / 2:
+        if unannounced_ns > listed_ns / 2:
             return f"{text}. Only a probe's answer showed it open again: the window update was lost or never sent"
         return f"{text}. The application on {receiver} reads too slowly"
     window = direction.receive_window_max_bytes

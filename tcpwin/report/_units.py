@@ -33,6 +33,8 @@ def time_text(ns: int | None) -> str:
     if ns is None:
         return "unknown"
     seconds = ns / 1e9
+    if seconds >= 100 * 86_400:
+        return f"{seconds / 86_400:,.0f} d"
     if seconds >= 3 * 86_400:
         return f"{seconds / 86_400:.1f} d"
     if seconds >= 7200:

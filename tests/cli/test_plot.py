@@ -109,6 +109,13 @@ def test_nothing_to_show_is_told(tmp_path: Path) -> None:
         (["--from", "5", "--to", "4s", "-o", "w.json"], "--to is not after --from"),
         (["--from", "soon", "-o", "w.json"], "'soon' is no time since the connection's start"),
         (["--figure", "socket-distribution", "--field", "nope", "-o", "w.json"], "a socket has no numeric field nope"),
+        (["--figure", "messages", "--from", "1", "-o", "w.json"], "messages is of all of a connection's life"),
+        (["--figure", "messages", "--to", "1", "-o", "w.json"], "--to is not for it"),
+        (["--figure", "counters", "--direction", "a_to_b", "-o", "w.json"], "counters chooses its directions itself"),
+        (["--figure", "overview", "--connection", "0", "-o", "w.json"], "overview is of all connections"),
+        (["--figure", "overview", "--from", "1", "-o", "w.json"], "overview is of all connections"),
+        (["--field", "rcvbuf_bytes", "-o", "w.json"], "window has no fields to choose from: --field is not for it"),
+        (["--figure", "timeline", "--field", "nope", "-o", "w.json"], "timeline has no fields to choose from"),
         ([], "Missing option '-o'"),
     ],
 )

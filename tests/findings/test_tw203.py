@@ -10,9 +10,14 @@ from findings.window_stories import one
 START_NS = 1_600_000_000_000_000_000
 
 
-def closed(seconds: float, *, ending: str, probes: bool = True) -> Story:
+def closed(seconds: float, *, ending: str, probes: bool = True, times_before: int = 0) -> Story:
     """b takes 20 segments and closes its window; a probes from 0.2 s on, each time twice as late, and b answers."""
     story = Story().handshake()
+    for _ in range(times_before):
+        story.burst("a", 1, spacing=0).wait(0.02)
+        story.ack("b", window=0)
+        story.wait(0.01)
+        story.ack("b", window=509)
     story.burst("a", 20, spacing=0).wait(0.04)
     story.ack("b", window=0)
     since, interval, waited = story.now, 0.2, 0.0
@@ -54,6 +59,13 @@ def test_an_end_of_the_capture_is_less_sure(tmp_path: Path) -> None:
     assert finding.confidence == "medium"
     assert finding.evidence.frames == (24,)
     assert finding.evidence.values["ended_by"] == "open"
+
+
+def test_fires_after_more_closed_windows_than_are_listed(tmp_path: Path) -> None:
+    analysis = closed(12.7, ending="reset", times_before=1100).analyze(tmp_path)
+    data = analysis.connections[0].a_to_b
+    assert (data.zero_window_episode_count, len(data.zero_window_episodes)) == (1101, 1024)
+    assert one(analysis, "TW203").cost_ns == 12_700_000_000
 
 
 def test_does_not_fire_sooner(tmp_path: Path) -> None:

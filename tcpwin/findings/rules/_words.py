@@ -5,6 +5,8 @@ from __future__ import annotations
 
 def time_words(ns: float) -> str:
     """A duration with three digits: ``271 ms``, ``5.03 s``."""
+    if ns >= 100 * 86_400e9:
+        return f"{ns / 86_400e9:,.0f} d"
     if ns >= 3 * 86_400e9:
         return f"{ns / 86_400e9:.1f} d"
     if ns >= 7200e9:

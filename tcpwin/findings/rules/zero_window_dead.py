@@ -36,8 +36,7 @@ from tcpwin.findings.rules._window import time_text
 
 def judge(case: Case) -> Iterator[Finding]:
     data = case.data
-    # Of many episodes the last ones are not kept.
-    if not data.zero_window_episodes or len(data.zero_window_episodes) < data.zero_window_episode_count:
+    if not data.zero_window_episodes:
         return
     last = data.zero_window_episodes[-1]
     if last.ended_by not in ("open", "reset") or last.probes == 0 or last.duration_ns < case.settings["dead_ns"]:

@@ -61,7 +61,7 @@ def judge(case: Case) -> Iterator[Finding]:
             values={
                 "zero_window_ns": data.zero_window_ns,
                 "episodes": data.zero_window_episode_count,
-                "longest_ns": longest.duration_ns,
+                "longest_ns": data.zero_window_longest_ns,
             },
             ruled_out="Loss and congestion: the sender waited with the window at zero, which the receiver alone sets.",
         ),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.errors import OutputError
+from tcpwin.report._output import open_whole
 
 IMAGES = ("png", "svg", "pdf", "jpg", "webp")
 VECTORS = ("svg", "pdf")
@@ -74,18 +75,22 @@ def write(
         scale: pixels of an image to each of these; svg and pdf have none.
 
     Raises:
-        OutputError: the format is unknown, or what it needs is not there.
-        OSError: the file cannot be written.
+        OutputError: the format is unknown, what it needs is not there, or the file cannot be written.
     """
     check(path)
     form = format_of(path)
     if form == "json":
-        Path(path).write_text(figure.to_json(), encoding="utf8")
+        _write_text(path, figure.to_json())
     elif form == "html":
-        Path(path).write_text(_page(figure, title, width, height), encoding="utf8")
+        _write_text(path, _page(figure, title, width, height))
     else:
         size = {"width": width or WIDTH, "height": height or int(figure.layout.height or 450)}
         _write_image(figure, path, {"format": form, "scale": 1 if form in VECTORS else scale, **size})
+
+
+def _write_text(path: str, text: str) -> None:
+    with open_whole(path) as file:
+        file.write(text)
 
 
 def _page(figure: Any, title: str, width: int | None, height: int | None) -> str:
@@ -116,7 +121,8 @@ def _write_image(figure: Any, path: str, options: dict[str, Any]) -> None:
         words = " ".join(map(str, error.args)).strip().partition("\n")[0]
         first = words.partition(". ")[0].rstrip(".") or type(error).__name__
         raise OutputError(f"{path}: {browser} could not draw it: {first}") from None
-    Path(path).write_bytes(image)
+    with open_whole(path, is_binary=True) as file:
+        file.write(image)
 
 
 def find_browser() -> str | None:

@@ -32,6 +32,7 @@ class FigureKind:
         draw: from a request to a panel; raises `Nothing` where there is nothing to show.
         has_directions: it shows the data of one direction.
         has_time_axis: its horizontal axis is time, which it can share with others.
+        has_fields: it draws any of several fields, or runs, that are asked for by name.
         is_in_timeline: a timeline shows it where nothing else is asked for.
         order: place in lists, and from top to bottom of a timeline.
     """
@@ -43,6 +44,7 @@ class FigureKind:
     draw: Callable[[Request], Panel]
     has_directions: bool = True
     has_time_axis: bool = True
+    has_fields: bool = False
     is_in_timeline: bool = False
     order: int = 100
 

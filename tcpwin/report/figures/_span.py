@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpwin.report._units import time_text
+from tcpwin.report._units import count_text, time_text
 from tcpwin.report.figures._theme import COLOURS, GREY
 
 if TYPE_CHECKING:
@@ -81,14 +81,12 @@ def _longest(duration_ns: NDArray[np.int64], most: int) -> NDArray[np.intp]:
 
 def zero_windows(request: Request) -> list[Trace]:
     """When the receiver's window was closed."""
-    episodes = request.facts.zero_window_episodes
-    start_ns = np.array([each.start_ns for each in episodes], dtype=np.int64)
-    end_ns = np.array([each.end_ns for each in episodes], dtype=np.int64)
+    closed = request.view.zero_window_columns(direction=request.direction)
 
     def tell(places: list[int]) -> list[str]:
-        return [_closed_text(episodes[place]) for place in places]
+        return [_closed_text(each) for each in closed.at(places)]
 
-    return shade(request, start_ns, end_ns, "window closed", COLOURS["zero window"], tell)
+    return shade(request, closed.start_ns, closed.end_ns, "window closed", COLOURS["zero window"], tell)
 
 
 def stalls(request: Request) -> list[Trace]:
@@ -112,7 +110,7 @@ def stalls(request: Request) -> list[Trace]:
 
 
 def _closed_text(episode: ZeroWindowEpisode) -> str:
-    probes = f", {episode.probes} probes" if episode.probes else ""
+    probes = f", {count_text(episode.probes, 'probe')}" if episode.probes else ""
     if not episode.end_frame:
         return f"closed for {time_text(episode.duration_ns)} from frame {episode.start_frame}, to the end{probes}"
     ended = episode.ended_by.replace("_", " ")

@@ -44,6 +44,8 @@ PATTERNS = {
 and handshake, nothing to send and fast recovery, path and idle restart) have other patterns."""
 HEIGHT = 0.8
 """Of a band, in its lane."""
+EXACT_NS = 16_000_000_000
+"""Times below it are told to the microsecond by 24 bits."""
 MOST_INTERVALS = 300
 """In a band: as many as a phone's screen has columns."""
 
@@ -133,11 +135,16 @@ def _item(
             "offset": 0,
             "base": base.astype(np.float32),
             "y": height.astype(np.float32),
-            "customdata": (taken / 1e6).astype(np.float32),
+            "customdata": _milliseconds(taken),
             "marker": pattern_fill(pattern, colour, request.theme.background),
             "hovertemplate": f"{name}: %{{customdata:,.3f}} ms from %{{x:.6f}} s<extra></extra>",
         }
     ]
+
+
+def _milliseconds(taken_ns: NDArray[np.int64]) -> NDArray[np.float32] | NDArray[np.float64]:
+    """In four bytes where these hold a microsecond, which hovering tells."""
+    return (taken_ns / 1e6).astype(np.float32 if taken_ns.max() < EXACT_NS else np.float64)
 
 
 FIGURE = FigureKind(

@@ -59,5 +59,6 @@ FIGURE = FigureKind(
     page=__doc__ or "",
     draw=draw,
     has_directions=False,
+    has_fields=True,
     order=81,
 )

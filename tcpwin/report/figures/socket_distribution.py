@@ -164,5 +164,6 @@ FIGURE = FigureKind(
     draw=draw,
     has_directions=False,
     has_time_axis=False,
+    has_fields=True,
     order=90,
 )

@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tcpwin.errors import OutputError
 from tcpwin.findings import Analysis, Connection, Finding, Findings, Rule, Summary, all_rules, asked_of, summarize
+from tcpwin.report._output import open_whole
 from tcpwin.report.standalone._told import ConnectionTold, tell_connection
 
 if TYPE_CHECKING:
@@ -185,19 +185,11 @@ class Report:
             _, content = self.comparisons, ""
         else:
             content = self.html(theme=theme) if chosen == "html" else self.markdown()
-        try:
-            if isinstance(content, bytes):
-                Path(path).write_bytes(content)
-                return
-            with Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                if chosen == "json":
-                    self.write_json(file)
-                else:
-                    file.write(content)
-        except OSError as error:
-            if error.filename not in (None, str(path)):
-                raise
-            raise OutputError(f"{path}: {error.strerror or error}") from None
+        with open_whole(path, is_binary=isinstance(content, bytes)) as file:
+            if chosen == "json":
+                self.write_json(file)
+            else:
+                file.write(content)
 
     def __repr__(self) -> str:
         return f"<Report of {self.analysis.name}: {len(self.analysis)} connections>"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from findings.story import Story
 from report.figures.drawn import LOSS, SLOW_READER, STALL, connection, drawn, named, trace, zoomed
 from report.standalone.made import of_a_week
 
@@ -74,6 +75,17 @@ def test_the_band_adds_up_to_the_budget(direction: str) -> None:
         assert float(np.asarray(bars.customdata)[in_lane].sum()) == pytest.approx(spent_ms, rel=1e-4, abs=1e-3)
 
 
+def test_a_long_time_is_told_to_the_microsecond(tmp_path: Path) -> None:
+    """1,000.00004 s of silence, then the 40 ms of the last segment's ACK, which nothing followed."""
+    story = Story().handshake()
+    for _ in range(2):
+        story.burst("a", 1, spacing=0).wait(0.04)
+        story.ack("b")
+        story.wait(1000.00004)
+    (bars,) = named(figures.draw("budget", story.analyze(tmp_path).connections[0]), "nothing to send")
+    assert np.asarray(bars.customdata)[np.asarray(bars.base) >= 1].tolist() == pytest.approx([1_000_040.04], abs=5e-4)
+
+
 def test_a_stretch_of_time_belongs_to_one_item_or_is_shared() -> None:
     figure = drawn("budget", SLOW_READER)
     tops = np.concatenate([np.asarray(each.base) + np.asarray(each.y) for each in figure.data])
@@ -104,6 +116,24 @@ def test_a_zoomed_rate_is_the_rate_of_the_span() -> None:
     sent = int(np.asarray(rows["length"])[inside].sum())
     total = float((np.asarray(throughput.y)[:-1] * np.diff(np.asarray(throughput.x))).sum() / 8)
     assert total == pytest.approx(sent, rel=1e-5)
+
+
+def test_every_closed_window_of_a_span_is_shaded(tmp_path: Path) -> None:
+    """1,500 closings, 10 ms each, 30 ms apart, of which the analysis lists 1,024."""
+    story = Story().handshake()
+    for _ in range(1500):
+        story.burst("a", 1, spacing=0).wait(0.02)
+        story.ack("b", window=0)
+        story.wait(0.01)
+        story.ack("b", window=509)
+    found = story.analyze(tmp_path).connections[0]
+    whole = trace(figures.draw("window", found), "window closed")
+    assert "one of the 150 longest of 1,500" in whole.hovertemplate
+    start_ns = found.start_ns + 42_050_000_000
+    part = trace(figures.draw("window", found, start_ns=start_ns, end_ns=start_ns + 290_000_000), "window closed")
+    assert np.asarray(part.x).tolist() == pytest.approx([42.06 + 0.03 * each for each in range(10)])
+    assert np.asarray(part.width).tolist() == pytest.approx([0.01] * 10, abs=1e-8)
+    assert part.customdata[0] == "closed for 10 ms, frames 4205 to 4206, ended by update"
 
 
 def test_of_many_pauses_of_one_length_those_drawn_are_spread_over_the_axis(tmp_path: Path) -> None:

@@ -162,12 +162,10 @@ impl BudgetTrack {
         if zero.episode_count != closed.episodes {
             let length_ns = zero.total_ns.saturating_sub(closed.total_ns);
             (closed.episodes, closed.total_ns) = (zero.episode_count, zero.total_ns);
-            let kept = zero.episodes.last();
-            closed.last = kept
-                .filter(|_| zero.episodes.len() == zero.episode_count as usize)
-                .map_or((now_ns.saturating_sub(length_ns), now_ns), |episode| {
-                    (episode.start_ns, episode.end_ns)
-                });
+            let last = zero.episodes.last();
+            closed.last = last.map_or((now_ns.saturating_sub(length_ns), now_ns), |episode| {
+                (episode.start_ns, episode.end_ns)
+            });
             let (from_ns, to_ns) = closed.last;
             self.timeline
                 .convert(from_ns, to_ns, &[CLOSED_WINDOW], IDLE, i64::MAX);

@@ -13,12 +13,13 @@ use crate::output::series::Span;
 use crate::output::track::Track;
 use crate::recovery::cause::Evidence;
 use crate::tracker::{Tracker, Verdict};
+use crate::window::zero::Episode;
 use crate::wire::Segment;
 
 /// Events kept for one connection; beyond it they are counted only.
 const MAX_EVENTS: usize = 1 << 20;
 
-/// Stalls kept for one connection.
+/// Stalls kept for one connection, and closed windows of each direction.
 const MAX_STALLS: usize = 1 << 16;
 
 /// Which connections to follow.
@@ -67,10 +68,14 @@ pub struct Detail {
     pub events_omitted: u64,
     /// With the frame before each.
     pub stalls: Vec<(u64, Stall)>,
+    /// Closed windows that touch the span, by sender's side.
+    pub zero_windows: [Vec<Episode>; 2],
     pub rows: ViewRows,
     /// The side that is `a`, as far as the whole connection tells.
     pub initiator_side: usize,
     last_frame: u64,
+    /// Closed windows of each side that were looked at.
+    seen_episodes: [u32; 2],
 }
 
 /// How much of each followed connection is kept.
@@ -144,9 +149,11 @@ impl Detail {
             events: Vec::new(),
             events_omitted: 0,
             stalls: Vec::new(),
+            zero_windows: [Vec::new(), Vec::new()],
             rows: ViewRows::new(extent.rows),
             initiator_side: 0,
             last_frame: first.frame,
+            seen_episodes: [0; 2],
         }
     }
 
@@ -217,6 +224,31 @@ impl Detail {
             let timed = 1 - usize::from(verdict.side);
             self.tracks[timed].time(segment.time_ns, connection, timed, rtt_ns);
         }
+        self.take_zero_windows(connection, span);
+    }
+
+    /// Keep closed windows as they end; a probe that was under way then is counted later.
+    fn take_zero_windows(&mut self, connection: &Connection, span: Span) {
+        for (side, direction) in connection.directions.iter().enumerate() {
+            let cold = direction.cold.as_deref();
+            let zero = cold.and_then(|cold| cold.zero.as_deref());
+            let Some((zero, last)) = zero.and_then(|zero| Some((zero, zero.episodes.last()?)))
+            else {
+                continue;
+            };
+            let kept = &mut self.zero_windows[side];
+            let seen = std::mem::replace(&mut self.seen_episodes[side], zero.episode_count);
+            if zero.episode_count == seen {
+                if let Some(known) = kept.last_mut().filter(|k| k.start_ns == last.start_ns) {
+                    known.probes = last.probes;
+                }
+            } else if last.start_ns <= span.end_ns
+                && last.end_ns >= span.start_ns
+                && kept.len() < MAX_STALLS
+            {
+                kept.push(*last);
+            }
+        }
     }
 
     /// The sender's side of a direction.
@@ -230,6 +262,7 @@ impl Detail {
 
     fn finish(&mut self, connection: &Connection, span: Span) {
         self.initiator_side = connection.initiator_side();
+        self.take_zero_windows(connection, span);
         for (side, budget) in self.budgets.iter_mut().enumerate() {
             budget.finish(connection, side);
         }

@@ -8,8 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::columns::{places_to_python, rows_to_python};
-use super::event_columns::{event_columns, stall_columns, EventColumns, StallColumns};
-use super::events::{event_to_python, stall_to_python, NameTuples};
+use super::event_columns::{
+    event_columns, stall_columns, zero_window_columns, EventColumns, StallColumns,
+    ZeroWindowColumns,
+};
+use super::events::{episode_to_python, event_to_python, stall_to_python, NameTuples};
 use crate::connection::stalls::Stall;
 use crate::output::detail::Detail;
 use crate::output::series::Bucket;
@@ -199,6 +202,33 @@ impl Details {
         };
         at_places(&detail.stalls, &places, "stall")
             .map(stall_at)
+            .collect()
+    }
+
+    /// When each closed window of a direction began and ended.
+    fn zero_window_columns<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+    ) -> PyResult<ZeroWindowColumns<'py>> {
+        let detail = self.get(id)?;
+        let kept = &detail.zero_windows[detail.side(from_initiator)];
+        Ok(zero_window_columns(py, kept))
+    }
+
+    /// The closed windows at these places, as dictionaries.
+    fn zero_windows_at<'py>(
+        &self,
+        py: Python<'py>,
+        id: u32,
+        from_initiator: bool,
+        places: Vec<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let detail = self.get(id)?;
+        let kept = &detail.zero_windows[detail.side(from_initiator)];
+        at_places(kept, &places, "closed window")
+            .map(|episode| episode_to_python(py, episode?))
             .collect()
     }
 

@@ -1,4 +1,4 @@
-//! Events and stalls of a followed connection as columns: no Python object for each.
+//! Events, stalls and closed windows of a followed connection as columns: no Python object for each.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use crate::connection::stalls::Stall;
 use crate::output::detail::EventRecord;
 use crate::recovery::cause::Cause;
+use crate::window::zero::Episode;
 
 /// Time, sequence number, timeout (−1: none), whether the initiator sent it, events as bits, and the cause as its place
 /// among the causes that occur (−1: none); then the names of these.
@@ -74,5 +75,17 @@ pub fn stall_columns<'py>(py: Python<'py>, stalls: &[(u64, Stall)]) -> StallColu
         long(|stall| stall.start_ns),
         long(|stall| stall.end_ns),
         PyArray1::from_vec(py, stalls.iter().map(cause).collect()),
+    )
+}
+
+/// When each closed window began and ended.
+pub type ZeroWindowColumns<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+
+pub fn zero_window_columns<'py>(py: Python<'py>, episodes: &[Episode]) -> ZeroWindowColumns<'py> {
+    let long =
+        |get: fn(&Episode) -> i64| PyArray1::from_vec(py, episodes.iter().map(get).collect());
+    (
+        long(|episode| episode.start_ns),
+        long(|episode| episode.end_ns),
     )
 }

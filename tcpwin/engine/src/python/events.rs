@@ -6,9 +6,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::dictionary::set_fields;
 use crate::connection::stalls::Stall;
 use crate::event::{Events, NAMES};
 use crate::output::detail::EventRecord;
+use crate::window::zero::Episode;
 
 /// Names of sets of events as tuples, each made once.
 #[derive(Default)]
@@ -101,5 +103,23 @@ pub fn stall_to_python<'py>(
     dict.set_item("sender", if is_initiator { "a" } else { "b" })?;
     dict.set_item("flight_bytes", stall.flight_bytes)?;
     dict.set_item("window_bytes", stall.window_bytes)?;
+    Ok(dict)
+}
+
+/// A closed window as a dictionary.
+pub fn episode_to_python<'py>(py: Python<'py>, episode: &Episode) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    set_fields!(
+        dict,
+        episode,
+        start_ns,
+        end_ns,
+        start_frame,
+        end_frame,
+        probes,
+        first_probe_after_ns,
+        last_probe_interval_ns
+    );
+    dict.set_item("ended_by", episode.ended_by.name())?;
     Ok(dict)
 }

@@ -12,6 +12,7 @@ use super::again::Wish;
 use super::columns::{column_to_python, rows_to_python, ColumnAndMask};
 use super::details::Details;
 use super::dictionary::set_fields;
+use super::events::episode_to_python;
 use super::facts::facts_to_python;
 use super::first_events::{Decoded, FirstEvents, Wanted};
 use super::picks::{question, Asked, Picks};
@@ -223,22 +224,7 @@ impl Result {
         DirectionView::new(self.get(id)?, from_initiator)
             .episodes()
             .iter()
-            .map(|episode| {
-                let dict = PyDict::new(py);
-                set_fields!(
-                    dict,
-                    episode,
-                    start_ns,
-                    end_ns,
-                    start_frame,
-                    end_frame,
-                    probes,
-                    first_probe_after_ns,
-                    last_probe_interval_ns
-                );
-                dict.set_item("ended_by", episode.ended_by.name())?;
-                Ok(dict)
-            })
+            .map(|episode| episode_to_python(py, episode))
             .collect()
     }
 

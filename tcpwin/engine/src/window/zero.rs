@@ -4,7 +4,7 @@
 //! from keep-alives by the state of the window, since Linux sends the same segment for both (`tcp_xmit_probe_skb`,
 //! net/ipv4/tcp_output.c: no payload, sequence number SND.UNA − 1).
 
-/// Episodes kept one by one; later ones are still counted and summed.
+/// Episodes kept one by one: of more, the first ones and the last; those between are still counted and summed.
 pub const MAX_EPISODES: usize = 1024;
 
 /// Room for queues and for a host's own delays.
@@ -177,9 +177,11 @@ impl ZeroWindow {
         } else if matches!(ended_by, EndedBy::Update | EndedBy::ProbeAnswer) {
             self.undecided_ns = Some(duration_ns);
         }
-        if self.episodes.len() < MAX_EPISODES {
-            self.episodes.push(episode);
+        if self.episodes.len() == MAX_EPISODES {
+            // How a connection ended is told by its last one.
+            self.episodes.pop();
         }
+        self.episodes.push(episode);
     }
 }
 
@@ -243,13 +245,17 @@ mod tests {
     }
 
     #[test]
-    fn episodes_beyond_the_bound_are_counted_not_kept() {
+    fn of_episodes_beyond_the_bound_the_last_is_kept_and_all_are_counted() {
         let mut zero = ZeroWindow::default();
         for n in 0..(MAX_EPISODES as i64 + 5) {
             zero.begin(1, n * 10);
             zero.end(2, n * 10 + 4, EndedBy::Update);
         }
         assert_eq!(zero.episodes.len(), MAX_EPISODES);
+        let kept = |place: usize| zero.episodes[place].start_ns;
+        let most = MAX_EPISODES as i64;
+        assert_eq!(kept(MAX_EPISODES - 2), (most - 2) * 10);
+        assert_eq!(kept(MAX_EPISODES - 1), (most + 4) * 10);
         assert_eq!(zero.episode_count as usize, MAX_EPISODES + 5);
         assert_eq!(zero.total_ns, (MAX_EPISODES as i64 + 5) * 4);
     }
