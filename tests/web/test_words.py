@@ -85,3 +85,13 @@ def test_a_segment_size_that_is_not_known_is_no_zero(client: TestClient, options
     ]
     _, _, connection = pages(client, refused)
     assert "largest segment 0 B" not in connection
+
+
+def test_behind_the_end_of_a_list_nothing_is_denied(client: TestClient) -> None:
+    """As after the last of the second page was deleted."""
+    id, _, _ = pages(client, zero_window_connection())
+    for place in ("/", f"/captures/{id}"):
+        told = words(client, f"{place}?offset=50")
+        assert "The list has 1 only. From its beginning" in told
+        assert "There is no capture yet" not in told
+        assert "no TCP connection" not in told
