@@ -262,7 +262,12 @@ def _load_bundle(bundle: Bundle, label: str | None, hosts: dict[str, Host], matc
             told.append(f"{bundle.name}: {member.name} was not read: {error.message}")
             continue
         told += _load_file(file, member.label if label is None else label, hosts, matcher)
-    return [*sorted(f"{bundle.name}: {note}" for note in bundle.notes), *told, *_unread(bundle)]
+    return [*told, *not_read(bundle)]
+
+
+def not_read(bundle: Bundle) -> list[str]:
+    """Sentences on what a bundle does not give: what is behind its damage, and members of no known kind."""
+    return [*sorted(f"{bundle.name}: {note}" for note in bundle.notes), *_unread(bundle)]
 
 
 def _unread(bundle: Bundle) -> list[str]:

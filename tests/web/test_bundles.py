@@ -1,8 +1,10 @@
 """Bundles with captures of both ends, and with none: each capture is shown beside what its hosts said."""
 
 import io
+import tarfile
 import zipfile
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +151,52 @@ def test_names_in_bundles_are_short_and_never_the_same() -> None:
     long = named("x" * 255)
     bundles.tell_apart(long, {"x" * 255})
     assert len(long[0].part) <= 255
+
+
+def test_what_a_bundle_did_not_give_is_told(client: TestClient, capture: bytes) -> None:
+    outside = zipped(a_pcap=capture, notes_md=b"# of this case", **{"..__x_pcap": capture})
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=0) as archive:
+        for name, content in (("a.pcap", capture), ("core.bin", bytes(100_000))):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    cut = out.getvalue()[:50_000]
+    told = []
+    for name, data in (("outside.zip", outside), ("cut.tar.gz", cut)):
+        entry = settle(client, upload(client, data, name)["id"])
+        assert (entry["packets"], entry["bundle_id"]) == (10, None)
+        told.append(client.get(f"{API}/captures/{entry['id']}/analysis").json()["notes"])
+        page = client.get(f"/captures/{entry['id']}", headers=BROWSER).text
+        assert all(escape(note) in page for note in told[-1])
+        share = client.post(f"{API}/captures/{entry['id']}/shares", json={}).json()
+        assert "x.pcap" not in client.get(share["path"], headers=BROWSER).text
+    assert told == [
+        [
+            "outside.zip: 2 files of the bundle were not read: notes.md (none of the snapshot formats known), "
+            "../x.pcap (its name leads outside of the bundle)"
+        ],
+        [
+            "cut.tar.gz: the archive is cut or damaged: it lists what comes before the damage",
+            "cut.tar.gz: 1 file of the bundle was not read: core.bin "
+            "(cannot be read: Compressed file ended before the end-of-stream marker was reached)",
+        ],
+    ]
+
+
+def test_what_a_bundle_of_samples_did_not_give_is_told(client: TestClient, capture: bytes) -> None:
+    """Also where the capture came by itself."""
+    made = client.post(f"{API}/captures", json={"name": "a case"}).json()
+    place = f"{API}/captures/{made['id']}"
+    samples = zipped(ss_txt=b"ESTAB 0 0 192.0.2.1:40000 198.51.100.2:80\n", notes_md=b"# of this case")
+    for name, data in (("a.pcap", capture), ("samples.zip", samples)):
+        assert client.put(f"{place}/files", params={"name": name}, content=data).status_code < 300
+    client.post(f"{place}/analysis")
+    settle(client, made["id"])
+    notes = client.get(f"{place}/analysis").json()["notes"]
+    assert [note for note in notes if "bundle" in note] == [
+        "samples.zip: 1 file of the bundle was not read: notes.md (none of the snapshot formats known)"
+    ]
 
 
 def test_samples_without_a_capture_are_refused_in_words(client: TestClient) -> None:

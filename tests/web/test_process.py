@@ -194,6 +194,10 @@ def test_the_readmes_first_command_ends_with_the_dashboard_open(tmp_path: Path) 
     [
         (["--data", "/proc/nothing"], "the data folder /proc/nothing cannot be used"),
         (["--database-url", "postgresql+psycopg://me:secret@127.0.0.1:9/x"], "the database cannot be used"),
+        (["--database-url", "postgresql://me:secret@127.0.0.1:9/x"], "the database cannot be used"),
+        (["--database-url", "secret"], "TCPWIN_DATABASE_URL: no URL of a database such as postgresql+psycopg://"),
+        (["--database-url", "mysql://me:secret@127.0.0.1/x"], "TCPWIN_DATABASE_URL: mysql is not supported"),
+        (["--database-url", "postgresql+asyncpg://me:secret@127.0.0.1/x"], "postgresql+asyncpg is not supported"),
     ],
 )
 def test_what_keeps_it_from_starting_is_said_in_words(tmp_path: Path, options: list[str], says: str) -> None:

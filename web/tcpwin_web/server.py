@@ -65,5 +65,6 @@ def _settings(options: dict[str, Any]) -> Settings:
         told = []
         for each in error.errors():
             where = ", ".join(_variable(str(name)) for name in each["loc"])
-            told.append(f"{where}: {each['msg']}" if where else str(each["msg"]).removeprefix("Value error, "))
+            what = str(each["msg"]).removeprefix("Value error, ")
+            told.append(f"{where}: {what}" if where else what)
         raise click.UsageError("; ".join(told)) from None

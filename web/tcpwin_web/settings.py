@@ -5,6 +5,7 @@ Opens nothing and creates nothing.
 
 import ipaddress
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -13,6 +14,10 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 LOOPBACK_NAMES = ("127.0.0.1", "[::1]", "localhost")
 MIN_TOKEN_CHARACTERS = 16
+URL_EXAMPLE = "postgresql+psycopg://…"
+DRIVERS = {"sqlite": "aiosqlite", "postgresql": "psycopg"}
+"""Databases, each with the driver by which it can be asked without waiting."""
+SUPPORTED = " or ".join("+".join(each) for each in DRIVERS.items())
 
 
 def _default_data() -> Path:
@@ -64,6 +69,26 @@ class Settings(BaseSettings):
 
         parse(value)
         return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_database(cls, value: str | None) -> str | None:
+        """Say what is wrong without the URL: it may hold a password."""
+        if value is None:
+            return None
+        from sqlalchemy.engine import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        try:
+            url = make_url(value)
+        except ArgumentError:
+            raise ValueError(f"no URL of a database such as {URL_EXAMPLE}") from None
+        kind, _, driver = url.drivername.partition("+")
+        if kind not in DRIVERS or driver not in ("", DRIVERS[kind]):
+            raise ValueError(f"{url.drivername} is not supported: {SUPPORTED} is")
+        if kind == "postgresql" and find_spec("psycopg") is None:
+            raise ValueError("PostgreSQL needs another package: pip install 'tcpwin-web[postgres]'")
+        return url.set(drivername=f"{kind}+{DRIVERS[kind]}").render_as_string(hide_password=False)
 
     @model_validator(mode="after")
     def _check_token(self) -> Self:

@@ -9,6 +9,7 @@ from fastapi import Depends, HTTPException, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import AfterValidator
 
+from tcpwin.report._units import count_text
 from tcpwin_web.captures import ConflictError
 from tcpwin_web.service import Service
 from tcpwin_web.storage.models import Capture
@@ -62,7 +63,7 @@ def having(capture: Analysed, connection_id: ConnectionId) -> Capture:
     """The capture; 404 if it has no such connection."""
     count = capture.connections or 0
     if connection_id >= count:
-        raise HTTPException(404, f"This capture has {count:,} connections, numbered from 0.")
+        raise HTTPException(404, f"This capture has {count_text(count, 'connection')}, numbered from 0.")
     return capture
 
 

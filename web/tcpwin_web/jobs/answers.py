@@ -82,7 +82,7 @@ def _without_names(case: Case) -> Case:
     """The capture's files alone, with names that tell nothing: those of files and interfaces may tell hosts."""
     captures = [each for each in case.files if each.kind == "capture"]
     files = [
-        replace(each, name=f"file {number}", label="", facts=_without_own_names(each.facts, f"file {number}"))
+        replace(each, name=f"file {number}", label="", facts=_without_own_names(each.facts, f"file {number}"), notes=())
         for number, each in enumerate(captures, 1)
     ]
     return replace(case, name="a capture", files=files)

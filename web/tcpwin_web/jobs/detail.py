@@ -17,6 +17,7 @@ from tcpwin.findings._document import plain
 from tcpwin.reference import compare
 from tcpwin.reference._document import describe_comparison
 from tcpwin.report import figures
+from tcpwin.report._units import count_text
 from tcpwin.snapshots._document import describe_joined
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
@@ -62,7 +63,7 @@ def _detail(analysis: Analysis, place: Path, ids: Sequence[int]) -> None:
 def _views(analysis: Analysis, ids: Sequence[int]) -> Sequence[View]:
     for id in ids:
         if not 0 <= id < len(analysis):
-            raise JobError(f"the capture has {len(analysis):,} connections, numbered from 0")
+            raise JobError(f"the capture has {count_text(len(analysis), 'connection')}, numbered from 0")
     analysis.follow(ids)
     return analysis.views(ids, buckets=BUCKETS)
 

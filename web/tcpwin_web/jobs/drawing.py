@@ -12,6 +12,7 @@ from typing import Any
 
 from tcpwin.findings import Analysis, Connection
 from tcpwin.report import figures
+from tcpwin.report._units import count_text
 from tcpwin.report.standalone._figures import _typed
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
@@ -96,7 +97,7 @@ def draw_pair(old: Case, new: Case, ids: tuple[int, int], name: str, direction: 
     for case, id in zip((old, new), ids, strict=True):
         analysis = open_connections(case, [id])
         if id >= len(analysis):
-            raise JobError(f"{case.name} has {len(analysis):,} connections, numbered from 0")
+            raise JobError(f"{case.name} has {count_text(len(analysis), 'connection')}, numbered from 0")
         pair.append((f"{case.name} #{id}", analysis.connections[id]))
     drawn = figures.plain_pair(name, pair, direction=direction, points=POINTS, theme=theme)
     return _as_json(drawn)

@@ -159,7 +159,9 @@ class Queue:
         return await asyncio.wrap_future(self._answers.submit(fn, *args))
 
     def _stored(self, file: File) -> work.StoredFile:
-        return work.StoredFile(str(self._data.blob(file.sha256)), file.name, file.label, file.kind, file.facts)
+        return work.StoredFile(
+            str(self._data.blob(file.sha256)), file.name, file.label, file.kind, file.facts, tuple(file.notes or ())
+        )
 
     async def _make(self, capture_id: str, fn: Any, *args: Any) -> None:
         case = await self.case(capture_id)

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tcpwin.analysis import Capture
 from tcpwin.findings import Analysis
 from tcpwin.findings._document import describe_finding, plain
 from tcpwin.report import analyze
+from tcpwin.report._text import WHOLE, quality_remarks
 from tcpwin.snapshots import SnapshotFile
 from tcpwin.snapshots._document import describe_host
 from tcpwin.sources import HeadersSource
@@ -35,6 +37,7 @@ class StoredFile:
     label: str
     kind: str
     facts: Mapping[str, Any] | None = None
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ class Case:
             for each in self.files
             if each.kind == "snapshot"
         ]
-        return analyze(source, snapshots=snapshots, index=index or self.index, progress=progress)
+        analysis = analyze(source, snapshots=snapshots, index=index or self.index, progress=progress)
+        analysis.notes = (*(note for each in self.files for note in each.notes), *analysis.notes)
+        return analysis
 
 
 def analyze_case(case: Case, folder: str, unfinished: str) -> dict[str, Any]:
@@ -110,6 +115,7 @@ def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:
         "name": case.name,
         "connections": len(analysis),
         "capture": _described_capture(analysis),
+        "quality": _quality(analysis.capture),
         "summary": {
             "text": summary.text,
             "worst": [describe_finding(each, analysis) for each in summary.worst],
@@ -129,6 +135,12 @@ def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:
         "severity": severity,
         "summary": summary.text,
     }
+
+
+def _quality(capture: Capture) -> list[str]:
+    """What weakens the numbers beside damage, which is told with each file."""
+    damage = len(capture.warnings)
+    return quality_remarks(capture)[damage:] or ([] if damage else [WHOLE])
 
 
 def _described_capture(analysis: Analysis) -> dict[str, Any]:

@@ -23,7 +23,8 @@ LISTED = (
     *("id", "a_address", "a_port", "b_address", "b_port", "start_ns", "duration_ns", "path_rtt_ns", "close"),
     *("window_cost_ns", "findings", "a_to_b.acked_bytes", "b_to_a.acked_bytes", "a_to_b.goodput_bps"),
     *("b_to_a.goodput_bps", "a_to_b.retransmissions", "b_to_a.retransmissions", "a_to_b.zero_window_ns"),
-    "b_to_a.zero_window_ns",
+    *("b_to_a.zero_window_ns", "a_to_b.payload_bytes", "b_to_a.payload_bytes", "a_to_b.flight_max_bytes"),
+    "b_to_a.flight_max_bytes",
 )
 FILTERS = {
     "": ("all connections", ()),

@@ -34,11 +34,12 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
         (
             "Data",
             [
-                ("acknowledged", _of(bytes_text, "acked_bytes")),
-                ("goodput", _of(rate_text, "goodput_bps")),
+                ("sent", _of(bytes_text, "unique_bytes", is_zero_told=False)),
+                ("acknowledged", _acknowledged),
+                ("goodput", _goodput),
                 ("throughput", _of(rate_text, "throughput_bps")),
                 ("segments", _of(_count, "segments")),
-                ("largest segment", _of(bytes_text, "mss_bytes")),
+                ("largest segment", _of(bytes_text, "mss_bytes", is_zero_told=False)),
             ],
         ),
         (
@@ -122,6 +123,20 @@ def _of(text: Callable[[Any], str], field: str, *, is_zero_told: bool = True) ->
         return None if value is None or not (value or is_zero_told) else text(value)
 
     return tell
+
+
+def _acknowledged(facts: Facts) -> str | None:
+    return "not captured" if _is_answer_missing(facts) else bytes_text(facts["acked_bytes"])
+
+
+def _goodput(facts: Facts) -> str | None:
+    value = facts["goodput_bps"]
+    return None if value is None or _is_answer_missing(facts) else rate_text(value)
+
+
+def _is_answer_missing(facts: Facts) -> bool:
+    """Whether data was captured and the side that acknowledges it was not: then no flight is known."""
+    return facts["flight_max_bytes"] is None and bool(facts["payload_bytes"])
 
 
 def _scale(facts: Facts) -> str:

@@ -76,6 +76,8 @@ class File(Base):
     packets_cut: Mapped[int | None] = mapped_column(BigInteger)
     facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     """Of the capture as it was uploaded."""
+    notes: Mapped[list[str] | None] = mapped_column(JSON)
+    """Sentences on what the bundle that it came in did not give; with one file of each of its captures."""
 
 
 class Tag(Base):

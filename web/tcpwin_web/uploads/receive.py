@@ -8,13 +8,14 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
 from tcpwin.errors import CaptureError, SnapshotError
 from tcpwin.snapshots import Bundle, Member, SnapshotFile
+from tcpwin.snapshots._load import not_read
 from tcpwin.snapshots._open import captures_of
 from tcpwin.sources import write_headers
 from tcpwin_web.settings import Settings
@@ -39,6 +40,7 @@ class Received:
     packets_cut: int | None = None
     facts: dict[str, Any] | None = None
     part: str = ""
+    notes: list[str] | None = None
 
 
 def show_name(name: str) -> str:
@@ -130,13 +132,18 @@ class _Taking:
                 raise UploadError(422, f"{name}: neither a capture nor snapshots in this bundle")
             if count > self.settings.max_files:
                 raise UploadError(413, f"{name}: {count:,} files; {self.settings.max_files} are allowed")
+            bundle.name = name
+            notes = not_read(bundle) or None
             for part, members in parts.items():
-                for member in members:
+                for number, member in enumerate(members):
                     with bundle.path(member).open("rb") as source:
-                        yield self.capture(source, show_name(member.name), member.label, part)
-            for member in bundle.snapshots:
+                        received = self.capture(source, show_name(member.name), member.label, part)
+                    # Each capture of a bundle is a case of its own, which says once what the bundle did not give.
+                    yield received if number else replace(received, notes=notes)
+            for number, member in enumerate(bundle.snapshots):
                 with bundle.path(member).open("rb") as source:
-                    yield self.snapshot(source, show_name(member.name), member.label, written=member.written)
+                    snapshot = self.snapshot(source, show_name(member.name), member.label, written=member.written)
+                yield snapshot if number or parts else replace(snapshot, notes=notes)
 
 
 def _parts(captures: Mapping[str, Sequence[Member]]) -> dict[str, Sequence[Member]]:

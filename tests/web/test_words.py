@@ -1,0 +1,97 @@
+"""What pages say of captures that are small, one-sided, or hold next to nothing."""
+
+import html
+import re
+from collections.abc import Sequence
+
+import pytest
+from fastapi.testclient import TestClient
+from scapy.packet import Packet
+from scapy.utils import PcapWriter
+from web.crafted import API, CLIENT, SERVER, segment, settle, upload, zero_window_connection
+
+PAGE = {"accept": "text/html"}
+
+
+def written(packets: Sequence[Packet]) -> bytes:
+    import io
+
+    file = io.BytesIO()
+    writer = PcapWriter(file, linktype=1, sync=True)
+    for packet in packets:
+        writer.write(packet)
+    return file.getvalue()
+
+
+def words(client: TestClient, place: str) -> str:
+    """The text of a page; a mark-up is a space."""
+    page = client.get(place, headers=PAGE)
+    assert page.status_code == 200
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page.text)))
+
+
+def pages(client: TestClient, packets: Sequence[Packet]) -> tuple[str, str, str]:
+    """The id of a capture of these packets, and the text of its page and of its first connection's."""
+    id = settle(client, upload(client, written(packets))["id"])["id"]
+    return id, words(client, f"/captures/{id}"), words(client, f"/captures/{id}/connections/0")
+
+
+def test_what_was_not_captured_is_not_told_as_nothing(client: TestClient) -> None:
+    """Of the side that acknowledges no packet was captured: 2,000 bytes went, and no ACK says what arrived."""
+    one_sided = [each for each in zero_window_connection() if each["TCP"].sport == CLIENT[1]]
+    id, capture, connection = pages(client, one_sided)
+    assert "192.0.2.1:40000 → 198.51.100.2:80 2.9 s – 2 kB sent" in capture.replace("3 s", "2.9 s")
+    assert "half closed" in capture
+    assert "half_closed" not in capture
+    assert "Capture quality: 1 connection of which only one side was captured." in capture
+    assert "sent 2 kB – acknowledged not captured" in connection
+    assert "goodput" not in connection.partition("Measured data of")[2].partition("segments")[0]
+    assert "not known where captured" in connection
+    share = client.post(f"{API}/captures/{id}/shares", json={}).json()
+    assert "2 kB sent" in words(client, share["path"])
+
+
+def test_one_of_a_thing_is_no_plural(client: TestClient) -> None:
+    id, capture, connection = pages(client, zero_window_connection()[:1])
+    assert "1 packet 1 connection" in capture
+    assert "1 packet 1 connection" in words(client, "/")
+    assert "It was over in an instant: there is no time to divide." in connection
+    # A SYN alone says what b may send, and nothing of a.
+    assert "largest segment – 1 kB" in connection
+    told = client.get(f"{API}/captures/{id}/connections/1").json()["detail"]
+    assert told == "This capture has 1 connection, numbered from 0."
+
+
+def test_a_whole_capture_is_said_to_be_whole(client: TestClient) -> None:
+    _, capture, connection = pages(client, zero_window_connection())
+    assert "Capture quality: no drops, gaps, duplicates or damage found." in capture
+    assert "captured near" in connection or "captured in between" in connection
+    assert "near between" not in connection
+
+
+def test_a_clock_that_starts_in_1970_has_a_time(client: TestClient) -> None:
+    packets = zero_window_connection()
+    for packet in packets:
+        packet.time -= 1_700_000_000
+    _, capture, _ = pages(client, packets)
+    assert "1970-01-01 00:00" in capture
+
+
+@pytest.mark.parametrize("options", [[], [("MSS", 0)]])
+def test_a_segment_size_that_is_not_known_is_no_zero(client: TestClient, options: list[tuple[str, int]]) -> None:
+    refused = [
+        segment(0.0, CLIENT, "S", 999, 0, window=8000, options=options),
+        segment(0.1, SERVER, "RA", 0, 1000, window=0),
+    ]
+    _, _, connection = pages(client, refused)
+    assert "largest segment 0 B" not in connection
+
+
+def test_behind_the_end_of_a_list_nothing_is_denied(client: TestClient) -> None:
+    """As after the last of the second page was deleted."""
+    id, _, _ = pages(client, zero_window_connection())
+    for place in ("/", f"/captures/{id}"):
+        told = words(client, f"{place}?offset=50")
+        assert "The list has 1 only. From its beginning" in told
+        assert "There is no capture yet" not in told
+        assert "no TCP connection" not in told
