@@ -63,7 +63,7 @@ def run(
     With --like CAPTURE the run is put beside the connection that it was made like: what was captured, what the model of
     receive memory predicts, and what the run's kernel did. --as lab-bulk-300ms/512m2-stock tries that run's settings.
     """
-    from tcpwin.lab import check_kernel, kernel_path, run_needs, run_scenario
+    from tcpwin.lab import check_kernel, find_outcome, kernel_path, run_needs, run_scenario
 
     scenarios = chosen(names, wanted, every=every)
     tried: Tried | None = None
@@ -77,11 +77,14 @@ def run(
     runs = [(each, which) for each in scenarios for which in each.kernels if kernel in (None, which)]
     if not runs:
         raise click.UsageError(f"none of these runs on the {kernel} kernel")
-    if engine == "netns":
-        _announce(runs, yes)
-    else:
+    missing = [each for each in runs if again or find_outcome(*each, output, capture=not no_capture) is None]
+    if missing and engine == "netns":
+        _announce(missing, yes)
+    elif missing:
         check_kernel(kernel_path())
-        click.echo(str(run_needs(runs, capture=not no_capture)), err=True)
+        there = len(runs) - len(missing)
+        said = f"{there} of {len(runs)} are there already; " if there else ""
+        click.echo(f"{said}{run_needs(missing, capture=not no_capture)}", err=True)
     output.mkdir(parents=True, exist_ok=True)
     held = True
     for scenario, which in runs:

@@ -25,6 +25,13 @@ _SETTINGS = (
     *("tcp_rmem", "tcp_wmem", "tcp_adv_win_scale", "tcp_window_scaling", "tcp_sack", "tcp_timestamps"),
     *("tcp_slow_start_after_idle", "tcp_notsent_lowat", "tcp_moderate_rcvbuf", "tcp_congestion_control"),
 )
+_NUMBER = ("a whole number", re.compile(r"-?[0-9]{1,10}"))
+_SIZES = ("three sizes in bytes", re.compile(r"(?:[0-9]{1,10}[ \t]+){2}[0-9]{1,10}"))
+_KINDS = {
+    "tcp_rmem": _SIZES,
+    "tcp_wmem": _SIZES,
+    "tcp_congestion_control": ("the name of a congestion control", re.compile(r"[A-Za-z0-9_-]{1,15}")),
+}
 _CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "dctcp")
 """Those of the lab's kernel."""
 
@@ -67,6 +74,8 @@ def scenario_like(
         said = {} if host.settings is None else host.settings.values
         for setting in _SETTINGS:
             value = said.get(f"net.ipv4.{setting}")
+            if value is not None:
+                _check_setting(f"net.ipv4.{setting}", value)
             if setting == "tcp_congestion_control" and value not in (None, *_CONGESTION_CONTROLS):
                 left_out.append(f"# Not in the lab's kernel: {setting} = {value}")
             elif value is not None:
@@ -92,6 +101,13 @@ def scenario_like(
     if any(int(size) > _LARGE_BYTES for size in _largest(tables)):
         lines += ["[host]", f"memory_mib = {_LARGE_MEMORY_MIB}"]
     return read_scenario(title, "\n".join(lines) + "\n")
+
+
+def _check_setting(name: str, value: str) -> None:
+    """Refuse what no kernel says: snapshots come from other people, and this becomes a scenario's text."""
+    kind, pattern = _KINDS.get(name.removeprefix("net.ipv4."), _NUMBER)
+    if not pattern.fullmatch(value):
+        raise ScenarioError(f"the snapshots have {name} = {value[:80]!r}, which is not {kind}")
 
 
 def _take_over(run: Run, tables: dict[str, dict[str, str]]) -> None:

@@ -5,21 +5,19 @@ In: a scenario, a kernel, a folder. Out: the bundle there, and how the run compa
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tcpwin.lab._build import kernel_path
-from tcpwin.lab._bundle import bundled_scenario, write_bundle, write_host_cost
+from tcpwin.lab._bundle import read_bundle, write_bundle, write_host_cost
 from tcpwin.lab._claim import Claim
 from tcpwin.lab._network import NetworkError
-from tcpwin.lab._runner import TRUTH, run_here
+from tcpwin.lab._runner import run_here
 from tcpwin.lab._scenario import Scenario
 from tcpwin.lab._uml import run_in_uml
 
@@ -65,11 +63,11 @@ def run_scenario(
         UmlError: the lab's kernel is not built, or it ended without a result.
         NetworkError: the network cannot be made, or the workload failed.
     """
+    if not again and (there := find_outcome(scenario, kernel, folder, capture=capture)):
+        return there
     if not capture:
         scenario = scenario.without_capture()
-    bundle = folder / f"{scenario.name}-{kernel}.zip"
-    if not again and bundled_scenario(bundle) == scenario.text:
-        return _outcome(scenario, kernel, bundle, _read_truth(bundle), None)
+    bundle = _bundle_path(scenario, kernel, folder)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tcpwin-lab-") as name:
         out = Path(name) / "results"
@@ -85,12 +83,19 @@ def run_scenario(
     return _outcome(scenario, kernel, bundle, truth, time.monotonic() - began)
 
 
+def find_outcome(scenario: Scenario, kernel: str, folder: Path, *, capture: bool = True) -> Outcome | None:
+    """The outcome of a run whose bundle is in the folder already, with the same scenario in it."""
+    if not capture:
+        scenario = scenario.without_capture()
+    bundle = _bundle_path(scenario, kernel, folder)
+    found = read_bundle(bundle)
+    return _outcome(scenario, kernel, bundle, found[1], None) if found and found[0] == scenario.text else None
+
+
+def _bundle_path(scenario: Scenario, kernel: str, folder: Path) -> Path:
+    return folder / f"{scenario.name}-{kernel}.zip"
+
+
 def _outcome(scenario: Scenario, kernel: str, bundle: Path, truth: dict[str, Any], elapsed_s: float | None) -> Outcome:
     claims = tuple((claim, claim.holds(truth), claim.found(truth)) for claim in scenario.expect[kernel])
     return Outcome(bundle, truth, claims, elapsed_s)
-
-
-def _read_truth(bundle: Path) -> dict[str, Any]:
-    with zipfile.ZipFile(bundle) as members:
-        truth: dict[str, Any] = json.loads(members.read(f"{bundle.stem}/{TRUTH}"))
-    return truth

@@ -9,6 +9,7 @@ import pytest
 from cli.command import refused, tcpwin
 
 from tcpwin.lab import Scenario, ScenarioError, find_scenario, plan, read_scenario, scenario_names, scenarios
+from tcpwin.lab._bundle import write_bundle
 
 PLAIN = 'title = "A"\n[workload]\nname = "bulk"\n'
 EVERY = list(scenarios())
@@ -66,6 +67,9 @@ def test_the_published_settings_are_the_articles() -> None:
         (PLAIN + "[expect]\nnew = []\n", "[expect] has all, stock, patched, no new"),
         ('title = "A"\n[workload]\nname = "x"\n', "[workload] needs a name of bulk, max-send"),
         ('title = "A"\nworkload = 1\n', "workload must be a table"),
+        (PLAIN.replace('"bulk"', '["bulk"]'), "[workload] needs a name of bulk, max-send"),
+        (PLAIN + "serve = 3\n", "[workload] serve must be a table, as serve.bytes = 1000"),
+        (PLAIN + "drive = [1]\n", "[workload] drive must be a table"),
         (PLAIN + "serve.count = 3\n", "[workload.serve]: there is no setting count"),
         ('title = "A"\nkernels = ["new"]\n[workload]\nname = "bulk"\n', "kernels must be of stock, patched"),
         ('title = "A"\nseed = 0\n[workload]\nname = "bulk"\n', "seed must be a whole number from 1"),
@@ -127,3 +131,18 @@ def test_wrong_names_are_told() -> None:
     assert "none of these runs on the patched kernel" in refused(
         "lab", "run", "zero-window-5s", "--kernel", "patched", status=2
     )
+
+
+def test_needs_are_told_of_runs_that_are_missing_only(tmp_path: Path) -> None:
+    """Where all are there nothing is needed: no kernel, and nothing to say first."""
+    scenario = find_scenario("zero-window-5s")
+    made = tmp_path / "made"
+    made.mkdir()
+    log: dict[str, object] = {"counter_increases": {}, "log": {}, "capture": None}
+    (made / "meta.json").write_text(json.dumps({"hosts": {"sender": log, "receiver": log}}))
+    write_bundle(made, scenario.text, tmp_path / "zero-window-5s-stock.zip")
+    away = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = tcpwin("lab", "run", "zero-window-5s", "-o", str(tmp_path), env=away)
+    assert b"(was there)" in done.stdout
+    assert b"needs at most" not in done.stderr
+    assert "is not built yet" in refused("lab", "run", "zero-window-5s", "--again", "-o", str(tmp_path), env=away)
