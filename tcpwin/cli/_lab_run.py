@@ -54,7 +54,7 @@ def run(
 ) -> int:
     """Run scenarios and write a bundle of each: SCENARIO-stock.zip, SCENARIO-patched.zip.
 
-    A bundle that is there with the same scenario in it is left as it is, so that a set which was interrupted goes on.
+    A bundle that is there, of the same scenario by the same kernel, is left as it is: an interrupted set goes on.
     Exit status 1: a run did not come out as its scenario expects.
 
     With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
@@ -77,7 +77,9 @@ def run(
     runs = [(each, which) for each in scenarios for which in each.kernels if kernel in (None, which)]
     if not runs:
         raise click.UsageError(f"none of these runs on the {kernel} kernel")
-    missing = [each for each in runs if again or find_outcome(*each, output, capture=not no_capture) is None]
+    missing = [
+        each for each in runs if again or find_outcome(*each, output, engine=engine, capture=not no_capture) is None
+    ]
     if missing and engine == "netns":
         _announce(missing, yes)
     elif missing:

@@ -17,11 +17,12 @@ from tcpwin.lab._build import kernel_path
 from tcpwin.lab._bundle import read_bundle, write_bundle, write_host_cost
 from tcpwin.lab._claim import Claim
 from tcpwin.lab._network import NetworkError
-from tcpwin.lab._runner import run_here
+from tcpwin.lab._runner import run_here, write_truth
 from tcpwin.lab._scenario import Scenario
 from tcpwin.lab._uml import run_in_uml
 
 ENGINES = ("uml", "netns")
+_HERE = "this host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def run_scenario(
     again: bool = False,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
-    """Run a scenario on a kernel, unless its bundle is in the folder already, with the same scenario in it.
+    """Run a scenario on a kernel, unless its bundle is in the folder already (`find_outcome`).
 
     Args:
         kernel: ``stock``, or ``patched``: the same kernel with `tcp_collapse_max_bytes` set.
@@ -63,7 +64,7 @@ def run_scenario(
         UmlError: the lab's kernel is not built, or it ended without a result.
         NetworkError: the network cannot be made, or the workload failed.
     """
-    if not again and (there := find_outcome(scenario, kernel, folder, capture=capture)):
+    if not again and (there := find_outcome(scenario, kernel, folder, engine=engine, capture=capture)):
         return there
     if not capture:
         scenario = scenario.without_capture()
@@ -78,18 +79,32 @@ def run_scenario(
             if os.geteuid():
                 raise NetworkError("--engine netns makes network namespaces of this host: it takes root")
             truth = run_here(scenario, kernel, out, tick)
+        truth["made_by"] = _made_by(engine)
+        write_truth(out, truth)
         write_bundle(out, scenario.text, bundle)
         write_host_cost(out, bundle.with_suffix(".host.txt"))
     return _outcome(scenario, kernel, bundle, truth, time.monotonic() - began)
 
 
-def find_outcome(scenario: Scenario, kernel: str, folder: Path, *, capture: bool = True) -> Outcome | None:
-    """The outcome of a run whose bundle is in the folder already, with the same scenario in it."""
+def find_outcome(
+    scenario: Scenario, kernel: str, folder: Path, *, engine: str = "uml", capture: bool = True
+) -> Outcome | None:
+    """The outcome of a run whose bundle is in the folder already: of the same scenario, by the same kernel.
+
+    A bundle that does not say which kernel's program made it is taken as of this one.
+    """
     if not capture:
         scenario = scenario.without_capture()
     bundle = _bundle_path(scenario, kernel, folder)
-    found = read_bundle(bundle)
-    return _outcome(scenario, kernel, bundle, found[1], None) if found and found[0] == scenario.text else None
+    text, truth = read_bundle(bundle) or ("", {})
+    if text != scenario.text or truth.get("made_by", _made_by(engine)) != _made_by(engine):
+        return None
+    return _outcome(scenario, kernel, bundle, truth, None)
+
+
+def _made_by(engine: str) -> str:
+    """Another patch or configuration is another program."""
+    return kernel_path().name if engine == "uml" else _HERE
 
 
 def _bundle_path(scenario: Scenario, kernel: str, folder: Path) -> Path:
