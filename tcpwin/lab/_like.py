@@ -1,7 +1,8 @@
 """A scenario like what a capture shows: its round trip, its bytes, its hosts' settings.
 
 In: an analysis with what its hosts said. Out: a scenario that sends as many bytes over such a path to such a receiver.
-What the capture cannot tell, the rate of the path, is given or taken as 1 Gbit/s; the scenario's text says which.
+What the capture cannot tell, the rate of the path, is given, or taken as 1 Gbit/s or what carries the transfer; the
+scenario's text says which.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from typing import TYPE_CHECKING
 from tcpwin.lab._scenario import Scenario, ScenarioError, read_scenario
 
 if TYPE_CHECKING:
+    from tcpwin.analysis import Direction
     from tcpwin.findings import Analysis, Connection
     from tcpwin.reference import Run
 
-ASSUMED_RATE_MBPS = 1000.0
+ASSUMED_RATES_MBPS = (1_000, 10_000, 100_000, 400_000)
+"""Ethernet's; where none is given the path has the first that carries what was captured."""
+_CARRIED = 0.94
+"""Of Ethernet's rate, what is left for data of full frames."""
 _MOST_BYTES = 1 << 30
 _LARGE_BYTES = 64 << 20
 """A larger buffer needs more than the 1 GiB of memory that a scenario's hosts have by default."""
@@ -84,7 +89,7 @@ def scenario_like(
         _take_over(settings_of, tables)
         name += f" as {settings_of.reference} {settings_of.name}"
     title = "like-" + (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "capture")
-    rate = f"rate_mbps = {rate_mbps or ASSUMED_RATE_MBPS:g}" + ("" if rate_mbps else "  # assumed: --rate says another")
+    rate = f"rate_mbps = {rate_mbps:g}" if rate_mbps else f"rate_mbps = {_assumed(way)}  # assumed: --rate says another"
     lines = [
         f'title = "A transfer like connection {connection.id} of a capture"',
         *dict.fromkeys(left_out),
@@ -101,6 +106,11 @@ def scenario_like(
     if any(int(size) > _LARGE_BYTES for size in _largest(tables)):
         lines += ["[host]", f"memory_mib = {_LARGE_MEMORY_MIB}"]
     return read_scenario(title, "\n".join(lines) + "\n")
+
+
+def _assumed(way: Direction) -> int:
+    goodput_mbps = (way.goodput_bps or 0) / 1e6
+    return next((rate for rate in ASSUMED_RATES_MBPS if goodput_mbps <= rate * _CARRIED), ASSUMED_RATES_MBPS[-1])
 
 
 def _check_setting(name: str, value: str) -> None:
