@@ -54,7 +54,7 @@ def run(
 ) -> int:
     """Run scenarios and write a bundle of each: SCENARIO-stock.zip, SCENARIO-patched.zip.
 
-    A bundle that is there with the same scenario in it is left as it is, so that a set which was interrupted goes on.
+    A bundle that is there, of the same scenario by the same kernel, is left as it is: an interrupted set goes on.
     Exit status 1: a run did not come out as its scenario expects.
 
     With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
@@ -63,7 +63,7 @@ def run(
     With --like CAPTURE the run is put beside the connection that it was made like: what was captured, what the model of
     receive memory predicts, and what the run's kernel did. --as lab-bulk-300ms/512m2-stock tries that run's settings.
     """
-    from tcpwin.lab import check_kernel, kernel_path, run_needs, run_scenario
+    from tcpwin.lab import check_kernel, find_outcome, kernel_path, run_needs, run_scenario
 
     scenarios = chosen(names, wanted, every=every)
     tried: Tried | None = None
@@ -77,11 +77,16 @@ def run(
     runs = [(each, which) for each in scenarios for which in each.kernels if kernel in (None, which)]
     if not runs:
         raise click.UsageError(f"none of these runs on the {kernel} kernel")
-    if engine == "netns":
-        _announce(runs, yes)
-    else:
+    missing = [
+        each for each in runs if again or find_outcome(*each, output, engine=engine, capture=not no_capture) is None
+    ]
+    if missing and engine == "netns":
+        _announce(missing, yes)
+    elif missing:
         check_kernel(kernel_path())
-        click.echo(str(run_needs(runs, capture=not no_capture)), err=True)
+        there = len(runs) - len(missing)
+        said = f"{there} of {len(runs)} are there already; " if there else ""
+        click.echo(f"{said}{run_needs(missing, capture=not no_capture)}", err=True)
     output.mkdir(parents=True, exist_ok=True)
     held = True
     for scenario, which in runs:

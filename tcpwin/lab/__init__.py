@@ -9,7 +9,7 @@ from tcpwin.lab._claim import Claim, ClaimError
 from tcpwin.lab._like import scenario_like
 from tcpwin.lab._needs import RunNeeds, run_needs
 from tcpwin.lab._network import NetworkError, Step, plan
-from tcpwin.lab._run import Outcome, run_scenario
+from tcpwin.lab._run import Outcome, find_outcome, run_scenario
 from tcpwin.lab._scenario import Scenario, ScenarioError, find_scenario, read_scenario, scenario_names, scenarios
 from tcpwin.lab._settings import SettingsError
 from tcpwin.lab._uml import UmlError, check_kernel
@@ -30,6 +30,7 @@ __all__ = [
     "Workload",
     "build",
     "check_kernel",
+    "find_outcome",
     "find_scenario",
     "kernel_path",
     "plan",

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
+import os
 import shutil
 import zipfile
+import zlib
 from pathlib import Path
+from typing import Any
 
 from tcpwin.lab._runner import TRUTH
 
@@ -25,17 +29,25 @@ _UNIX = 3
 def write_bundle(folder: Path, text: str, path: Path) -> None:
     """Pack a run's folder and its scenario's text; written beside, then renamed: no half of one is ever there."""
     name = path.stem
-    unfinished = path.with_suffix(".part")
-    with zipfile.ZipFile(unfinished, "w") as bundle:
-        _add(bundle, f"{name}/{SCENARIO}", text.encode())
-        for file in sorted(folder.iterdir(), key=lambda each: (each.name != TRUTH, each.name)):
-            if file.name.startswith(_HOST) or not file.is_file():
-                continue
-            if file.suffix == ".pcap":
-                _add_capture(bundle, f"{name}/{file.name}.gz", file)
-            else:
-                _add(bundle, f"{name}/{file.name}", file.read_bytes())
-    unfinished.replace(path)
+    # Of this process: another may write the same bundle at the same time.
+    unfinished = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        with zipfile.ZipFile(unfinished, "w") as bundle:
+            _add(bundle, f"{name}/{SCENARIO}", text.encode())
+            for file in sorted(folder.iterdir(), key=lambda each: (each.name != TRUTH, each.name)):
+                if file.name.startswith(_HOST) or not file.is_file():
+                    continue
+                if file.suffix == ".pcap":
+                    _add_capture(bundle, f"{name}/{file.name}.gz", file)
+                else:
+                    _add(bundle, f"{name}/{file.name}", file.read_bytes())
+        unfinished.replace(path)
+    except OSError as error:
+        # A full disk does not say which file it was.
+        error.filename = error.filename or str(path)
+        raise
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def write_host_cost(folder: Path, path: Path) -> None:
@@ -44,13 +56,15 @@ def write_host_cost(folder: Path, path: Path) -> None:
         shutil.copyfile(file, path)
 
 
-def bundled_scenario(path: Path) -> str | None:
-    """The scenario's text in a bundle; None where there is no such bundle."""
+def read_bundle(path: Path) -> tuple[str, dict[str, Any]] | None:
+    """The scenario's text and the truth in a bundle; None where there is none, or none that can be read."""
     try:
         with zipfile.ZipFile(path) as bundle:
-            return bundle.read(f"{path.stem}/{SCENARIO}").decode()
-    except (OSError, KeyError, zipfile.BadZipFile, UnicodeDecodeError):
+            text = bundle.read(f"{path.stem}/{SCENARIO}").decode()
+            truth: dict[str, Any] = json.loads(bundle.read(f"{path.stem}/{TRUTH}"))
+    except (OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return None
+    return text, truth
 
 
 def _add(bundle: zipfile.ZipFile, name: str, data: bytes) -> None:

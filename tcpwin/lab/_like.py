@@ -1,7 +1,8 @@
 """A scenario like what a capture shows: its round trip, its bytes, its hosts' settings.
 
 In: an analysis with what its hosts said. Out: a scenario that sends as many bytes over such a path to such a receiver.
-What the capture cannot tell, the rate of the path, is given or taken as 1 Gbit/s; the scenario's text says which.
+What the capture cannot tell, the rate of the path, is given, or taken as 1 Gbit/s or what carries the transfer; the
+scenario's text says which.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from typing import TYPE_CHECKING
 from tcpwin.lab._scenario import Scenario, ScenarioError, read_scenario
 
 if TYPE_CHECKING:
+    from tcpwin.analysis import Direction
     from tcpwin.findings import Analysis, Connection
     from tcpwin.reference import Run
 
-ASSUMED_RATE_MBPS = 1000.0
+ASSUMED_RATES_MBPS = (1_000, 10_000, 100_000, 400_000)
+"""Ethernet's; where none is given the path has the first that carries what was captured."""
+_CARRIED = 0.94
+"""Of Ethernet's rate, what is left for data of full frames."""
 _MOST_BYTES = 1 << 30
 _LARGE_BYTES = 64 << 20
 """A larger buffer needs more than the 1 GiB of memory that a scenario's hosts have by default."""
@@ -25,6 +30,13 @@ _SETTINGS = (
     *("tcp_rmem", "tcp_wmem", "tcp_adv_win_scale", "tcp_window_scaling", "tcp_sack", "tcp_timestamps"),
     *("tcp_slow_start_after_idle", "tcp_notsent_lowat", "tcp_moderate_rcvbuf", "tcp_congestion_control"),
 )
+_NUMBER = ("a whole number", re.compile(r"-?[0-9]{1,10}"))
+_SIZES = ("three sizes in bytes", re.compile(r"(?:[0-9]{1,10}[ \t]+){2}[0-9]{1,10}"))
+_KINDS = {
+    "tcp_rmem": _SIZES,
+    "tcp_wmem": _SIZES,
+    "tcp_congestion_control": ("the name of a congestion control", re.compile(r"[A-Za-z0-9_-]{1,15}")),
+}
 _CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "dctcp")
 """Those of the lab's kernel."""
 
@@ -67,6 +79,8 @@ def scenario_like(
         said = {} if host.settings is None else host.settings.values
         for setting in _SETTINGS:
             value = said.get(f"net.ipv4.{setting}")
+            if value is not None:
+                _check_setting(f"net.ipv4.{setting}", value)
             if setting == "tcp_congestion_control" and value not in (None, *_CONGESTION_CONTROLS):
                 left_out.append(f"# Not in the lab's kernel: {setting} = {value}")
             elif value is not None:
@@ -75,7 +89,7 @@ def scenario_like(
         _take_over(settings_of, tables)
         name += f" as {settings_of.reference} {settings_of.name}"
     title = "like-" + (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "capture")
-    rate = f"rate_mbps = {rate_mbps or ASSUMED_RATE_MBPS:g}" + ("" if rate_mbps else "  # assumed: --rate says another")
+    rate = f"rate_mbps = {rate_mbps:g}" if rate_mbps else f"rate_mbps = {_assumed(way)}  # assumed: --rate says another"
     lines = [
         f'title = "A transfer like connection {connection.id} of a capture"',
         *dict.fromkeys(left_out),
@@ -92,6 +106,18 @@ def scenario_like(
     if any(int(size) > _LARGE_BYTES for size in _largest(tables)):
         lines += ["[host]", f"memory_mib = {_LARGE_MEMORY_MIB}"]
     return read_scenario(title, "\n".join(lines) + "\n")
+
+
+def _assumed(way: Direction) -> int:
+    goodput_mbps = (way.goodput_bps or 0) / 1e6
+    return next((rate for rate in ASSUMED_RATES_MBPS if goodput_mbps <= rate * _CARRIED), ASSUMED_RATES_MBPS[-1])
+
+
+def _check_setting(name: str, value: str) -> None:
+    """Refuse what no kernel says: snapshots come from other people, and this becomes a scenario's text."""
+    kind, pattern = _KINDS.get(name.removeprefix("net.ipv4."), _NUMBER)
+    if not pattern.fullmatch(value):
+        raise ScenarioError(f"the snapshots have {name} = {value[:80]!r}, which is not {kind}")
 
 
 def _take_over(run: Run, tables: dict[str, dict[str, str]]) -> None:

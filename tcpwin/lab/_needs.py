@@ -42,7 +42,9 @@ class RunNeeds:
         runs = "1 run needs" if self.runs == 1 else f"{self.runs} runs need"
         memory, disk = self.memory_bytes / 1e9, self.disk_bytes / 1e9
         packets = f" and {disk:.1f} GB of disk" if disk >= 0.05 else ""
-        return f"{runs} at most about {processor} of one core; each up to {memory:.1f} GB of memory{packets}"
+        # Each system call inside is two switches of processes here, which cost several times as much on shared cores.
+        busy = "two to three times that on a busy machine"
+        return f"{runs} about {processor} of one free core, {busy}; each up to {memory:.1f} GB of memory{packets}"
 
 
 def run_needs(runs: Iterable[tuple[Scenario, str]], *, capture: bool = True) -> RunNeeds:

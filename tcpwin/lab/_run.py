@@ -5,25 +5,24 @@ In: a scenario, a kernel, a folder. Out: the bundle there, and how the run compa
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tcpwin.lab._build import kernel_path
-from tcpwin.lab._bundle import bundled_scenario, write_bundle, write_host_cost
+from tcpwin.lab._bundle import read_bundle, write_bundle, write_host_cost
 from tcpwin.lab._claim import Claim
 from tcpwin.lab._network import NetworkError
-from tcpwin.lab._runner import TRUTH, run_here
+from tcpwin.lab._runner import run_here, write_truth
 from tcpwin.lab._scenario import Scenario
 from tcpwin.lab._uml import run_in_uml
 
 ENGINES = ("uml", "netns")
+_HERE = "this host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def run_scenario(
     again: bool = False,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
-    """Run a scenario on a kernel, unless its bundle is in the folder already, with the same scenario in it.
+    """Run a scenario on a kernel, unless its bundle is in the folder already (`find_outcome`).
 
     Args:
         kernel: ``stock``, or ``patched``: the same kernel with `tcp_collapse_max_bytes` set.
@@ -65,11 +64,11 @@ def run_scenario(
         UmlError: the lab's kernel is not built, or it ended without a result.
         NetworkError: the network cannot be made, or the workload failed.
     """
+    if not again and (there := find_outcome(scenario, kernel, folder, engine=engine, capture=capture)):
+        return there
     if not capture:
         scenario = scenario.without_capture()
-    bundle = folder / f"{scenario.name}-{kernel}.zip"
-    if not again and bundled_scenario(bundle) == scenario.text:
-        return _outcome(scenario, kernel, bundle, _read_truth(bundle), None)
+    bundle = _bundle_path(scenario, kernel, folder)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tcpwin-lab-") as name:
         out = Path(name) / "results"
@@ -80,17 +79,38 @@ def run_scenario(
             if os.geteuid():
                 raise NetworkError("--engine netns makes network namespaces of this host: it takes root")
             truth = run_here(scenario, kernel, out, tick)
+        truth["made_by"] = _made_by(engine)
+        write_truth(out, truth)
         write_bundle(out, scenario.text, bundle)
         write_host_cost(out, bundle.with_suffix(".host.txt"))
     return _outcome(scenario, kernel, bundle, truth, time.monotonic() - began)
 
 
+def find_outcome(
+    scenario: Scenario, kernel: str, folder: Path, *, engine: str = "uml", capture: bool = True
+) -> Outcome | None:
+    """The outcome of a run whose bundle is in the folder already: of the same scenario, by the same kernel.
+
+    A bundle that does not say which kernel's program made it is taken as of this one.
+    """
+    if not capture:
+        scenario = scenario.without_capture()
+    bundle = _bundle_path(scenario, kernel, folder)
+    text, truth = read_bundle(bundle) or ("", {})
+    if text != scenario.text or truth.get("made_by", _made_by(engine)) != _made_by(engine):
+        return None
+    return _outcome(scenario, kernel, bundle, truth, None)
+
+
+def _made_by(engine: str) -> str:
+    """Another patch or configuration is another program."""
+    return kernel_path().name if engine == "uml" else _HERE
+
+
+def _bundle_path(scenario: Scenario, kernel: str, folder: Path) -> Path:
+    return folder / f"{scenario.name}-{kernel}.zip"
+
+
 def _outcome(scenario: Scenario, kernel: str, bundle: Path, truth: dict[str, Any], elapsed_s: float | None) -> Outcome:
     claims = tuple((claim, claim.holds(truth), claim.found(truth)) for claim in scenario.expect[kernel])
     return Outcome(bundle, truth, claims, elapsed_s)
-
-
-def _read_truth(bundle: Path) -> dict[str, Any]:
-    with zipfile.ZipFile(bundle) as members:
-        truth: dict[str, Any] = json.loads(members.read(f"{bundle.stem}/{TRUTH}"))
-    return truth

@@ -99,8 +99,13 @@ def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]
         "dropped_by_queue": queues,
         "try_rmem_schedule": _read_cost(cost, out),
     }
-    (out / TRUTH).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf8")
+    write_truth(out, truth)
     return truth
+
+
+def write_truth(out: Path, truth: dict[str, Any]) -> None:
+    """Write what is true of a run into its folder."""
+    (out / TRUTH).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf8")
 
 
 def _run_workload(scenario: Scenario, out: Path) -> dict[str, dict[str, Any]]:

@@ -201,12 +201,15 @@ def _words(name: str, table: dict[str, Any], key: str, default: list[str]) -> tu
 
 
 def _workload(name: str, table: dict[str, Any]) -> tuple[Workload, dict[str, Any]]:
-    workload = workloads().get(table.get("name", ""))
+    wanted = table.get("name")
+    workload = workloads().get(wanted) if isinstance(wanted, str) else None
     if workload is None:
         raise ScenarioError(f"{name}: [workload] needs a name of {', '.join(workloads())}")
     for key in table:
         if key not in ("name", "serve", "drive"):
             raise ScenarioError(f"{name}: [workload] has name, serve and drive, no {key}")
+        if key != "name" and not isinstance(table[key], dict):
+            raise ScenarioError(f"{name}: [workload] {key} must be a table, as {key}.bytes = 1000")
     kinds = {"serve": workload.serve_settings, "drive": workload.drive_settings}
     ends: dict[str, Any] = {
         end: read_settings(kind, table.get(end, {}), where=f"{name}: [workload.{end}]") for end, kind in kinds.items()

@@ -40,10 +40,10 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
         captured: the transfer that the run was made like.
         run: the transfer of the run.
         prediction: of the rate, where the run has other settings than were captured. Without it the rate predicted is
-            the captured one: the same settings should give the same.
+            the captured one, at most the path's: the same settings should give the same.
     """
     allowed = own_window(run)
-    goodput = prediction.goodput_bps if prediction is not None else captured.goodput_bps
+    goodput = prediction.goodput_bps if prediction is not None else _same(captured)
     window_right = rate_right = None
     told = []
     if allowed is not None and run.window_max_bytes:
@@ -73,6 +73,13 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
         ("throughput", _rate(captured.goodput_bps), _rate(goodput), _rate(run.goodput_bps)),
     )
     return Against(rows, window_right, rate_right, " ".join(told) or "Nothing is known that could be compared.")
+
+
+def _same(captured: Measured) -> float | None:
+    """What the same settings give on the path that was asked for, which may be slower than the captured one."""
+    if captured.goodput_bps is None or captured.path_rate_bps is None:
+        return captured.goodput_bps
+    return min(captured.goodput_bps, captured.path_rate_bps)
 
 
 def _apart(share: float) -> str:

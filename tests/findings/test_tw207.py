@@ -54,6 +54,15 @@ def test_fires_on_a_window_that_never_grows(tmp_path: Path) -> None:
     assert not judged(stuck().analyze(tmp_path), "TW202")
 
 
+def test_the_rate_is_that_of_the_window_that_is_named() -> None:
+    """The window grew in slow start, and its mean is 789 kB; 1,047,808 x 8 bits in 300 ms are 27.9 Mbit/s."""
+    bundle = CAPTURES.parent / "reference" / "bulk-300ms-4m2-stock.zip"
+    finding = one(tcpwin.analyze(bundle, capture="sender.pcap.gz"), "TW207")
+    assert "stopped at 1,047,808 bytes" in finding.text
+    assert "over 300 ms that is 27.9 Mbit/s" in finding.text
+    assert finding.evidence.values["ceiling_bps"] == pytest.approx(1_047_808 * 8 / 0.3, rel=1e-4)
+
+
 def test_does_not_fire_on_a_window_that_grew(tmp_path: Path) -> None:
     assert not judged(stuck(first=28_000).analyze(tmp_path), "TW207")
     assert judged(stuck(first=30_000).analyze(tmp_path), "TW207")

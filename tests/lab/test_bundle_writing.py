@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import zipfile
 from pathlib import Path
 
-from tcpwin.lab._bundle import bundled_scenario, write_bundle, write_host_cost
+import pytest
+
+from tcpwin.lab._bundle import read_bundle, write_bundle, write_host_cost
 
 
 def fill(folder: Path) -> Path:
@@ -43,8 +46,35 @@ def test_what_depends_on_the_host_goes_beside(tmp_path: Path) -> None:
 
 def test_a_bundle_knows_its_scenario(tmp_path: Path) -> None:
     bundle = tmp_path / "run.zip"
-    assert bundled_scenario(bundle) is None
+    assert read_bundle(bundle) is None
     bundle.write_bytes(b"PK\x03\x04 cut")
-    assert bundled_scenario(bundle) is None
+    assert read_bundle(bundle) is None
     write_bundle(fill(tmp_path / "a"), "text", bundle)
-    assert bundled_scenario(bundle) == "text"
+    assert read_bundle(bundle) == ("text", {})
+
+
+@pytest.mark.parametrize("member", ["scenario.toml", "meta.json"])
+def test_a_damaged_bundle_is_none(member: str, tmp_path: Path) -> None:
+    """As a full disk or a cable leaves it: the run is to be made anew, not to fail for ever."""
+    bundle = tmp_path / "run.zip"
+    write_bundle(fill(tmp_path / "a"), 'title = "A"\n' * 50, bundle)
+    with zipfile.ZipFile(bundle) as members:
+        entry = members.getinfo(f"run/{member}")
+    data = bytearray(bundle.read_bytes())
+    data[entry.header_offset + 30 + len(entry.filename)] = 0xFF
+    bundle.write_bytes(data)
+    assert read_bundle(bundle) is None
+
+
+def test_what_could_not_be_written_whole_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = tmp_path / "run.zip"
+    folder = fill(tmp_path / "a")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        write_bundle(folder, "text", bundle)
+    assert error.value.filename == str(bundle)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

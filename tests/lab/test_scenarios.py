@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 from cli.command import refused, tcpwin
 
-from tcpwin.lab import Scenario, ScenarioError, find_scenario, plan, read_scenario, scenario_names, scenarios
+from tcpwin.lab import (
+    Scenario,
+    ScenarioError,
+    find_outcome,
+    find_scenario,
+    kernel_path,
+    plan,
+    read_scenario,
+    scenario_names,
+    scenarios,
+)
+from tcpwin.lab._bundle import write_bundle
 
 PLAIN = 'title = "A"\n[workload]\nname = "bulk"\n'
 EVERY = list(scenarios())
@@ -66,6 +77,9 @@ def test_the_published_settings_are_the_articles() -> None:
         (PLAIN + "[expect]\nnew = []\n", "[expect] has all, stock, patched, no new"),
         ('title = "A"\n[workload]\nname = "x"\n', "[workload] needs a name of bulk, max-send"),
         ('title = "A"\nworkload = 1\n', "workload must be a table"),
+        (PLAIN.replace('"bulk"', '["bulk"]'), "[workload] needs a name of bulk, max-send"),
+        (PLAIN + "serve = 3\n", "[workload] serve must be a table, as serve.bytes = 1000"),
+        (PLAIN + "drive = [1]\n", "[workload] drive must be a table"),
         (PLAIN + "serve.count = 3\n", "[workload.serve]: there is no setting count"),
         ('title = "A"\nkernels = ["new"]\n[workload]\nname = "bulk"\n', "kernels must be of stock, patched"),
         ('title = "A"\nseed = 0\n[workload]\nname = "bulk"\n', "seed must be a whole number from 1"),
@@ -127,3 +141,38 @@ def test_wrong_names_are_told() -> None:
     assert "none of these runs on the patched kernel" in refused(
         "lab", "run", "zero-window-5s", "--kernel", "patched", status=2
     )
+
+
+def make_bundle(scenario: Scenario, folder: Path, made: Path, **more: object) -> None:
+    """A bundle as a run leaves it, as far as `run` looks into it."""
+    made.mkdir()
+    host: dict[str, object] = {"counter_increases": {}, "log": {}, "capture": None}
+    (made / "meta.json").write_text(json.dumps({"hosts": {"sender": host, "receiver": host}, **more}))
+    write_bundle(made, scenario.text, folder / f"{scenario.name}-stock.zip")
+
+
+def test_needs_are_told_of_runs_that_are_missing_only(tmp_path: Path) -> None:
+    """Where all are there nothing is needed: no kernel, and nothing to say first."""
+    make_bundle(find_scenario("zero-window-5s"), tmp_path, tmp_path / "made")
+    away = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = tcpwin("lab", "run", "zero-window-5s", "-o", tmp_path, env=away)
+    assert b"(was there)" in done.stdout
+    assert b"run needs" not in done.stderr
+    assert "is not built yet" in refused("lab", "run", "zero-window-5s", "--again", "-o", tmp_path, env=away)
+
+
+@pytest.mark.parametrize(
+    ("made_by", "engine", "is_there"),
+    [
+        (kernel_path().name, "uml", True),
+        ("linux-6.1-000000000000", "uml", False),
+        ("this host", "uml", False),
+        ("this host", "netns", True),
+        (kernel_path().name, "netns", False),
+    ],
+)
+def test_a_run_of_another_kernel_is_not_this_one(made_by: str, engine: str, is_there: bool, tmp_path: Path) -> None:
+    """Numbers of a host's own kernel must not pass for those of the lab's, nor those of an older patch."""
+    scenario = find_scenario("zero-window-5s")
+    make_bundle(scenario, tmp_path, tmp_path / "made", made_by=made_by)
+    assert (find_outcome(scenario, "stock", tmp_path, engine=engine) is not None) is is_there

@@ -28,6 +28,13 @@ def test_the_same_settings_give_the_same() -> None:
     assert "less than 1% apart" in found.verdict
 
 
+def test_a_slower_path_gives_no_more_than_its_rate() -> None:
+    """20.3 Mbit/s were captured; a run over a path of 10 cannot come to more."""
+    slower = replace(measured(), path_rate_bps=10e6)
+    rows = {name: rest for name, *rest in against(slower, replace(slower, goodput_bps=9.4e6)).rows}
+    assert rows["throughput"] == ["20.3 Mbit/s", "10 Mbit/s", "9.4 Mbit/s"]
+
+
 def test_a_run_that_does_not_keep_the_prediction_is_told() -> None:
     """38.8 Mbit/s were predicted for other settings; a run that stays at 20.3 is 48 % less."""
     captured = measured()

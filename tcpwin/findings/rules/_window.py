@@ -89,6 +89,13 @@ def held_back(case: Case) -> HeldBack | None:
     )
 
 
+def largest_rate_bps(data: Direction, rtt_ns: int) -> int:
+    """What the largest window that was seen carries, once a round trip: more than the mean of a window that grew."""
+    from tcpwin.kernel import window_rate_bps
+
+    return round(window_rate_bps(data.receive_window_max_bytes or 0, rtt_ns))
+
+
 def is_at_field_limit(data: Direction) -> bool:
     """Whether the window came within a tenth of the most that its field and shift can say, and stayed there."""
     shift, most, mean = data.window_scale.shift, data.receive_window_max_bytes, data.receive_window_mean_bytes

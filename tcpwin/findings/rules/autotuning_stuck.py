@@ -43,6 +43,7 @@ from tcpwin.findings.rules._window import (
     is_at_field_limit,
     is_shown,
     kernel_denies,
+    largest_rate_bps,
     rate_text,
     time_text,
 )
@@ -63,7 +64,7 @@ def judge(case: Case) -> Iterator[Finding]:
         "window_first_bytes": data.receive_window_initial_bytes or 0,
         "window_max_bytes": data.receive_window_max_bytes or 0,
         "rtt_ns": held.rtt_ns,
-        "ceiling_bps": held.ceiling_bps,
+        "ceiling_bps": largest_rate_bps(data, held.rtt_ns),
         "goodput_bps": round(data.goodput_bps or 0),
         "held_back_ns": held.held_ns,
     }
@@ -97,8 +98,9 @@ def _text(case: Case, held: HeldBack, bound: Bound) -> str:
         "unknown": f"the receive window of {receiver} never grew above {most:,} bytes: a small or fixed receive buffer "
         "fits that",
     }[bound.cause]
+    rate = rate_text(largest_rate_bps(case.data, held.rtt_ns))
     return (
-        f"{why}; over {time_text(held.rtt_ns)} that is {rate_text(held.ceiling_bps)}, and {case.sender} waited "
+        f"{why}; over {time_text(held.rtt_ns)} that is {rate}, and {case.sender} waited "
         f"{time_text(held.held_ns)} ({held.share:.0%} of the transfer)"
     )
 

@@ -44,7 +44,7 @@ AT_LIMIT = 0.95
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    from tcpwin.kernel import adv_win_scale_of, audit, memory_models
+    from tcpwin.kernel import adv_win_scale_of, audit, memory_models, window_rate_bps
 
     data, host = case.data, case.host(case.receiver)
     if host is None or host.settings is None or data.zero_window_ns:
@@ -70,11 +70,12 @@ def judge(case: Case) -> Iterator[Finding]:
     advice = next((each for each in found if each.setting == SETTING), None)
     if advice is None or advice.line is None:
         return
+    allowed_bps = float(window_rate_bps(allowed, held.rtt_ns))
     lost_bps = best_bps - goodput_bps if best_bps > goodput_bps else None
     yield case.finding(
         f"{case.receiver} allows a window of {bytes_words(allowed)} at most ({SETTING}), which is "
-        f"{rate_words(held.ceiling_bps)} over {time_words(held.rtt_ns)}; it held {case.sender} back for "
-        f"{held.share:.0%} of the transfer",
+        f"{rate_words(allowed_bps)} over {time_words(held.rtt_ns)}; it held {case.sender} "
+        f"back for {held.share:.0%} of the transfer",
         blame="receiver",
         side=case.receiver,
         cost_ns=held.held_ns,

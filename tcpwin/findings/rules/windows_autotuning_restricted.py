@@ -40,6 +40,7 @@ from tcpwin.findings.rules._window import (
     held_back,
     is_shown,
     kernel_denies,
+    largest_rate_bps,
     rate_text,
     stood_still,
     time_text,
@@ -70,8 +71,8 @@ def judge(case: Case) -> Iterator[Finding]:
     sure = f", as its autotuning level {level} says" if told else f", which fits Windows' autotuning level {level}"
     yield case.finding(
         f"{case.receiver} offered {offer}{sure}: its window reached {most:,} bytes, over {time_text(held.rtt_ns)} that "
-        f"is {rate_text(held.ceiling_bps)}, and {case.sender} waited {time_text(held.held_ns)} ({held.share:.0%} of "
-        "the transfer)",
+        f"is {rate_text(largest_rate_bps(data, held.rtt_ns))}, and {case.sender} waited {time_text(held.held_ns)} "
+        f"({held.share:.0%} of the transfer)",
         blame="receiver",
         side=case.receiver,
         confidence="high" if told else "low",
