@@ -144,7 +144,8 @@ def _item(
 
 def _milliseconds(taken_ns: NDArray[np.int64]) -> NDArray[np.float32] | NDArray[np.float64]:
     """In four bytes where these hold a microsecond, which hovering tells."""
-    return (taken_ns / 1e6).astype(np.float32 if taken_ns.max() < EXACT_NS else np.float64)
+    taken_ms = taken_ns / 1e6
+    return taken_ms.astype(np.float32) if taken_ns.max() < EXACT_NS else taken_ms
 
 
 FIGURE = FigureKind(
