@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.findings._analysis import Analysis
-from tcpwin.findings._finding import Finding
+from tcpwin.findings._finding import Finding, Severity
 from tcpwin.findings._verdict import MIN_COST_NS, MIN_SHARE, Verdict, judge_connection
 from tcpwin.findings.rules._words import bytes_words, count_words, time_words
 
@@ -105,6 +105,11 @@ class _Telling:
     def costly(self) -> list[Finding]:
         return [] if self.found is None else [each for each in self.found if each.cost_ns or each.lost_bps]
 
+    @cached_property
+    def _first(self) -> Finding | None:
+        """The costliest, if it cost enough to be told."""
+        return next((each for each in self.costly if each.cost_ns >= MIN_COST_NS or each.lost_bps), None)
+
     def carried(self) -> str:
         if not self.count:
             return "The capture holds no TCP connection."
@@ -122,8 +127,11 @@ class _Telling:
 
     def limits(self) -> Iterable[str]:
         if self.count == 1:
-            connection = self.analysis.connections[0]
-            yield from told_of_one(judge_connection(connection, () if self.found is None else self.found.of(0)))
+            findings = () if self.found is None else self.found.of(0)
+            verdict = judge_connection(self.analysis.connections[0], findings)
+            yield from told_of_one(verdict)
+            if verdict.blame == "nobody" and verdict.direction is not None:
+                yield from self._beside(findings)
             return
         if not self.count:
             return
@@ -137,6 +145,15 @@ class _Telling:
         whose = "its" if len(all_ids) == 1 else "their"
         yield f"{len(all_ids):,} of them lost at least {bound} {whose} time: {told}."
 
+    def _beside(self, findings: Sequence[Finding]) -> Iterable[str]:
+        """What is wrong with a connection that nobody is to blame for, where no sentence on costs tells it."""
+        wrong = list(dict.fromkeys(f"{each.code} {each.name}" for each in findings if each.severity > Severity.INFO))
+        if not wrong:
+            yield "Nothing was seen to be wrong."
+        elif self._first is None:
+            more = f" and {count_words(len(wrong) - WORST, 'more kind', 'more kinds')}" if len(wrong) > WORST else ""
+            yield f"What was seen to be wrong cost little or nothing: {', '.join(wrong[:WORST])}{more}."
+
     def _time(self, cause: str) -> str:
         if self.found is None and self.count > FEW:
             return ""
@@ -145,7 +162,7 @@ class _Telling:
         return f" ({time_words(total_ns)} in all)"
 
     def first_change(self) -> Iterable[str]:
-        first = next((each for each in self.costly if each.cost_ns >= MIN_COST_NS or each.lost_bps), None)
+        first = self._first
         if first is None:
             return
         place = "" if first.connection is None else f" of connection {first.connection}"
@@ -201,8 +218,6 @@ def told_of_one(verdict: Verdict) -> Iterable[str]:
     if who:
         what = "What went wrong beside it" if verdict.limit in UNCHANGEABLE else "That"
         yield f"{what} {'may' if verdict.confidence == 'low' else 'is to'} be changed {who}."
-    elif verdict.blame == "nobody" and verdict.direction is not None:
-        yield "Nothing was seen to be wrong."
 
 
 def listed(words: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from findings.story import Story
 from report.made_findings import STALL, bundled, found
 
 import tcpwin
-from tcpwin.findings import GROUPS, Finding, Verdict, judge_connection, summarize
+from tcpwin.findings import GROUPS, Finding, Severity, Verdict, judge_connection, summarize
 from tcpwin.findings._summary import find_held_back
 from tcpwin.findings._verdict import groups_of, max_confidence, min_confidence, one_less
 
@@ -231,6 +231,22 @@ def test_summary_of_one_connection() -> None:
     )
     assert summarize(analysis).worst == ()
     assert summarize(analysis).held_back == {"window": (0,)}
+
+
+def test_a_warning_that_cost_nothing_is_not_told_as_nothing_wrong() -> None:
+    """Nobody is to blame for the pace of keep-alives."""
+    analysis = bundled("keep-alive.pcap")
+    free = replace(STALL, cost_ns=0)
+    assert summarize(analysis, found()).text.endswith(" Nothing was seen to be wrong.")
+    assert summarize(analysis, found(replace(free, severity=Severity.INFO))).text.endswith(
+        " Nothing was seen to be wrong."
+    )
+    assert summarize(analysis, found(free, free)).text.endswith(
+        " What was seen to be wrong cost little or nothing: TW901 made-stall."
+    )
+    costly = summarize(analysis, found(STALL)).text
+    assert "Nothing was seen to be wrong" not in costly
+    assert "cost little" not in costly
 
 
 def test_summary_names_what_to_change_first() -> None:
