@@ -10,6 +10,8 @@ from web.browsing import TOKEN, OpenPage, Serve
 from web.crafted import API, many_connections
 from web.test_journey import check, drag
 
+from tcpwin.client import Client
+
 START_NS = 1_700_000_000 * 10**9
 
 
@@ -40,6 +42,25 @@ def test_every_page_is_accessible_and_fits(
         for figure in page.locator("#figure").all():
             expect(figure).to_have_attribute("data-drawn", "true")
         check(page)
+
+
+def test_short_names_and_long_settings_are_accessible(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
+    """A link among words is told by more than its colour; what is wider than a phone can be read without a mouse."""
+    bundle = (ROOT / "captures" / "bundles" / "slow-reader.zip").read_bytes()
+    address, _ = serve(capture)
+    with Client(address) as client:
+        for name, data in (("a.pcap", many_connections(2)), ("slow.zip", bundle)):
+            answer = httpx2.post(f"{address}{API}/uploads", params={"name": name}, content=data, timeout=None)
+            client.wait(answer.json()["id"])
+    page = open_page(address)
+    page.goto("/")
+    expect(page.locator(".badge").filter(has_text="no finding")).to_have_count(1)
+    check(page)
+    page = open_page(address, width=375)
+    page.goto("/")
+    page.get_by_role("link", name="slow.zip").click()
+    expect(page.locator("pre").filter(has_text="tcp_notsent_lowat")).to_be_visible()
+    check(page)
 
 
 def test_links_lead_to_a_frame_and_a_span(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
