@@ -200,7 +200,7 @@ def test_an_end_that_nobody_serves_is_one_sentence() -> None:
         [TCPWIN, "lab", "drive", "bulk", "127.0.0.1", "--port", "1"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 3
-    assert done.stderr == "tcpwin: Connection refused\n"
+    assert done.stderr == "tcpwin: 127.0.0.1, port 1: Connection refused\n"
 
 
 def test_a_log_can_be_a_file(tmp_path: Path) -> None:
