@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import click
@@ -12,7 +13,11 @@ from tcpwin.lab._workload import Log, Workload
 
 def _make(workload: Workload) -> click.Command:
     def run(settings: Any, log: Log, others: dict[str, Any]) -> None:
-        workload.drive((others["host"], others["port"]), settings, log)
+        try:
+            workload.drive((others["host"], others["port"]), settings, log)
+        except (ConnectionError, TimeoutError, socket.gaierror) as error:
+            error.filename = f"{others['host']}, port {others['port']}"
+            raise
 
     return make_command(workload, workload.drive_settings, run, click.Argument(["host"]))
 

@@ -159,8 +159,9 @@ def _make(work: Path, tree: Path, say: Say) -> Path:
     _run([*make, "olddefconfig"], work, "the kernel cannot be configured", environment)
     _check_config(out / ".config")
     say("compile", 0.0)
-    log = cache() / "build.log"
-    with log.open("w", encoding="utf8") as lines:
+    # In this build's own folder: another may be under way in the same cache.
+    own_log = work / "build.log"
+    with own_log.open("w", encoding="utf8") as lines:
         jobs = f"-j{len(os.sched_getaffinity(0))}"
         command = [*make, jobs, "linux"]
         process = subprocess.Popen(
@@ -178,9 +179,11 @@ def _make(work: Path, tree: Path, say: Say) -> Path:
             if process.poll() is None and sys.exc_info()[0] is not None:
                 process.terminate()
             process.wait()
+            process.stdout.close()
     if process.returncode:
+        log = cache() / "build.log"
+        shutil.copyfile(own_log, log)
         raise BuildError(f"the kernel does not compile here: {log} says why")
-    log.unlink()
     return out / "linux"
 
 

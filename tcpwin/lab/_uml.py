@@ -65,6 +65,7 @@ def run_in_uml(scenario: Scenario, kernel: str, linux: Path, out: Path, tick: Ca
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        process.stdout.close()
     (out / JOB).unlink()
     if (out / FAILURE).exists():
         text = (out / FAILURE).read_text(encoding="utf8").strip()

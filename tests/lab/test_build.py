@@ -83,3 +83,35 @@ def test_a_run_without_a_kernel_says_what_to_do(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     said = refused("lab", "run", "zero-window-5s", "-o", tmp_path, env=environment)
     assert "`tcpwin lab build` does it once" in said
+
+
+MAKE = """#!/bin/sh
+for word; do case $word in O=*) out=${word#O=};; esac; done
+case $word in
+tinyconfig) : > "$out/.config";;
+linux) rm -f "$XDG_CACHE_HOME"/tcpwin/*.log; echo "  CC  one"; echo "no rule to make two"; : > "$out/linux"; exit ENDS;;
+esac
+"""
+"""Make as it is called here, while another build in the same cache ends."""
+
+
+@pytest.mark.parametrize("ends", [0, 2])
+def test_a_build_that_ends_meanwhile_takes_nothing_from_another(
+    ends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, work = tmp_path / "tcpwin", tmp_path / "work"
+    for folder in (cache, work, tmp_path / "bin"):
+        folder.mkdir()
+    make = tmp_path / "bin" / "make"
+    make.write_text(MAKE.replace("ENDS", str(ends)))
+    make.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{make.parent}:/usr/bin:/bin")
+    monkeypatch.setattr(recipe, "_tools", lambda _: {})
+    if ends:
+        with pytest.raises(recipe.BuildError, match=r"build\.log says why"):
+            recipe._make(work, work, lambda *_: None)
+        assert "no rule to make two" in (cache / "build.log").read_text()
+    else:
+        assert recipe._make(work, work, lambda *_: None).is_file()
+        assert list(cache.iterdir()) == []

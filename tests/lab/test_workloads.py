@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 import sys
 from itertools import pairwise
@@ -161,12 +162,45 @@ def test_a_wrong_setting_is_one_sentence(options: str, said: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "answers", "status", "said"),
+    [
+        ("--count 1 --gap-s 0", False, 0, ""),
+        ("--count 2 --gap-s 0.1 --log /dev/full", True, 3, "tcpwin: No space left on device\n"),
+    ],
+)
+def test_messages_end_in_words_where_the_reader_leaves_or_the_disk_is_full(
+    options: str, answers: bool, status: int, said: str
+) -> None:
+    """Answers are taken by a thread: what fails there is told as anywhere, and no answer is no round trip of 0."""
+    server = subprocess.Popen(
+        [TCPWIN, "lab", "serve", "messages", "--port", "0", "--message-bytes", "20", *options.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    try:
+        port = int(server.stderr.readline().rsplit(" ", 1)[1])
+        with socket.create_connection(("127.0.0.1", port)) as reader:
+            header = reader.recv(20, socket.MSG_WAITALL)
+            if answers:
+                reader.sendall(header)
+                reader.recv(1)
+        lines, complaints = server.communicate()
+    finally:
+        server.kill()
+    assert (server.returncode, complaints) == (status, said)
+    for summary in [json.loads(line) for line in lines.splitlines()]:
+        assert not any("round_trip" in name for name in summary)
+
+
 def test_an_end_that_nobody_serves_is_one_sentence() -> None:
     done = subprocess.run(
         [TCPWIN, "lab", "drive", "bulk", "127.0.0.1", "--port", "1"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 3
-    assert done.stderr == "tcpwin: Connection refused\n"
+    assert done.stderr == "tcpwin: 127.0.0.1, port 1: Connection refused\n"
 
 
 def test_a_log_can_be_a_file(tmp_path: Path) -> None:

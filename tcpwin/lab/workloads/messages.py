@@ -41,15 +41,27 @@ def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
     """Send the messages to the first that connects, and take the answers."""
     connection = accept(listener)
     round_trips_ns: list[int] = []
-    answers = threading.Thread(target=_take_answers, args=(connection, settings.count, round_trips_ns, log))
+    failed: list[OSError] = []
+
+    def take() -> None:
+        try:
+            _take_answers(connection, settings.count, round_trips_ns, log)
+        except OSError as error:
+            failed.append(error)
+
+    answers = threading.Thread(target=take)
     answers.start()
     next_ns = time.monotonic_ns()
     for index in range(settings.count):
+        if failed:
+            break
         connection.sendall(_message(index, settings.message_bytes))
         next_ns += round(settings.gap_s * SECOND_NS)
         _wait(connection, settings, next_ns)
     answers.join()
-    summary = {f"{name}_round_trip_ns": value for name, value in spread(round_trips_ns).items()}
+    if failed:
+        raise failed[0]
+    summary = _spread("round_trip", round_trips_ns)
     log.write("summary", messages=settings.count, bytes=settings.count * settings.message_bytes, **summary)
     finish(connection)
 
@@ -71,10 +83,13 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None: 
             delays_ns.append(delay_ns)
             log.write("message", index=index, bytes=length, one_way_delay_ns=delay_ns)
             connection.sendall(header)
-    summary = {f"{name}_one_way_delay_ns": value for name, value in spread(delays_ns or [0]).items()}
-    if heartbeats_ns:
-        summary |= {f"{name}_heartbeat_delay_ns": value for name, value in spread(heartbeats_ns).items()}
+    summary = _spread("one_way_delay", delays_ns) | _spread("heartbeat_delay", heartbeats_ns)
     log.write("summary", messages=len(delays_ns), heartbeats=len(heartbeats_ns), **summary)
+
+
+def _spread(what: str, values_ns: list[int]) -> dict[str, int]:
+    """Nothing where nothing was measured: a delay of 0 would be a value."""
+    return {f"{name}_{what}_ns": value for name, value in spread(values_ns).items()} if values_ns else {}
 
 
 def _message(index: int, length: int) -> bytes:
