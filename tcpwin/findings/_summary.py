@@ -148,7 +148,10 @@ class _Telling:
     def _beside(self, findings: Sequence[Finding]) -> Iterable[str]:
         """What is wrong with a connection that nobody is to blame for, where no sentence on costs tells it."""
         wrong = list(dict.fromkeys(f"{each.code} {each.name}" for each in findings if each.severity > Severity.INFO))
-        if not wrong:
+        if self.found is None:
+            # The rules were not asked, and some are about what costs no time.
+            yield "Nothing was seen to cost it time."
+        elif not wrong:
             yield "Nothing was seen to be wrong."
         elif self._first is None:
             more = f" and {count_words(len(wrong) - WORST, 'more kind', 'more kinds')}" if len(wrong) > WORST else ""

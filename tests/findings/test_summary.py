@@ -238,6 +238,7 @@ def test_a_warning_that_cost_nothing_is_not_told_as_nothing_wrong() -> None:
     analysis = bundled("keep-alive.pcap")
     free = replace(STALL, cost_ns=0)
     assert summarize(analysis, found()).text.endswith(" Nothing was seen to be wrong.")
+    assert summarize(analysis, None).text.endswith(" Nothing was seen to cost it time.")
     assert summarize(analysis, found(replace(free, severity=Severity.INFO))).text.endswith(
         " Nothing was seen to be wrong."
     )
