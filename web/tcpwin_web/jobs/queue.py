@@ -240,8 +240,16 @@ class Queue:
         if status == "done" and shown["connections"]:
             await self._prepare(capture_id)
 
+    async def _settle_details(self, capture_id: str) -> None:
+        """Details of an earlier analysis must not come into the results of the next."""
+        if capture_id in self._preparing:
+            self._preparing[capture_id].cancel()
+        asked = [task for (id, _), task in self._details.items() if id == capture_id]
+        await asyncio.gather(*asked, return_exceptions=True)
+
     async def _outcome(self, capture_id: str) -> tuple[str, str | None, dict[str, Any]]:
         try:
+            await self._settle_details(capture_id)
             case = await self.case(capture_id)
             future = asyncio.wrap_future(
                 self._executor.submit(

@@ -4,6 +4,8 @@ Results are written to a folder of their own and then put in place: a reader see
 knows the database.
 """
 
+import contextlib
+import errno
 import json
 import shutil
 import time
@@ -26,6 +28,8 @@ from tcpwin_web.results import columns, layout
 PREPARED = 4
 """Worst connections whose details are written with the analysis' own results."""
 PROGRESS_SECONDS = 0.1
+PLACE_ATTEMPTS = 100
+"""Of putting results in place, while somebody writes into those of before."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,25 @@ def analyze_case(case: Case, folder: str, unfinished: str) -> dict[str, Any]:
             raise
         index.unlink()
         shown = _write(case, analysis, new)
-    shutil.rmtree(place, ignore_errors=True)
-    new.replace(place)
+    put_in_place(new, place)
     return shown
+
+
+def put_in_place(new: Path, place: Path) -> None:
+    """Let a folder of results take the place of another, into which somebody may still be writing."""
+    old = layout.replaced(new)
+    for left in reversed(range(PLACE_ATTEMPTS)):
+        shutil.rmtree(old, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            place.rename(old)
+        try:
+            new.rename(place)
+        except OSError as error:
+            if not left or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            break
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:

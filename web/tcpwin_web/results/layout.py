@@ -1,5 +1,7 @@
 """Names in a capture's folder of results."""
 
+from pathlib import Path
+
 CAPTURE = "capture.json"
 CONNECTIONS = "connections.parquet"
 FINDINGS = "findings.parquet"
@@ -36,3 +38,8 @@ def connection(id: int) -> str:
 def series(id: int) -> str:
     """The folder of the series alone of a connection whose details nobody wanted yet."""
     return f"series/{id}"
+
+
+def replaced(unfinished: Path) -> Path:
+    """Where the results of before are while others take their place."""
+    return unfinished.with_name(f"{unfinished.name}.old")

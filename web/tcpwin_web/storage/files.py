@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tcpwin_web.results import layout
+
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _DOUBTFUL = "doubtful"
@@ -57,7 +59,7 @@ class DataFolder:
         for folder in (self.path, self._blobs, self._results, self._incoming):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._take_lock()
-        for folder in self._results.glob("*.new"):
+        for folder in self._results.glob("*.new*"):
             shutil.rmtree(folder, ignore_errors=True)
 
     def doubtful(self) -> tuple[Sequence[str], Sequence[str]]:
@@ -150,7 +152,9 @@ class DataFolder:
 
     def forget_unfinished(self, capture_id: str) -> None:
         """Delete what a worker left that did not come to its end."""
-        shutil.rmtree(self.unfinished(capture_id), ignore_errors=True)
+        unfinished = self.unfinished(capture_id)
+        for folder in (unfinished, layout.replaced(unfinished)):
+            shutil.rmtree(folder, ignore_errors=True)
 
     @property
     def free_bytes(self) -> int:
