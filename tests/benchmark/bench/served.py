@@ -45,8 +45,13 @@ class Served:
 
     def upload(self, file: Path) -> str:
         """Upload a capture, wait for the end of its analysis as a page does, and return its id."""
-        id: str = json.loads(self.ask("POST", f"/api/v1/uploads?name={file.name}", file))["id"]
+        id = self.send(file)
         self.await_end(id)
+        return id
+
+    def send(self, file: Path) -> str:
+        """Upload a capture and return its id."""
+        id: str = json.loads(self.ask("POST", f"/api/v1/uploads?name={file.name}", file))["id"]
         return id
 
     def await_end(self, id: str) -> None:
