@@ -31,9 +31,9 @@ if TYPE_CHECKING:
         ZeroWindowEpisode,
     )
     from tcpwin.errors import CaptureError, OutputError, SnapshotError, SourceError, TcpwinError
-    from tcpwin.findings import Finding
+    from tcpwin.hosts import Bundle, SnapshotFile
+    from tcpwin.limits import Finding
     from tcpwin.report import Analysis, Connection, analyze
-    from tcpwin.snapshots import Bundle, SnapshotFile
 
 _HOMES = {
     "tcpwin.analysis": (
@@ -51,9 +51,9 @@ _HOMES = {
         "ZeroWindowEpisode",
     ),
     "tcpwin.errors": ("CaptureError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
-    "tcpwin.findings": ("Finding",),
+    "tcpwin.limits": ("Finding",),
     "tcpwin.report": ("Analysis", "Connection", "analyze"),
-    "tcpwin.snapshots": ("Bundle", "SnapshotFile"),
+    "tcpwin.hosts": ("Bundle", "SnapshotFile"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -12,8 +12,8 @@ from typing import TypeVar
 import pytest
 from reference import NO_RIGHT
 
-from tcpwin.snapshots.collect import Filter
-from tcpwin.snapshots.collect._sockets import SocketDump
+from tcpwin.hosts.collect import Filter
+from tcpwin.hosts.collect.sockets import SocketDump
 
 T = TypeVar("T")
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tcpwin._lazy import loader
-from tcpwin.analysis._analysis import Analysis, analyze
-from tcpwin.analysis._capture import Capture, CaptureFile, CaptureWarning, Interface
-from tcpwin.analysis._connection import Connection
-from tcpwin.analysis._connections import Connections
-from tcpwin.analysis._direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
-from tcpwin.analysis._endpoint import Endpoint
-from tcpwin.analysis._series import BudgetSeries, Event, Series, Stall
-from tcpwin.analysis._view import View
+from tcpwin.analysis.analysis import Analysis, analyze
+from tcpwin.analysis.capture import Capture, CaptureFile, CaptureWarning, Interface
+from tcpwin.analysis.connection import Connection
+from tcpwin.analysis.connections import Connections
+from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
+from tcpwin.analysis.endpoint import Endpoint
+from tcpwin.analysis.series import BudgetSeries, Event, Series, Stall
+from tcpwin.analysis.view import View
+from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.analysis._table import Table
+    from tcpwin.analysis.table import Table
 
 __all__ = [
     "Analysis",
@@ -41,4 +41,4 @@ __all__ = [
 ]
 
 # Columns need numpy, whose import costs more than reading a million packets.
-__getattr__ = loader(__name__, {"_table": ("Table",)})
+__getattr__ = loader(__name__, {"table": ("Table",)})

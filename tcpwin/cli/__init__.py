@@ -1,5 +1,5 @@
 """The command line: one command, one file."""
 
-from tcpwin.cli._main import main
+from tcpwin.cli.program import main
 
 __all__ = ["main"]

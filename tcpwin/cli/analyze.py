@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from tcpwin.cli._input import ConnectionNumber, check_connection
-from tcpwin.cli._main import EXIT_PROBLEM
-from tcpwin.cli._snapshots import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.inputs import ConnectionNumber, check_connection
+from tcpwin.cli.program import EXIT_PROBLEM
+from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 
 
 @click.command(cls=WithSnapshots)

@@ -12,8 +12,8 @@ import click
 from tcpwin.errors import SnapshotError
 
 if TYPE_CHECKING:
+    from tcpwin.hosts import SettingsSample
     from tcpwin.kernel import Advice, Kernel, Plan
-    from tcpwin.snapshots import SettingsSample
 
 SCHEMA = "tcpwin/bdp/1"
 _QUANTITY = re.compile(r"([0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE]([+-]?[0-9]{1,2}))? ?([^\d\s]*)")
@@ -193,7 +193,7 @@ def bdp(
 
 def _settings(path: str) -> tuple[SettingsSample, int | None]:
     """All settings of a file, the last of each name, and the host's page size where the file says it."""
-    from tcpwin.snapshots import KernelSample, SettingsSample, SnapshotFile
+    from tcpwin.hosts import KernelSample, SettingsSample, SnapshotFile
 
     values: dict[str, str] = {}
     page_size_bytes = None
@@ -209,7 +209,7 @@ def _settings(path: str) -> tuple[SettingsSample, int | None]:
 
 
 def _table(needed: Plan, asked: str, *, is_audit: bool) -> list[str]:
-    from tcpwin.report._units import bytes_text, rate_text, time_text
+    from tcpwin.report.units import bytes_text, rate_text, time_text
 
     window, rate = bytes_text(needed.window_bytes), rate_text(float(needed.rate_bps))
     rtt = time_text(round(needed.rtt_ns))
@@ -265,7 +265,7 @@ def _table(needed: Plan, asked: str, *, is_audit: bool) -> list[str]:
 
 def _audit_lines(dump: str, advice: list[Advice]) -> list[str]:
     from tcpwin.report import name_text
-    from tcpwin.report._units import count_text
+    from tcpwin.report.units import count_text
 
     limits = sum(each.kind == "limits" for each in advice)
     said = f"{count_text(limits, 'setting holds', 'settings hold')} the rate below that" if limits else "nothing limits"

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpwin.cli._main import EXIT_PROBLEM, complain
-from tcpwin.cli._rules import chosen_rules, parse_thresholds
-from tcpwin.cli._snapshots import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.program import EXIT_PROBLEM, complain
+from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
+from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
 
 if TYPE_CHECKING:
-    from tcpwin.findings import Analysis, Findings, Rule
+    from tcpwin.limits import Analysis, Findings, Rule
 
 FORMS = ("text", "json", "sarif", "github", "junit")
 SHOWN = 20
@@ -57,8 +57,8 @@ def check(
     FILE is a capture, several of them, a bundle, or - for standard input, as for `tcpwin analyze`. `tcpwin rules` lists
     the rules, `tcpwin explain CODE` explains one.
     """
-    from tcpwin.findings import Severity
-    from tcpwin.findings import check as judge
+    from tcpwin.limits import Severity
+    from tcpwin.limits import check as judge
 
     rules = chosen_rules(select, ignore)
     settings = parse_thresholds(thresholds)
@@ -79,22 +79,22 @@ def _write(
     fail_on: Any,
     output: Output,
 ) -> None:
-    from tcpwin.findings import asked_of
+    from tcpwin.limits import asked_of
 
     asked = asked_of(analysis, rules)
     shown = list(islice(found, limit))
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "text":
-        from tcpwin.findings import summarize
-        from tcpwin.report._findings import render_findings
-        from tcpwin.report._summary import render_summary
+        from tcpwin.limits import summarize
+        from tcpwin.report.findings import render_findings
+        from tcpwin.report.summary import render_summary
 
         most = SHOWN if limit is None else limit
         told = render_findings(analysis, found, asked=len(asked), limit=most)
         write_lines([*render_summary(summarize(analysis, found)), "", *told], output)
         return
     if output.form == "json":
-        from tcpwin.findings._document import SCHEMA, describe_finding, describe_rule
+        from tcpwin.limits.document import SCHEMA, describe_finding, describe_rule
 
         facts = {
             "name": analysis.name,
@@ -109,16 +109,16 @@ def _write(
         import json
 
         from tcpwin import __version__
-        from tcpwin.report._sarif import sarif_document
+        from tcpwin.report.sarif import sarif_document
 
         write_lines([json.dumps(sarif_document(analysis, shown, rules=rules, version=__version__), indent=1)], output)
     elif output.form == "junit":
-        from tcpwin.report._junit import junit_document
+        from tcpwin.report.junit import junit_document
 
         write_lines([junit_document(analysis, found, shown, rules=asked, fail_on=fail_on).rstrip("\n")], output)
     else:
-        from tcpwin.report._findings import summary
-        from tcpwin.report._github import render_github
+        from tcpwin.report.findings import summary
+        from tcpwin.report.github import render_github
 
         write_lines([*render_github(analysis, shown), summary(analysis, found, asked=len(asked))], output)
     if left_out:

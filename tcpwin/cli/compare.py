@@ -6,9 +6,9 @@ import re
 
 import click
 
-from tcpwin.cli._main import EXIT_PROBLEM
-from tcpwin.cli._rules import chosen_rules
-from tcpwin.cli._snapshots import WithSnapshots, measure
+from tcpwin.cli.program import EXIT_PROBLEM
+from tcpwin.cli.rule_options import chosen_rules
+from tcpwin.cli.snapshot_options import WithSnapshots, measure
 
 SCHEMA = "tcpwin/comparison/1"
 _FAILING = ("worse", "unmatched")
@@ -62,9 +62,9 @@ def compare(
     """
     if old == new == "-":
         raise click.UsageError("standard input (-) can be read once")
-    from tcpwin.findings import check
-    from tcpwin.findings import compare as judge
-    from tcpwin.snapshots._open import is_bundle
+    from tcpwin.hosts.bundle_capture import is_bundle
+    from tcpwin.limits import check
+    from tcpwin.limits import compare as judge
 
     rules = chosen_rules((), ())
     if member is not None and not (is_bundle(old) or is_bundle(new)):
@@ -78,12 +78,12 @@ def compare(
     if form == "json":
         import json
 
-        from tcpwin.findings._document import plain
+        from tcpwin.limits.document import plain
 
         document = {"schema": SCHEMA, "old": before.name, "new": after.name, **plain(comparison)}
         click.echo(json.dumps(document, indent=1))
     else:
-        from tcpwin.report._comparison import render_comparison
+        from tcpwin.report.comparison import render_comparison
 
         for line in render_comparison(before, after, comparison, limit=limit):
             click.echo(line)

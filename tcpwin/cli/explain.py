@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tcpwin.cli._main import complain
-from tcpwin.cli._rules import find_rule, nearest
+from tcpwin.cli.program import complain
+from tcpwin.cli.rule_options import find_rule, nearest
 
 EXIT_USAGE = 2
 
@@ -25,11 +25,11 @@ def explain(name: str, as_json: bool) -> int:
     if as_json:
         import json
 
-        from tcpwin.findings._document import describe_page
+        from tcpwin.limits.document import describe_page
 
         click.echo(json.dumps({"schema": "tcpwin/rule/1", **describe_page(rule)}, indent=1))
         return 0
-    from tcpwin.report._rules import render_page
+    from tcpwin.report.rules import render_page
 
     for line in render_page(rule):
         click.echo(line)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpwin.cli._main import complain
-from tcpwin.cli._snapshot_files import as_far_as_it_goes, open_snapshots
+from tcpwin.cli.program import complain
+from tcpwin.cli.snapshot_files import as_far_as_it_goes, open_snapshots
 from tcpwin.cli.ss import (
     Output,
     choose_output,
@@ -25,9 +25,9 @@ from tcpwin.cli.ss import (
 from tcpwin.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from tcpwin.snapshots import CounterSample, SnapshotFile
-    from tcpwin.snapshots._counters import CounterDelta
-    from tcpwin.snapshots._table import CounterRow, CounterSteps
+    from tcpwin.hosts import CounterSample, SnapshotFile
+    from tcpwin.hosts.counters import CounterDelta
+    from tcpwin.hosts.table import CounterRow, CounterSteps
 
 SCHEMA = "tcpwin/nstat/1"
 _FORMATS = ("nstat", "proc_net", "counter_csv", "snap")
@@ -54,7 +54,7 @@ def nstat(
     wrote, or a bundle of one host that has such files: a folder, .zip or .tar.gz. Several files are of one host, put in
     order by their times, or by names with before and after, else read as they are given. - is standard input.
     """
-    from tcpwin.snapshots._table import CounterSteps
+    from tcpwin.hosts.table import CounterSteps
 
     output = choose_output(form, as_json, out, files)
     reading = _Reading(open_snapshots(files, formats=_FORMATS, what="counters", only=only, one_host=True))
@@ -82,7 +82,7 @@ class _Reading:
         self._ended: list[str] = []
 
     def __iter__(self) -> Iterator[CounterSample]:
-        from tcpwin.snapshots import CounterSample
+        from tcpwin.hosts import CounterSample
 
         latest_ns: int | None = None
         before: tuple[SnapshotFile, CounterSample] | None = None
@@ -119,7 +119,7 @@ def _in_order(files: list[SnapshotFile]) -> list[SnapshotFile]:
     if len(files) < 2 or any(file.is_stream for file in files):
         # What comes through a pipe can be read once: nobody looks into it ahead.
         return files
-    from tcpwin.snapshots._counter_sources import names_in_order
+    from tcpwin.hosts.counter_sources import names_in_order
 
     firsts = [_first_of(file) for file in files]
     counting = [place for place, first in enumerate(firsts) if first is not None]
@@ -133,7 +133,7 @@ def _in_order(files: list[SnapshotFile]) -> list[SnapshotFile]:
 
 
 def _first_of(file: SnapshotFile) -> CounterSample | None:
-    from tcpwin.snapshots import CounterSample
+    from tcpwin.hosts import CounterSample
 
     return next((sample for sample in file if isinstance(sample, CounterSample)), None)
 
@@ -142,7 +142,7 @@ def _check_following(
     before: SnapshotFile, last: CounterSample, file: SnapshotFile, first: CounterSample, latest_ns: int | None
 ) -> None:
     """Refuse to subtract what two files counted at the same time, or in an order that nobody knows."""
-    from tcpwin.snapshots._counters import falls
+    from tcpwin.hosts.counters import falls
 
     if (last.time_ns is None) is not (first.time_ns is None):
         raise SnapshotError(f"its samples and those of {before.name} have no order: only one has times", file.name)
@@ -156,8 +156,8 @@ def _check_following(
 
 
 def _write_total(reading: _Reading, steps: CounterSteps, is_all: bool, output: Output) -> None:
-    from tcpwin.report._counters import render_sample, render_total
-    from tcpwin.snapshots._table import COUNTER_KINDS, counter_rows, plain_rows, sample_rows
+    from tcpwin.hosts.table import COUNTER_KINDS, counter_rows, plain_rows, sample_rows
+    from tcpwin.report.counters import render_sample, render_total
 
     total, last = steps.total, steps.last
     if last is None or (total is None and steps.samples > 1):
@@ -181,8 +181,8 @@ def _write_total(reading: _Reading, steps: CounterSteps, is_all: bool, output: O
 
 
 def _write_steps(reading: _Reading, steps: CounterSteps, is_all: bool, output: Output) -> None:
-    from tcpwin.report._counters import render_step, render_steps_end
-    from tcpwin.snapshots._table import COUNTER_KINDS, counter_rows, plain_rows
+    from tcpwin.hosts.table import COUNTER_KINDS, counter_rows, plain_rows
+    from tcpwin.report.counters import render_step, render_steps_end
 
     checked = _checked(reading, steps)
     if output.form == "table":
@@ -208,7 +208,7 @@ def _checked(reading: _Reading, steps: CounterSteps) -> Iterator[CounterDelta]:
 
 def _explained(row: CounterRow) -> dict[str, Any]:
     """A counter as an object of the JSON document."""
-    from tcpwin.snapshots._counters import MEANINGS
+    from tcpwin.hosts.counters import MEANINGS
 
     meaning = MEANINGS.get(row.name)
     said = {name: value for name, value in asdict(row).items() if name not in ("start_ns", "end_ns")}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from tcpwin.cli._input import ConnectionNumber, check_connection, open_captures, progress, spare_captures
-from tcpwin.cli._main import complain
+from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, progress, spare_captures
+from tcpwin.cli.program import complain
 from tcpwin.errors import OutputError
 
 
@@ -22,7 +22,7 @@ from tcpwin.errors import OutputError
 def packets(captures: tuple[str, ...], connection: int | None, form: str | None, out: str | None) -> None:
     """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
     from tcpwin import _engine
-    from tcpwin.analysis._capture import Capture
+    from tcpwin.analysis.capture import Capture
 
     out = None if out == "-" else out
     form = form or _format_of(out)

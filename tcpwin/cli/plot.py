@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpwin.cli._input import ConnectionNumber, check_connection, spare_captures
-from tcpwin.cli._main import complain
-from tcpwin.cli._snapshots import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.inputs import ConnectionNumber, check_connection, spare_captures
+from tcpwin.cli.program import complain
+from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def plot(
 ) -> None:
     """Draw a figure of a connection, or of all of them, and write it to a file."""
     figures = _figures()
-    from tcpwin.report._units import short_name
-    from tcpwin.report.figures._export import FORMATS, check, format_of, write
+    from tcpwin.report.drawing.export import FORMATS, check, format_of, write
+    from tcpwin.report.units import short_name
 
     if format_of(out) is None:
         raise click.UsageError(f"the name {out} says no format: let it end in one of {', '.join(FORMATS)}")

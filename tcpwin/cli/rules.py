@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tcpwin.cli._rules import load_rules
+from tcpwin.cli.rule_options import load_rules
 
 
 @click.command()
@@ -15,11 +15,11 @@ def rules(as_json: bool) -> None:
     if as_json:
         import json
 
-        from tcpwin.findings._document import describe_rule
+        from tcpwin.limits.document import describe_rule
 
         click.echo(json.dumps({"schema": "tcpwin/rules/1", "rules": [describe_rule(rule) for rule in found]}, indent=1))
         return
-    from tcpwin.report._rules import render_rules
+    from tcpwin.report.rules import render_rules
 
     for line in render_rules(found):
         click.echo(line)

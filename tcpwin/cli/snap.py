@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tcpwin.cli._main import complain
+from tcpwin.cli.program import complain
 from tcpwin.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from tcpwin.snapshots.collect import Filter
+    from tcpwin.hosts.collect import Filter
 
 _SECOND_NS = 10**9
 _TIMES_NS = {"us": 10**3, "µs": 10**3, "ms": 10**6, "s": _SECOND_NS, "min": 60 * _SECOND_NS, "m": 60 * _SECOND_NS}
@@ -51,7 +51,7 @@ def parse_size(text: str) -> int:
 
 def parse_filter(text: str) -> Filter:
     """A filter; the error says at which character it is wrong."""
-    from tcpwin.snapshots.collect import Filter, FilterError
+    from tcpwin.hosts.collect import Filter, FilterError
 
     try:
         return Filter(text)
@@ -107,7 +107,7 @@ def snap(
     """
     if not sys.platform.startswith("linux"):
         raise SnapshotError("sockets can be sampled on Linux only", "snap")
-    from tcpwin.snapshots.collect import record
+    from tcpwin.hosts.collect import record
 
     path, packets = _paths(out)
     with _waiting() as wait:

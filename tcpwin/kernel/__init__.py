@@ -10,12 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tcpwin.kernel._audit import Advice, audit
-    from tcpwin.kernel._bdp import FULL_PACKET_BYTES, bdp_bytes, segments, window_rate_bps, window_rtt_ns
-    from tcpwin.kernel._defaults import SCALING_RATIO_SINCE, Defaults, Kernel, kernel_defaults, parse_kernel
-    from tcpwin.kernel._idle_restart import cwnd_after_idle, round_trips_to_regain
-    from tcpwin.kernel._memory import FIRST_RATIO, HALF_RATIO, AdvWinScale, MemoryModel, ScalingRatio, memory_models
-    from tcpwin.kernel._receive import (
+    from tcpwin.kernel.advice import Advice, audit
+    from tcpwin.kernel.bdp import FULL_PACKET_BYTES, bdp_bytes, segments, window_rate_bps, window_rtt_ns
+    from tcpwin.kernel.defaults import SCALING_RATIO_SINCE, Defaults, Kernel, kernel_defaults, parse_kernel
+    from tcpwin.kernel.idle_restart import cwnd_after_idle, round_trips_to_regain
+    from tcpwin.kernel.memory import FIRST_RATIO, HALF_RATIO, AdvWinScale, MemoryModel, ScalingRatio, memory_models
+    from tcpwin.kernel.receive import (
         AllowedWindow,
         HostMemory,
         ReceiveMemory,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         kernel_of,
         receive_memory,
     )
-    from tcpwin.kernel._scale import (
+    from tcpwin.kernel.scale import (
         MAX_SHIFT,
         MAX_WINDOW_BYTES,
         WINDOWS_SHIFTS,
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
         smallest_shift,
         windows_shift,
     )
-    from tcpwin.kernel._tuning import Plan, Reach, plan
+    from tcpwin.kernel.tuning import Plan, Reach, plan
 
 _HOMES = {
-    "_audit": ("Advice", "audit"),
-    "_bdp": ("FULL_PACKET_BYTES", "bdp_bytes", "segments", "window_rate_bps", "window_rtt_ns"),
-    "_defaults": ("Defaults", "Kernel", "SCALING_RATIO_SINCE", "kernel_defaults", "parse_kernel"),
-    "_idle_restart": ("cwnd_after_idle", "round_trips_to_regain"),
-    "_memory": ("AdvWinScale", "FIRST_RATIO", "HALF_RATIO", "MemoryModel", "ScalingRatio", "memory_models"),
-    "_receive": (
+    "advice": ("Advice", "audit"),
+    "bdp": ("FULL_PACKET_BYTES", "bdp_bytes", "segments", "window_rate_bps", "window_rtt_ns"),
+    "defaults": ("Defaults", "Kernel", "SCALING_RATIO_SINCE", "kernel_defaults", "parse_kernel"),
+    "idle_restart": ("cwnd_after_idle", "round_trips_to_regain"),
+    "memory": ("AdvWinScale", "FIRST_RATIO", "HALF_RATIO", "MemoryModel", "ScalingRatio", "memory_models"),
+    "receive": (
         "AllowedWindow",
         "HostMemory",
         "ReceiveMemory",
@@ -49,8 +49,8 @@ _HOMES = {
         "kernel_of",
         "receive_memory",
     ),
-    "_scale": ("MAX_SHIFT", "MAX_WINDOW_BYTES", "WINDOWS_SHIFTS", "linux_shift", "smallest_shift", "windows_shift"),
-    "_tuning": ("Plan", "Reach", "plan"),
+    "scale": ("MAX_SHIFT", "MAX_WINDOW_BYTES", "WINDOWS_SHIFTS", "linux_shift", "smallest_shift", "windows_shift"),
+    "tuning": ("Plan", "Reach", "plan"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -4,16 +4,16 @@ In: a scenario (a file), or a workload on hosts of your own. Out: bundles that `
 of them. It judges nothing: that is what findings and comparison are for.
 """
 
-from tcpwin.lab._build import BuildError, build, kernel_path
-from tcpwin.lab._claim import Claim, ClaimError
-from tcpwin.lab._like import scenario_like
-from tcpwin.lab._needs import RunNeeds, run_needs
-from tcpwin.lab._network import NetworkError, Step, plan
-from tcpwin.lab._run import Outcome, find_outcome, run_scenario
-from tcpwin.lab._scenario import Scenario, ScenarioError, find_scenario, read_scenario, scenario_names, scenarios
-from tcpwin.lab._settings import SettingsError
-from tcpwin.lab._uml import UmlError, check_kernel
-from tcpwin.lab._workload import Workload, workloads
+from tcpwin.lab.expectation import Claim, ClaimError
+from tcpwin.lab.kernel_build import BuildError, build, kernel_path
+from tcpwin.lab.like import scenario_like
+from tcpwin.lab.needs import RunNeeds, run_needs
+from tcpwin.lab.network import NetworkError, Step, plan
+from tcpwin.lab.run import Outcome, find_outcome, run_scenario
+from tcpwin.lab.scenario import Scenario, ScenarioError, find_scenario, read_scenario, scenario_names, scenarios
+from tcpwin.lab.settings import SettingsError
+from tcpwin.lab.uml import UmlError, check_kernel
+from tcpwin.lab.workload import Workload, workloads
 
 __all__ = [
     "BuildError",

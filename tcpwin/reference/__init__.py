@@ -9,16 +9,16 @@
 Each reference is one file of `tcpwin/reference/data`, read when it is first asked for.
 """
 
-from tcpwin.reference._against import Against, against
-from tcpwin.reference._compare import Comparison, Row, compare, compare_measured
-from tcpwin.reference._matrix import Cell, is_ours, matrix
-from tcpwin.reference._measured import Measured, measure_connection
-from tcpwin.reference._model import Bucket, Latency, RateRange, Reference, Run, Source
-from tcpwin.reference._nearest import Nearness, nearest
-from tcpwin.reference._prediction import Allowed, Prediction, predict
-from tcpwin.reference._read import reference, references
-from tcpwin.reference._sockets import measure_sockets
-from tcpwin.reference._trace import Trace, read_trace, trace, write_traces
+from tcpwin.reference.cells import Cell, is_ours, matrix
+from tcpwin.reference.comparison import Comparison, Row, compare, compare_measured
+from tcpwin.reference.measured import Measured, measure_connection
+from tcpwin.reference.model import Bucket, Latency, RateRange, Reference, Run, Source
+from tcpwin.reference.nearness import Nearness, nearest
+from tcpwin.reference.prediction import Allowed, Prediction, predict
+from tcpwin.reference.prediction_test import Against, against
+from tcpwin.reference.read import reference, references
+from tcpwin.reference.run_trace import Trace, read_trace, trace, write_traces
+from tcpwin.reference.sockets import measure_sockets
 
 __all__ = [
     "Against",

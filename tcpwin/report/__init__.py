@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tcpwin._lazy import loader
+from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.report._analysis import Analysis, Connection, analyze
-    from tcpwin.report._detail import render_connection
-    from tcpwin.report._problems import Problem, find_held_back, judge
-    from tcpwin.report._text import render
-    from tcpwin.report._units import name_text
+    from tcpwin.report.analysis import Analysis, Connection, analyze
+    from tcpwin.report.connection_text import render_connection
+    from tcpwin.report.problems import Problem, find_held_back, judge
+    from tcpwin.report.text import render
+    from tcpwin.report.units import name_text
 
 _HOMES = {
-    "_analysis": ("Analysis", "Connection", "analyze"),
-    "_detail": ("render_connection",),
-    "_problems": ("Problem", "find_held_back", "judge"),
-    "_text": ("render",),
-    "_units": ("name_text",),
+    "analysis": ("Analysis", "Connection", "analyze"),
+    "connection_text": ("render_connection",),
+    "problems": ("Problem", "find_held_back", "judge"),
+    "text": ("render",),
+    "units": ("name_text",),
 }
 
 __all__ = [

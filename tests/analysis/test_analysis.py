@@ -168,7 +168,7 @@ def check_direction(direction: tcpwin.Direction, fields: dict[str, Any]) -> None
 def test_json_in_chunks_and_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = analyze(MANY)
     whole = json.loads(analysis.to_json())
-    monkeypatch.setattr("tcpwin.analysis._analysis.CONNECTIONS_PER_CHUNK", 8)
+    monkeypatch.setattr("tcpwin.analysis.analysis.CONNECTIONS_PER_CHUNK", 8)
     assert json.loads(analysis.to_json()) == whole
     file = io.StringIO()
     analysis.write_json(file, connection=64)

@@ -14,7 +14,7 @@ from analysis.bundled import READABLE, WHOLE, analyze, name_of
 
 from tcpwin import _engine
 from tcpwin.analysis import Capture, CaptureFile, CaptureWarning, Event, Interface, ZeroWindowEpisode
-from tcpwin.snapshots import Disagreement, JoinedSample, Limits, Seen, SnapshotFacts, Translated, UnknownLine
+from tcpwin.hosts import Disagreement, JoinedSample, Limits, Seen, SnapshotFacts, Translated, UnknownLine
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 from cli.command import SLOW_READER, refused, tcpwin
-from snapshots.joined import SECOND_NS, Transfer, copied_run, moved, ss_text, write_pcap
+from hosts.joined import SECOND_NS, Transfer, copied_run, moved, ss_text, write_pcap
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
 RUN = copied_run("slow-reader")

@@ -15,9 +15,9 @@ from analysis.bundled import UNREADABLE, name_of
 from cli.command import CAPTURES, CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
 from live import HANG_S
 
-from tcpwin.findings import all_rules
+from tcpwin.limits import all_rules
 
-SCHEMA = json.loads(files("tcpwin.findings").joinpath("schema.json").read_text(encoding="utf8"))
+SCHEMA = json.loads(files("tcpwin.limits").joinpath("schema.json").read_text(encoding="utf8"))
 ONLY_A_HEADER = CAPTURES / "broken" / "only-a-header.pcap"
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 # The receiver's kernel counted 66 zero windows; 6,095,703,000 ns lie between closing and opening ACKs.

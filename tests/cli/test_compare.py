@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
 
-from tcpwin.report._comparison import render_comparison
+from tcpwin.report.comparison import render_comparison
 
 # The same transfer of 10 MB over 85 ms, without window scaling and with it.
 SLOW = CAPTURES / "lab" / "no-window-scaling.pcap.gz"
@@ -157,11 +157,11 @@ def test_unreadable_input_exits_with_3() -> None:
 
 def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
     """Lines by hand for a pair by order, a changed path, and findings of all kinds."""
-    from findings.story import Story
+    from limits.story import Story
     from report.made_findings import NOTE, STALL, found
 
     import tcpwin as package
-    from tcpwin.findings import compare
+    from tcpwin.limits import compare
 
     def capture(name: str, rounds: int, rtt: float) -> package.Analysis:
         story = Story().handshake(rtt)

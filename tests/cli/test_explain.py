@@ -7,8 +7,8 @@ import json
 import pytest
 from cli.command import refused, tcpwin
 
-from tcpwin.findings import all_rules
-from tcpwin.findings._document import HEADINGS
+from tcpwin.limits import all_rules
+from tcpwin.limits.document import HEADINGS
 
 
 @pytest.mark.parametrize("word", ["TW201", "tw201", "zero-window-stall", "Zero-Window-Stall"])

@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 from cli.command import TEXT, refused, tcpwin
 
-from tcpwin.snapshots._counters import MEANINGS
+from tcpwin.hosts.counters import MEANINGS
 
 DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "snapshots"
 

@@ -6,7 +6,7 @@ import json
 
 from cli.command import refused, tcpwin
 
-from tcpwin.findings import all_rules
+from tcpwin.limits import all_rules
 
 
 def test_a_line_for_each_rule() -> None:

@@ -18,7 +18,7 @@ from cli.command import TCPWIN, refused, tcpwin
 from live import HANG_S, is_asleep, make_listener, need_right_to_capture, until, wait_for_hand_over
 
 import tcpwin as library
-from tcpwin.snapshots import SnapshotFile, SocketSample
+from tcpwin.hosts import SnapshotFile, SocketSample
 
 PAGE = Path(library.__file__).parent / "docs" / "snapshots" / "collecting.md"
 SUMMARY = re.compile(r"([\d,]+) samples of ([\d,]+) sockets at most in [\d.]+ s, \d+ skipped, [\d.]+ % of a core")

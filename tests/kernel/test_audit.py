@@ -2,8 +2,8 @@
 
 import pytest
 
+from tcpwin.hosts import SettingsSample
 from tcpwin.kernel import Advice, audit
-from tcpwin.snapshots import SettingsSample
 
 MS, MBIT = 10**6, 10**6
 RTT_NS, RATE_BPS = 300 * MS, 3500 * MBIT

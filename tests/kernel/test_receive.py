@@ -2,6 +2,7 @@
 
 import pytest
 
+from tcpwin.hosts import MemorySample, SettingsSample, SocketSample
 from tcpwin.kernel import (
     AdvWinScale,
     AllowedWindow,
@@ -13,7 +14,6 @@ from tcpwin.kernel import (
     kernel_of,
     receive_memory,
 )
-from tcpwin.snapshots import MemorySample, SettingsSample, SocketSample
 
 
 def settings_of(**values: str) -> SettingsSample:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tcpwin.lab._bundle import read_bundle, write_bundle, write_host_cost
+from tcpwin.lab.bundle import read_bundle, write_bundle, write_host_cost
 
 
 def fill(folder: Path) -> Path:

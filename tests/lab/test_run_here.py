@@ -16,8 +16,8 @@ from live import HANG_S, until
 from reference import AS_ROOT, KERNEL_LACKS, NO_RIGHT
 
 import tcpwin as library
-from tcpwin.lab._network import SPACES, only_run
-from tcpwin.lab._undisturbed import undisturbed
+from tcpwin.lab.network import SPACES, only_run
+from tcpwin.lab.uninterrupted import undisturbed
 
 SMALL = """title = "A small transfer"
 [path]

@@ -19,7 +19,7 @@ from tcpwin.lab import (
     scenario_names,
     scenarios,
 )
-from tcpwin.lab._bundle import write_bundle
+from tcpwin.lab.bundle import write_bundle
 
 PLAIN = 'title = "A"\n[workload]\nname = "bulk"\n'
 EVERY = list(scenarios())

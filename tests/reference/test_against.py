@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tcpwin
 from tcpwin.reference import against, measure_connection, predict, reference
-from tcpwin.reference._measured import Measured
+from tcpwin.reference.measured import Measured
 
 BUNDLE = Path(__file__).parents[2] / "captures" / "reference" / "bulk-300ms-4m2-stock.zip"
 MIB = 1 << 20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from findings.story import Story
+from limits.story import Story
 
-from tcpwin.reference._measured import measure_connection
-from tcpwin.reference._pace import SECOND_NS, pace_of
+from tcpwin.reference.measured import measure_connection
+from tcpwin.reference.pace import SECOND_NS, pace_of
 
 CENTURIES_NS = 200 * 365 * 86_400 * SECOND_NS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tcpwin.hosts import Distribution
 from tcpwin.reference import Bucket, Latency, RateRange, Run, reference, references
-from tcpwin.snapshots import Distribution
 
 MS, US, MIB, GIB = 1_000_000, 1_000, 1 << 20, 1 << 30
 MEGABIT = 1_000_000

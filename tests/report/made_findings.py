@@ -9,7 +9,7 @@ from dataclasses import replace
 from analysis.bundled import READABLE
 
 import tcpwin
-from tcpwin.findings import Case, Evidence, Finding, Findings, Remedy, Rule, Severity, Threshold
+from tcpwin.limits import Case, Evidence, Finding, Findings, Remedy, Rule, Severity, Threshold
 
 PAGE = """## What it finds
 

@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 import tcpwin
 from tcpwin.report import figures
-from tcpwin.report.figures._export import write
+from tcpwin.report.drawing.export import write
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "tcpwin" / "docs" / "images"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from report.made_findings import NASTY, NASTY_SHOWN, NOTE, RULES, STALL, bundled, found
 
-from tcpwin.findings import Evidence, Severity
-from tcpwin.report._findings import render_findings, value_text
-from tcpwin.report._rules import render_page, render_rules, threshold_text
+from tcpwin.limits import Evidence, Severity
+from tcpwin.report.findings import render_findings, value_text
+from tcpwin.report.rules import render_page, render_rules, threshold_text
 
 
 def test_whole_report() -> None:

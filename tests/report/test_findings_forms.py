@@ -15,14 +15,14 @@ from analysis.bundled import READABLE, name_of
 from report.made_findings import NASTY, NASTY_SHOWN, NASTY_TEXT, NOTE, PAGE, RULES, STALL, bundled, found
 
 import tcpwin
-from tcpwin.findings import BLAMES, CONFIDENCES, Evidence, Finding, Remedy, Severity, Threshold, check
-from tcpwin.findings._document import SCHEMA, describe_finding, describe_page, describe_rule
-from tcpwin.findings._rule import SCOPES
-from tcpwin.report._github import render_github
-from tcpwin.report._junit import junit_document
-from tcpwin.report._sarif import sarif_document
+from tcpwin.limits import BLAMES, CONFIDENCES, Evidence, Finding, Remedy, Severity, Threshold, check
+from tcpwin.limits.document import SCHEMA, describe_finding, describe_page, describe_rule
+from tcpwin.limits.rule import SCOPES
+from tcpwin.report.github import render_github
+from tcpwin.report.junit import junit_document
+from tcpwin.report.sarif import sarif_document
 
-DOCUMENT = json.loads(files("tcpwin.findings").joinpath("schema.json").read_text(encoding="utf8"))
+DOCUMENT = json.loads(files("tcpwin.limits").joinpath("schema.json").read_text(encoding="utf8"))
 ENDS = {"a": "127.0.0.1:42942", "b": "127.0.0.1:9002"}
 
 

@@ -318,7 +318,7 @@ def test_start_and_congestion_window_in_the_detail() -> None:
 
 @pytest.mark.parametrize("path", WHOLE, ids=name_of)
 def test_every_retransmission_has_a_cause_in_words(path: Path) -> None:
-    from tcpwin.report._loss import causes_of
+    from tcpwin.report.loss import causes_of
 
     for connection in analyze(path).worst(5):
         for direction in (connection.a_to_b, connection.b_to_a):

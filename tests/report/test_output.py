@@ -11,8 +11,8 @@ from report.figures.drawn import SLOW_READER, connection
 
 import tcpwin
 from tcpwin.errors import OutputError
-from tcpwin.report._output import open_whole
-from tcpwin.report.figures._export import write
+from tcpwin.report.drawing.export import write
+from tcpwin.report.output import open_whole
 
 ROOM_BYTES = 4096
 FULL = Path("/dev/full")

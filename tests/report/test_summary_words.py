@@ -10,10 +10,10 @@ from analysis.bundled import CAPTURES, WHOLE, name_of
 from report.made_findings import NASTY, bundled, found
 
 import tcpwin
-from tcpwin.findings import GROUPS, ITEMS, summarize
+from tcpwin.limits import GROUPS, ITEMS, summarize
 from tcpwin.report import render, render_connection
-from tcpwin.report._budget_words import GROUP_WORDS, ITEM_WORDS
-from tcpwin.report._summary import BAR, WIDTH, render_budgets, render_stalls, render_summary, render_verdict
+from tcpwin.report.budget_words import GROUP_WORDS, ITEM_WORDS
+from tcpwin.report.summary import BAR, WIDTH, render_budgets, render_stalls, render_summary, render_verdict
 
 ROW = re.compile(r"(?P<item>\D.*?) +(?P<time>[\d.]+ (?:µs|ms|s|min)) +(?P<share>[\d.]+)%(?:   (?P<bar>#+))?")
 

@@ -8,8 +8,8 @@ import pytest
 from analysis.bundled import WHOLE, analyze, name_of
 
 from tcpwin.report import judge, name_text, render
-from tcpwin.report._timing import render_timing
-from tcpwin.report._units import bytes_text, count_text, rate_text, time_text
+from tcpwin.report.timing import render_timing
+from tcpwin.report.units import bytes_text, count_text, rate_text, time_text
 
 SCALES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 RATES = {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}

@@ -14,7 +14,7 @@ from analysis.bundled import WHOLE, name_of
 from fastapi.testclient import TestClient
 from web.crafted import analysed, many_connections
 
-from tcpwin.findings._document import describe_finding, read_finding
+from tcpwin.limits.document import describe_finding, read_finding
 from tcpwin.report import figures
 from tcpwin.sources import write_headers
 from tcpwin_web.jobs import opened

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tcpwin.findings import all_rules
-from tcpwin.findings._document import sections
+from tcpwin.limits import all_rules
+from tcpwin.limits.document import sections
 from tcpwin_web.pages.prose import prose
 
 

@@ -14,8 +14,8 @@ import struct
 import time
 from dataclasses import dataclass
 
-from tcpwin.lab._settings import SettingsError, setting
-from tcpwin.lab._workload import SECOND_NS, Extent, Log, Workload, spread
+from tcpwin.lab.settings import SettingsError, setting
+from tcpwin.lab.workload import SECOND_NS, Extent, Log, Workload, spread
 
 _RESET_ON_CLOSE = struct.pack("@ii", 1, 0)
 _OTHER_FILES = 64

@@ -13,8 +13,8 @@ import threading
 import time
 from dataclasses import dataclass
 
-from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import FRAME_BYTES, SECOND_NS, Extent, Log, Workload, accept, finish, spread
+from tcpwin.lab.settings import setting
+from tcpwin.lab.workload import FRAME_BYTES, SECOND_NS, Extent, Log, Workload, accept, finish, spread
 
 _HEADER = struct.Struct("!QII")
 """When it was sent (ns since the epoch), its number, and its length with this header."""

@@ -12,8 +12,8 @@ import struct
 import time
 from dataclasses import dataclass
 
-from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import SECOND_NS, Extent, Log, Workload, accept
+from tcpwin.lab.settings import setting
+from tcpwin.lab.workload import SECOND_NS, Extent, Log, Workload, accept
 
 _MOST_WAIT = struct.pack("@ll", 0, 50_000)
 """A read gives up after 50 ms (struct timeval), so that a second without data ends in time."""

@@ -14,8 +14,8 @@ import termios
 import time
 from dataclasses import dataclass
 
-from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import SECOND_NS, Extent, Log, Workload, accept, finish, spread
+from tcpwin.lab.settings import setting
+from tcpwin.lab.workload import SECOND_NS, Extent, Log, Workload, accept, finish, spread
 
 
 @dataclass(frozen=True, slots=True)

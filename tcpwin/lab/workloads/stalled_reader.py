@@ -10,8 +10,8 @@ import socket
 import time
 from dataclasses import dataclass
 
-from tcpwin.lab._settings import setting
-from tcpwin.lab._workload import SECOND_NS, Extent, Log, Meter, Workload, accept, finish
+from tcpwin.lab.settings import setting
+from tcpwin.lab.workload import SECOND_NS, Extent, Log, Meter, Workload, accept, finish
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.report.figures._dates import with_dates
-from tcpwin.report.figures._kind import FigureKind, Nothing, all_figures
-from tcpwin.report.figures._request import make_request
-from tcpwin.report.figures._size import fit
-from tcpwin.report.figures._theme import THEMES
+from tcpwin.report.drawing.dates import with_dates
+from tcpwin.report.drawing.kind import FigureKind, Nothing, all_figures
+from tcpwin.report.drawing.request import make_request
+from tcpwin.report.drawing.size import fit
+from tcpwin.report.drawing.theme import THEMES
 
 if TYPE_CHECKING:
-    from tcpwin.findings import Analysis, Connection
-    from tcpwin.report.figures._request import Request
+    from tcpwin.limits import Analysis, Connection
+    from tcpwin.report.drawing.request import Request
 
 __all__ = ["THEMES", "FigureKind", "draw", "get", "names", "plain", "plain_pair", "plain_timeline", "timeline"]
 
@@ -74,7 +74,7 @@ def draw(
         ValueError: another option that there is not.
         SourceError: the source changed, or could be read only once.
     """
-    from tcpwin.report.figures._compose import wrap_figure
+    from tcpwin.report.drawing.compose import wrap_figure
 
     options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points}
     return wrap_figure(plain(name, subject, theme=theme, field=field, **options))
@@ -100,7 +100,7 @@ def timeline(
         KeyError: there is no such figure.
         ValueError: a figure whose axis is not time, or another option that there is not.
     """
-    from tcpwin.report.figures._compose import wrap_figure
+    from tcpwin.report.drawing.compose import wrap_figure
 
     options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points}
     return wrap_figure(plain_timeline(connection, names, theme=theme, **options))
@@ -108,7 +108,7 @@ def timeline(
 
 def plain(name: str, subject: Connection | Analysis, *, field: str | None = None, **options: Any) -> dict[str, Any]:
     """What `draw` draws as plain data: ``data`` and ``layout``, with numpy arrays; it needs no plotly."""
-    from tcpwin.report.figures._compose import compose, nothing
+    from tcpwin.report.drawing.compose import compose, nothing
 
     kind = get(name)
     request = make_request(subject, kind.scope, field=field, **options)
@@ -127,7 +127,7 @@ def plain(name: str, subject: Connection | Analysis, *, field: str | None = None
 
 def plain_timeline(connection: Connection, names: Sequence[str] | None = None, **options: Any) -> dict[str, Any]:
     """What `timeline` draws, likewise."""
-    from tcpwin.report.figures._compose import compose, nothing
+    from tcpwin.report.drawing.compose import compose, nothing
 
     if names is None:
         names = [name for name, kind in all_figures().items() if kind.is_in_timeline]
@@ -164,7 +164,7 @@ def plain_pair(
         KeyError: there is no such figure.
         ValueError: its axis is not time, or another option that there is not.
     """
-    from tcpwin.report.figures._pair import draw_pair
+    from tcpwin.report.drawing.pair import draw_pair
 
     kind = get(name)
     if kind.scope != "connection" or not kind.has_time_axis:

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.findings import GROUPS
-from tcpwin.report._budget_words import ITEM_WORDS
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._theme import BUDGET_COLOURS, pattern_fill
+from tcpwin.limits import GROUPS
+from tcpwin.report.budget_words import ITEM_WORDS
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.theme import BUDGET_COLOURS, pattern_fill
 
 if TYPE_CHECKING:
     from tcpwin.analysis import BudgetSeries
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 PATTERNS = {
     "handshake": ("|",),

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpwin.report.figures._curve import compact
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._text import escape, short
-from tcpwin.report.figures._theme import SERIES_COLOURS
-from tcpwin.snapshots import MEANINGS, deltas
+from tcpwin.hosts import MEANINGS, deltas
+from tcpwin.report.drawing.curve import compact
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.text import escape, short
+from tcpwin.report.drawing.theme import SERIES_COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 LANES = 12
 TRAFFIC = (

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpwin.report._units import time_text
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._theme import COLOURS, SECONDS_AXIS, log_axis, pattern_fill
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.theme import COLOURS, SECONDS_AXIS, log_axis, pattern_fill
+from tcpwin.report.units import time_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Direction
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 SHARES = (("p50", "half"), ("p95", "95 %"), ("p99", "99 %"))
 FLAT_GROUPS = 2

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.findings import GROUPS
-from tcpwin.report._budget_words import GROUP_WORDS
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._text import escape
-from tcpwin.report.figures._theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, log_axis
+from tcpwin.limits import GROUPS
+from tcpwin.report.budget_words import GROUP_WORDS
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.text import escape
+from tcpwin.report.drawing.theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, log_axis
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Connections
-    from tcpwin.findings import Connection
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
+    from tcpwin.limits import Connection
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 CEILINGS = ((64 << 10, "64 KiB"), (1 << 20, "1 MiB"), (16 << 20, "16 MiB"), (256 << 20, "256 MiB"))
 """Windows that are drawn: without scaling, and in steps of 16 from there on."""

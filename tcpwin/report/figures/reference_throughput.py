@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpwin.report._units import time_text
-from tcpwin.report.figures._beside import find_beside, show_both
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._theme import COLOURS, RATE_AXIS
+from tcpwin.report.drawing.beside import find_beside, show_both
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.theme import COLOURS, RATE_AXIS
 from tcpwin.report.figures.throughput import INTERVALS, steps
+from tcpwin.report.units import time_text
 
 if TYPE_CHECKING:
-    from tcpwin.report.figures._request import Request
+    from tcpwin.report.drawing.request import Request
 
 SECOND_NS = 1_000_000_000
 

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tcpwin.report.figures._beside import find_beside, show_both
-from tcpwin.report.figures._curve import curve
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._theme import BYTES_AXIS, COLOURS
+from tcpwin.report.drawing.beside import find_beside, show_both
+from tcpwin.report.drawing.curve import curve
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.theme import BYTES_AXIS, COLOURS
 from tcpwin.report.figures.window import seen_flight
 
 if TYPE_CHECKING:
-    from tcpwin.report.figures._request import Request
+    from tcpwin.report.drawing.request import Request
 
 
 def draw(request: Request) -> Panel:

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpwin.report._units import time_text
-from tcpwin.report.figures._curve import curve, points_of, spread, thin
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._marker import markers
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._sockets import MARKS, socket_values
-from tcpwin.report.figures._theme import COLOURS, MS_AXIS
+from tcpwin.report.drawing.curve import curve, points_of, spread, thin
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.marker import markers
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.sockets import MARKS, socket_values
+from tcpwin.report.drawing.theme import COLOURS, MS_AXIS
+from tcpwin.report.units import time_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Series
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 FAR = 5
 """Times the greatest round trip by which the timeout may lie above it."""

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.report.figures._curve import compact
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._text import escape, short
-from tcpwin.report.figures._theme import BYTES_AXIS, SERIES_COLOURS
-from tcpwin.snapshots._distribution import FIELDS, number_of
+from tcpwin.hosts.field_distribution import FIELDS, number_of
+from tcpwin.report.drawing.curve import compact
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.text import escape, short
+from tcpwin.report.drawing.theme import BYTES_AXIS, SERIES_COLOURS
 
 if TYPE_CHECKING:
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
-    from tcpwin.snapshots import Host
+    from tcpwin.hosts import Host
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 NO_SOCKET = (
     "no snapshot has a socket of the capture's connections: record some with `ss -tmi` or `tcpwin snap`, and add them "

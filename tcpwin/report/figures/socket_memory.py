@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpwin.report.figures._curve import compact
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._sockets import socket_curve, socket_values
-from tcpwin.report.figures._theme import BYTES_AXIS, COLOURS
+from tcpwin.report.drawing.curve import compact
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.sockets import socket_curve, socket_values
+from tcpwin.report.drawing.theme import BYTES_AXIS, COLOURS
 
 if TYPE_CHECKING:
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
-    from tcpwin.snapshots import SocketSample
+    from tcpwin.hosts import SocketSample
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 
 def draw(request: Request) -> Panel:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpwin.report._units import time_text
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._theme import COLOURS, RATE_AXIS
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.theme import COLOURS, RATE_AXIS
+from tcpwin.report.units import time_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Series
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 DRAWN = {
     "throughput": ("throughput", COLOURS["throughput"], "solid", 2.6),

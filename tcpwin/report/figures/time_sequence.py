@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.report.figures._curve import curve, value_at
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._marker import markers
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._span import stalls, zero_windows
-from tcpwin.report.figures._theme import BYTES_AXIS, CAUSE_MARKS, COLOURS
+from tcpwin.report.drawing.curve import curve, value_at
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.marker import markers
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.span import stalls, zero_windows
+from tcpwin.report.drawing.theme import BYTES_AXIS, CAUSE_MARKS, COLOURS
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Table
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 WRAP = 1 << 32
 FAR = 3

@@ -26,20 +26,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpwin.analysis import Series
-from tcpwin.report._units import time_text
-from tcpwin.report.figures._curve import curve, frames, value_at
-from tcpwin.report.figures._kind import FigureKind, Nothing
-from tcpwin.report.figures._marker import markers
-from tcpwin.report.figures._panel import Panel
-from tcpwin.report.figures._sockets import socket_curve
-from tcpwin.report.figures._span import stalls, zero_windows
-from tcpwin.report.figures._theme import BYTES_AXIS, COLOURS
+from tcpwin.report.drawing.curve import curve, frames, value_at
+from tcpwin.report.drawing.kind import FigureKind, Nothing
+from tcpwin.report.drawing.marker import markers
+from tcpwin.report.drawing.panel import Panel
+from tcpwin.report.drawing.sockets import socket_curve
+from tcpwin.report.drawing.span import stalls, zero_windows
+from tcpwin.report.drawing.theme import BYTES_AXIS, COLOURS
+from tcpwin.report.units import time_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tcpwin.report.figures._panel import Trace
-    from tcpwin.report.figures._request import Request
+    from tcpwin.report.drawing.panel import Trace
+    from tcpwin.report.drawing.request import Request
 
 
 def draw(request: Request) -> Panel:

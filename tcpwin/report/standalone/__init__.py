@@ -3,6 +3,6 @@
 In: an analysis. Out: HTML that needs no network, PDF, JSON or Markdown. Its size is bounded, whatever the capture.
 """
 
-from tcpwin.report.standalone._report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
+from tcpwin.report.standalone.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
 
 __all__ = ["CONNECTIONS_SHOWN", "FORMS", "THEMES", "Report", "form_of"]

@@ -23,10 +23,10 @@ from report.figures.drawn import (
     trace,
 )
 
-from tcpwin.findings import GROUPS
+from tcpwin.limits import GROUPS
 from tcpwin.report import figures
-from tcpwin.report._budget_words import ITEM_WORDS
-from tcpwin.report.figures._theme import BUDGET_COLOURS
+from tcpwin.report.budget_words import ITEM_WORDS
+from tcpwin.report.drawing.theme import BUDGET_COLOURS
 from tcpwin.report.figures.budget import PATTERNS
 
 SHORT_PATH = CAPTURES / "wild" / "lossy-path.pcapng.gz"

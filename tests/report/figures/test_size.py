@@ -12,7 +12,7 @@ from report.figures.drawn import OF_CONNECTION, nothing
 
 import tcpwin
 from tcpwin.report import figures
-from tcpwin.report.figures._size import size_of
+from tcpwin.report.drawing.size import size_of
 
 SEGMENTS = 120_000
 MOST_BYTES = 150_000

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from findings.story import Story
+from limits.story import Story
 from report.figures.drawn import LOSS, SLOW_READER, STALL, connection, drawn, named, trace, zoomed
 from report.standalone.made import of_a_week
 
 import tcpwin
 from tcpwin.analysis import Series
 from tcpwin.report import figures
-from tcpwin.report._budget_words import ITEM_WORDS
-from tcpwin.report.figures._curve import points_of, thin
+from tcpwin.report.budget_words import ITEM_WORDS
+from tcpwin.report.drawing.curve import points_of, thin
 
 
 def test_a_zoomed_figure_stays_in_its_span() -> None:

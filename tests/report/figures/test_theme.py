@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from report.figures.drawn import BUNDLE, NAMES, drawn
 
-from tcpwin.findings import GROUPS
+from tcpwin.limits import GROUPS
+from tcpwin.report.drawing.theme import BUDGET_COLOURS, BUDGET_SYMBOLS, CAUSE_MARKS, COLOURS, SERIES_COLOURS
 from tcpwin.report.figures import THEMES
-from tcpwin.report.figures._theme import BUDGET_COLOURS, BUDGET_SYMBOLS, CAUSE_MARKS, COLOURS, SERIES_COLOURS
 
 EVERY = {
     *COLOURS.values(),

@@ -11,9 +11,9 @@ from analysis.bundled import CAPTURES
 
 import tcpwin
 from tcpwin.reference import Comparison, compare
-from tcpwin.reference._document import describe_comparison
-from tcpwin.report.standalone._markdown import plain
-from tcpwin.report.standalone._report import Report
+from tcpwin.reference.document import describe_comparison
+from tcpwin.report.standalone.markdown_form import plain
+from tcpwin.report.standalone.report import Report
 
 SMALL_WINDOW = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
 MANY = CAPTURES / "wild" / "many-short.pcap.gz"

@@ -16,7 +16,7 @@ from live import HANG_S
 from report.standalone.made import MARKUP, hostile, of_a_week, of_many, one_packet, one_way
 
 import tcpwin
-from tcpwin.report.standalone._pdf import MOST_BYTES, print_page
+from tcpwin.report.standalone.pdf import MOST_BYTES, print_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

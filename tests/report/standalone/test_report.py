@@ -23,11 +23,11 @@ from tcpwin.errors import OutputError
 from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.standalone import _table as table_module
 from tcpwin.report.standalone import form_of
-from tcpwin.report.standalone._finding import begin
-from tcpwin.report.standalone._json import script_json
-from tcpwin.report.standalone._markdown import plain
-from tcpwin.report.standalone._pdf import VARIABLE, find_browser
-from tcpwin.report.standalone._table import make_table
+from tcpwin.report.standalone.finding import begin
+from tcpwin.report.standalone.json_form import script_json
+from tcpwin.report.standalone.markdown_form import plain
+from tcpwin.report.standalone.pdf import VARIABLE, find_browser
+from tcpwin.report.standalone.table import make_table
 
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 LOSSY = CAPTURES / "wild" / "lossy-path.pcapng.gz"

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpwin.findings import Connection, compare
-from tcpwin.findings._document import plain
+from tcpwin.limits import Connection, compare
+from tcpwin.limits.document import plain
 from tcpwin.report import render
-from tcpwin.report._comparison import headline
+from tcpwin.report.comparison import headline
 from tcpwin.report.standalone import Report
-from tcpwin.report.standalone._page import render_page
+from tcpwin.report.standalone.html_page import render_page
 from tcpwin_web.jobs.work import Case, analyze_case
 from tcpwin_web.results import layout
 from tcpwin_web.sharing.cryptopan import CryptoPan

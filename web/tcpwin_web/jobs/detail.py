@@ -12,13 +12,13 @@ from pathlib import Path
 
 from tcpwin._engine import EVENT_FIELDS
 from tcpwin.analysis import View
-from tcpwin.findings import Analysis, Connection
-from tcpwin.findings._document import plain
+from tcpwin.hosts.document import describe_joined
+from tcpwin.limits import Analysis, Connection
+from tcpwin.limits.document import plain
 from tcpwin.reference import compare
-from tcpwin.reference._document import describe_comparison
+from tcpwin.reference.document import describe_comparison
 from tcpwin.report import figures
-from tcpwin.report._units import count_text
-from tcpwin.snapshots._document import describe_joined
+from tcpwin.report.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcpwin.findings import Analysis, Connection
+from tcpwin.limits import Analysis, Connection
 from tcpwin.report import figures
-from tcpwin.report._units import count_text
-from tcpwin.report.standalone._figures import _typed
+from tcpwin.report.standalone.figures import _typed
+from tcpwin.report.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
 from tcpwin_web.jobs.work import Case

@@ -11,10 +11,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tcpwin import _engine
-from tcpwin.findings import Analysis, Findings
-from tcpwin.findings._document import read_finding
+from tcpwin.limits import Analysis, Findings
+from tcpwin.limits.document import read_finding
 from tcpwin.report import Analysis as DrawnAnalysis
-from tcpwin.report.figures._request import MAX_ROWS
+from tcpwin.report.drawing.request import MAX_ROWS
 from tcpwin_web.jobs.work import Case
 from tcpwin_web.results import layout
 from tcpwin_web.results.queries import findings_of

@@ -13,17 +13,17 @@ import numpy.ma
 import polars
 import tsdownsample
 
-from tcpwin.analysis import _event_columns, _segments, _table
-from tcpwin.findings import all_rules
+from tcpwin.analysis import event_columns, segments, table
+from tcpwin.limits import all_rules
 from tcpwin.reference import references
 from tcpwin.report import figures
-from tcpwin.report.figures import _compose, _pair
-from tcpwin.report.standalone import _document, _markdown
+from tcpwin.report.drawing import compose, pair
+from tcpwin.report.standalone import document, markdown_form
 from tcpwin_web.jobs import answers, detail
 
 PRELOADED = (
     *(np, numpy.ma, polars, tsdownsample, jinja2, statistics, email.parser, encodings.unicode_escape),
-    *(_event_columns, _segments, _table, _compose, _pair, _document, _markdown, answers, detail),
+    *(event_columns, segments, table, compose, pair, document, markdown_form, answers, detail),
     *(all_rules(), figures.names(), references()),
 )
 """Rules, figures and references are found and loaded when they are first asked for: that is now."""

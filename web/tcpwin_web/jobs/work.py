@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.analysis import Capture
-from tcpwin.findings import Analysis
-from tcpwin.findings._document import describe_finding, plain
+from tcpwin.hosts import SnapshotFile
+from tcpwin.hosts.document import describe_host
+from tcpwin.limits import Analysis
+from tcpwin.limits.document import describe_finding, plain
 from tcpwin.report import analyze
-from tcpwin.report._text import WHOLE, quality_remarks
-from tcpwin.snapshots import SnapshotFile
-from tcpwin.snapshots._document import describe_host
+from tcpwin.report.text import WHOLE, quality_remarks
 from tcpwin.sources import HeadersSource
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout

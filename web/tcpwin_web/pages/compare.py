@@ -8,8 +8,8 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.report import figures
-from tcpwin.report._comparison import NAMES, value_text
-from tcpwin.report._units import time_text
+from tcpwin.report.comparison import NAMES, value_text
+from tcpwin.report.units import time_text
 from tcpwin_web.api.parts import ServiceOf
 from tcpwin_web.jobs.answers import ENDS_TOLD, compare_cases
 from tcpwin_web.pages.parts import show

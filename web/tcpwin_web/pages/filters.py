@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.report._budget_words import ITEM_WORDS
-from tcpwin.report._units import bytes_text, rate_text, time_text
-from tcpwin.report.standalone._finding import begin
+from tcpwin.report.budget_words import ITEM_WORDS
+from tcpwin.report.standalone.finding import begin
+from tcpwin.report.units import bytes_text, rate_text, time_text
 from tcpwin_web.pages.prose import prose
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tcpwin.report._units import bytes_text, rate_text, time_text
+from tcpwin.report.units import bytes_text, rate_text, time_text
 
 SIDES = ("a_to_b", "b_to_a")
 SHARES = ("p5", "p25", "p50", "p75", "p95", "p99")

@@ -14,8 +14,8 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.reference import Cell, Reference, Run, is_ours, matrix, references
-from tcpwin.report._reference import mib_text, rates_text, run_facts
-from tcpwin.report._units import rate_text, time_text
+from tcpwin.report.reference import mib_text, rates_text, run_facts
+from tcpwin.report.units import rate_text, time_text
 from tcpwin_web.api.parts import ServiceOf, analysed, detailed
 from tcpwin_web.pages.parts import show
 from tcpwin_web.results import layout, queries

@@ -13,7 +13,7 @@ import polars
 
 from tcpwin import _engine
 from tcpwin.analysis import Series, View
-from tcpwin.findings import Analysis, Connection, Severity
+from tcpwin.limits import Analysis, Connection, Severity
 from tcpwin_web.results import layout
 
 ROW_GROUP = 50_000

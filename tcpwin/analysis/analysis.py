@@ -1,0 +1,317 @@
+"""The result of reading a capture."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, Any
+
+from tcpwin import _engine
+from tcpwin.analysis.capture import Capture
+from tcpwin.analysis.connection import Connection
+from tcpwin.analysis.connections import Connections
+from tcpwin.analysis.view import View
+from tcpwin.errors import TcpwinError
+from tcpwin.sources import Packets, Source, resolve
+
+if TYPE_CHECKING:
+    from tcpwin.analysis.table import Table
+
+SCHEMA = "tcpwin/analysis/1"
+"""Version of the JSON document: the number grows when a name goes or changes its meaning; additions keep it."""
+
+CONNECTIONS_PER_CHUNK = 2000
+FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
+
+
+class Analysis:
+    """All that was measured of one input. Iterating gives its connections."""
+
+    def __init__(
+        self,
+        source: Source,
+        engine: _engine.Result,
+        *,
+        buckets: int = 1024,
+        rows: int = 0,
+        shifts: dict[int, tuple[int, int]] | None = None,
+        index: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._source = source
+        self._engine = engine
+        self._buckets = buckets
+        self._rows = rows
+        self._shifts = shifts
+        self._index = None if index is None else os.fspath(index)
+        kept = engine.details()
+        self._details = dict.fromkeys(kept.ids(), kept)
+
+    @property
+    def name(self) -> str:
+        """The file, or what was read instead of one."""
+        return self._source.name
+
+    @cached_property
+    def capture(self) -> Capture:
+        """Facts and quality of the capture itself."""
+        return Capture.from_engine(self._source.facts or self._engine.facts(), self._engine.counters())
+
+    @property
+    def connections(self) -> Connections[Connection]:
+        """The connections, in the order of their first segments."""
+        return Connections(self, Connection)
+
+    def worst(self, limit: int = 10) -> Sequence[Connection]:
+        """Those that the receive window cost most time: closed, or too small for the next segment; worst first."""
+        return [Connection(self, id) for id in self._engine.worst(limit)]
+
+    def held_back(self, *, cost_ns: int, share: float) -> list[int]:
+        """Numbers of the connections, costliest first, of which the receive window cost a direction that much time.
+
+        At least `cost_ns`, and this share of the connection's duration, or any share where the window stayed closed.
+        """
+        return self._engine.held_back(cost_ns, share)
+
+    def select(
+        self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]
+    ) -> Sequence[tuple[int, str | None]]:
+        """Connections, or their directions, whose fields meet all conditions, without looking at each from Python.
+
+        Args:
+            scope: ``connection`` or ``direction``.
+            conditions: name of a field, one of ``>= <= > < ==``, value; a direction's condition may be on a field of
+                its connection, as ``connection.duration_ns``. A field without a value meets ``== None`` only.
+
+        Returns:
+            Each connection's number, with None or the direction's name; eight bytes each until they are looked at.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        return self.select_all([(scope, conditions)])[0]
+
+    def select_all(
+        self, questions: Iterable[tuple[str, Sequence[tuple[str, str, float | str | bool | None]]]]
+    ) -> list[Sequence[tuple[int, str | None]]]:
+        """What `select` gives for each scope with its conditions, in one walk over the connections for all.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        return self._engine.select([(scope == "direction", conditions) for scope, conditions in questions])
+
+    def responders(
+        self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]
+    ) -> dict[tuple[str, int], int]:
+        """How many connections to each address and port meet all conditions: themselves, or their direction a_to_b.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        return self._engine.responders(scope == "direction", conditions)
+
+    def segments(self, *, connection: int | None = None) -> Table:
+        """The per-segment table, of one connection or of all. Reads the source again; grows with the segments.
+
+        Raises:
+            IndexError: there is no such connection.
+            SourceError: the source changed, or could be read only once.
+        """
+        from tcpwin.analysis.segments import as_table
+
+        source, name = self._source.open, self._source.name
+        if connection is None:
+            columns = _engine.row_columns(source(), name=name, shifts=self._shifts)
+        else:
+            id = self.connections[connection].id
+            columns, is_same = self._engine.segments(source(), id, name=name, shifts=self._shifts, index=self._index)
+            self._check_same(is_same)
+        return as_table(columns, _engine.ROW_COLUMNS)
+
+    def follow(self, connections: Iterable[int]) -> None:
+        """Read series and events of several connections in one go, so that asking for each is free."""
+        wanted = {id for id in connections if id not in self._details}
+        if wanted:
+            details = self._read_details(wanted, buckets=self._buckets)
+            self._details.update(dict.fromkeys(wanted, details))
+
+    def views(
+        self,
+        connections: Iterable[int],
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        *,
+        buckets: int | None = None,
+        rows: int = 0,
+    ) -> list[View]:
+        """What `Connection.view` gives, of several connections by their numbers, reading the source once.
+
+        Raises:
+            IndexError: there is no such connection.
+            ValueError: the span ends before it begins.
+            SourceError: the source changed, or could be read only once.
+        """
+        return self._views([self.connections[id] for id in connections], start_ns, end_ns, buckets, rows)
+
+    def _views(
+        self,
+        connections: Sequence[Connection],
+        start_ns: int | None,
+        end_ns: int | None,
+        buckets: int | None,
+        rows: int,
+    ) -> list[View]:
+        if not connections:
+            return []
+        for name, time_ns in (("begins", start_ns), ("ends", end_ns)):
+            if time_ns is not None and not FIRST_NS <= time_ns <= LAST_NS:
+                raise ValueError(f"the span {name} at {time_ns} ns, which is no time")
+        if start_ns is not None and end_ns is not None and end_ns < start_ns:
+            raise ValueError(f"the span ends at {end_ns} ns, before it begins at {start_ns} ns")
+        buckets = self._buckets if buckets is None else buckets
+        is_life = start_ns is None and end_ns is None and buckets == self._buckets
+        if is_life and rows <= self._rows:
+            self.follow(connection.id for connection in connections)
+            return [View(each, self._details[each.id], rows=rows) for each in connections]
+        ids = {connection.id for connection in connections}
+        details = self._read_details(ids, start_ns=start_ns, end_ns=end_ns, buckets=buckets, rows=rows)
+        return [View(each, details, start_ns=start_ns, end_ns=end_ns, rows=rows) for each in connections]
+
+    def _life(self, connection: Connection) -> View:
+        self.follow([connection.id])
+        return View(connection, self._details[connection.id])
+
+    def _read_details(
+        self,
+        connections: Iterable[int],
+        *,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        buckets: int,
+        rows: int | None = None,
+    ) -> _engine.Details:
+        details = self._engine.follow(
+            self._source.open(),
+            set(connections),
+            name=self._source.name,
+            buckets=buckets,
+            rows=self._rows if rows is None else rows,
+            start_ns=FIRST_NS if start_ns is None else start_ns,
+            end_ns=LAST_NS if end_ns is None else end_ns,
+            shifts=self._shifts,
+            index=self._index,
+        )
+        self._check_same(details.is_same)
+        return details
+
+    def _check_same(self, is_same: bool) -> None:
+        if not is_same:
+            raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
+
+    def write_json(self, file: IO[str], *, connection: int | None = None, events: bool = False) -> None:
+        """Write the analysis as one JSON document: all connections, or one, which can come with its events.
+
+        Raises:
+            ValueError: events of all connections.
+            IndexError: there is no such connection.
+            SourceError: the source, read again for the events, changed, or could be read only once.
+        """
+        if events and connection is None:
+            raise ValueError("events come with one connection: say which")
+        id = None if connection is None else self.connections[connection].id
+        # Before a byte is written: what cannot be read must not leave half a document behind.
+        listed = self._listed(id) if events and id is not None else None
+        more = self._more(id) if events and id is not None else {}
+        file.write(json.dumps(self._head())[:-1])
+        file.write(', "connections": [')
+        first, last = (0, len(self._engine)) if id is None else (id, id + 1)
+        for start in range(first, last, CONNECTIONS_PER_CHUNK):
+            if start > first:
+                file.write(",\n")
+            text = self._engine.json(start, min(start + CONNECTIONS_PER_CHUNK, last))
+            file.write(text if listed is None else text.rstrip()[:-1])
+        if listed is not None:
+            _write_events(file, *listed, more)
+        file.write("]}\n")
+
+    def _listed(self, id: int) -> tuple[list[tuple[Any, ...]], int]:
+        self.follow([id])
+        return self._details[id].events(id)
+
+    def _head(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
+
+    def _more(self, id: int) -> dict[str, Any]:  # noqa: ARG002
+        """What else a connection's object has where one is asked for."""
+        return {}
+
+    def to_json(self) -> str:
+        """The whole analysis as one JSON document; its fields are listed by ``tcpwin fields``."""
+        file = io.StringIO()
+        self.write_json(file)
+        return file.getvalue()
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(self.connections)
+
+    def __len__(self) -> int:
+        return len(self._engine)
+
+    def __repr__(self) -> str:
+        capture = self.capture
+        warned = f", {len(capture.warnings)} warnings" if capture.warnings else ""
+        return f"<Analysis of {self.name}: {capture.packets} packets, {len(self)} connections{warned}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p>{escape(repr(self)[1:-1])}</p>{self.connections._repr_html_()}"
+
+
+def _write_events(file: IO[str], records: list[tuple[Any, ...]], omitted: int, more: dict[str, Any]) -> None:
+    """Add events, one a line, and what else there is to the object of a connection, and close it."""
+    file.write(', "events": [')
+    for position, record in enumerate(records):
+        file.write((",\n" if position else "\n") + json.dumps(dict(zip(_engine.EVENT_FIELDS, record, strict=True))))
+    file.write(f'], "events_omitted": {omitted}')
+    for name, values in more.items():
+        file.write(f", {json.dumps(name)}: {json.dumps(values)}")
+    file.write("}")
+
+
+def analyze(
+    source: Packets | Source,
+    *,
+    follow: Iterable[int] | None = None,
+    buckets: int = 1024,
+    rows: int = 0,
+    index: str | os.PathLike[str] | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Analysis:
+    """Read a capture once and measure every connection in it.
+
+    Args:
+        source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader.
+        follow: numbers of connections whose series and events are kept in this first pass already; others are read
+            when they are asked for.
+        buckets: most buckets a series has.
+        rows: most rows that a view of a whole connection has without reading the source again.
+        index: a file that says where each connection's packets are, eight bytes a packet: written in this pass, if it
+            is not there or not of this capture, it lets details be read without the rest of the capture. Of one
+            uncompressed file only; there is none of others, which are read as without.
+        progress: called now and then with the bytes read so far.
+
+    Raises:
+        CaptureError: nothing can be read at all.
+        SourceError: it is no source of packets.
+    """
+    resolved = resolve(source)
+    chosen = None if follow is None else set(follow)
+    engine = _engine.analyze(
+        resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, rows=rows, index=index, progress=progress
+    )
+    return Analysis(resolved, engine, buckets=buckets, rows=rows, index=index)

@@ -1,0 +1,252 @@
+"""One connection: its ends, handshake, close, and two directions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.analysis.cached import kept
+from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips
+from tcpwin.analysis.endpoint import Endpoint
+from tcpwin.analysis.series import Event, Series, Stall
+
+if TYPE_CHECKING:
+    from tcpwin import _engine
+    from tcpwin.analysis.analysis import Analysis
+    from tcpwin.analysis.table import Table
+    from tcpwin.analysis.view import View
+
+
+class _Fields(dict[str, Any]):
+    """The connection's own fields by name, each taken from the engine when it is first asked for."""
+
+    def __init__(self, engine: _engine.Result, id: int) -> None:
+        self._engine = engine
+        self._id = id
+
+    def __missing__(self, name: str) -> Any:
+        value = self[name] = self._engine.connection_value(self._id, name)
+        return value
+
+
+class Connection:
+    """A four-tuple and epoch. ``a`` is the initiator (known by a SYN, or guessed), ``b`` the responder.
+
+    Numbers are at hand; series, percentiles, events and segments are read from the source when they are asked for.
+    """
+
+    def __init__(self, analysis: Analysis, id: int) -> None:
+        self._analysis = analysis
+        self._fields = _Fields(analysis._engine, id)
+        self.id = id
+
+    @property
+    def a(self) -> Endpoint:
+        """The initiator."""
+        return Endpoint(self._fields["a_address"], self._fields["a_port"])
+
+    @property
+    def b(self) -> Endpoint:
+        """The responder."""
+        return Endpoint(self._fields["b_address"], self._fields["b_port"])
+
+    @property
+    def initiator_known(self) -> bool:
+        """Whether a SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports."""
+        return bool(self._fields["initiator_known"])
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the capture holds samples of it (sFlow): most of its segments are missing, and no cause is sure."""
+        return bool(self._fields["sampled"])
+
+    @property
+    def ip_version(self) -> int:
+        """4 or 6."""
+        return int(self._fields["ip_version"])
+
+    @property
+    def epoch(self) -> int:
+        """How many earlier connections of the capture had the same four-tuple."""
+        return int(self._fields["epoch"])
+
+    @property
+    def first_frame(self) -> int:
+        """Frame of the first segment."""
+        return int(self._fields["first_frame"])
+
+    @property
+    def start_ns(self) -> int:
+        """Time of the first segment, nanoseconds since the epoch."""
+        return int(self._fields["start_ns"])
+
+    @property
+    def end_ns(self) -> int:
+        """Time of the last segment, nanoseconds since the epoch."""
+        return int(self._fields["end_ns"])
+
+    @property
+    def duration_ns(self) -> int:
+        """From the first to the last segment."""
+        return int(self._fields["duration_ns"])
+
+    @property
+    def handshake_rtt_ns(self) -> int | None:
+        """From the SYN to the ACK that completed the handshake: the round trip of the whole path."""
+        value: int | None = self._fields["handshake_rtt_ns"]
+        return value
+
+    @property
+    def handshake_rtt_a_ns(self) -> int | None:
+        """From the SYN/ACK to the ACK that completed the handshake: between the capture point and ``a``."""
+        value: int | None = self._fields["handshake_rtt_a_ns"]
+        return value
+
+    @property
+    def handshake_rtt_b_ns(self) -> int | None:
+        """From the SYN to the SYN/ACK: between the capture point and ``b``."""
+        value: int | None = self._fields["handshake_rtt_b_ns"]
+        return value
+
+    @property
+    def vantage(self) -> str:
+        """Where the capture was made: near ``a``, near ``b``, between, or unknown."""
+        return str(self._fields["vantage"])
+
+    @property
+    def path_rtt_ns(self) -> int | None:
+        """Least known round trip of the whole path: the handshake's, or both sides of the capture point added."""
+        value: int | None = self._fields["path_rtt_ns"]
+        return value
+
+    @property
+    def stall_count(self) -> int:
+        """Silences, beyond 200 ms, two round trips or the timeout, in which somebody waited; see `stalls`."""
+        return int(self._fields["stall_count"])
+
+    @property
+    def stall_ns(self) -> int:
+        """Time in them."""
+        return int(self._fields["stall_ns"])
+
+    @property
+    def stall_longest_ns(self) -> int:
+        """The longest of them."""
+        return int(self._fields["stall_longest_ns"])
+
+    @property
+    def pause_count(self) -> int:
+        """Silences as long in which nobody had anything to send."""
+        return int(self._fields["pause_count"])
+
+    @property
+    def pause_ns(self) -> int:
+        """Time in them."""
+        return int(self._fields["pause_ns"])
+
+    @property
+    def close(self) -> str:
+        """closed, half_closed, reset, reset_after_close, refused, unanswered or open."""
+        return str(self._fields["close"])
+
+    @property
+    def closed_first(self) -> str | None:
+        """The side, ``a`` or ``b``, whose FIN or RST came first."""
+        value: str | None = self._fields["closed_first"]
+        return value
+
+    @property
+    def reset_by(self) -> str | None:
+        """The side, ``a`` or ``b``, that sent the first RST."""
+        value: str | None = self._fields["reset_by"]
+        return value
+
+    @kept
+    def a_to_b(self) -> Direction:
+        """Data from the initiator, limited by the responder's window."""
+        return self._direction(True)
+
+    @kept
+    def b_to_a(self) -> Direction:
+        """Data from the responder, limited by the initiator's window."""
+        return self._direction(False)
+
+    def _direction(self, from_initiator: bool) -> Direction:
+        return Direction.from_engine(self._analysis._engine, self.id, from_initiator=from_initiator)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All fields of the connection itself by name, as in the columns and in JSON."""
+        return self._analysis._engine.connection(self.id)
+
+    @property
+    def _life(self) -> View:
+        return self._analysis._life(self)
+
+    def series(self, name: str, *, direction: str = "a_to_b") -> Series:
+        """A quantity over time, by a name that `Series` lists.
+
+        Raises:
+            KeyError: there is no such series.
+            SourceError: the source changed, or could be read only once.
+        """
+        return self._life.series(name, direction=direction)
+
+    def percentiles(self, name: str, *, direction: str = "a_to_b") -> Percentiles:
+        """How ``receive_window``, ``flight`` or ``pipe`` was distributed over time."""
+        return self._life.percentiles(name, direction=direction)
+
+    def round_trips(self, *, direction: str = "a_to_b") -> RoundTrips:
+        """How the round trips of this direction's ACKs, as in the column ``rtt_ns``, were distributed."""
+        return self._life.round_trips(direction=direction)
+
+    @property
+    def events(self) -> list[Event]:
+        """Every segment at which something happened, in order."""
+        return self._life.events
+
+    @property
+    def stalls(self) -> list[Stall]:
+        """Long silences and what each waited for, in order; pauses in which nobody had anything to send among them."""
+        return self._life.stalls
+
+    def view(
+        self, start_ns: int | None = None, end_ns: int | None = None, *, buckets: int | None = None, rows: int = 0
+    ) -> View:
+        """Series, events, stalls and rows of a span of the connection's life, or of all of it.
+
+        Reads the source again, but for a view of the whole life that was read before. `Analysis.views` reads those of
+        several connections at once.
+
+        Args:
+            start_ns, end_ns: the span, both included, in nanoseconds since the epoch.
+            buckets: most buckets a series has; by default what `tcpwin.analyze` was told, 1024.
+            rows: `View.rows` has the segments, if there are no more than these.
+
+        Raises:
+            ValueError: the span ends before it begins.
+            SourceError: the source changed, or could be read only once.
+        """
+        [view] = self._analysis._views([self], start_ns, end_ns, buckets, rows)
+        return view
+
+    def segments(self) -> Table:
+        """The per-segment table of this connection."""
+        return self._analysis.segments(connection=self.id)
+
+    def __repr__(self) -> str:
+        seconds = self.duration_ns / 1e9
+        sent = f"{self.a_to_b.payload_bytes} B out, {self.b_to_a.payload_bytes} B back"
+        return f"<Connection {self.id}: {self.a} → {self.b}, {seconds:.3f} s, {sent}, {self.close}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = []
+        for name in ("payload_bytes", "goodput_bps", "receive_window_max_bytes", "flight_max_bytes", "zero_window_ns"):
+            cells = "".join(f"<td>{escape(str(getattr(d, name)))}</td>" for d in (self.a_to_b, self.b_to_a))
+            rows.append(f"<tr><th>{name}</th>{cells}</tr>")
+        title = f"Connection {self.id}: {self.a} → {self.b}"
+        return (
+            f"<table><caption>{escape(title)}</caption>"
+            f"<tr><th></th><th>a → b</th><th>b → a</th></tr>{''.join(rows)}</table>"
+        )

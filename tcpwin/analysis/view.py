@@ -1,0 +1,152 @@
+"""A connection over all its life or a span of it: series, events, stalls, and rows where these are few."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tcpwin import _engine
+from tcpwin.analysis.direction import Percentiles, RoundTrips
+from tcpwin.analysis.series import BudgetSeries, Event, Series, Stall
+
+if TYPE_CHECKING:
+    from tcpwin.analysis.connection import Connection
+    from tcpwin.analysis.event_columns import EventColumns, StallColumns, ZeroWindowColumns
+    from tcpwin.analysis.table import Table
+
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+class View:
+    """What happened in a connection between two times, both included; its memory is bounded by buckets and rows.
+
+    Attributes:
+        connection: the connection.
+        start_ns, end_ns: the span, nanoseconds since the epoch; the connection's life where none was asked for.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        details: _engine.Details,
+        *,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        rows: int = 0,
+    ) -> None:
+        self.connection = connection
+        self.start_ns = connection.start_ns if start_ns is None else start_ns
+        self.end_ns = connection.end_ns if end_ns is None else end_ns
+        self._details = details
+        self._most_rows = rows
+
+    def series(self, name: str, *, direction: str = "a_to_b") -> Series:
+        """A quantity over the span, by a name that `Series` lists.
+
+        Where a value holds until the next, the first bucket carries the one that was in force when the span began.
+        Empty where nothing is known: ``flight`` and ``pipe`` without ACKs of the data, as ``flight_max_bytes`` is None;
+        ``acknowledged`` without a segment of the other side.
+
+        Raises:
+            KeyError: there is no such series.
+        """
+        columns, width_ns = self._details.series(self.connection.id, is_a(direction), name)
+        if not self._is_known(name, direction):
+            # What is true of a lone SYN would seem to hold on.
+            columns = [column[:0] for column in columns]
+        time_ns, least, most, last, total = columns
+        return Series(name, time_ns, least, most, last, total, width_ns)
+
+    def _is_known(self, name: str, direction: str) -> bool:
+        """Whether both sides were captured, for what needs both."""
+        there, back = (self.connection.a_to_b, self.connection.b_to_a)[:: 1 if is_a(direction) else -1]
+        if name in ("flight", "pipe"):
+            return there.flight_max_bytes is not None
+        return name != "acknowledged" or back.segments > 0
+
+    def place(self, seq: int, *, direction: str = "a_to_b") -> int | None:
+        """Where a sequence number, as on the wire, lies on the axis of the series ``sequence``; None without a segment.
+
+        It is exact modulo 2³²: of a direction with more data, the place nearest to the end of the span is given.
+        """
+        return self._details.place(self.connection.id, is_a(direction), seq)
+
+    def percentiles(self, name: str, *, direction: str = "a_to_b") -> Percentiles:
+        """How ``receive_window``, ``flight`` or ``pipe`` was distributed over the time of the span.
+
+        Raises:
+            KeyError: there are no percentiles of that.
+        """
+        if name not in ("receive_window", "flight", "pipe"):
+            raise KeyError(f"no percentiles of {name}; there are receive_window, flight, pipe")
+        values, step_bytes = self._details.percentiles(self.connection.id, is_a(direction), name, SHARES)
+        p5, p25, p50, p75, p95, p99 = values
+        return Percentiles(p5, p25, p50, p75, p95, p99, step_bytes)
+
+    def round_trips(self, *, direction: str = "a_to_b") -> RoundTrips:
+        """How the round trips of this direction's ACKs, as in the column ``rtt_ns``, were distributed."""
+        return RoundTrips(*self._details.round_trips(self.connection.id, is_a(direction), SHARES))
+
+    def budget(self, *, direction: str = "a_to_b") -> BudgetSeries:
+        """Where the sender's time went over the span, item by item."""
+        start_ns, end_ns, spent_ns = self._details.budget(self.connection.id, is_a(direction))
+        return BudgetSeries(start_ns, end_ns, dict(zip(_engine.BUDGET_ITEMS, spent_ns, strict=True)))
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """Every segment of the span at which something happened, in order; the first million."""
+        records, _ = self._details.events(self.connection.id)
+        return [Event(*values) for values in records]
+
+    @cached_property
+    def event_columns(self) -> EventColumns:
+        """The same as columns, for questions to all of many."""
+        from tcpwin.analysis.event_columns import EventColumns
+
+        return EventColumns(self._details, self.connection.id)
+
+    @cached_property
+    def stalls(self) -> list[Stall]:
+        """Long silences that touch the span, and what each waited for, in order; see `Stall`."""
+        return [Stall(**record) for record in self._details.stalls(self.connection.id)]
+
+    @cached_property
+    def stall_columns(self) -> StallColumns:
+        """The same as columns, for questions to all of many."""
+        from tcpwin.analysis.event_columns import StallColumns
+
+        return StallColumns(self._details, self.connection.id)
+
+    def zero_window_columns(self, *, direction: str = "a_to_b") -> ZeroWindowColumns:
+        """Closed windows that touch the span, as columns; none is left out, as of those that `Direction` lists."""
+        from tcpwin.analysis.event_columns import ZeroWindowColumns
+
+        return ZeroWindowColumns(self._details, self.connection.id, is_a(direction))
+
+    @cached_property
+    def rows(self) -> Table | None:
+        """The segments of the span, or None where there are more than were asked for.
+
+        The columns of `Connection.segments`, and places on the axis of the series ``sequence``, in bytes from the
+        connection's start with the SYN as one, masked where there is none. On the axis of the sender's own data:
+        ``sequence``, the segment's first byte. On that of the other direction's data, which the segment acknowledges:
+        ``acknowledged``, ``right_edge`` (that plus the window, where its scale is certain), and the ends of up to four
+        SACK blocks, ``sack_left_1`` and ``sack_right_1`` to ``sack_left_4`` and ``sack_right_4``, a DSACK among them.
+        """
+        columns = self._details.rows(self.connection.id)
+        if columns is None or len(columns["frame"][0]) > self._most_rows:
+            return None
+        from tcpwin.analysis.segments import as_table
+
+        return as_table(columns, (*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS))
+
+    def __repr__(self) -> str:
+        seconds = (self.end_ns - self.start_ns) / 1e9
+        return f"<View of connection {self.connection.id}: {seconds:.6f} s from {self.start_ns} ns>"
+
+
+def is_a(direction: str) -> bool:
+    """Whether the initiator sends in a direction."""
+    if direction not in ("a_to_b", "b_to_a"):
+        raise ValueError(f"direction is a_to_b or b_to_a, not {direction}")
+    return direction == "a_to_b"

@@ -1,0 +1,46 @@
+"""`tcpwin lab build`: the lab's kernel, once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--source", type=click.Path(path_type=Path), metavar="FILE", help="A linux-source .deb or tar at hand.")
+@click.option("--again", is_flag=True, help="Build although it is there.")
+@click.option("--needs", "only_needs", is_flag=True, help="Only say what it needs.")
+def build(source: Path | None, again: bool, only_needs: bool) -> None:
+    """Build the lab's kernel: Debian's linux-source as a program that runs as any user.
+
+    It is kept in $XDG_CACHE_HOME/tcpwin (~/.cache/tcpwin).
+    """
+    from tcpwin.lab.kernel_build import build as build_kernel
+    from tcpwin.lab.kernel_build import kernel_path, needs
+
+    path = kernel_path()
+    if path.is_file() and not again and not only_needs:
+        click.echo(f"{path} is there already")
+        return
+    click.echo(str(needs(source)))
+    if only_needs:
+        return
+    shows = sys.stderr.isatty()
+    last = ""
+
+    def say(what: str, share: float | None) -> None:
+        nonlocal last
+        if shows:
+            click.echo(f"\r\x1b[K{what}" + ("" if share is None else f" {share:.0%}"), nl=False, err=True)
+        elif what != last:
+            click.echo(what)
+        last = what
+
+    try:
+        built = build_kernel(say, source)
+    finally:
+        if shows:
+            click.echo("", err=True)
+    click.echo(f"{built} ({built.stat().st_size / 1e6:.1f} MB)")

@@ -1,0 +1,140 @@
+"""`tcpwin lab run`: scenarios, each to a bundle."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tcpwin.cli.inputs import ConnectionNumber
+from tcpwin.cli.lab_like import Tried, read_tried, report_tried
+from tcpwin.cli.lab_scenarios import chosen
+from tcpwin.cli.program import EXIT_PROBLEM, complain
+from tcpwin.cli.snapshot_options import WithSnapshots
+
+if TYPE_CHECKING:
+    from tcpwin.lab import Outcome, Scenario
+
+
+@click.command(cls=WithSnapshots)
+@click.argument("names", nargs=-1, metavar="[SCENARIO...]")
+@click.option("--set", "wanted", metavar="NAME", help="All scenarios of a set (`tcpwin lab list`).")
+@click.option("--all", "every", is_flag=True, help="Every scenario that comes with tcpwin.")
+@click.option("--kernel", type=click.Choice(["stock", "patched"]), help="Only on this one of its kernels.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
+@click.option("--engine", type=click.Choice(["uml", "netns"]), default="uml", show_default=True)
+@click.option("--no-capture", is_flag=True, help="No packets, only samples, counters and logs.")
+@click.option("--again", is_flag=True, help="Run although the bundle is there.")
+@click.option("--yes", is_flag=True, help="With --engine netns: do not ask.")
+@click.option("--like", metavar="CAPTURE", help="A transfer over the path of this capture's worst connection instead.")
+@click.option("--connection", type=ConnectionNumber(), metavar="N", help="With --like: another than the worst.")
+@click.option("--as", "as_run", metavar="RUN", help="With --like: with the receiver's settings of a reference's run.")
+@click.option("--capture", "member", metavar="NAME", help="With --like: which capture of a bundle.")
+@click.option("--rate", "rate_mbps", type=click.FloatRange(0.001), metavar="MBPS", help="With --like: of the path.")
+@click.option("--with", "snapshots", multiple=True, metavar="FILE...", help="With --like: sysctl and ss of its hosts.")
+def run(
+    names: tuple[str, ...],
+    wanted: str | None,
+    every: bool,
+    kernel: str | None,
+    output: Path,
+    engine: str,
+    no_capture: bool,
+    again: bool,
+    yes: bool,
+    like: str | None,
+    connection: int | None,
+    as_run: str | None,
+    member: str | None,
+    rate_mbps: float | None,
+    snapshots: tuple[str, ...],
+) -> int:
+    """Run scenarios and write a bundle of each: SCENARIO-stock.zip, SCENARIO-patched.zip.
+
+    A bundle that is there, of the same scenario by the same kernel, is left as it is: an interrupted set goes on.
+    Exit status 1: a run did not come out as its scenario expects.
+
+    With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
+    network namespaces of this host, as root: what it changes is printed first, and set back at the end.
+
+    With --like CAPTURE the run is put beside the connection that it was made like: what was captured, what the model of
+    receive memory predicts, and what the run's kernel did. --as lab-bulk-300ms/512m2-stock tries that run's settings.
+    """
+    from tcpwin.lab import check_kernel, find_outcome, kernel_path, run_needs, run_scenario
+
+    scenarios = chosen(names, wanted, every=every)
+    tried: Tried | None = None
+    if like is not None:
+        tried = read_tried(like, snapshots, connection=connection, as_run=as_run, rate_mbps=rate_mbps, member=member)
+        scenarios.append(tried.scenario)
+    elif snapshots or rate_mbps or as_run or member or connection is not None:
+        raise click.UsageError("--with, --connection, --as, --capture and --rate go with --like")
+    if not scenarios:
+        raise click.UsageError("name a scenario, or --set, or --all; `tcpwin lab list` lists them")
+    runs = [(each, which) for each in scenarios for which in each.kernels if kernel in (None, which)]
+    if not runs:
+        raise click.UsageError(f"none of these runs on the {kernel} kernel")
+    missing = [
+        each for each in runs if again or find_outcome(*each, output, engine=engine, capture=not no_capture) is None
+    ]
+    if missing and engine == "netns":
+        _announce(missing, yes)
+    elif missing:
+        check_kernel(kernel_path())
+        there = len(runs) - len(missing)
+        said = f"{there} of {len(runs)} are there already; " if there else ""
+        click.echo(f"{said}{run_needs(missing, capture=not no_capture)}", err=True)
+    output.mkdir(parents=True, exist_ok=True)
+    held = True
+    for scenario, which in runs:
+        outcome = run_scenario(
+            scenario, which, output, engine=engine, capture=not no_capture, again=again, tick=_Progress(scenario, which)
+        )
+        _report(outcome)
+        if tried is not None and scenario is tried.scenario and not no_capture:
+            report_tried(tried, outcome.bundle)
+        held = held and all(is_held for _, is_held, _ in outcome.claims)
+    return 0 if held else EXIT_PROBLEM
+
+
+def _announce(runs: list[tuple[Scenario, str]], yes: bool) -> None:
+    """What root is about to do to this host."""
+    from tcpwin.lab import plan
+
+    for scenario, kernel in runs:
+        click.echo(f"{scenario.name} ({kernel}) will do this on this host, and remove it afterwards:", err=True)
+        for step in plan(scenario, kernel):
+            click.echo(f"  {step.text}", err=True)
+    if not yes:
+        click.confirm("Go on?", abort=True, err=True)
+
+
+class _Progress:
+    """On a terminal, how far the run's own clock is."""
+
+    def __init__(self, scenario: Scenario, kernel: str) -> None:
+        self._label = f"{scenario.name} ({kernel})"
+        self._shows = sys.stderr.isatty()
+        self._began = time.monotonic()
+
+    def __call__(self, elapsed_ns: int) -> None:
+        if self._shows:
+            spent = time.monotonic() - self._began
+            click.echo(f"\r\x1b[K{self._label}: second {elapsed_ns / 1e9:.0f}, after {spent:.0f} s", nl=False, err=True)
+
+
+def _report(outcome: Outcome) -> None:
+    if sys.stderr.isatty():
+        click.echo("\r\x1b[K", nl=False, err=True)
+    how = "was there" if outcome.elapsed_s is None else f"{outcome.elapsed_s:.0f} s"
+    failed = [(claim, value) for claim, is_held, value in outcome.claims if not is_held]
+    count = len(outcome.claims)
+    verdict = f"{count - len(failed)} of {count} as expected" if count else "nothing expected"
+    click.echo(f"{outcome.bundle}: {verdict} ({how})")
+    if outcome.truth["hosts"]["sender"]["capture"] and outcome.elapsed_s is not None:
+        click.echo(f"  tcpwin analyze {outcome.bundle} --capture sender.pcap.gz")
+    for claim, value in failed:
+        complain(f"{outcome.bundle.stem}: expected {claim.text}, found {'nothing' if value is None else f'{value:g}'}")

@@ -1,0 +1,93 @@
+"""The snapshot files that a command line names: paths, standard input, and what of bundles the command reads.
+
+In: words. Out: SnapshotFiles, recognised but not read. Bundles stay open until the command ends.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcpwin.errors import SnapshotError
+
+if TYPE_CHECKING:
+    from tcpwin.hosts import Bundle, SnapshotFile
+    from tcpwin.hosts.bundle import Member
+
+_NAMED = 10
+
+
+def open_snapshots(
+    paths: tuple[str, ...], *, formats: Collection[str], what: str, only: str | None = None, one_host: bool = False
+) -> list[SnapshotFile]:
+    """The files, recognised; ``-`` is standard input; of a bundle those of some formats.
+
+    Args:
+        formats: that are taken of bundles.
+        what: they hold, for messages.
+        only: the host, or the file, that is taken of bundles.
+        one_host: several hosts in a bundle are wrong usage where `only` names none.
+
+    Raises:
+        SnapshotError: a bundle has no such file, or a file is no snapshot.
+        OSError: a path that cannot be read.
+    """
+    if paths.count("-") > 1:
+        raise click.UsageError("standard input (-) can be read once")
+    if "-" in paths and sys.stdin.isatty():
+        raise click.UsageError("standard input is a terminal: pipe snapshots into it, as `ss -tmi | tcpwin ss -`")
+    from tcpwin.hosts import SnapshotFile
+    from tcpwin.hosts.bundle_capture import is_bundle
+
+    found = []
+    has_bundle = False
+    for path in paths:
+        if path == "-" or not is_bundle(path):
+            found.append(SnapshotFile(path))
+            continue
+        from tcpwin.hosts import Bundle
+
+        has_bundle = True
+        bundle = click.get_current_context().with_resource(Bundle.open(path))
+        members = _choose(bundle, [each for each in bundle.snapshots if each.format in formats], what, only)
+        hosts = sorted({member.label for member in members})
+        if one_host and len(hosts) > 1:
+            raise click.UsageError(f"{path} has {what} of {len(hosts)} hosts; choose one (--only NAME): {_list(hosts)}")
+        found += [bundle.snapshot(member) for member in members]
+    if only is not None and not has_bundle:
+        raise click.UsageError("--only chooses a host or a file of a bundle: a folder, .zip or .tar.gz")
+    return found
+
+
+def as_far_as_it_goes(file: SnapshotFile, ended: list[str], *, is_alone: bool) -> Iterator[Any]:
+    """The samples of a file up to an error in it, told in `ended`; raised where there is nothing else to show."""
+    count = 0
+    try:
+        for sample in file:
+            count += 1
+            yield sample
+    except SnapshotError as error:
+        if is_alone and not count:
+            raise
+        ended.append(f"{file.name} was read up to its sample {count:,} only: {error.message}")
+
+
+def _choose(bundle: Bundle, members: list[Member], what: str, only: str | None) -> list[Member]:
+    if not members:
+        others = sorted({member.format or "" for member in bundle.snapshots})
+        raise SnapshotError(f"no {what} in this bundle ({', '.join(others) or 'no snapshots'})", bundle.name)
+    if only is None:
+        return members
+    chosen = [each for each in members if only in (each.label, each.name, each.name.rpartition("/")[2])]
+    if not chosen:
+        names = [*sorted({member.label for member in members if member.label}), *(member.name for member in members)]
+        raise SnapshotError(f"no {what} of {only} in this bundle; it has {_list(names)}", bundle.name)
+    return chosen
+
+
+def _list(names: Iterable[str]) -> str:
+    names = [name or "unnamed" for name in names]
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")

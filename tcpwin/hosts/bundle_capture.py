@@ -1,0 +1,163 @@
+"""The capture of a bundle, as a source of packets.
+
+In: a bundle, and the name of a capture where it has several. Out: a Source that outlives the bundle's private folder.
+The files of a ring, as `tcpdump -C` and `tcpwin snap` write them, are one capture.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.errors import SnapshotError
+from tcpwin.sources import FileSource, PathSource, Source
+
+if TYPE_CHECKING:
+    from tcpwin.hosts.bundle import Bundle, Member
+
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
+_NAMED = 10
+_RING = re.compile(
+    r"(.+\.(?:pcap|pcapng|cap|dmp))(?:(\.?)([0-9]{1,6}))?(?:\.(?:gz|zst|lz4))?", re.ASCII | re.IGNORECASE | re.DOTALL
+)
+"""A file's name without its number, and its number: `tcpdump -C` writes NAME0, NAME1 …, `tcpwin snap` NAME.1, NAME.2 …
+
+Without the ending of a capture nothing is a ring: snd1 and snd2, or 10.0.0.1 and 10.0.0.2, are two hosts.
+"""
+
+
+def is_bundle(path: str | PathLike[str]) -> bool:
+    """Whether a path is a folder, or an archive by its name. What cannot be looked at is none: reading it says why."""
+    path = Path(path)
+    try:
+        return path.is_dir() or (path.name.lower().endswith(_ARCHIVES) and path.is_file())
+    except OSError:
+        return False
+
+
+@contextmanager
+def opened(source: Any) -> Iterator[Bundle | None]:
+    """The bundle that a source is, or that its path leads to; None for every other source."""
+    if isinstance(source, str | PathLike):
+        if not is_bundle(source):
+            yield None
+            return
+        from tcpwin.hosts.bundle import Bundle
+
+        with Bundle.open(fspath(source)) as bundle:
+            yield bundle
+        return
+    if isinstance(source, Source):
+        yield None
+        return
+    from tcpwin.hosts.bundle import Bundle
+
+    yield source if isinstance(source, Bundle) else None
+
+
+def open_capture(bundle: Bundle, name: str | None = None) -> Source:
+    """The capture of a bundle; all files of it where it is a ring.
+
+    Args:
+        name: of a capture, of a ring (its files' name without the number) or of one file of a ring; with or without
+            its folder.
+
+    Raises:
+        SnapshotError: it has none, none of that name, or several and no name was given.
+    """
+    chosen, members = choose_capture(bundle, name)
+    paths = [bundle.path(member) for member in members]
+    is_folder = Path(bundle.name).is_dir()
+    if len(paths) == 1:
+        return PathSource(paths) if is_folder else FileSource(paths[0].open("rb"), name=chosen, owned=True)
+    return _Ring(paths, name=chosen, keep=not is_folder)
+
+
+class _Ring(PathSource):
+    """Several files that are one capture. With `keep` they stay as long as this source, in a folder of its own."""
+
+    def __init__(self, paths: Sequence[Path], *, name: str, keep: bool) -> None:
+        if keep:
+            import shutil
+            import tempfile
+
+            folder = tempfile.mkdtemp(prefix="tcpwin-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            paths = [_kept(path, Path(folder) / f"{number:05}") for number, path in enumerate(paths)]
+        super().__init__(paths)
+        self.name = name
+
+
+def _kept(path: Path, kept: Path) -> Path:
+    try:
+        os.link(path, kept)
+    except OSError:
+        import shutil
+
+        shutil.copyfile(path, kept)
+    return kept
+
+
+def choose_capture(bundle: Bundle, name: str | None = None) -> tuple[str, list[Member]]:
+    """The name to show of a bundle's capture, and its files, oldest first.
+
+    Raises:
+        SnapshotError: it has none, none of that name, or several and no name was given.
+    """
+    rings = captures_of(bundle)
+    told = ", ".join(list(rings)[:_NAMED]) + (", …" if len(rings) > _NAMED else "")
+    if not rings:
+        raise SnapshotError("no capture in this bundle", bundle.name)
+    if name is None:
+        if len(rings) > 1:
+            raise SnapshotError(f"{len(rings)} captures; choose one (--capture NAME): {told}", bundle.name)
+        named = list(rings.items())
+    else:
+        alone = {member.name: [member] for member in bundle.captures}
+        named = _named(rings, name) or _named(alone, name)
+        if len(named) != 1:
+            raise SnapshotError(f"{len(named) or 'no'} captures named {name}; it has {told}", bundle.name)
+    ((chosen, members),) = named
+    files = "" if len(members) == 1 else f" ({len(members)} files)"
+    return f"{bundle.name}: {chosen}{files}", members
+
+
+def _named(captures: dict[str, list[Member]], name: str) -> list[tuple[str, list[Member]]]:
+    return [(each, members) for each, members in captures.items() if name in (each, Path(each).name)]
+
+
+def captures_of(bundle: Bundle) -> dict[str, list[Member]]:
+    """The captures of a bundle by name, each with its files, oldest first; a ring by its name without the number.
+
+    Two files of one number, as NAME and NAME.gz, are no ring.
+    """
+    groups: dict[str, list[tuple[Member, str, int | None]]] = {}
+    for member in bundle.captures:
+        match = _RING.fullmatch(member.name)
+        base, dot, number = (match[1], match[2] or "", match[3]) if match else (member.name, "", None)
+        groups.setdefault(base, []).append((member, dot, None if number is None else int(number)))
+    rings: dict[str, list[Member]] = {}
+    for base, group in groups.items():
+        if len(group) == 1 or len({number for _, _, number in group}) < len(group):
+            rings.update((member.name, [member]) for member, _, _ in group)
+        else:
+            rings[base] = _oldest_first(group)
+    return rings
+
+
+def _oldest_first(ring: list[tuple[Member, str, int | None]]) -> list[Member]:
+    """NAME.1 is older than NAME, and NAME.2 than that.
+
+    tcpdump counts up, and begins again at 0 where `-W` bounds the ring: only the time of the last change tells, and
+    the number where two are of one time (man tcpdump, -C and -W).
+    """
+    if any(dot for _, dot, _ in ring):
+        return [member for member, _, _ in sorted(ring, key=lambda file: -(file[2] or 0))]
+    times = {member.name: member.written.timestamp() if member.written else 0.0 for member, _, _ in ring}
+    return [member for member, _, _ in sorted(ring, key=lambda file: (times[file[0].name], file[2] or 0))]

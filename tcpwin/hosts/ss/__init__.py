@@ -1,0 +1,1 @@
+"""Reading what `ss` prints: its columns, its tokens, their values."""

@@ -1,0 +1,88 @@
+"""A run's folder as one file: a .zip that `tcpwin analyze` reads.
+
+In: the folder. Out: the bundle; the same files give the same bytes: fixed order, fixed times, no names of this host.
+What depends on the host that ran it (how long its processor took) goes beside the bundle, not into it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import shutil
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from tcpwin.lab.runner import TRUTH
+
+SCENARIO = "scenario.toml"
+_HOST = "host-"
+_WHEN = (2026, 1, 1, 0, 0, 0)
+_LEVEL = 6
+_READABLE = 0o644 << 16
+_UNIX = 3
+
+
+def write_bundle(folder: Path, text: str, path: Path) -> None:
+    """Pack a run's folder and its scenario's text; written beside, then renamed: no half of one is ever there."""
+    name = path.stem
+    # Of this process: another may write the same bundle at the same time.
+    unfinished = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        with zipfile.ZipFile(unfinished, "w") as bundle:
+            _add(bundle, f"{name}/{SCENARIO}", text.encode())
+            for file in sorted(folder.iterdir(), key=lambda each: (each.name != TRUTH, each.name)):
+                if file.name.startswith(_HOST) or not file.is_file():
+                    continue
+                if file.suffix == ".pcap":
+                    _add_capture(bundle, f"{name}/{file.name}.gz", file)
+                else:
+                    _add(bundle, f"{name}/{file.name}", file.read_bytes())
+        unfinished.replace(path)
+    except OSError as error:
+        # A full disk does not say which file it was.
+        error.filename = error.filename or str(path)
+        raise
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def write_host_cost(folder: Path, path: Path) -> None:
+    """The histogram of this host's processor time in tcp_try_rmem_schedule(), where the kernel counted it."""
+    for file in folder.glob(f"{_HOST}*"):
+        shutil.copyfile(file, path)
+
+
+def read_bundle(path: Path) -> tuple[str, dict[str, Any]] | None:
+    """The scenario's text and the truth in a bundle; None where there is none, or none that can be read."""
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            text = bundle.read(f"{path.stem}/{SCENARIO}").decode()
+            truth: dict[str, Any] = json.loads(bundle.read(f"{path.stem}/{TRUTH}"))
+    except (OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        return None
+    return text, truth
+
+
+def _add(bundle: zipfile.ZipFile, name: str, data: bytes) -> None:
+    bundle.writestr(_entry(name), data, zipfile.ZIP_DEFLATED, _LEVEL)
+
+
+def _add_capture(bundle: zipfile.ZipFile, name: str, file: Path) -> None:
+    """Compressed here: tcpwin reads a member as it is, and the archive's own compression would add nothing."""
+    with (
+        bundle.open(_entry(name), "w", force_zip64=file.stat().st_size > 1 << 31) as member,
+        gzip.GzipFile("", "wb", _LEVEL, io.BufferedWriter(member), mtime=0) as packed,
+        file.open("rb") as packets,
+    ):
+        shutil.copyfileobj(packets, packed, 1 << 20)
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _WHEN)
+    entry.create_system = _UNIX
+    entry.external_attr = _READABLE
+    return entry

@@ -1,0 +1,304 @@
+"""Three network namespaces: sender, router, receiver.
+
+In: a scenario. Out: the steps that make its network, each with the line that a user is shown before; and its removal.
+Addresses and MAC addresses are fixed and known beforehand, so that captures begin with the connection.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import fcntl
+import os
+import signal
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tcpwin.errors import TcpwinError
+from tcpwin.lab.scenario import Scenario
+
+T = TypeVar("T")
+SPACES = {end: f"tcpwin-{end}" for end in ("sender", "router", "receiver")}
+ADDRESSES = {"sender": "10.9.1.1", "receiver": "10.9.2.2"}
+WHOLE_KERNEL = "this whole kernel"
+DEVICES = {"sender": "s0", "receiver": "c0"}
+_MACS = {"s0": "02:00:00:09:01:01", "r0": "02:00:00:09:01:fe", "r1": "02:00:00:09:02:fe", "c0": "02:00:00:09:02:02"}
+_LINKS = (("sender", "s0", "10.9.1.1", "r0", "10.9.1.254"), ("receiver", "c0", "10.9.2.2", "r1", "10.9.2.254"))
+_LARGE_QUEUE = 2_000_000
+_CARD_QUEUE_BYTES = 16 << 20
+_ETHERNET_BYTES = 24
+"""Preamble, checksum and gap between frames: a rate of 1 Gbit/s then carries 941 Mbit/s of payload."""
+_SIOCETHTOOL = 0x8946
+_ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO = 0x1F, 0x24, 0x2C
+_CLONE_NEWNET = 0x4000_0000
+_FRAME_MEMORY = Path("/sys/module/veth/parameters/rx_truesize")
+
+
+class NetworkError(TcpwinError):
+    """A network that cannot be made here."""
+
+
+_KERNEL_WIDE = (
+    *("net.core.", "net.ipv4.lab_", "net.ipv4.tcp_mem", "net.ipv4.tcp_max_orphans", "net.ipv4.tcp_low_latency"),
+    *("net.ipv4.udp_mem", "net.ipv4.inet_peer_", "net.ipv4.icmp_msgs_", "net.ipv4.fib_sync_mem"),
+)
+"""Settings that no namespace has for itself; a kernel that has made one of them so is found to be so."""
+
+Undo = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change: the line that says it, and what does it and returns what sets it back.
+
+    What goes with its namespace needs no setting back.
+    """
+
+    text: str
+    act: Callable[[], Undo | None]
+
+
+def plan(scenario: Scenario, kernel: str) -> list[Step]:
+    """What makes the network of a scenario, in order."""
+    steps = [_command("ip", "netns", "add", space) for space in SPACES.values()]
+    for end, device, address, peer, gateway in _LINKS:
+        steps += _link(end, device, address, peer, gateway, offload=scenario.hosts.offload)
+    steps.append(_setting("router", "net.ipv4.ip_forward", "1"))
+    steps += _shape(scenario)
+    for end in ADDRESSES:
+        steps += [_setting(end, name, value) for name, value in scenario.sysctl[end].items()]
+    if kernel == "patched":
+        limit = str(scenario.hosts.collapse_max_bytes)
+        steps += [_setting(end, "net.ipv4.tcp_collapse_max_bytes", limit) for end in ADDRESSES]
+    if scenario.hosts.read_ps_per_byte:
+        steps.append(_setting("receiver", "net.ipv4.lab_read_ps_per_byte", str(scenario.hosts.read_ps_per_byte)))
+    if scenario.hosts.frame_memory_bytes:
+        steps.append(_write(_FRAME_MEMORY, str(scenario.hosts.frame_memory_bytes)))
+    if scenario.hosts.gro_flush_us:
+        steps += _merge_frames(scenario.hosts.gro_flush_us)
+    return steps
+
+
+@contextmanager
+def only_run() -> Iterator[None]:
+    """Refuse a second run at once: the names of the namespaces are the same for all, and each would remove the other's.
+
+    The lock is an abstract name (unix(7)): it goes with the process, and leaves no file.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock:
+        try:
+            lock.bind("\0tcpwin-lab")
+        except OSError:
+            raise NetworkError("another run with --engine netns is under way on this host: wait for it") from None
+        yield
+
+
+def remove() -> None:
+    """Remove the three namespaces, and with them their devices, queues and settings.
+
+    What still runs in one of them, as after a run that was killed, is ended: it would keep the namespace.
+    """
+    for space in SPACES.values():
+        if not _place(space).exists():
+            continue
+        # In a session of their own, where a Ctrl-C of the terminal does not reach them.
+        found = subprocess.run(
+            ["ip", "netns", "pids", space], capture_output=True, text=True, check=False, start_new_session=True
+        )
+        for number in found.stdout.split():
+            with suppress(ProcessLookupError):
+                os.kill(int(number), signal.SIGKILL)
+        subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False, start_new_session=True)
+
+
+def inside(end: str, act: Callable[[], T]) -> T:
+    """Call a function in a namespace: in a thread of its own, as a namespace is a thread's."""
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            enter(end)
+            outcome.append(act())
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it can be seen
+            failure.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+def enter(end: str) -> None:
+    """Move this thread into a namespace."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with _place(SPACES[end]).open("rb") as space:
+        if libc.setns(space.fileno(), _CLONE_NEWNET):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), space.name)
+
+
+def _place(space: str) -> Path:
+    """Where ip-netns(8) keeps a namespace's name."""
+    return Path("/run/netns") / space
+
+
+def _link(end: str, device: str, address: str, peer: str, gateway: str, *, offload: bool) -> list[Step]:
+    host, router = SPACES[end], SPACES["router"]
+    ends = ((host, device, address, gateway, peer), (router, peer, gateway, address, device))
+    pair = ("type", "veth", "peer", "name", peer, "address", _MACS[peer], "netns", router)
+    steps = [_command("ip", "link", "add", device, "address", _MACS[device], "netns", host, *pair)]
+    for space, mine, my_address, other_address, other in ends:
+        steps.append(_command("ip", "-n", space, "addr", "add", f"{my_address}/24", "dev", mine))
+        if not offload:
+            steps.append(_offload_off(end if mine == device else "router", mine))
+        steps.append(_command("ip", "-n", space, "link", "set", mine, "up"))
+        neighbour = ("neigh", "add", other_address, "lladdr", _MACS[other], "dev", mine, "nud", "permanent")
+        steps.append(_command("ip", "-n", space, *neighbour))
+    steps.append(_command("ip", "-n", host, "route", "add", "default", "via", gateway))
+    return steps
+
+
+def _shape(scenario: Scenario) -> list[Step]:
+    """The card's rate at the sender; delay, loss and order in the router."""
+    route = scenario.route
+    rate_bps = round(route.rate_mbps * 1e6)
+    # A bucket of 50 µs at that rate, and of two frames at least.
+    burst = max(3200, round(rate_bps / 8 * 50e-6))
+    half_us = round(route.rtt_ms * 500)
+    steps = [_tbf("sender", "s0", rate_bps, burst, _CARD_QUEUE_BYTES)]
+    if route.queue_bytes:
+        # The whole delay lies on the way back, so that the queue is the router's own.
+        steps.append(_tbf("router", "r1", round(route.bottleneck_mbps * 1e6), 3200, route.queue_bytes))
+        forward: list[str] = []
+        back = _delay(2 * half_us)
+    else:
+        forward = _delay(half_us)
+        if route.jitter_ms:
+            forward.append(f"{round(route.jitter_ms * 1000)}us")
+        if route.reorder_percent:
+            forward += ["reorder", f"{route.reorder_percent}%"]
+        if route.loss_percent:
+            forward += ["loss", f"{route.loss_percent}%"]
+        back = _delay(half_us)
+    if route.ack_loss_percent:
+        back += ["loss", f"{route.ack_loss_percent}%"]
+    router = SPACES["router"]
+    limit = ("limit", str(_LARGE_QUEUE))
+    for device, settings in (("r1", forward), ("r0", back)):
+        if settings:
+            steps.append(
+                _command("tc", "-n", router, "qdisc", "add", "dev", device, "root", "netem", *settings, *limit)
+            )
+    return steps
+
+
+def _delay(delay_us: int) -> list[str]:
+    return ["delay", f"{delay_us}us"] if delay_us else []
+
+
+def _tbf(end: str, device: str, rate_bps: int, burst: int, limit: int) -> Step:
+    sizes = ("burst", str(burst), "limit", str(limit), "overhead", str(_ETHERNET_BYTES))
+    where = ("-n", SPACES[end], "qdisc", "add", "dev", device, "root")
+    return _command("tc", *where, "tbf", "rate", f"{rate_bps}bit", *sizes)
+
+
+def _merge_frames(flush_us: int) -> list[Step]:
+    """The receiver's card merges frames (GRO) until none came for so long, as one that interrupts seldom does."""
+
+    def act() -> None:
+        inside("receiver", lambda: _ethtool("c0", _ETHTOOL_SGRO, 1))
+        run("ip", "netns", "exec", SPACES["receiver"], "sh", "-c", f"echo {1000 * flush_us} > {attribute}")
+
+    attribute = "/sys/class/net/c0/gro_flush_timeout"
+    return [Step(f"receiver: merge frames on c0 that come within {flush_us} us ({attribute})", act)]
+
+
+def _offload_off(end: str, device: str) -> Step:
+    def act() -> None:
+        for command in (_ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO):
+            inside(end, lambda command=command: _ethtool(device, command, 0))  # type: ignore[misc]
+
+    return Step(f"{end}: {device} without segmentation and receive offload", act)
+
+
+def _ethtool(device: str, command: int, value: int) -> None:
+    """Set one feature by the ioctl that `ethtool -K` uses (linux/ethtool.h, struct ethtool_value)."""
+    request = array.array("B", struct.pack("@II", command, value))
+    address, _ = request.buffer_info()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+        fcntl.ioctl(handle, _SIOCETHTOOL, struct.pack("@16sP16x", device.encode(), address))
+
+
+def _setting(end: str, name: str, value: str) -> Step:
+    """A sysctl: of one host, or, where the kernel has it once for all, of the whole kernel."""
+    path = Path("/proc/sys") / name.replace(".", "/")
+
+    is_wide = name.startswith(_KERNEL_WIDE)
+
+    def act() -> Undo | None:
+        try:
+            inside(end, lambda: path.write_text(value))
+        except (FileNotFoundError, PermissionError) as error:
+            # A namespace has not what only the whole kernel has, or, on newer kernels, shows it read-only.
+            if not path.exists():
+                needs = "it takes the lab's own kernel (--engine uml)"
+                raise NetworkError(f"this kernel has no setting {name}: {needs}") from None
+            if not is_wide:
+                why = "this kernel has it for all namespaces at once" if isinstance(error, FileNotFoundError) else ""
+                raise NetworkError(f"{name} = {value}: {why or error.strerror}") from None
+        except OSError as error:
+            raise NetworkError(f"{name} = {value}: {error.strerror}") from None
+        else:
+            return None
+        try:
+            return _replace(path, value)
+        except OSError as error:
+            raise NetworkError(f"{name} = {value}: {error.strerror}") from None
+
+    whose = f"{WHOLE_KERNEL}, set back at the end" if is_wide else end
+    return Step(f"{whose}: {name} = {value}", act)
+
+
+def _write(path: Path, value: str) -> Step:
+    def act() -> Undo:
+        if not path.exists():
+            raise NetworkError(f"this kernel has no {path}: memory per frame takes the lab's own kernel (--engine uml)")
+        return _replace(path, value)
+
+    return Step(f"{WHOLE_KERNEL}, set back at the end: {path} = {value}", act)
+
+
+def _replace(path: Path, value: str) -> Undo:
+    before = path.read_text()
+    path.write_text(value)
+
+    def undo() -> None:
+        path.write_text(before)
+
+    return undo
+
+
+def _command(*argv: str) -> Step:
+    return Step(" ".join(argv), lambda: run(*argv))
+
+
+def run(*argv: str) -> None:
+    """Run a command that must succeed."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise NetworkError(f"there is no program {argv[0]} here: install iproute2") from None
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip()
+        hint = ": this kernel lacks sch_netem or sch_tbf (modprobe)" if "qdisc kind is unknown" in said else ""
+        raise NetworkError(f"{' '.join(argv)}: {said.splitlines()[-1] if said else done.returncode}{hint}")

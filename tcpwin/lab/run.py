@@ -1,0 +1,116 @@
+"""One scenario, run and packed: what `tcpwin lab run` does for each.
+
+In: a scenario, a kernel, a folder. Out: the bundle there, and how the run compares with what the scenario expects.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcpwin.lab.bundle import read_bundle, write_bundle, write_host_cost
+from tcpwin.lab.expectation import Claim
+from tcpwin.lab.kernel_build import kernel_path
+from tcpwin.lab.network import NetworkError
+from tcpwin.lab.runner import run_here, write_truth
+from tcpwin.lab.scenario import Scenario
+from tcpwin.lab.uml import run_in_uml
+
+ENGINES = ("uml", "netns")
+_HERE = "this host"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run that is in its bundle.
+
+    Attributes:
+        bundle: the file.
+        truth: what the run's kernel and programs said: the bundle's ``meta.json``.
+        claims: what the scenario expects, whether it holds, and the value that was found.
+        elapsed_s: of this host's time; None where the bundle was there already.
+    """
+
+    bundle: Path
+    truth: dict[str, Any]
+    claims: tuple[tuple[Claim, bool, float | None], ...]
+    elapsed_s: float | None
+
+
+def run_scenario(
+    scenario: Scenario,
+    kernel: str,
+    folder: Path,
+    *,
+    engine: str = "uml",
+    capture: bool = True,
+    again: bool = False,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Outcome:
+    """Run a scenario on a kernel, unless its bundle is in the folder already (`find_outcome`).
+
+    Args:
+        kernel: ``stock``, or ``patched``: the same kernel with `tcp_collapse_max_bytes` set.
+        engine: ``uml``, the lab's own kernel; ``netns``, this host's, as root.
+        capture: False leaves the packets out.
+        tick: told how far the run's own clock is, in nanoseconds.
+
+    Raises:
+        UmlError: the lab's kernel is not built, or it ended without a result.
+        NetworkError: the network cannot be made, or the workload failed.
+    """
+    if not again and (there := find_outcome(scenario, kernel, folder, engine=engine, capture=capture)):
+        return there
+    if not capture:
+        scenario = scenario.without_capture()
+    bundle = _bundle_path(scenario, kernel, folder)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tcpwin-lab-") as name:
+        out = Path(name) / "results"
+        out.mkdir()
+        if engine == "uml":
+            truth = run_in_uml(scenario, kernel, kernel_path(), out, tick)
+        else:
+            if os.geteuid():
+                raise NetworkError("--engine netns makes network namespaces of this host: it takes root")
+            truth = run_here(scenario, kernel, out, tick)
+        truth["made_by"] = _made_by(engine)
+        write_truth(out, truth)
+        write_bundle(out, scenario.text, bundle)
+        write_host_cost(out, bundle.with_suffix(".host.txt"))
+    return _outcome(scenario, kernel, bundle, truth, time.monotonic() - began)
+
+
+def find_outcome(
+    scenario: Scenario, kernel: str, folder: Path, *, engine: str = "uml", capture: bool = True
+) -> Outcome | None:
+    """The outcome of a run whose bundle is in the folder already: of the same scenario, by the same kernel.
+
+    A bundle that does not say which kernel's program made it is taken as of this one.
+    """
+    if not capture:
+        scenario = scenario.without_capture()
+    bundle = _bundle_path(scenario, kernel, folder)
+    text, truth = read_bundle(bundle) or ("", {})
+    if text != scenario.text or truth.get("made_by", _made_by(engine)) != _made_by(engine):
+        return None
+    return _outcome(scenario, kernel, bundle, truth, None)
+
+
+def _made_by(engine: str) -> str:
+    """Another patch or configuration is another program."""
+    return kernel_path().name if engine == "uml" else _HERE
+
+
+def _bundle_path(scenario: Scenario, kernel: str, folder: Path) -> Path:
+    return folder / f"{scenario.name}-{kernel}.zip"
+
+
+def _outcome(scenario: Scenario, kernel: str, bundle: Path, truth: dict[str, Any], elapsed_s: float | None) -> Outcome:
+    claims = tuple((claim, claim.holds(truth), claim.found(truth)) for claim in scenario.expect[kernel])
+    return Outcome(bundle, truth, claims, elapsed_s)

@@ -1,0 +1,200 @@
+"""One run of a scenario in three namespaces of the kernel that this process runs on.
+
+In: a scenario, which kernel it stands for, an empty folder. Out: the folder with captures, samples, logs and truth. It
+needs root in that kernel; it is what runs inside the lab's own kernel, and on a host with `--engine netns`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from tcpwin.lab.measure import Capture, Sampler, first_line
+from tcpwin.lab.network import ADDRESSES, SPACES, NetworkError, Undo, inside, only_run, plan, remove
+from tcpwin.lab.scenario import Scenario
+from tcpwin.lab.uninterrupted import undisturbed
+
+SCHEMA = "tcpwin/lab/1"
+TRUTH = "meta.json"
+COST = Path("/proc/tcp_lab")
+_SETTINGS = (
+    *("tcp_adv_win_scale", "tcp_collapse_max_bytes", "tcp_congestion_control", "tcp_mem", "tcp_moderate_rcvbuf"),
+    *("tcp_notsent_lowat", "tcp_rmem", "tcp_sack", "tcp_slow_start_after_idle", "tcp_timestamps"),
+    *("tcp_window_scaling", "tcp_wmem"),
+)
+_SETTLE_S = 0.3
+_QUEUES = (("sender", "s0"), ("router", "r0"), ("router", "r1"))
+
+
+def run_here(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+    """Run it, write everything into the folder, set back all that was changed, and return the truth.
+
+    Raises:
+        NetworkError: another run is under way in this kernel, the network cannot be made, or the workload failed.
+    """
+    with only_run():
+        return _run_alone(scenario, kernel, out, tick)
+
+
+def _run_alone(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+    undo: list[Undo] = []
+    try:
+        remove()
+        for step in plan(scenario, kernel):
+            back = step.act()
+            if back is not None:
+                undo.append(back)
+        return _run(scenario, kernel, out, tick)
+    finally:
+        with undisturbed():
+            remove()
+            for back in reversed(undo):
+                back()
+
+
+def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+    if COST.exists():
+        COST.write_text("0")
+    for end in ADDRESSES:
+        _write_facts(end, out)
+    capture = Capture(out) if scenario.measure.capture else None
+    sampler = Sampler(out, scenario.measure.sample_ms, tick)
+    try:
+        time.sleep(_SETTLE_S)
+        summaries = _run_workload(scenario, out)
+        time.sleep(2 * scenario.route.rtt_ms / 1000 + _SETTLE_S)
+    finally:
+        with undisturbed():
+            increases = sampler.finish()
+            captured = capture.finish() if capture else {}
+    queues = _write_queues(out)
+    cost = COST.read_text(encoding="ascii") if COST.exists() else ""
+    truth = {
+        "schema": SCHEMA,
+        "scenario": scenario.name,
+        "kernel": kernel,
+        "release": platform.release(),
+        "seed": scenario.seed,
+        "path": asdict(scenario.route),
+        "hosts_are": asdict(scenario.hosts),
+        "hosts": {
+            end: {
+                "address": ADDRESSES[end],
+                "log": summaries[end],
+                "counter_increases": increases[end],
+                "most_tcp_memory_pages": sampler.most_tcp_memory_pages,
+                "capture": captured.get(end),
+            }
+            for end in ADDRESSES
+        },
+        "dropped_by_queue": queues,
+        "try_rmem_schedule": _read_cost(cost, out),
+    }
+    write_truth(out, truth)
+    return truth
+
+
+def write_truth(out: Path, truth: dict[str, Any]) -> None:
+    """Write what is true of a run into its folder."""
+    (out / TRUTH).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf8")
+
+
+def _run_workload(scenario: Scenario, out: Path) -> dict[str, dict[str, Any]]:
+    """Run both ends as the commands that a user would give; the summaries of their logs."""
+    name = scenario.workload.name
+    serve = _options(scenario.serve)
+    drive = _options(scenario.drive)
+    started = {"sender": _start("sender", out, "serve", name, "--listen", ADDRESSES["sender"], *serve)}
+    try:
+        # That it listens, or why it does not. On a busy host it takes its time.
+        said = first_line(started["sender"])
+        time.sleep(_SETTLE_S)
+        started["receiver"] = _start("receiver", out, "drive", name, ADDRESSES["sender"], *drive)
+        complaints = {"receiver": started["receiver"].communicate()[1]}
+        if started["receiver"].returncode:
+            started["sender"].kill()
+        complaints["sender"] = said + started["sender"].communicate()[1]
+    finally:
+        for process in started.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    # The sender first: a reader that was refused is only what followed.
+    for end, process in started.items():
+        if process.returncode > 0:
+            raise NetworkError(f"the workload {name} failed at the {end}: {complaints[end].strip()[-300:]}")
+    return {end: _summary(out / f"log_{end}.jsonl") for end in ADDRESSES}
+
+
+def _options(settings: Any) -> list[str]:
+    options: list[str] = []
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            options += [f"--{each.name.replace('_', '-')}", str(part)]
+    return options
+
+
+def _start(end: str, out: Path, *arguments: str) -> subprocess.Popen[str]:
+    program = [sys.executable, "-c", "from tcpwin.cli import main; main()", "lab", *arguments]
+    argv = ["ip", "netns", "exec", SPACES[end], *program, "--log", str(out / f"log_{end}.jsonl")]
+    return subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=os.environ)
+
+
+def _summary(log: Path) -> dict[str, Any]:
+    last: dict[str, Any] = {}
+    with log.open(encoding="utf8") as lines:
+        for line in lines:
+            last = json.loads(line)
+    return {name: value for name, value in last.items() if name not in ("time_ns", "event")}
+
+
+def _write_facts(end: str, out: Path) -> None:
+    """The kernel and the settings that decide, as this host has them."""
+
+    def settings() -> str:
+        found = [(name, Path("/proc/sys/net/ipv4") / name) for name in _SETTINGS]
+        return "".join(f"net.ipv4.{name} = {path.read_text().strip()}\n" for name, path in found if path.exists())
+
+    text = inside(end, settings)
+    whole = Path("/proc/sys/net/ipv4/tcp_mem")
+    if "net.ipv4.tcp_mem" not in text:
+        text += f"net.ipv4.tcp_mem = {whole.read_text().strip()}\n"
+    (out / f"sysctl_{end}.txt").write_text(text, encoding="ascii")
+    (out / f"uname_{end}.txt").write_text(f"{platform.release()}\n", encoding="ascii")
+
+
+def _write_queues(out: Path) -> dict[str, int]:
+    """What each queue says of itself; the frames that it dropped."""
+    dropped = {}
+    with (out / "tc.txt").open("w", encoding="utf8") as file:
+        for end, device in _QUEUES:
+            argv = ["tc", "-n", SPACES[end], "-s", "qdisc", "show", "dev", device]
+            text = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+            file.write(f"[{end} {device}]\n{text}")
+            dropped[f"{end}_{device}"] = sum(int(count) for count in re.findall(r"dropped (\d+)", text))
+    return dropped
+
+
+def _read_cost(text: str, out: Path) -> dict[str, int]:
+    """What tcp_try_rmem_schedule() cost, as the lab's kernel counts it; histograms go into files.
+
+    The histogram of bytes copied is of the run; that of processor time is of the host that it ran on.
+    """
+    head, *histograms = text.split("@")
+    for histogram in histograms:
+        name, _, rows = histogram.partition(":\n")
+        is_host = name.startswith("host_")
+        path = out / f"{'host-' if is_host else ''}hist_receiver.txt"
+        path.write_text(f"@try_rmem_schedule_{name}:\n{rows}", encoding="ascii")
+    values = dict(line.split() for line in head.splitlines())
+    return {name: int(value) for name, value in values.items() if "host" not in name}

@@ -1,0 +1,95 @@
+"""The lab's kernel as a process: boots it, runs one scenario inside, takes the results out.
+
+In: a scenario, the kernel's program. Out: the folder that `run_here` filled inside. Any user may do so: the kernel's
+root is this host's, read-only, and only the folder of results can be written. Time inside is virtual: it advances only
+while everything inside sleeps, so that rates and delays are exact however slow or busy this host is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tcpwin.errors import TcpwinError
+from tcpwin.lab.first_process import FAILURE, JOB
+from tcpwin.lab.runner import TRUTH
+from tcpwin.lab.scenario import Scenario
+
+START_NS = 1_767_225_600 * 10**9
+"""When each run begins by its own clock: 2026-01-01 00:00 UTC."""
+_LAST_LINES = 5
+_LIBRARY = Path(__file__).parents[2]
+_INTERPRETER = ("PYTHONHASHSEED=0", "PYTHONPYCACHEPREFIX=/run/pycache")
+"""Which modules this host has compiled already would shift the run by microseconds: inside, none are."""
+
+
+class UmlError(TcpwinError):
+    """A run in the lab's kernel that gave no result."""
+
+
+def run_in_uml(scenario: Scenario, kernel: str, linux: Path, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+    """Run a scenario and return its truth; the files are in `out`, which must be empty. `tick` is told virtual time."""
+    check_kernel(linux)
+    command = _command(scenario, kernel, linux, out)
+    spaced = [word for word in command if any(letter.isspace() for letter in word)]
+    if spaced:
+        raise UmlError(f"a kernel's command line takes no path with a space in it: {spaced[0]}")
+    (out / JOB).write_text(scenario.text, encoding="utf8")
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        # glibc registers rseq in this static program; its children inherit it and die of it.
+        env={**os.environ, "GLIBC_TUNABLES": "glibc.pthread.rseq=0"},
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    said: list[str] = []
+    try:
+        for line in process.stdout:
+            if line.startswith("@") and line[1:].strip().isdigit():
+                tick(int(line[1:]))
+            else:
+                said.append(line.strip())
+        process.wait()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        process.stdout.close()
+    (out / JOB).unlink()
+    if (out / FAILURE).exists():
+        text = (out / FAILURE).read_text(encoding="utf8").strip()
+        raise UmlError(f"{scenario.name}: {text.splitlines()[-1]}")
+    if not (out / TRUTH).exists():
+        last = "; ".join(line for line in said[-_LAST_LINES:] if line)
+        raise UmlError(f"{scenario.name}: the lab's kernel ended without a result ({last or process.returncode})")
+    truth: dict[str, Any] = json.loads((out / TRUTH).read_text(encoding="utf8"))
+    return truth
+
+
+def check_kernel(linux: Path) -> None:
+    """Refuse where the kernel's program is not there."""
+    if not linux.is_file():
+        raise UmlError("the lab's kernel is not built yet: `tcpwin lab build` does it once")
+
+
+def _command(scenario: Scenario, kernel: str, linux: Path, out: Path) -> list[str]:
+    return [
+        # Where this host puts the program in memory would decide how much memory the kernel inside sees.
+        *("setarch", "-R", str(linux), f"mem={scenario.hosts.memory_mib}M", f"uml_dir={out}/"),
+        *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null", "con0=fd:0,fd:1"),
+        *("time-travel=inf-cpu", f"time-travel-start={START_NS}", f"lab_seed={scenario.seed}"),
+        # The same tcpwin inside, wherever it was found here.
+        *(*_INTERPRETER, f"PYTHONPATH={_LIBRARY}", f"LAB_NAME={scenario.name}", f"LAB_KERNEL={kernel}"),
+        *(f"init={sys.executable}", "--", "-m", "tcpwin.lab.first_process", str(out)),
+    ]

@@ -1,0 +1,106 @@
+"""Findings and rules as objects of the JSON document `tcpwin/findings/1`, which schema.json describes.
+
+In: findings, rules. Out: plain dictionaries that `json` can write: numbers are finite, every attribute is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from tcpwin.analysis import Analysis
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule
+
+SCHEMA = "tcpwin/findings/1"
+"""The number grows when a name goes or changes its meaning; additions keep it."""
+
+HEADINGS = ("What it finds", "Why it matters", "How it is judged", "When it is wrong", "What to do")
+"""Of every rule's page, in this order."""
+
+
+def describe_finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
+    """A finding with all its attributes, and the ends ``a`` and ``b`` of its connection as ``address:port``."""
+    return {**_attributes(finding), **ends_of(finding, analysis)}
+
+
+def read_finding(document: Mapping[str, Any]) -> Finding:
+    """The finding that `describe_finding` described."""
+    values = {each.name: document[each.name] for each in fields(Finding)}
+    evidence, remedy = document["evidence"], document["remedy"]
+    values["severity"] = Severity[document["severity"].upper()]
+    values["evidence"] = Evidence(**{**evidence, "frames": tuple(evidence["frames"])})
+    values["remedy"] = None if remedy is None else Remedy(**{**remedy, "settings": tuple(remedy["settings"])})
+    return Finding(**values)
+
+
+def describe_rule(rule: Rule) -> dict[str, Any]:
+    """A rule without its code: what `tcpwin rules` and the document list."""
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "title": rule.title,
+        "severity": str(rule.severity),
+        "scope": rule.scope,
+        "thresholds": {name: _attributes(threshold) for name, threshold in rule.thresholds.items()},
+    }
+
+
+def describe_page(rule: Rule) -> dict[str, Any]:
+    """A rule with its page, which conditions select what it judges, whom it leaves time to, and the page by heading."""
+    return {
+        **describe_rule(rule),
+        "when": [[name, operator, plain(value)] for name, operator, value in rule.when],
+        "yields_to": list(rule.yields_to),
+        "page": rule.page,
+        "sections": sections(rule.page),
+    }
+
+
+def ends_of(finding: Finding, analysis: Analysis) -> dict[str, str | None]:
+    """The ends of a finding's connection by side; None where it has none."""
+    if finding.connection is None:
+        return {"a": None, "b": None}
+    connection = analysis.connections[finding.connection]
+    return {"a": str(connection.a), "b": str(connection.b)}
+
+
+def sections(page: str) -> dict[str, str]:
+    """A page's text by heading, in its order."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in page.strip().splitlines():
+        if line.startswith("## "):
+            lines = found.setdefault(line[3:].strip(), [])
+        else:
+            lines.append(line)
+    return {heading: "\n".join(body).strip() for heading, body in found.items()}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: a severity by its name, a number that is none (nan, infinity) as null.
+
+    Half a surrogate pair, which strict readers refuse (RFC 8259 section 8.2), is written as its escape.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Severity):
+        return str(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {plain(str(name)): plain(each) for name, each in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return _attributes(value)
+    return [plain(each) for each in value] if isinstance(value, Iterable) else str(value)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    return {each.name: plain(getattr(value, each.name)) for each in fields(value)}

@@ -1,0 +1,64 @@
+"""Counters of a host that tell of receive buffers run over, whose connection that was, and what is found by them.
+
+In: a Host and a case of the capture. Out: the connection, where only one can be meant; the finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.receive_buffer import more_overhead
+from tcpwin.limits.finding import Evidence, Finding
+
+if TYPE_CHECKING:
+    from tcpwin.hosts import Host
+
+COLLAPSED = ("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed")
+DROPPED = ("TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop", "TcpExtRcvPruned", "TcpExtOfoPruned")
+"""Packets dropped for want of receive memory: in order, out of order, and what was queued already (`tcp_data_queue`,
+`tcp_data_queue_ofo` and `tcp_prune_queue`, net/ipv4/tcp_input.c). OfoPruned counts events."""
+BULK_BYTES = 100_000
+"""What fits any receive buffer by default fills none."""
+PUBLISHED = "a minute of Cloudflare's oscillating reader at 300 ms with tcp_rmem of 170 MiB and tcp_adv_win_scale 2"
+"""Optimizing TCP for high WAN throughput while preserving low latency, 2022: the run that the numbers beside are of."""
+
+
+def only_receiver(case: Case, host: Host) -> Case:
+    """The case of the one connection that brought the host much data; the capture's where there are more, or none.
+
+    Counters are a host's: with one such connection in the capture they are likely, but not surely, its own.
+    """
+    found = []
+    for match in host.found:
+        connection = case.analysis.connections[match.connection]
+        way = "a_to_b" if match.side == "b" else "b_to_a"
+        if (connection.a_to_b if way == "a_to_b" else connection.b_to_a).acked_bytes >= BULK_BYTES:
+            found.append((connection, way))
+    if len(found) != 1:
+        return case
+    return replace(case, subject=found[0][0], direction=found[0][1])
+
+
+def short_of_memory(case: Case, host: Host, did: str, grown: Mapping[str, int]) -> Finding:
+    """The finding that a host ran out of receive memory.
+
+    Args:
+        did: what its kernel did then, the rest of the sentence.
+        grown: the counters that say so.
+    """
+    judged = only_receiver(case, host)
+    side = judged.receiver if judged.subject is not None else None
+    name = host.label or "a host"
+    return judged.finding(
+        f"the kernel of {side or name} {did}",
+        blame="receiver",
+        side=side,
+        confidence="high" if side is None else "medium",
+        evidence=Evidence(
+            values={"host": name, **grown}, ruled_out="Loss on the network, which these counters do not count."
+        ),
+        remedy=more_overhead(host, side or name),
+    )

@@ -1,0 +1,213 @@
+"""What the rules on loss have in common: the segments sent again, what their wait cost, and who lost the originals.
+
+In: a case. Out: its sender's events by cause, times, and the blame with the reason for it. It reads the capture again
+only for events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcpwin.analysis import Direction, Event
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.doubled import copied_after_ns
+from tcpwin.limits.evidence.events import count_of, events_of
+from tcpwin.limits.evidence.hosts import growth
+from tcpwin.limits.reading import count_originals, pairs_of
+
+PAIRS = 5
+"""Originals with their retransmissions that stand in the evidence: ten frames."""
+REFUSALS = (
+    "TcpExtTCPRcvQDrop",
+    "TcpExtRcvPruned",
+    "TcpExtTCPOFODrop",
+    "TcpExtOfoPruned",
+    "TcpExtTCPBacklogDrop",
+)
+"""Counters of a host that dropped segments which had arrived (net/ipv4/tcp_input.c, tcp_ipv4.c)."""
+TOO_OLD = "TcpExtPAWSEstab"
+"""Counter of segments discarded for an old timestamp (RFC 7323 §5): original ones, where a path reorders far enough."""
+TOO_OLD_SHARE = 0.1
+"""Of the segments sent again: the counter is the host's, and other connections may have raised it."""
+REORDERED_SHARE = 0.01
+REORDERED_ACKS = 30
+"""Duplicate ACKs before anything was sent again: of a loss a sender waits for three, or sends again at once."""
+TIGHT_SHARE = 0.1
+"""A receiver whose window held the sender for more of the time may have refused segments for want of memory."""
+
+
+ARRIVED_SHARE = 0.9
+"""Of the retransmissions; for the others the copy that filled a hole may have been the first to be captured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """Who lost the segments.
+
+    Attributes:
+        blame: network or receiver.
+        where: ends a sentence that begins with ``lost``.
+        confidence: the most that a finding on this loss may claim.
+        ruled_out: why the likeliest other one is not to blame.
+    """
+
+    blame: str
+    where: str
+    confidence: str
+    ruled_out: str
+
+
+def busy_ns(case: Case) -> int:
+    """The connection's duration without the pauses in which the direction had nothing to send; 0 at least."""
+    return max(case.connection.duration_ns - case.data.idle_ns, 0)
+
+
+def share_of(case: Case, cost_ns: int) -> float:
+    """A time as a share of `busy_ns`; 1 at most, and 0 of nothing."""
+    whole_ns = busy_ns(case)
+    return min(cost_ns / whole_ns, 1.0) if whole_ns else 0.0
+
+
+def resent(case: Case, *causes: str) -> Sequence[Event]:
+    """The sender's segments that were sent again for one of the causes, in order of time. Reads the source.
+
+    None where they are copies that a second place captured.
+    """
+    if copied_after_ns(case) is not None:
+        return ()
+    return events_of(case, side=case.sender, causes=causes)
+
+
+def wait_ns(case: Case, event: Event) -> int:
+    """How long bytes waited to be sent again, less the round trip that any repair takes at least; never below 0."""
+    age_ns = event.age_ns if event.age_ns is not None else event.rto_ns
+    return max((age_ns or 0) - round_trip_ns(case), 0)
+
+
+def round_trip_ns(case: Case) -> int:
+    """The round trip as the sender has it, smoothed; else the path's least; 0 where neither is known."""
+    data = case.data
+    return data.sender_rtt_smoothed_ns or data.rtt_smoothed_ns or case.connection.path_rtt_ns or 0
+
+
+def pairs(events: Sequence[Event]) -> tuple[int, ...]:
+    """Frames of originals, each with that of its retransmission, of the first events given."""
+    return pairs_of(events, PAIRS)
+
+
+def needless(case: Case) -> int:
+    """Retransmissions that are proved needless by DSACK, timestamps or F-RTO: one may be counted by two of them."""
+    data = case.data
+    return data.spurious_by_dsack + data.spurious_by_timestamps + data.spurious_by_frto
+
+
+def has_sack(case: Case) -> bool | None:
+    """Whether both SYNs permit SACK (RFC 2018 §2); None where one was not captured."""
+    if not (case.data.syn_seen and case.back.syn_seen):
+        return None
+    return case.data.syn_sack_permitted and case.back.syn_sack_permitted
+
+
+def weaker(first: str, second: str) -> str:
+    """The lower of two confidences."""
+    return min(first, second, key=("low", "medium", "high").index)
+
+
+def has_known_windows(data: Direction) -> bool:
+    """Whether the windows of the data's receiver are known in bytes."""
+    return data.window_scale.state not in ("unknown", "syn_only")
+
+
+def culprit(case: Case, events: Sequence[Event]) -> Culprit:
+    """Tell loss on the path from a receiver that refuses what arrives.
+
+    The receiver's own counters decide. Without them: originals that were captured beside the receiver did arrive.
+    A receiver whose window was tight leaves it open (`TIGHT_SHARE`).
+    """
+    receiver = case.receiver
+    counted = _receiver_counters(case)
+    too_old = counted.get(TOO_OLD, 0)
+    data = case.data
+    if too_old >= data.resent_segments / 2 > 0:
+        return Culprit(
+            "network",
+            f"at {receiver}, which discarded them as too old (PAWS): the path reorders",
+            "medium",
+            f"Loss on the path: {receiver}'s host counted {too_old:,} segments with too old a timestamp.",
+        )
+    refused = sum(counted.get(name, 0) for name in REFUSALS) if counted else 0
+    if refused:
+        return Culprit(
+            "receiver",
+            f"at {receiver}, whose host refused segments for want of memory",
+            "medium",
+            f"The path: {receiver}'s host counted {refused:,} segments or queues that it dropped after they arrived.",
+        )
+    arrived = count_originals(events) if data.view == "receiver" else 0
+    if arrived > ARRIVED_SHARE * len(events):
+        by_timer = any(event.cause in ("rto", "tail_loss_probe") for event in events)
+        return Culprit(
+            "receiver",
+            f"at {receiver}, which refused them, "
+            + ("or their ACKs on the way back" if by_timer else "by its own ACKs"),
+            "medium",
+            f"The path to {receiver}: the originals of {arrived:,} of {len(events):,} were captured beside it.",
+        )
+    held_ns = data.window_limited_ns + data.zero_window_ns
+    if held_ns > TIGHT_SHARE * busy_ns(case):
+        return Culprit(
+            "network",
+            f"on the path, or refused by {receiver}, whose receive window was nearly full at times",
+            "low",
+            f"Not ruled out: {receiver} may drop what arrives when its memory is full; its `nstat` would show it.",
+        )
+    if not has_known_windows(case.data):
+        return Culprit(
+            "network",
+            "on the path",
+            "medium",
+            f"Not ruled out: {receiver}'s memory; without the scale of its windows a full one does not show.",
+        )
+    if reorders(case):
+        return Culprit(
+            "network",
+            f"on the path, or came too late for {receiver} (PAWS), as the path reorders",
+            "medium",
+            f"{receiver}'s memory: its receive window had room.",
+        )
+    return Culprit(
+        "network",
+        "on the path",
+        "high" if data.view == "sender" else "medium",
+        f"{receiver}'s memory: its receive window had room.",
+    )
+
+
+def reorders(case: Case) -> bool:
+    """Whether the path seems to reorder: late segments, segments too old at the receiver, or ACKs that miss for long.
+
+    Reads the source.
+    """
+    data = case.data
+    if data.out_of_order >= max(REORDERED_SHARE * data.data_segments, 1):
+        return True
+    too_old = _receiver_counters(case).get(TOO_OLD, 0)
+    if too_old >= max(TOO_OLD_SHARE * data.resent_segments, 1):
+        return True
+    # Without the count of all no list is needed.
+    if data.duplicate_acks < REORDERED_ACKS or count_of(case, "duplicate_ack", case.receiver) < REORDERED_ACKS:
+        return False
+    acks = 0
+    for event in events_of(case):
+        if event.direction == case.sender and event.cause:
+            return False
+        acks += event.direction == case.receiver and "duplicate_ack" in event.names
+        if acks >= REORDERED_ACKS:
+            return True
+    return False
+
+
+def _receiver_counters(case: Case) -> dict[str, int]:
+    """By how much the counters of the receiver's host grew in all; empty without them."""
+    return growth(case.host(case.receiver), *REFUSALS, TOO_OLD) if case.analysis.hosts else {}

@@ -1,0 +1,74 @@
+"""Connections that came to nothing, by the port that they were for: what rules on refused and unanswered ones share.
+
+In: a case. Out: Attempts, the port with most of them first. It judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tcpwin.analysis import Endpoint
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, FRAMES
+
+if TYPE_CHECKING:
+    from tcpwin.hosts import Connection
+
+PORTS = 100
+"""Ports that a capture is told of, those with most attempts: a scan touches thousands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Connections to one port that came to nothing.
+
+    Attributes:
+        connections: in order of time; of the first `FIRST_LOOKED_AT` of the capture.
+        accepted: connections to the same port that were established.
+        waited_ns: from the first to the last segment of each, summed.
+    """
+
+    port: Endpoint
+    connections: tuple[Connection, ...]
+    accepted: int
+    waited_ns: int
+
+    @property
+    def frames(self) -> tuple[int, ...]:
+        """Where the first of them begin."""
+        return tuple(each.first_frame for each in self.connections[:FRAMES])
+
+    @property
+    def start_ns(self) -> int:
+        """When the first of them began."""
+        return self.connections[0].start_ns
+
+    @property
+    def end_ns(self) -> int:
+        """When the last of them ended."""
+        return max(each.end_ns for each in self.connections)
+
+
+def attempts(case: Case, close: str, least: float) -> Iterator[Attempts]:
+    """The ports with at least so many connections that ended so, those with most first."""
+    ports: dict[tuple[str, int], list[Connection]] = {}
+    for id, _ in islice(case.analysis.select("connection", (("close", "==", close),)), FIRST_LOOKED_AT):
+        connection = case.analysis.connections[id]
+        ports.setdefault((connection.b.address, connection.b.port), []).append(connection)
+    if not ports:
+        return
+    accepted = case.analysis.responders("connection", (("established_ns", ">", 0),))
+    ranked = sorted(ports.values(), key=lambda each: (-len(each), each[0].first_frame))
+    for connections in ranked[:PORTS]:
+        if len(connections) < max(least, 1):
+            return
+        port = connections[0].b
+        yield Attempts(
+            port=port,
+            connections=tuple(connections),
+            accepted=accepted.get((port.address, port.port), 0),
+            waited_ns=sum(each.duration_ns for each in connections),
+        )

@@ -1,0 +1,197 @@
+"""Rules over an analysis: which to ask, which connections to ask about, and what they found, the costliest first."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tcpwin.errors import RuleError, TcpwinError
+from tcpwin.limits.analysis import Analysis, Connection
+from tcpwin.limits.case import Case, Subject
+from tcpwin.limits.finding import Finding, Severity
+from tcpwin.limits.overlap import Claims, narrow_first
+from tcpwin.limits.reading import reading_of
+from tcpwin.limits.rule import Rule, all_rules
+
+Picked = Sequence[tuple[int, str | None]]
+"""Connections' numbers, and the directions' names."""
+
+SHARED_SUBJECTS = 10_000
+"""Connections and directions whose fields are at hand for all rules."""
+KEPT_PER_RULE = 1000
+"""Findings of one rule that are kept, the costliest; more are counted."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the rules found.
+
+    Attributes:
+        found: the costliest first; of each rule at most `KEPT_PER_RULE`.
+        counts: how many each rule found, by code; of the rules that found any.
+        worst: the highest severity of all; None without findings.
+    """
+
+    found: tuple[Finding, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    worst: Severity | None = None
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def of(self, connection: int) -> tuple[Finding, ...]:
+        """Those of one connection."""
+        return self._by_connection.get(connection, ())
+
+    @cached_property
+    def _by_connection(self) -> dict[int | None, tuple[Finding, ...]]:
+        sorted_out: dict[int | None, list[Finding]] = defaultdict(list)
+        for each in self.found:
+            sorted_out[each.connection].append(each)
+        return {connection: tuple(found) for connection, found in sorted_out.items()}
+
+
+def choose(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> list[Rule]:
+    """The rules whose code begins with, or whose name is, one of `select` (all without), and none of `ignore`.
+
+    Raises:
+        ValueError: a word of either chooses no rule.
+    """
+    known = all_rules()
+    chosen = {code for word in select for code in _matching(word)} or set(known)
+    refused = {code for word in ignore for code in _matching(word)}
+    return [rule for code, rule in known.items() if code in chosen - refused]
+
+
+def _matching(word: str) -> list[str]:
+    found = [code for code, rule in all_rules().items() if code.startswith(word.upper()) or rule.name == word.lower()]
+    if not found:
+        raise ValueError(f"no rule begins with {word}: `tcpwin rules` lists them")
+    return found
+
+
+def check(
+    analysis: Analysis,
+    *,
+    chosen: Iterable[Rule] | None = None,
+    thresholds: Mapping[str, float] | None = None,
+) -> Findings:
+    """Judge an analysis.
+
+    Args:
+        analysis: with snapshots or without.
+        chosen: the rules to ask; all without.
+        thresholds: values other than the defaults, as ``{"TW201.stall_ns": 1e9}``.
+
+    Raises:
+        ValueError: a threshold that no rule has; rules that yield to each other in a circle.
+    """
+    asked = list(all_rules().values()) if chosen is None else list(chosen)
+    wanted = dict(thresholds or {})
+    known = {f"{rule.code}.{name}" for rule in all_rules().values() for name in rule.thresholds}
+    if unknown := sorted(set(wanted) - known):
+        raise ValueError(f"no rule has a threshold {unknown[0]}: `tcpwin explain CODE` lists a rule's")
+    found: list[Finding] = []
+    counts: dict[str, int] = {}
+    worst = 0
+    claims = Claims.among(asked)
+    shared = _Shared(analysis)
+    ordered = asked_of(analysis, narrow_first(asked))
+    settings = {rule.code: _settings(rule, wanted) for rule in ordered}
+    picked = _pick(analysis, ordered, settings)
+    reading_of(analysis).expect(lambda: (id for chosen in picked.values() for id, _ in chosen))
+    for rule in ordered:
+        try:
+            cases = _cases(analysis, rule, settings[rule.code], picked, shared)
+            judged = claims.settle(rule, (each for case in cases for each in rule.judge(case)))
+        except (TcpwinError, OSError):
+            raise
+        except Exception as error:
+            raise RuleError(f"rule {rule.code} ({rule.name}) failed: {type(error).__name__}: {error}") from error
+        if judged:
+            counts[rule.code] = len(judged)
+            worst = max(worst, *(each.severity for each in judged))
+            found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
+    # Of the same rank the lower code comes first, in whichever order the rules were asked.
+    found.sort(key=lambda finding: finding.code)
+    found.sort(key=rank, reverse=True)
+    return Findings(tuple(found), {code: counts[code] for code in sorted(counts)}, Severity(worst) if worst else None)
+
+
+def asked_of(analysis: Analysis, rules: Iterable[Rule]) -> list[Rule]:
+    """Those of the rules that are asked of an analysis: without snapshots of a host not those that need one."""
+    return [rule for rule in rules if analysis.hosts or not rule.needs_hosts]
+
+
+def rank(finding: Finding) -> tuple[int, int, float, int]:
+    """What findings are put in order by: time lost, then severity, then rate lost, then the earlier connection."""
+    number = finding.connection if finding.connection is not None else -1
+    return (finding.cost_ns, finding.severity, finding.lost_bps or 0.0, -number)
+
+
+def _settings(rule: Rule, wanted: Mapping[str, float]) -> dict[str, float]:
+    """The rule's thresholds in force."""
+    return {name: wanted.get(f"{rule.code}.{name}", each.default) for name, each in rule.thresholds.items()}
+
+
+def _pick(analysis: Analysis, rules: Iterable[Rule], settings: Mapping[str, Mapping[str, float]]) -> dict[str, Picked]:
+    """What each rule of connections or directions is to judge, by its code, in one walk over the connections.
+
+    Without those of a rule whose own condition is at fault, where the walk cannot be made.
+    """
+    asked = [rule for rule in rules if rule.scope != "capture"]
+    try:
+        found = analysis.select_all((rule.scope, rule.conditions(settings[rule.code])) for rule in asked)
+    except (KeyError, ValueError, TypeError):
+        return {}
+    return {rule.code: picked for rule, picked in zip(asked, found, strict=True)}
+
+
+def _cases(
+    analysis: Analysis,
+    rule: Rule,
+    settings: Mapping[str, float],
+    picked: Mapping[str, Picked],
+    shared: _Shared,
+) -> Iterator[Case]:
+    if rule.scope == "capture":
+        return iter((Case(analysis, rule, settings),))
+    chosen = picked.get(rule.code)
+    if chosen is None:
+        chosen = analysis.select(rule.scope, rule.conditions(settings))
+    if analysis.capture.connections_sampled:
+        # What a sampled connection lacks looks like loss, silence and waiting.
+        chosen = [(id, name) for id, name in chosen if not shared.connection(id).sampled]
+    return Case.each(analysis, rule, settings, map(shared.subject, chosen))
+
+
+class _Shared:
+    """Subjects that several rules look at."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._connections: dict[int, Connection] = {}
+        self._subjects: dict[tuple[int, str | None], Subject] = {}
+
+    def subject(self, picked: tuple[int, str | None]) -> Subject:
+        found = self._subjects.get(picked)
+        if found is not None:
+            return found
+        if len(self._subjects) >= SHARED_SUBJECTS:
+            self._subjects.clear()
+            self._connections.clear()
+        id, direction = picked
+        found = self._subjects[picked] = Subject(self.connection(id), direction)
+        return found
+
+    def connection(self, id: int) -> Connection:
+        found = self._connections.get(id)
+        if found is None:
+            found = self._connections[id] = Connection(self._analysis, id)
+        return found

@@ -1,0 +1,76 @@
+"""## What it finds
+
+ACKs of the receiver are lost on their way back.
+
+## Why it matters
+
+ACKs are cumulative, so a lost one costs no data. But the sender's clock are the ACKs: where many are missing it sends
+in bursts, opens its window more slowly, and takes a lost last ACK for lost data.
+
+## How it is judged
+
+Linux numbers a connection's packets in the IP identification. Gaps in the numbers of bare ACKs are ACKs that never came
+to the capture point (`acks_missing`). At least `acks`, and at least `share` of all that the receiver sent. Not beside
+the receiver, where the way back has not begun, and not where the capture itself lost data.
+
+## When it is wrong
+
+A capture that drops packets drops ACKs as well; where it misses data (`missed_bytes`) the rule is silent. IPv6 and
+other systems have no such numbers: there nothing is found.
+
+## What to do
+
+Find where the way back loses: a slow uplink with a full queue (upload beside download), a link of unequal rates, a
+filter. Give ACKs their own queue (`fq_codel`, `cake` with `ack-filter`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    missing = data.acks_missing or 0
+    sent = missing + case.back.segments
+    if data.view not in ("sender", "between") or missing < case.settings["share"] * sent:
+        return
+    yield case.finding(
+        f"{missing / sent:.1%} of {case.receiver}'s ACKs ({missing:,}) were lost on their way back to {case.sender}: "
+        f"{case.sender} sends in bursts",
+        blame="network",
+        confidence="medium",
+        evidence=Evidence(
+            values={
+                "acks_missing": missing,
+                "segments_back": case.back.segments,
+                "stretch_acks_after_loss": data.stretch_acks_after_loss or 0,
+            },
+            ruled_out="The capture's own loss: it misses no data. Offload that merges ACKs: no number is skipped.",
+        ),
+        remedy=Remedy(
+            f"Find where packets from {case.receiver} to {case.sender} are lost, first at a full uplink queue.",
+            settings=("tc qdisc replace dev <uplink> root fq_codel",),
+            side_effects="fq_codel shares the uplink by connection, so that bulk uploads wait behind ACKs.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW310",
+    name="acks-lost",
+    title="ACKs were lost on their way back",
+    severity=Severity.INFO,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("acks_missing", ">=", "{acks}"), ("missed_bytes", "==", 0)),
+    thresholds={
+        "acks": Threshold(10, "count", "Fewer are the loss of one moment."),
+        "share": Threshold(0.03, "share", "TCP thins ACKs by half itself; 3 % on top is what a sender begins to feel."),
+    },
+)

@@ -1,0 +1,175 @@
+"""## What it finds
+
+For most of the time the sender had nothing to send: neither the path nor the receiver held it back.
+
+## Why it matters
+
+The rate of such a connection says nothing about the network, and no setting of TCP raises it. It is what most
+connections are like, and often what a "slow network" is.
+
+## How it is judged
+
+Of the direction with more data, of at least `bytes` over at least `duration_ns`. By packets: `idle_ns`, silence
+longer than the retransmission timeout with nothing in flight, less the time in which the receive window was closed or
+full, is at least `share` of the connection. Or, for shorter pauses: round trips in which the sender ran out of data
+(nothing in flight for a quarter of it, or a last segment that was not full) make up at least `share`. That is
+`budget_application_ns`, less the time before the first data and after the last; confidence is medium. By the kernel:
+`app_limited` in at least `flagged` of five or more samples of `ss` (commit d7722e8570fc: at the last ACK there was less
+than a segment left to send); five samples that do not say so refute the shorter pauses.
+
+## When it is wrong
+
+An application that always writes whole segments, and writes again before they are acknowledged, leaves no trace in the
+packets: without `ss` it is not found. A sender that waits for a lock, a disk or the answer of a third host is limited
+by that, not by TCP.
+
+## What to do
+
+Nothing on the network. If it is too slow, look at what the application waits for: the other side's next request, a
+disk, a database, a limit of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import rows_of
+from tcpwin.limits.evidence.events import stalls_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.reading import first_pauses, idle_frames
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import time_words
+
+FEWEST_SAMPLES = 5
+PAUSES = ("application", "idle", "response")
+"""Causes of stalls in which the sender had nothing to send."""
+SHOWN = 3
+MOST_ROWS = 200_000
+"""Connections with more segments are not read row by row for a frame to show."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data, connection = case.data, case.connection
+    least_ns = case.settings["share"] * connection.duration_ns
+    flagged, samples = _flags(case)
+    is_told = samples >= FEWEST_SAMPLES
+    is_flagged = is_told and flagged >= case.settings["flagged"] * samples
+    if not is_flagged and max(data.idle_ns, data.budget_application_ns) < least_ns:
+        return
+    silent_ns = data.idle_ns - data.zero_window_ns - data.window_limited_ns
+    is_silent = silent_ns >= least_ns
+    paced_ns = 0 if is_told else _paced_ns(case)
+    is_paced = not is_told and paced_ns >= least_ns
+    if not (is_silent or is_flagged or is_paced) or data.unique_bytes < case.back.unique_bytes:
+        return
+    values: dict[str, float | int | str] = {
+        "idle_ns": data.idle_ns,
+        "window_closed_or_full_ns": data.zero_window_ns + data.window_limited_ns,
+        "duration_ns": connection.duration_ns,
+        "idle_gaps": data.idle_gaps,
+    }
+    if samples:
+        values |= {"app_limited_samples": flagged, "samples": samples}
+    if is_silent:
+        what = f"{case.sender} had nothing to send for {time_words(silent_ns)} of {time_words(connection.duration_ns)}"
+        ruled_out = "nothing was in flight that could have been waited for, and the receive window had room."
+    elif is_flagged:
+        what = f"{case.sender} had no full segment left to send in {flagged} of {samples} samples of its kernel"
+        ruled_out = "the sender's kernel had sent all that the application gave it."
+    else:
+        values["ran_out_ns"] = paced_ns
+        what = (
+            f"{case.sender} ran out of data in round trips that make up {time_words(paced_ns)} of "
+            f"{time_words(connection.duration_ns)}"
+        )
+        ruled_out = "nothing was in flight, or the last segment was not full, and the receive window had room."
+    start_ns, end_ns, frames = _pauses(case)
+    waits = f": {case.sender} and {case.receiver} take turns" if data.turns > 1 else ""
+    yield case.finding(
+        f"The applications set the pace, not TCP: {what}{waits}",
+        blame="application",
+        side=None if waits else case.sender,
+        confidence="high" if is_silent or is_flagged else "medium",
+        evidence=Evidence(
+            frames=frames or _short_pauses(case),
+            start_ns=start_ns,
+            end_ns=end_ns,
+            values=values,
+            ruled_out=f"The network and the receiver: {ruled_out}",
+        ),
+        remedy=Remedy("Nothing to change in TCP. If it is too slow, look at what the applications wait for."),
+    )
+
+
+def _pauses(case: Case) -> tuple[int | None, int | None, tuple[int, ...]]:
+    """Begin and end of the sender's longest pause, and frames around its longest ones.
+
+    Of a capture that may not be read again, only the frames that ended them are known.
+    """
+    if not case.may_follow:
+        kept = first_pauses(case.analysis, case.connection.id, case.sender)
+        if kept:
+            return kept[0][0], kept[0][1], tuple(frame for _, _, frame in kept)
+        gaps = idle_frames(case.analysis, case.connection.id, case.sender)
+        return None, None, gaps or (case.connection.first_frame,)
+    pauses = sorted(
+        (each for each in stalls_of(case) if each.sender == case.sender and each.cause in PAUSES),
+        key=lambda pause: -pause.duration_ns,
+    )[:SHOWN]
+    frames = tuple(frame for pause in pauses for frame in (pause.before_frame, pause.after_frame))
+    return (pauses[0].start_ns, pauses[0].end_ns, frames) if pauses else (None, None, ())
+
+
+def _paced_ns(case: Case) -> int:
+    """Time of round trips in which the sender ran out of data, between its first data and its last."""
+    data, connection = case.data, case.connection
+    if data.first_data_ns is None or data.last_data_ns is None:
+        return 0
+    around_ns = data.first_data_ns - connection.start_ns + connection.end_ns - data.last_data_ns
+    return max(data.budget_application_ns - around_ns, 0)
+
+
+def _short_pauses(case: Case) -> tuple[int, ...]:
+    """Frames of the sender's data around its longest pauses: of more than a round trip, or after a segment not full.
+
+    Reads the source.
+    """
+    if case.data.segments + case.back.segments > MOST_ROWS:
+        return ()
+    sent = [row for row in rows_of(case) if row["direction"] == case.sender and row["length"]]
+    mss_bytes, rtt_ns = case.data.mss_bytes or 1, case.connection.path_rtt_ns or 0
+    pauses = [
+        (first, then)
+        for first, then in pairwise(sent)
+        if first["length"] % mss_bytes or then["time_ns"] - first["time_ns"] > rtt_ns
+    ]
+    pauses.sort(key=lambda pair: pair[0]["time_ns"] - pair[1]["time_ns"])
+    return tuple(row["frame"] for pair in pauses[:SHOWN] for row in pair)
+
+
+def _flags(case: Case) -> tuple[int, int]:
+    """Samples whose kernel says application-limited, and all that say anything of the sender's rate."""
+    if not case.analysis.hosts:
+        return 0, 0
+    samples = [each for each in case.sockets(case.sender) if each.delivery_rate_bps is not None]
+    return sum(1 for each in samples if each.app_limited), len(samples)
+
+
+RULE = Rule(
+    code="TW402",
+    name="application-limited",
+    title="the applications set the pace",
+    severity=Severity.INFO,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("unique_bytes", ">=", "{bytes}"), ("connection.duration_ns", ">=", "{duration_ns}")),
+    thresholds={
+        "share": Threshold(0.5, "share", "Most of the time."),
+        "flagged": Threshold(0.8, "share", "The flag is of the last ACK only; now and then any sender runs dry."),
+        "bytes": Threshold(100_000, "bytes", "Of a smaller transfer nobody asks for the rate."),
+        "duration_ns": Threshold(1_000_000_000, "ns", "A second: shorter ones are over before their rate matters."),
+    },
+)

@@ -1,0 +1,109 @@
+"""## What it finds
+
+A host has receive buffer autotuning switched off: `net.ipv4.tcp_moderate_rcvbuf` is 0.
+
+## Why it matters
+
+The receive buffer stays at the second value of `net.ipv4.tcp_rmem`, 128 KiB by default, and the window at half of that:
+over 100 ms 5.2 Mbit/s a connection.
+
+## How it is judged
+
+By the host's settings: the window that the second value allows is below `window_bytes`, the longest path of the host's
+connections has at least `rtt_ns`, and one of them received more than that window. Buffers that grew beyond the second
+value by `ss -m` show that the setting did not act.
+
+## When it is wrong
+
+Programs that set SO_RCVBUF themselves are not touched by the setting.
+
+## What to do
+
+Switch it on; it is by default. Or raise the second value of `tcp_rmem`, which every connection then takes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.hosts import connections_of, kernel_version, longest_rtt_ns, name_of, side_of, sizes_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, rate_words, time_words
+
+if TYPE_CHECKING:
+    from tcpwin.hosts import Connection
+
+SETTING = "net.ipv4.tcp_moderate_rcvbuf"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    from tcpwin.kernel import adv_win_scale_of, memory_models, window_rate_bps
+
+    for host in case.analysis.hosts:
+        settings = host.settings
+        if settings is None or settings.number(SETTING) != 0:
+            continue
+        sizes, rtt_ns = sizes_of(host, "net.ipv4.tcp_rmem"), longest_rtt_ns(case, host)
+        if sizes is None or rtt_ns is None or rtt_ns < case.settings["rtt_ns"]:
+            continue
+        buffers = [sample.rcvbuf_bytes or 0 for samples in host.found.values() for sample in samples]
+        if max(buffers, default=0) > sizes[1]:
+            continue
+        models = memory_models(kernel_version(host), adv_win_scale=adv_win_scale_of(settings))
+        window = max(model.window_from_space(sizes[1]) for model in models)
+        received = max((_received_bytes(each, side) for each, side in connections_of(case, host)), default=0)
+        if window < 1 or window >= case.settings["window_bytes"] or received < window:
+            continue
+        ceiling = float(window_rate_bps(window, rtt_ns))
+        yield case.finding(
+            f"Receive autotuning is off on {name_of(host)}: buffers stay at {bytes_words(sizes[1])}, which carries "
+            f"{rate_words(ceiling)} over {time_words(rtt_ns)}",
+            blame="receiver",
+            side=side_of(host),
+            confidence="high" if max(buffers, default=0) else "medium",
+            evidence=Evidence(
+                values={
+                    SETTING: 0,
+                    "host": host.label,
+                    "tcp_rmem_default_bytes": sizes[1],
+                    "window_bytes": window,
+                    "path_rtt_ns": rtt_ns,
+                    "ceiling_bps": ceiling,
+                    "largest_rcvbuf_bytes": max(buffers, default=0),
+                    "most_received_bytes": received,
+                },
+                ruled_out="Buffers that grew all the same: no sample of a socket has one above that value.",
+            ),
+            remedy=Remedy(
+                f"Switch autotuning on, on {name_of(host)}.",
+                settings=(f"sysctl -w {SETTING}=1",),
+                side_effects="Buffers grow with what each application reads, up to the third value of tcp_rmem.",
+            ),
+        )
+
+
+def _received_bytes(connection: Connection, side: str) -> int:
+    return (connection.b_to_a if side == "a" else connection.a_to_b).unique_bytes
+
+
+RULE = Rule(
+    code="TW706",
+    name="autotuning-off",
+    title="receive autotuning is switched off on a host",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    needs_hosts=True,
+    thresholds={
+        "window_bytes": Threshold(
+            3 << 20,
+            "bytes",
+            "What autotuning reaches with Linux's own default of 6 MiB: a fixed window as large loses nothing.",
+        ),
+        "rtt_ns": Threshold(500_000, "ns", "Within half a millisecond 64 KiB carry a gigabit per second."),
+    },
+)

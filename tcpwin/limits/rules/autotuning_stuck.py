@@ -1,0 +1,137 @@
+"""## What it finds
+
+The receive window held the sender back, and did not grow: it reached what the receiver's settings allow, or it never
+rose above its first size.
+
+## Why it matters
+
+A receiver that autotunes doubles its window each round trip while its reader keeps up. Where it stays small, the rate
+is one window a round trip, however fast the path is.
+
+## How it is judged
+
+The next segment did not fit the open window for at least `limited_ns` and `share` of the time from the first to the
+last data, at a rate of at least `fill` of one window a round trip, for ten round trips or more. The window stood near
+its largest. And one of these: the largest window is, within a tenth, what the third value of `tcp_rmem` allows (with
+the receiver's settings: tcp_win_from_space); the socket's buffer stayed the same in all samples and is no value of
+tcp_rmem (SO_RCVBUF switches autotuning off); or the window never exceeded its first size by a tenth.
+
+## When it is wrong
+
+Without snapshots the receiver's settings are not known, and the confidence is medium. Short memory of the whole host
+(tcp_mem) keeps buffers from growing as well. A program may want a small buffer.
+
+## What to do
+
+Raise the third value of `net.ipv4.tcp_rmem`, leave `net.ipv4.tcp_moderate_rcvbuf` at 1, and let programs not set
+SO_RCVBUF: `ss -tm` shows the buffer as rb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.receive_buffer import MODERATE, Bound, find_bound, larger_buffer
+from tcpwin.limits.evidence.window import (
+    HELD_BACK,
+    HeldBack,
+    full_frames,
+    held_back,
+    is_at_field_limit,
+    is_shown,
+    kernel_denies,
+    largest_rate_bps,
+    rate_text,
+    time_text,
+)
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    held = held_back(case)
+    if held is None or held.fill < case.settings["fill"] or is_at_field_limit(data):
+        return
+    bound = find_bound(case)
+    if bound is None or kernel_denies(case, held.held_ns):
+        return
+    frames = full_frames(case)
+    if not is_shown(case, frames):
+        return
+    values: dict[str, float | int | str] = {
+        "window_first_bytes": data.receive_window_initial_bytes or 0,
+        "window_max_bytes": data.receive_window_max_bytes or 0,
+        "rtt_ns": held.rtt_ns,
+        "ceiling_bps": largest_rate_bps(data, held.rtt_ns),
+        "goodput_bps": round(data.goodput_bps or 0),
+        "held_back_ns": held.held_ns,
+    }
+    if bound.buffer_bytes is not None:
+        values["buffer_bytes"] = bound.buffer_bytes
+    yield case.finding(
+        _text(case, held, bound),
+        blame="application" if bound.cause == "fixed" else "receiver",
+        side=case.receiver,
+        confidence="medium" if bound.cause in ("unknown", "fixed") else "high",
+        cost_ns=held.held_ns,
+        evidence=Evidence(
+            frames=frames,
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values=values,
+            ruled_out="A slow reader: its unread data would have made the window fall, and it did not.",
+        ),
+        remedy=_remedy(case, bound),
+    )
+
+
+def _text(case: Case, held: HeldBack, bound: Bound) -> str:
+    most, receiver = case.data.receive_window_max_bytes or 0, case.receiver
+    why = {
+        "rmem": f"the receive window of {receiver} stopped at {most:,} bytes, what its tcp_rmem of "
+        f"{bound.buffer_bytes or 0:,} allows",
+        "fixed": f"the receive buffer of {receiver} stayed at {bound.buffer_bytes or 0:,} bytes, no value of its "
+        f"tcp_rmem, and its window at {most:,}: it fits a program that fixed it (SO_RCVBUF)",
+        "off": f"the receive window of {receiver} stayed at {most:,} bytes: autotuning is off ({MODERATE} is 0)",
+        "unknown": f"the receive window of {receiver} never grew above {most:,} bytes: a small or fixed receive buffer "
+        "fits that",
+    }[bound.cause]
+    rate = rate_text(largest_rate_bps(case.data, held.rtt_ns))
+    return (
+        f"{why}; over {time_text(held.rtt_ns)} that is {rate}, and {case.sender} waited "
+        f"{time_text(held.held_ns)} ({held.share:.0%} of the transfer)"
+    )
+
+
+def _remedy(case: Case, bound: Bound) -> Remedy:
+    receiver = case.receiver
+    lines = larger_buffer(case)
+    if bound.cause == "fixed":
+        return Remedy(
+            f"Let the program on {receiver} not set SO_RCVBUF, so that autotuning works; or set it larger, which "
+            "net.core.rmem_max bounds.",
+            side_effects="An autotuned buffer may grow to the third value of tcp_rmem.",
+        )
+    if bound.cause == "off":
+        lines = (f"sysctl -w {MODERATE}=1", *lines)
+    return Remedy(
+        f"Let the receive buffer on {receiver} grow; look with `ss -tm` whether a program fixed it (SO_RCVBUF).",
+        settings=lines,
+        side_effects="Each connection may take that much memory; net.ipv4.tcp_mem bounds all of them.",
+    )
+
+
+RULE = Rule(
+    code="TW207",
+    name="autotuning-stuck",
+    title="the receive window did not grow, and held the sender back",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("window_scale_shift", ">=", 0.0), ("window_cost_ns", ">=", "{limited_ns}")),
+    thresholds=HELD_BACK,
+    yields_to=("TW105", "TW106", "TW206"),
+)

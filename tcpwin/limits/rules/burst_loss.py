@@ -1,0 +1,132 @@
+"""## What it finds
+
+Many segments of one flight were lost together.
+
+## Why it matters
+
+A queue that overflows, or a policer that cuts a burst, drops runs of segments. Each needs to be sent again at the
+rate of a window that has just been cut; without SACK one per round trip, which mostly ends in a timeout.
+
+## How it is judged
+
+Only directions with more than `others` retransmissions besides the first of a recovery are looked at. Fast recoveries
+are told apart by their first retransmission. A burst is one that sent `segments` again of which the sequence numbers
+lie close: they are at least `density` of the bytes between the first and the last of them. The cost is the time from
+the recovery's first retransmission to its last, and a round trip for the ACK. If the first lost segment had been out
+for `grown` times the path's least round trip, a queue had filled before it; if not, the room was small or a policer
+dropped. Where a timer took part in the repair, nothing is said of the queue.
+
+## When it is wrong
+
+A receiver that drops what arrives for want of memory makes the same pattern. Where that is likely (the receive window
+was nearly full at times, or its host's `nstat` shows it) the rule is silent; without the scale of the windows, which
+would show it, it is only a suspicion; also where the path reorders, since a
+receiver discards segments that come too late (PAWS, RFC 7323 §5). A route that is gone for a moment drops runs as
+well.
+
+## What to do
+
+A queue that overflowed: pace the sender (`fq`), or use a queue that signals early (`fq_codel`, `cake`, ECN). A
+policer: ask for a shaper, or set the sender's rate below it. Keep SACK on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.analysis import Event
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.loss import culprit, has_known_windows, pairs, reorders, resent, round_trip_ns
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import time_words
+
+HALF_SPACE = 1 << 31
+"""Half of the sequence numbers (RFC 9293 §3.4)."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    recoveries: list[list[Event]] = []
+    for event in resent(case, "fast", "recovery"):
+        if event.cause == "fast":
+            recoveries.append([])
+        if recoveries:
+            recoveries[-1].append(event)
+    wanted, density = int(case.settings["segments"]), case.settings["density"]
+    bursts = sorted((each for each in recoveries if _is_burst(each, wanted, density)), key=len, reverse=True)
+    if not bursts:
+        return
+    worst = bursts[0]
+    guilty = culprit(case, worst)
+    if guilty.blame != "network" or guilty.confidence == "low" or reorders(case):
+        return
+    cost_ns = sum(each[-1].time_ns - each[0].time_ns + round_trip_ns(case) for each in bursts)
+    out_ns, least_ns = worst[0].age_ns or 0, case.connection.path_rtt_ns or 0
+    times = "" if len(bursts) == 1 else f", {len(bursts)} times,"
+    yield case.finding(
+        f"{case.sender} lost {len(worst)} segments of one flight close together{times} {guilty.where}, "
+        f"{time_words(cost_ns)} to repair{_shape(case, out_ns, least_ns)}",
+        blame="network",
+        confidence="medium" if has_known_windows(case.data) else "low",
+        cost_ns=cost_ns,
+        evidence=Evidence(
+            frames=pairs(worst),
+            start_ns=worst[0].time_ns,
+            end_ns=worst[-1].time_ns,
+            values={
+                "bursts": len(bursts),
+                "largest_segments": len(worst),
+                "out_before_loss_was_seen_ns": out_ns,
+                "path_rtt_ns": least_ns,
+            },
+            ruled_out="Single losses: the lost segments are neighbours. " + guilty.ruled_out,
+        ),
+        remedy=Remedy(
+            f"Pace {case.sender} with the fq queue, or give the bottleneck a queue that signals before it is full "
+            "(fq_codel, cake, ECN).",
+            settings=("tc qdisc replace dev <interface> root fq",),
+            side_effects="fq spreads a flight over the round trip: short answers end a little later.",
+        ),
+    )
+
+
+def _is_burst(events: list[Event], wanted: int, density: float) -> bool:
+    if len(events) < wanted:
+        return False
+    base = events[0].seq
+    spans = sorted(((each.seq - base + HALF_SPACE) % (2 * HALF_SPACE), each.length) for each in events)
+    for first, last in zip(spans, spans[wanted - 1 :], strict=False):
+        width = last[0] + last[1] - first[0]
+        lost = sum(length for at, length in spans if first[0] <= at <= last[0])
+        if lost >= density * width:
+            return True
+    return False
+
+
+def _shape(case: Case, out_ns: int, least_ns: int) -> str:
+    if not (out_ns and least_ns) or case.data.tail_loss_probes or case.data.rto_retransmissions:
+        return ""
+    if out_ns >= case.settings["grown"] * least_ns:
+        return f": a queue of {time_words(out_ns - least_ns)} fits, which overflowed"
+    return ": the round trip had not grown before, so a small queue or a policer fits"
+
+
+RULE = Rule(
+    code="TW304",
+    name="burst-loss",
+    title="many segments of one flight were lost",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("recovery_retransmissions", ">=", "{others}"), ("recoveries", ">=", 1)),
+    thresholds={
+        "segments": Threshold(10, "count", "Fewer are what slow start loses when it first meets the limit of a path."),
+        "density": Threshold(0.3, "share", "Random loss of a few percent never takes a third of neighbours."),
+        "others": Threshold(
+            9, "count", "Retransmissions besides the first of a recovery, in all; one less than segments."
+        ),
+        "grown": Threshold(1.5, "times", "A queue of half the round trip is more than jitter on most paths."),
+    },
+    yields_to=("TW308",),
+)

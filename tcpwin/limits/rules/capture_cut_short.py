@@ -1,0 +1,95 @@
+"""## What it finds
+
+The file is damaged or ends in the middle of a packet; or the snapshot length cut off TCP headers or options.
+
+## Why it matters
+
+What stands after the damage is not judged at all: connections seem open, and transfers short. A cut SYN hides the
+window scale, and a cut ACK hides its SACK blocks and timestamps: findings on scaling (TW1), windows (TW2) and loss
+(TW3) are less sure.
+
+## How it is judged
+
+The reader met damage in a file, which it names with its place. Or at least `segments` TCP headers were cut by the
+snapshot length. Cut payload does not matter.
+
+## When it is wrong
+
+A capture that is still being written ends in the middle of a packet.
+
+## What to do
+
+Copy or capture the file again. Capture with a snapshot length of 128 bytes or more; with tunnels 256.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words
+
+DAMAGES = ("truncated", "damaged", "compression_damaged", "read_failed")
+"""Kinds of warnings after which packets may be missing."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    capture = case.analysis.capture
+    for file in capture.files:
+        damages = [warning for warning in file.warnings if warning.kind in DAMAGES]
+        if damages:
+            first = damages[0]
+            yield case.finding(
+                f"The file {file.file} is damaged at byte {first.byte_offset:,}: {first.message}. "
+                f"{count_words(file.packets, 'packet')} could be read; what else it held is not judged",
+                blame="capture",
+                confidence="high",
+                evidence=Evidence(
+                    frames=(capture.packets,) if capture.packets and len(capture.files) == 1 else (),
+                    values={
+                        "byte_offset": first.byte_offset,
+                        "packets": file.packets,
+                        "damages": len(damages),
+                        "weakens": "TW5",
+                    },
+                ),
+                remedy=Remedy("Copy the file again, or end the capturing tool in order (Ctrl-C) before copying."),
+            )
+    cut = capture.options_cut + capture.header_cut
+    if cut and cut >= case.settings["segments"]:
+        yield case.finding(
+            f"The snapshot length cut the TCP headers of {count_words(cut, 'segment')}: window scale, SACK or "
+            "timestamps are missing there",
+            blame="capture",
+            confidence="high",
+            evidence=Evidence(
+                values={
+                    "options_cut": capture.options_cut,
+                    "header_cut": capture.header_cut,
+                    "segments": capture.segments,
+                    "weakens": "TW1, TW2, TW3",
+                },
+                ruled_out="Options that were not sent: the headers say that they are longer than what was kept.",
+            ),
+            remedy=Remedy(
+                "Capture with a longer snapshot length.",
+                settings=("tcpdump -s 128 -w FILE",),
+                side_effects="Headers of Ethernet, IPv6 and TCP with all options have 114 bytes; tunnels add theirs.",
+            ),
+        )
+
+
+RULE = Rule(
+    code="TW605",
+    name="capture-cut-short",
+    title="a damaged file, or headers cut by the snapshot length",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "segments": Threshold(1, "count", "One cut SYN hides the window scale of a whole connection."),
+    },
+)

@@ -1,0 +1,92 @@
+"""## What it finds
+
+The capture lacks packets that were on the wire: the capturing interface reports drops, or data was acknowledged that
+the capture does not hold.
+
+## Why it matters
+
+A packet that only the capture lost looks like one that the network lost. Findings on loss (TW3), and those that need
+the bytes in flight (TW2, TW4), are less sure.
+
+## How it is judged
+
+The receiver acknowledged payload that no frame holds: at least `share` of all payload. Or the interface's drops
+(pcapng's `isb_ifdrop`) are at least `share` of the packets.
+
+## When it is wrong
+
+A part of the packets may take another path past the capture point: then the capture lost none. The count of the
+interface may include packets that a capture filter would have left out.
+
+## What to do
+
+Give the capturing tool a larger buffer, keep the headers only, and filter for the hosts in question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import event_frames, payload_bytes, share_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, count_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    capture = case.analysis.capture
+    drops, missed = capture.interface_drops or 0, capture.missed_bytes
+    dropped_share = share_of(drops, drops + capture.packets)
+    # Most captures are whole: only then is a column of all connections worth its time.
+    missed_share = share_of(missed, missed + payload_bytes(case)) if missed else 0.0
+    said = []
+    if drops and dropped_share >= case.settings["share"]:
+        said.append(f"the interface reports {count_words(drops, 'packet')} dropped ({dropped_share:.2%})")
+    if missed and missed_share >= case.settings["share"]:
+        said.append(f"{bytes_words(missed)} were acknowledged that no frame holds ({missed_share:.2%} of the payload)")
+    if not said:
+        return
+    _, frames = event_frames(case, "acked_unseen", "acked_unseen") if missed else (None, ())
+    yield case.finding(
+        f"The capture lacks packets: {'; '.join(said)}. Findings on loss and on bytes in flight are less sure",
+        blame="capture",
+        confidence="high",
+        evidence=Evidence(
+            frames=frames,
+            values={
+                "interface_drops": drops,
+                "missed_bytes": missed,
+                "missed_share": missed_share,
+                "weakens": "TW2, TW3, TW4",
+            },
+            ruled_out=(
+                "Loss on the network: what a receiver acknowledged had arrived there."
+                if missed
+                else "Loss on the network: the interface itself counted these packets."
+            ),
+        ),
+        remedy=Remedy(
+            "Capture again with a larger buffer, headers only, and a filter for the hosts in question.",
+            settings=("tcpdump -B 65536 -s 128 -w FILE host ADDRESS",),
+            side_effects="The buffer takes 64 MiB of kernel memory; payload beyond 128 bytes is not kept.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW601",
+    name="capture-drops",
+    title="the capture lost packets",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "share": Threshold(
+            0.001,
+            "share",
+            "A loss of one packet in a thousand begins to bound TCP's rate: less hides none that matters.",
+        ),
+    },
+)

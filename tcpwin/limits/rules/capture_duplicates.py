@@ -1,0 +1,77 @@
+"""## What it finds
+
+The capture holds the same packets twice.
+
+## Why it matters
+
+Duplicates look like retransmissions and duplicate ACKs to most tools. Here they are left out of all counts; what
+remains is that each packet was seen at two places or times, of which the first counts.
+
+## How it is judged
+
+A packet is a duplicate when its headers, the IP identification among them, are those of one shortly before. They are
+at least `share` of all segments.
+
+## When it is wrong
+
+A network that really doubles packets (a loop, a broken bond) looks the same: the duplicates then differ in their TTL or
+come some time later.
+
+## What to do
+
+Capture on one interface, not on `any`, and mirror one direction of a switch port only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import event_frames, share_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    capture = case.analysis.capture
+    share = share_of(capture.capture_duplicates, capture.segments)
+    if not capture.capture_duplicates or share < case.settings["share"]:
+        return
+    _, frames = event_frames(case, "capture_duplicates", "capture_duplicate")
+    yield case.finding(
+        f"{capture.capture_duplicates:,} of {capture.segments:,} segments ({share:.0%}) are copies of one before: they "
+        "are left out of all counts",
+        blame="capture",
+        confidence="high",
+        evidence=Evidence(
+            frames=frames,
+            values={
+                "capture_duplicates": capture.capture_duplicates,
+                "segments": capture.segments,
+                "share": share,
+                "weakens": "none",
+            },
+            ruled_out="Retransmissions: those are new packets, with an IP identification or a timestamp of their own.",
+        ),
+        remedy=Remedy(
+            "Capture on one interface, not on `any`; or remove the copies.",
+            settings=("editcap -d IN OUT",),
+            side_effects="editcap compares whole packets: copies with another TTL stay.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW602",
+    name="capture-duplicates",
+    title="the capture holds packets twice",
+    severity=Severity.INFO,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "share": Threshold(
+            0.01, "share", "A capture on two interfaces doubles half of its packets, not one in a hundred."
+        ),
+    },
+)

@@ -1,0 +1,76 @@
+"""## What it finds
+
+The capture holds a connection twice: as it left one end, and as it came to the other.
+
+## Why it matters
+
+Each packet's second sight looks as if it were sent again. Nothing of loss, of bytes in flight or of round trips can be
+judged from such a mixture, and nothing is: the rules on loss say nothing of this connection.
+
+## How it is judged
+
+Both SYNs are there again sooner than any stack sends them again: a SYN waits a second for its answer (RFC 6298 §2.1),
+and both would have to be lost. And of the direction's data, ten segments or more, at least two in five seem to be sent
+again, as half of all segments are copies.
+
+## When it is wrong
+
+A capture beside a loop, or a bond that doubles packets, looks the same, and is to be judged as little. A connection
+whose SYNs were not captured, or that came through a box that changes them between the two places, is not recognised:
+its copies are then told as retransmissions.
+
+## What to do
+
+Analyse each place by itself. Captures that were merged are best taken apart by interface, or not merged at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.doubled import FEWEST_SEGMENTS, copied_after_ns
+from tcpwin.limits.evidence.events import events_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule
+from tcpwin.limits.words import time_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    after_ns = copied_after_ns(case)
+    if after_ns is None:
+        return
+    data, connection = case.data, case.connection
+    pairs = [(event.original_frame, event.frame) for event in events_of(case, "syn_retransmission")]
+    yield case.finding(
+        f"The capture holds this connection twice, both SYNs again after {time_words(after_ns)} at most, as captures "
+        f"of two places do that were merged. The {data.retransmissions:,} segments of {case.sender} that seem to be "
+        "sent again are copies, and neither loss nor bytes in flight can be told",
+        blame="capture",
+        confidence="high",
+        evidence=Evidence(
+            frames=tuple(dict.fromkeys(frame for pair in pairs for frame in pair if frame)),
+            start_ns=connection.start_ns,
+            end_ns=connection.end_ns,
+            values={
+                "copied_after_ns": after_ns,
+                "retransmissions": data.retransmissions,
+                "data_segments": data.data_segments,
+                "weakens": "TW1, TW2, TW3, TW4",
+            },
+            ruled_out="Loss: no stack sends a SYN again so soon, and both SYNs would have to be lost.",
+        ),
+        remedy=Remedy("Analyse the capture of each place by itself; do not merge them."),
+    )
+
+
+RULE = Rule(
+    code="TW610",
+    name="captured-at-both-ends",
+    title="a connection that was captured at two places",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("syn_retransmissions", ">=", 1), ("data_segments", ">=", FEWEST_SEGMENTS)),
+)

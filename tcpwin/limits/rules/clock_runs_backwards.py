@@ -1,0 +1,85 @@
+"""## What it finds
+
+Packets stand in the capture in another order than their times say.
+
+## Why it matters
+
+Times are what round trips, stalls and rates are made of. Where packets were only written late (several queues, several
+files) they are known as such; where the clock was set back, times around it are wrong: findings on loss and
+reordering (TW3), and all that cost time, are less sure there.
+
+## How it is judged
+
+Packets whose time is before that of the packet before, or that came late by their place though not by their clock: at
+least `share` of all packets.
+
+## When it is wrong
+
+Files that were joined one after the other step back once: this is harmless for the connections within each.
+
+## What to do
+
+Sort the packets by time, and capture with one clock: one interface, one queue, the network card's or the host's stamps
+but not both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import event_frames, share_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    capture = case.analysis.capture
+    backwards, packets = capture.time_backwards, capture.packets
+    share = share_of(backwards, packets)
+    if not backwards or share < case.settings["share"]:
+        return
+    late = _late_segments(case)
+    _, frames = event_frames(case, "capture_reordered", "capture_reordered") if late else (None, ())
+    yield case.finding(
+        f"{count_words(backwards, 'packet')} of {packets:,} ({share:.2%}) "
+        f"{'has' if backwards == 1 else 'have'} an earlier time than the packet before: times are less sure there",
+        blame="capture",
+        confidence="high",
+        evidence=Evidence(
+            frames=frames,
+            values={
+                "time_backwards": backwards,
+                "capture_reordered": late,
+                "packets": packets,
+                "share": share,
+                "weakens": "TW3",
+            },
+            ruled_out="Reordering on the network: packets that arrive in another order still have rising times.",
+        ),
+        remedy=Remedy(
+            "Sort the packets by time, and capture with one clock and one queue.",
+            settings=("reordercap IN OUT",),
+            side_effects="Where the clock was set back, sorting mixes what came before with what came after.",
+        ),
+    )
+
+
+def _late_segments(case: Case) -> int:
+    connections = case.analysis.connections
+    return sum(int(connections.column(f"{way}.capture_reordered").sum()) for way in ("a_to_b", "b_to_a"))
+
+
+RULE = Rule(
+    code="TW606",
+    name="clock-runs-backwards",
+    title="times in the capture run backwards",
+    severity=Severity.INFO,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "share": Threshold(0.001, "share", "Fewer than one packet in a thousand touch hardly any measured time."),
+    },
+)

@@ -1,0 +1,115 @@
+"""## What it finds
+
+The clock of a host whose snapshots came along does not fit the capture's, or by how much it differs is not known well.
+
+## Why it matters
+
+Samples of sockets are put beside the packets of their time. Where the times do not fit, findings that need both (TW2,
+TW4) are less sure.
+
+## How it is judged
+
+Each sample bounds the difference of the clocks by the bytes that had been sent, received and acknowledged. A warning:
+no difference fits nine tenths of the samples, or the bounds leave more than `uncertainty_ns`. Only said, and corrected
+for: the clocks differ by at least `offset_ns`.
+
+## When it is wrong
+
+Snapshots of another run with the same addresses and ports contradict the packets in the same way. So does a capture
+that lost packets (TW601).
+
+## What to do
+
+Run the clocks of both machines by NTP or PTP, or take capture and snapshots on one host. A known difference can be
+given instead of estimated (`clock_offset_ns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.hosts import name_of, side_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import time_words
+
+if TYPE_CHECKING:
+    from tcpwin.hosts import ClockOffset, Host
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    for host in case.analysis.hosts:
+        clock = host.clock
+        if clock is None or not clock.samples:
+            continue
+        uncertainty_ns = clock.uncertainty_ns or 0
+        name = name_of(host)
+        if clock.method == "assumed":
+            yield _finding(
+                case,
+                host,
+                clock,
+                f"No difference of the clocks fits the samples of {name}: {clock.agreeing:,} of {clock.samples:,} "
+                "agree at best. They are taken to have the capture's time",
+                Severity.WARNING,
+            )
+        elif clock.method == "estimated" and uncertainty_ns >= case.settings["uncertainty_ns"]:
+            yield _finding(
+                case,
+                host,
+                clock,
+                f"The clock of {name} differs from the capture's by {time_words(abs(clock.offset_ns))}, give or take "
+                f"{time_words(uncertainty_ns)}: what packets and samples say of one moment cannot be compared well",
+                Severity.WARNING,
+            )
+        elif clock.method == "estimated" and abs(clock.offset_ns) >= case.settings["offset_ns"]:
+            way = "behind" if clock.offset_ns > 0 else "ahead of"
+            yield _finding(
+                case,
+                host,
+                clock,
+                f"The clock of {name} is {time_words(abs(clock.offset_ns))} {way} the capture's; its samples were "
+                "moved by that",
+                Severity.INFO,
+            )
+
+
+def _finding(case: Case, host: Host, clock: ClockOffset, text: str, severity: Severity) -> Finding:
+    return case.finding(
+        text,
+        severity=severity,
+        blame="capture",
+        side=side_of(host),
+        confidence="high",
+        evidence=Evidence(
+            values={
+                "host": host.label,
+                "offset_ns": clock.offset_ns,
+                "uncertainty_ns": "none" if clock.uncertainty_ns is None else clock.uncertainty_ns,
+                "samples": clock.samples,
+                "agreeing": clock.agreeing,
+                "weakens": "none" if severity == Severity.INFO else "TW2, TW4",
+            }
+        ),
+        remedy=Remedy("Set the clocks of both machines by NTP or PTP, or take capture and snapshots on one host."),
+    )
+
+
+RULE = Rule(
+    code="TW608",
+    name="clocks-disagree",
+    title="a host's clock does not fit the capture's",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    needs_hosts=True,
+    thresholds={
+        "uncertainty_ns": Threshold(
+            200_000_000, "ns", "A usual interval between samples: beyond it one is taken for its neighbour."
+        ),
+        "offset_ns": Threshold(1_000_000_000, "ns", "Clocks under NTP differ by milliseconds, not by seconds."),
+    },
+)

@@ -1,0 +1,92 @@
+"""## What it finds
+
+A transfer that was over before the congestion window had opened: slow start set its pace.
+
+## Why it matters
+
+A new connection does not know its path: it begins with ten segments and doubles each round trip (RFC 5681 §3.1). A
+transfer that ends meanwhile is as fast as the round trip allows, whatever the link and the receive window could carry.
+
+## How it is judged
+
+`slow_start_ns`, round trips whose flight was a third and more above the one before, is at least `share` of the time
+from the first to the last data; there were `round_trips` of them or more; nothing was sent again, the receive window
+never held the sender back, and there was no pause. By design, so it is information; no cost is given, as the rate of
+the path is not known.
+
+## When it is wrong
+
+An application that writes more and more looks like slow start.
+
+## What to do
+
+Use connections again instead of opening new ones. Bring the ends nearer (a cache, a proxy at the edge). On paths that
+are known to carry it, a larger `initcwnd` saves a round trip for each doubling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, count_words, time_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data, rtt_ns = case.data, case.connection.path_rtt_ns
+    if data.first_data_ns is None or data.last_data_ns is None or not rtt_ns:
+        return
+    lasted_ns = data.last_data_ns - data.first_data_ns
+    trips = data.slow_start_ns // rtt_ns
+    if lasted_ns <= 0 or data.slow_start_ns < case.settings["share"] * lasted_ns:
+        return
+    if trips < case.settings["round_trips"] or data.messages > 1:
+        return
+    yield case.finding(
+        f"Slow start set the pace of {case.sender}: {bytes_words(data.unique_bytes)} took {time_words(lasted_ns)}, and "
+        f"for {count_words(trips, 'round trip')} of it the congestion window still opened",
+        blame="nobody",
+        confidence="medium",
+        evidence=Evidence(
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values={
+                "slow_start_ns": data.slow_start_ns,
+                "transfer_ns": lasted_ns,
+                "path_rtt_ns": rtt_ns,
+                "initial_flight_bytes": data.initial_flight_bytes or 0,
+                "flight_max_bytes": data.flight_max_bytes or 0,
+                "receive_window_max_bytes": data.receive_window_max_bytes or 0,
+            },
+            ruled_out="Loss and the receive window: nothing was sent again, and the window always had room.",
+        ),
+        remedy=Remedy(
+            f"Use the connection again for further transfers. If the path carries it, begin larger on {case.sender}.",
+            settings=("ip route change <route> initcwnd 20",),
+            side_effects="New connections over the route only. A longer first burst may be lost on a slow link.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW409",
+    name="congestion-window-limited",
+    title="the transfer ended in slow start",
+    severity=Severity.INFO,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(
+        ("slow_start_ns", ">=", "{slow_start_ns}"),
+        ("retransmissions", "==", 0),
+        ("window_limited_ns", "==", 0),
+        ("idle_gaps", "==", 0),
+    ),
+    thresholds={
+        "share": Threshold(0.8, "share", "Below it, what came after slow start decided as much."),
+        "round_trips": Threshold(2, "count", "A transfer of one or two flights is short on any path."),
+        "slow_start_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
+    },
+)

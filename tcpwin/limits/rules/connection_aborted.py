@@ -1,0 +1,178 @@
+"""## What it finds
+
+A side reset the connection (RST) while data was under way.
+
+## Why it matters
+
+What was not read yet is thrown away at once, and the other application gets an error ("connection reset by peer").
+
+## How it is judged
+
+The connection ended by a RST before both sides had closed. And either at least `lost_bytes` of the direction's data
+were never acknowledged; the RST's own ACK acknowledges nothing (RFC 9293 §3.10.7.4), though it may name data that
+arrived and was thrown away. Or the receiver itself sent the RST and had not read all: its window was closed; or, within
+`fresh_ns` of the last data (or two round trips), that data had filled the window, or the window was below half of what
+it had been; or, as long before, its kernel's Recv-Q (`ss`) held data. Linux sends a RST in
+place of a FIN when an application closes with data unread (RFC 1122 §4.2.2.13), or with a linger time of 0.
+
+## When it is wrong
+
+Clients that have what they want reset on purpose, as browsers do on leaving a page. A box on the path can reset in a
+host's name: such a RST often has another TTL than the host's other packets.
+
+## What to do
+
+Read what the application on the resetting side logged at that time: a timeout, a limit, a crash, or a close before all
+was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import GOODBYE_BYTES, RST, rows_of
+from tcpwin.limits.evidence.hosts import growth
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.reading import reset_frame
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, time_words
+
+ABORTS = ("TcpExtTCPAbortOnClose", "TcpExtTCPAbortOnData", "TcpExtTCPAbortOnMemory", "TcpExtTCPAbortOnTimeout")
+LAST_DATA = 3
+"""Frames of data before the reset that are shown."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data, by = case.data, case.connection.reset_by
+    # Without the other side's segments nobody knows what was acknowledged.
+    if by is None or not case.back.segments:
+        return
+    lost = max(data.unique_bytes - data.acked_bytes, 0)
+    is_lost = lost >= case.settings["lost_bytes"]
+    if not is_lost and by == case.sender:
+        return
+    before, reset = _around(rows_of(case), case.sender, by)
+    unread = _unread(case, before, reset) if by == case.receiver else None
+    if not is_lost and unread is None:
+        return
+    counted = growth(case.host(by), *ABORTS)
+    yield case.finding(
+        _text(case, by, lost if is_lost else 0, unread),
+        blame="application",
+        side=by,
+        confidence="high" if counted else "low" if by == case.sender and data.rto_retransmissions else "medium",
+        evidence=Evidence(
+            frames=_frames(case, reset, before),
+            start_ns=before[-1]["time_ns"] if before else None,
+            end_ns=reset["time_ns"] if reset is not None else case.connection.end_ns,
+            values={
+                "reset_by": by,
+                "unacknowledged_bytes": lost,
+                "acked_bytes": data.acked_bytes,
+                "timeouts": data.rto_retransmissions,
+                **counted,
+            },
+            ruled_out=(
+                f"A box on the path that resets in the name of {by}: the kernel of {by} counted aborts meanwhile."
+                if counted
+                else f"Not ruled out: a box on the path that resets in the name of {by}. Compare the TTL of the RST "
+                "with that of its other packets."
+            ),
+        ),
+        remedy=Remedy(
+            f"Find in the log of the application on {by} why it gave up: a timeout, a limit, a close with data unread."
+        ),
+    )
+
+
+def _frames(case: Case, reset: Mapping[str, Any] | None, before: list[dict[str, Any]]) -> tuple[int, ...]:
+    """The RST and the last data before it; of a capture that may not be read again, the RST alone."""
+    if reset is None and not before:
+        kept = reset_frame(case.analysis, case.connection.id)
+        return () if kept is None else (kept,)
+    return tuple(row["frame"] for row in [reset, *before[-LAST_DATA:]] if row is not None)
+
+
+def _text(case: Case, by: str, lost: int, unread: str | None) -> str:
+    sender, receiver = case.sender, case.receiver
+    if by == sender:
+        return (
+            f"{sender} reset the connection with {bytes_words(lost)} of its own data unacknowledged: {receiver} may "
+            "never have got them"
+        )
+    closed = ", after its FIN," if case.back.fin else ""
+    never = f"{bytes_words(lost)} were never acknowledged"
+    if unread is None:
+        return f"{receiver} reset the connection{closed} while {sender} was sending: {never}"
+    told = f"{receiver} reset the connection{closed} with data of {sender} unread, it seems: {unread}"
+    return f"{told}; {never}" if lost else told
+
+
+def _around(rows: list[dict[str, Any]], sender: str, by: str) -> tuple[list[dict[str, Any]], Mapping[str, Any] | None]:
+    """The sender's data before the first RST, and that RST."""
+    before: list[dict[str, Any]] = []
+    for row in rows:
+        if row["direction"] == by and row["flags"] & RST:
+            return before, row
+        if row["direction"] == sender and row["length"]:
+            before.append(row)
+    return before, None
+
+
+def _unread(case: Case, before: list[dict[str, Any]], reset: Mapping[str, Any] | None) -> str | None:
+    """What shows that the receiver had not read all, in words; None where nothing does."""
+    episodes = case.data.zero_window_episodes
+    if episodes and episodes[-1].ended_by == "reset":
+        return f"its window had been closed for {time_words(episodes[-1].duration_ns)}"
+    fresh_ns = max(case.settings["fresh_ns"], 2 * (case.connection.path_rtt_ns or 0))
+    reset_ns = reset["time_ns"] if reset is not None else case.connection.end_ns
+    if (waiting := _waiting(case, reset_ns, fresh_ns)) is not None:
+        return waiting
+    if reset is None or not before:
+        return None
+    gap_ns = reset_ns - before[-1]["time_ns"]
+    if gap_ns > fresh_ns:
+        return None
+    if "window_full" in str(before[-1]["events"]).split("|"):
+        return f"the RST came {time_words(gap_ns)} after data that filled the window"
+    last, most = case.data.receive_window_last_bytes, case.data.receive_window_max_bytes
+    if last is not None and most is not None and 2 * last < most:
+        return f"its window had fallen from {bytes_words(most)} to {bytes_words(last)}"
+    return None
+
+
+def _waiting(case: Case, reset_ns: int, fresh_ns: float) -> str | None:
+    """What the receiver's kernel held unread by its last sample before the reset, in words."""
+    host = case.host(case.receiver)
+    offset_ns = host.clock.offset_ns if host is not None and host.clock is not None else 0
+    for sample in reversed(case.sockets(case.receiver)):
+        if sample.time_ns is None or sample.time_ns + offset_ns > reset_ns:
+            continue
+        age_ns = reset_ns - sample.time_ns - offset_ns
+        # A FIN that was received counts as one byte.
+        if (sample.recv_q_bytes or 0) > 1 and age_ns <= fresh_ns:
+            return f"its kernel held {bytes_words(sample.recv_q_bytes or 0)} unread {time_words(age_ns)} before"
+        return None
+    return None
+
+
+RULE = Rule(
+    code="TW501",
+    name="connection-aborted",
+    title="reset while data was under way",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("connection.close", "==", "reset"), ("data_segments", ">=", 1)),
+    thresholds={
+        "lost_bytes": Threshold(
+            GOODBYE_BYTES, "bytes", "More than TLS's close_notify takes, which is often refused and holds no data."
+        ),
+        "fresh_ns": Threshold(
+            200_000_000, "ns", "An application that reads at all reads what came so long ago; Linux's least timeout."
+        ),
+    },
+)

@@ -1,0 +1,78 @@
+"""## What it finds
+
+Several connections to one port were refused: a RST answered the SYN.
+
+## Why it matters
+
+Nothing listens there, or something on the way answers in its place. No setting of TCP helps.
+
+## How it is judged
+
+At least `connections` to the same address and port were refused by the side that they were for.
+
+## When it is wrong
+
+Programs that try several addresses at once (RFC 8305) expect one to be refused. A firewall that rejects with a RST
+looks like a host on which nothing listens.
+
+## What to do
+
+On that host see whether the service runs and on which address it listens; then the firewall's rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.ports import attempts
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    for each in attempts(case, "refused", case.settings["connections"]):
+        refused = tuple(connection for connection in each.connections if connection.reset_by == "b")
+        if not refused or len(refused) < case.settings["connections"]:
+            continue
+        found = replace(each, connections=refused)
+        why = (
+            f"{found.accepted:,} others were accepted: it was down for a time, or its queue was full"
+            if found.accepted
+            else "nothing seems to listen there"
+        )
+        yield case.finding(
+            f"{found.port} refused {len(refused):,} connections; {why}",
+            blame="application",
+            side="b",
+            confidence="medium",
+            cost_ns=sum(connection.duration_ns for connection in refused),
+            evidence=Evidence(
+                frames=found.frames,
+                start_ns=found.start_ns,
+                end_ns=found.end_ns,
+                values={"port": str(found.port), "refused": len(refused), "accepted": found.accepted},
+                ruled_out="Not ruled out: a firewall that answers with a RST in the host's place.",
+            ),
+            remedy=Remedy(
+                f"On {found.port.address} see whether the service runs and listens on port {found.port.port}.",
+                settings=(f"ss -tlnp sport = :{found.port.port}",),
+            ),
+        )
+
+
+RULE = Rule(
+    code="TW502",
+    name="connection-refused",
+    title="connections refused by a port",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "connections": Threshold(
+            3, "count", "A program that tries several addresses (RFC 8305) has one or two refused in passing."
+        ),
+    },
+)

@@ -1,0 +1,97 @@
+"""## What it finds
+
+SYNs to a port that nobody answered: neither SYN/ACK nor RST.
+
+## Why it matters
+
+The application waits for seconds to minutes until it gives up: Linux sends a SYN again after 1, 2, 4 s and so on, six
+times by default (RFC 6298; `net.ipv4.tcp_syn_retries`).
+
+## How it is judged
+
+Of at least `connections` to the same address and port only SYNs were captured, and each was sent again or had `wait_ns`
+to be answered before the capture ended. The cost is the time from each first SYN to its last.
+
+## When it is wrong
+
+A capture that holds one direction only (TW604) lacks the answers: the finding is then of low confidence. A full listen
+queue on Linux drops SYNs as well: then others to the same port are answered.
+
+## What to do
+
+See whether the host is up; then look for a firewall that drops instead of rejecting, and for a full listen queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import FRAMES
+from tcpwin.limits.evidence.ports import attempts
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words, time_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    capture = case.analysis.capture
+    end_ns = capture.last_time_ns or 0
+    for each in attempts(case, "unanswered", case.settings["connections"]):
+        # Of a half-seen handshake the SYN/ACK alone may be there: that is an answer without a question.
+        asked = [connection for connection in each.connections if connection.fields["syn_ns"] is not None]
+        waited = [
+            connection
+            for connection in asked
+            if connection.a_to_b.syn_retransmissions or end_ns - connection.start_ns >= case.settings["wait_ns"]
+        ]
+        if not waited or len(waited) < case.settings["connections"]:
+            continue
+        again = sum(connection.a_to_b.syn_retransmissions for connection in waited)
+        cost_ns = sum(connection.duration_ns for connection in waited)
+        others = f"; {each.accepted:,} others were answered" if each.accepted else ""
+        waits = (
+            f"{count_words(again, 'SYN')} sent again, {time_words(cost_ns)} waited in all"
+            if again
+            else f"nothing came for {time_words(case.settings['wait_ns'])} and more"
+        )
+        yield case.finding(
+            f"{each.port} did not answer {count_words(len(waited), 'connection')}{others}: {waits}",
+            blame="receiver" if each.accepted else "network",
+            side="b",
+            confidence="low" if capture.connections_one_way or each.accepted else "medium",
+            cost_ns=cost_ns,
+            evidence=Evidence(
+                frames=tuple(connection.first_frame for connection in waited[:FRAMES]),
+                start_ns=waited[0].start_ns,
+                end_ns=max(connection.end_ns for connection in waited),
+                values={
+                    "port": str(each.port),
+                    "unanswered": len(waited),
+                    "accepted": each.accepted,
+                    "syn_retransmissions": again,
+                    "quoted_in_icmp": capture.quoted_in_icmp,
+                },
+                ruled_out="A port where nothing listens: the host would have answered with a RST.",
+            ),
+            remedy=Remedy(
+                f"See whether {each.port.address} is up, and which firewall on the way drops SYNs to port "
+                f"{each.port.port}; on the host, whether its listen queue overflows.",
+                settings=("nstat -az TcpExtListenOverflows TcpExtListenDrops",),
+            ),
+        )
+
+
+RULE = Rule(
+    code="TW503",
+    name="connection-unanswered",
+    title="SYNs that nobody answered",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "connections": Threshold(1, "count", "One application that waits for minutes is enough."),
+        "wait_ns": Threshold(1_000_000_000, "ns", "The first retransmission timeout of a SYN (RFC 6298 section 2)."),
+    },
+)

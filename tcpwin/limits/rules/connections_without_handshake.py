@@ -1,0 +1,84 @@
+"""## What it finds
+
+Connections whose SYNs are not in the capture: it began later than they did.
+
+## Why it matters
+
+The SYNs agree on the window scale. Without them a window of 502 may mean 502 bytes or 8 million, so that findings on
+windows (TW1, TW2) are silent or less sure, unless a snapshot of the socket tells the scale. The round trip of the
+handshake, and who opened the connection, are missing too.
+
+## How it is judged
+
+Neither SYN nor SYN/ACK was captured: at least `share` of all connections.
+
+## When it is wrong
+
+It states what the capture holds. A capture filter that leaves out SYNs looks the same.
+
+## What to do
+
+Start the capture before the connections; or take `ss -tin` on a host, whose `wscale:` tells the shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, first_frames, share_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    without, total = case.analysis.capture.connections_without_syn, len(case.analysis)
+    share = share_of(without, total)
+    if not without or share < case.settings["share"]:
+        return
+    given = _without_syn(case, "given")
+    told = f"; snapshots tell the scale of {len(given):,}" if given else ""
+    yield case.finding(
+        f"{count_words(without, 'connection')} of {total:,} began before the capture{told}: without the SYNs the scale "
+        "of windows is not known",
+        blame="capture",
+        confidence="high",
+        evidence=Evidence(
+            frames=first_frames(case, _without_syn(case, "unknown") or given),
+            values={
+                "connections_without_syn": without,
+                "scale_given": len(given),
+                "connections": total,
+                "share": share,
+                "weakens": "TW1, TW2",
+            },
+        ),
+        remedy=Remedy(
+            "Start the capture before the connections, or take a snapshot of the sockets on one host.",
+            settings=("ss -tinm",),
+        ),
+    )
+
+
+def _without_syn(case: Case, state: str) -> list[int]:
+    """Connections without either SYN in which a window's scale is known by that state; the first of them."""
+    found = case.analysis.select("direction", (("window_scale_state", "==", state), ("syn_seen", "==", False)))
+    first = dict.fromkeys(id for id, _ in islice(found, FIRST_LOOKED_AT))
+    connections = case.analysis.connections
+    return [id for id in first if not (connections[id].a_to_b.syn_seen or connections[id].b_to_a.syn_seen)]
+
+
+RULE = Rule(
+    code="TW607",
+    name="connections-without-handshake",
+    title="connections that began before the capture",
+    severity=Severity.INFO,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "share": Threshold(0.1, "share", "A capture of a busy host always cuts into a few connections."),
+    },
+)

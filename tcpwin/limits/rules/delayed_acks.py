@@ -1,0 +1,121 @@
+"""## What it finds
+
+The sender had more to send, but just one segment fitted its window or buffer, so that it waited for the receiver's
+delayed ACK, again and again.
+
+## Why it matters
+
+A receiver answers each second full segment at once, a single one only after 40 ms (Linux) to 200 ms (RFC 9293
+§3.8.6.3, RFC 5681 §4.2). Where a segment is alone in flight, because a window or a send buffer holds no more, the
+transfer stands still for that time in each round. Small devices with a buffer of one segment are known for it.
+
+## How it is judged
+
+Beside the sender: a delayed ACK (`delayed_acks`) that left nothing in flight, and new data within 2 ms of it; one of
+the two segments was full, so that it was not Nagle's algorithm, which TW405 tells. The cost is by how much these ACKs
+came later than the fastest. At least `waits` of them, at least `cost_ns`, and at least `share` of the connection
+without its pauses. Of large captures, of which no segments are read again, nothing is said.
+
+## When it is wrong
+
+An application that writes just when the ACK comes looks the same; hardly several times.
+
+## What to do
+
+Let more be in flight: find what holds the sender to so little (receive window, send buffer, congestion window after
+timeouts). On the receiver, a route with `quickack 1`, or TCP_QUICKACK, takes the delay off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import rows_of
+from tcpwin.limits.evidence.loss import share_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words, time_words
+
+AT_ONCE_NS = 2_000_000
+"""A sender that waited for an ACK goes on within it."""
+SHOWN = 4
+
+Row = Mapping[str, Any]
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if not case.may_read:
+        return
+    waits = _waits(case)
+    least_ns = case.data.rtt_min_ns or 0
+    cost_ns = sum(max(ack["rtt_ns"] - least_ns, 0) for _, ack, _ in waits)
+    share = share_of(case, cost_ns)
+    if len(waits) < case.settings["waits"] or cost_ns < case.settings["cost_ns"] or share < case.settings["share"]:
+        return
+    yield case.finding(
+        f"{case.sender} waited {time_words(cost_ns)} in all ({share:.0%} of the connection without its pauses) for "
+        f"delayed ACKs of {case.receiver}: {count_words(len(waits), 'time')} a segment was alone in flight",
+        blame="receiver",
+        side=case.sender,
+        confidence="medium",
+        cost_ns=cost_ns,
+        evidence=Evidence(
+            frames=tuple(row["frame"] for wait in waits[:SHOWN] for row in wait),
+            start_ns=waits[0][0]["time_ns"],
+            end_ns=waits[-1][2]["time_ns"],
+            values={
+                "waits": len(waits),
+                "waited_ns": cost_ns,
+                "delayed_acks": case.data.delayed_acks,
+                "rtt_min_ns": least_ns,
+            },
+            ruled_out="The application: its data left with the ACK. Nagle's algorithm: full segments need not wait.",
+        ),
+        remedy=Remedy(
+            f"Let {case.sender} have more in flight: a larger receive window, send buffer or congestion "
+            f"window, by what held it. On {case.receiver}, quickack takes the delay off.",
+            settings=("ip route change <route> quickack 1",),
+            side_effects="An ACK for each segment: more packets on the way back.",
+        ),
+    )
+
+
+def _waits(case: Case) -> list[tuple[Row, Row, Row]]:
+    """The segment that was alone, its delayed ACK, and what followed at once."""
+    found: list[tuple[Row, Row, Row]] = []
+    last: Row | None = None
+    ack: Row | None = None
+    full_bytes = case.data.mss_bytes
+    for row in rows_of(case):
+        if row["direction"] == case.receiver:
+            is_late = "delayed_ack" in row["events"].split("|") and row["rtt_ns"] is not None
+            ack = row if is_late and last is not None and row["ack"] == _end(last) else None
+        elif row["length"]:
+            is_full = last is not None and max(last["length"], row["length"]) >= full_bytes
+            if is_full and ack is not None and last is not None and row["time_ns"] - ack["time_ns"] <= AT_ONCE_NS:
+                found.append((last, ack, row))
+            last, ack = row, None
+    return found
+
+
+def _end(row: Row) -> int:
+    return int(row["seq"] + row["length"]) % (1 << 32)
+
+
+RULE = Rule(
+    code="TW408",
+    name="delayed-acks",
+    title="the sender waited for delayed ACKs",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("delayed_acks", ">=", "{waits}"), ("view", "==", "sender")),
+    thresholds={
+        "waits": Threshold(3, "count", "Once or twice an application may write just when the ACK comes."),
+        "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs; people notice about a tenth of a second."),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is hardly noticed."),
+    },
+)

@@ -1,0 +1,91 @@
+"""## What it finds
+
+One side closed (FIN), and the other never did: it stayed silent to the end of the capture.
+
+## Why it matters
+
+The application of the silent side holds a socket that nobody uses (CLOSE-WAIT), or its host is gone. Such sockets add
+up until no file descriptor is left.
+
+## How it is judged
+
+After the FIN nothing came for at least `silent_ns`, while the capture went on. Where the FIN was sent again `fins`
+times or more without an answer, the other host did not even acknowledge it.
+
+## When it is wrong
+
+A side may close its own direction and wait for a slow answer on purpose (RFC 9293 §3.6). Linux drops a socket that
+only waits for the peer's FIN after `tcp_fin_timeout`, 60 s, so that longer waiting is in vain unless the application
+keeps the socket open.
+
+## What to do
+
+On the silent side find sockets in CLOSE-WAIT and the program that holds them; it must close after it has read the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import FIN, rows_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import time_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    connection, end_ns = case.connection, case.analysis.capture.last_time_ns
+    closer = connection.closed_first
+    if closer is None or end_ns is None or end_ns - connection.end_ns < case.settings["silent_ns"]:
+        return
+    silent_ns = end_ns - connection.end_ns
+    silent = "b" if closer == "a" else "a"
+    data = connection.a_to_b if closer == "a" else connection.b_to_a
+    is_gone = data.fin_retransmissions >= case.settings["fins"]
+    states = {sample.state for sample in case.sockets(silent)[-1:]}
+    is_held = "CLOSE-WAIT" in states and not is_gone
+    fins = [row["frame"] for row in rows_of(case) if row["direction"] == closer and row["flags"] & FIN]
+    yield case.finding(
+        f"{closer} closed the connection and sent its FIN {data.fin_retransmissions + 1} times; {silent} never "
+        "answered: its host or the path to it is gone"
+        if is_gone
+        else f"{closer} closed the connection, {silent} did not in the {time_words(silent_ns)} that the capture went "
+        "on: " + ("its socket is in CLOSE-WAIT" if is_held else "its application seems to hold the socket open"),
+        blame="network" if is_gone else "application",
+        side=silent,
+        confidence="high" if is_held else "medium",
+        evidence=Evidence(
+            frames=tuple(fins[:3]),
+            start_ns=connection.end_ns,
+            end_ns=end_ns,
+            values={"silent_ns": silent_ns, "fin_retransmissions": data.fin_retransmissions, "closed_first": closer},
+            ruled_out=(
+                None if is_gone else f"A lost FIN: {closer} would have sent it again until {silent} acknowledged it."
+            ),
+        ),
+        remedy=Remedy(
+            f"See whether {silent} is up and reachable."
+            if is_gone
+            else f"Let the application on {silent} close its socket when it has read the end.",
+            settings=("ss -tnp state close-wait",),
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW504",
+    name="half-open",
+    title="one side closed, the other never",
+    severity=Severity.WARNING,
+    scope="connection",
+    judge=judge,
+    page=__doc__,
+    when=(("close", "==", "half_closed"),),
+    thresholds={
+        "silent_ns": Threshold(
+            60_000_000_000, "ns", "Linux's tcp_fin_timeout: by then its closed socket no longer waits for the peer."
+        ),
+        "fins": Threshold(3, "count", "Three FINs without an answer: one or two may be lost."),
+    },
+)

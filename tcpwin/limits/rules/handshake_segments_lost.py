@@ -1,0 +1,163 @@
+"""## What it finds
+
+A SYN or a SYN/ACK had to be sent again before the connection stood.
+
+## Why it matters
+
+No round trip is known yet, so the first wait is a whole second, then two more, then four (RFC 6298 §2.1 and §5.5,
+Linux TCP_TIMEOUT_INIT). A user sees a page that hangs for 1 s, 3 s or 7 s and then is fast.
+
+## How it is judged
+
+The connection was established, and a SYN (or only the SYN/ACK) was sent again before. The cost is the time from the
+first to the last of them, at least `cost_ns`. If the answer comes sooner after the last of them than half of the
+least round trip of data, it answers an earlier one: the path is slow, and nothing was lost. The same holds for the
+ACK that follows a repeated SYN/ACK. A SYN/ACK that is repeated after the handshake is none of this.
+
+## When it is wrong
+
+Beside the initiator a SYN that the network lost and one that the responder ignored (its listen queue was full, a
+firewall dropped it) look the same. Beside the responder they do not: it is seen whether it answered. Its `nstat`
+(`TcpExtListenOverflows`, `TcpExtListenDrops`) tells, too.
+
+## What to do
+
+Beside the responder: `nstat -az TcpExtListenOverflows TcpExtListenDrops`, `ss -ltn` (Recv-Q is the queue, Send-Q its
+limit); raise the application's backlog and `net.core.somaxconn`. Otherwise find where the path, a firewall or a full
+table of connections drops SYNs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.analysis import Direction
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.hosts import growth
+from tcpwin.limits.evidence.loss import pairs, resent
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words, time_words
+
+OVERFLOWS = ("TcpExtListenOverflows", "TcpExtListenDrops")
+"""The accept queue was full; a SYN was dropped for any reason (net/ipv4/tcp_ipv4.c, tcp_input.c)."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    fields = case.connection.fields
+    established_ns, syn_ns, syn_ack_ns = fields["established_ns"], fields["syn_ns"], fields["syn_ack_ns"]
+    if established_ns is None or syn_ack_ns is None:
+        return
+    is_syn = case.sender == "a"
+    if is_syn and (syn_ns is None or _answers_an_earlier_one(case.data, syn_ack_ns - syn_ns)):
+        return
+    if case.back.syn_retransmissions and is_syn and _answers_an_earlier_one(case.back, established_ns - syn_ack_ns):
+        return
+    if not is_syn and case.back.syn_retransmissions:
+        return
+    # A SYN/ACK is repeated after the handshake where the ACK was lost behind the capture: a waits for nothing then.
+    events = [each for each in resent(case, "syn" if is_syn else "syn_ack") if each.time_ns <= established_ns]
+    cost_ns = sum(event.age_ns or 0 for event in events)
+    if not events or cost_ns < case.settings["cost_ns"]:
+        return
+    if not is_syn and _answers_an_earlier_one(case.data, established_ns - events[-1].time_ns):
+        return
+    name = "SYN" if is_syn else "SYN/ACK"
+    blame, where, confidence, ruled_out = _blame(case, is_syn=is_syn)
+    yield case.finding(
+        f"The connection stood {time_words(cost_ns)} late: {case.sender} sent its {name} "
+        f"{count_words(len(events) + 1, 'time')}, as {where}",
+        blame=blame,
+        side="b" if blame == "receiver" else None,
+        confidence=confidence,
+        cost_ns=cost_ns,
+        evidence=Evidence(
+            frames=tuple(dict.fromkeys((case.connection.first_frame, *pairs(events)))) if is_syn else pairs(events),
+            start_ns=case.connection.start_ns,
+            end_ns=established_ns,
+            values={
+                "sent_again": len(events),
+                "waited_ns": cost_ns,
+                "answer_after_ns": syn_ack_ns - syn_ns if is_syn else established_ns - events[-1].time_ns,
+            },
+            ruled_out=ruled_out,
+        ),
+        remedy=_remedy(blame),
+    )
+
+
+def _answers_an_earlier_one(data: Direction, answer_ns: int) -> bool:
+    # Between the capture point and who answers, by data: of SYN and SYN/ACK it is not known once one was resent.
+    least_ns = data.rtt_min_ns
+    return least_ns is not None and answer_ns < least_ns / 2
+
+
+def _blame(case: Case, *, is_syn: bool) -> tuple[str, str, str, str]:
+    overflows = _overflows(case)
+    if is_syn and overflows:
+        return (
+            "receiver",
+            "b's listen queue was full",
+            "medium",
+            f"The path: b's host counted {overflows:,} SYNs dropped at its listen queue.",
+        )
+    if is_syn and case.back.syn_retransmissions:
+        return (
+            "network",
+            "no ACK came back for b's SYN/ACK: it or the ACK was lost on the path",
+            "medium",
+            "b: it answered the first SYN, and sent its SYN/ACK again as well.",
+        )
+    if is_syn and case.connection.vantage == "b":
+        return (
+            "receiver",
+            "b did not answer the first",
+            "high",
+            "The path from a: the SYNs were captured beside b. A firewall on b may be what ignored them.",
+        )
+    if is_syn:
+        return (
+            "network",
+            "the first was not answered: lost on the path, or dropped by b's listen queue or a firewall",
+            "medium",
+            "A slow path: the answer to the last one came at once.",
+        )
+    return (
+        "network",
+        "no ACK answered the first: it or the ACK was lost on the path",
+        "medium",
+        "b's listen queue: b answered the SYN.",
+    )
+
+
+def _overflows(case: Case) -> int:
+    return max(growth(case.host("b"), *OVERFLOWS).values(), default=0)
+
+
+def _remedy(blame: str) -> Remedy:
+    if blame == "receiver":
+        return Remedy(
+            "On b raise the backlog that the application gives to listen(), and its limit; look at `ss -ltn` and "
+            "`nstat -az TcpExtListenOverflows TcpExtListenDrops` first.",
+            settings=("sysctl -w net.core.somaxconn=4096",),
+            side_effects="The application must listen again to take it. A longer queue holds more clients that wait.",
+        )
+    return Remedy(
+        "Find where SYNs are dropped: the path, a firewall, a full table of connections, or b's listen queue "
+        "(`nstat -az TcpExtListenOverflows TcpExtListenDrops` on b)."
+    )
+
+
+RULE = Rule(
+    code="TW305",
+    name="handshake-segments-lost",
+    title="a SYN or SYN/ACK had to be sent again",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("syn_retransmissions", ">=", 1),),
+    thresholds={
+        "cost_ns": Threshold(500_000_000, "ns", "Half of the first wait of 1 s: some systems wait less."),
+    },
+)

@@ -1,0 +1,146 @@
+"""## What it finds
+
+After each pause the sender began again with a smaller congestion window, so that a message which used to leave at once
+took one round trip more, or several.
+
+## Why it matters
+
+Linux halves the congestion window for each retransmission timeout of silence, down to ten segments
+(`tcp_slow_start_after_idle_check`, `tcp_cwnd_restart`; RFC 5681 §4.1). Nothing is lost and the receive window is open,
+so no counter and no drop shows it: messages are late by whole round trips.
+
+## How it is judged
+
+`idle_restarts`: a pause longer than the timeout, then a burst that ends within what Linux's rule leaves of the window,
+below what was in flight before, and goes on with the ACK. `idle_restart_cost_ns` is at least `cost_ns`, and at least
+`share` of the connection without its pauses. Where `ss` names BBR, or the sender's settings have the sysctl at 0, there
+is none. Three restarts beside the sender, the sysctl at 1, or a congestion window that `ss` saw fall across a pause
+make it sure.
+
+## When it is wrong
+
+An application that writes a part of its message, and the rest just when the ACK comes, looks the same; not often. Other
+systems restart by rules of their own (Windows: CwndRestart of `Set-NetTCPSetting`).
+
+## What to do
+
+Set `net.ipv4.tcp_slow_start_after_idle=0` where the application runs: the sysctl belongs to the **network namespace**,
+so a container needs it inside; the host's setting does not reach it (Ably, "Optimizing global message transit latency",
+2024). It acts on open connections at once. More: `idle-restart.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.events import events_of
+from tcpwin.limits.evidence.loss import share_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words, time_words
+
+if TYPE_CHECKING:
+    from tcpwin.hosts import SocketSample
+
+SETTING = "net.ipv4.tcp_slow_start_after_idle"
+SURE = 3
+"""An application may write in step with an ACK once or twice."""
+FRAMES = 6
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    cost_ns, share = data.idle_restart_cost_ns, share_of(case, data.idle_restart_cost_ns)
+    if share < case.settings["share"]:
+        return
+    samples = case.sockets(case.sender)
+    host = case.host(case.sender)
+    setting = host.settings.number(SETTING) if host is not None and host.settings is not None else None
+    if setting == 0 or any((sample.congestion_control or "").startswith("bbr") for sample in samples):
+        return
+    cuts = _cuts(samples)
+    events = events_of(case, "idle_restart", side=case.sender)
+    values: dict[str, float | int | str] = {
+        "idle_restarts": data.idle_restarts,
+        "round_trips": data.idle_restart_round_trips,
+        "cost_ns": cost_ns,
+        "path_rtt_ns": case.connection.path_rtt_ns or 0,
+        "rto_ns": data.rto_ns or 0,
+        "idle_gaps": data.idle_gaps,
+    }
+    if setting is not None:
+        values[SETTING] = setting
+    if samples:
+        values["cwnd_falls_in_ss"] = cuts
+    yield case.finding(
+        f"After {count_words(data.idle_restarts, 'pause')} {case.sender} began again with a smaller congestion window: "
+        f"its messages took {count_words(data.idle_restart_round_trips, 'round trip')} more, {time_words(cost_ns)} in "
+        "all (tcp_slow_start_after_idle)",
+        blame="sender",
+        side=case.sender,
+        confidence=_confidence(case, setting=setting, cuts=cuts),
+        cost_ns=cost_ns,
+        evidence=Evidence(
+            frames=tuple(event.frame for event in events[:FRAMES]),
+            start_ns=events[0].time_ns if events else None,
+            end_ns=events[-1].time_ns if events else None,
+            values=values,
+            ruled_out="The application: what had waited left with the ACK, a round trip after the burst began. The "
+            "receive window: it had room.",
+        ),
+        remedy=_remedy(case, samples),
+    )
+
+
+def _confidence(case: Case, *, setting: int | None, cuts: int) -> str:
+    if case.data.view == "receiver" or case.data.view == "unknown":
+        return "high" if cuts else "medium"
+    return "high" if setting == 1 or cuts or case.data.idle_restarts >= SURE else "medium"
+
+
+def _cuts(samples: Sequence[SocketSample]) -> int:
+    """How often the congestion window fell after a silence longer than the timeout, and nothing was retransmitted."""
+    found = 0
+    for before, after in pairwise(samples):
+        windows = before.cwnd_segments, after.cwnd_segments
+        silence_ns, rto_ns = before.lastsnd_ns, before.rto_ns
+        if None in windows or silence_ns is None or rto_ns is None:
+            continue
+        fell = (after.cwnd_segments or 0) < (before.cwnd_segments or 0)
+        found += fell and silence_ns > rto_ns and before.count("retrans_total") == after.count("retrans_total")
+    return found
+
+
+def _remedy(case: Case, samples: Sequence[SocketSample]) -> Remedy:
+    pids = sorted({user.pid for sample in samples for user in sample.users})
+    pid = str(pids[0]) if len(pids) == 1 else "<pid of the application>"
+    return Remedy(
+        f"Switch the restart off on {case.sender}, inside the network namespace of the application: a container has "
+        "its own, which the host's setting does not reach.",
+        settings=(
+            f"sysctl -w {SETTING}=0",
+            f"nsenter -t {pid} -n sysctl -w {SETTING}=0",
+            f"docker run --sysctl {SETTING}=0 ...",
+        ),
+        side_effects="After a pause the whole old window leaves in one burst, into a path that nothing has measured "
+        "since; it may be lost there. All connections of the namespace do so. Pacing (fq) spreads the burst.",
+    )
+
+
+RULE = Rule(
+    code="TW401",
+    name="idle-restart",
+    title="the congestion window was cut in pauses",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("idle_restarts", ">=", 1), ("idle_restart_cost_ns", ">=", "{cost_ns}")),
+    thresholds={
+        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is hardly noticed."),
+    },
+)

@@ -1,0 +1,87 @@
+"""## What it finds
+
+A host's listen queues overflowed: connections that had completed their handshake were not taken in.
+
+## Why it matters
+
+The client's last ACK, or its SYN, is dropped, and it waits for a second or more until it is sent again. To the client
+the server looks slow or dead.
+
+## How it is judged
+
+`TcpExtListenOverflows` grew by at least `overflows` between samples of the host. `TcpExtListenDrops` has these and SYNs
+dropped for other reasons, and is shown beside it.
+
+## When it is wrong
+
+The counters are those of the network namespace, not of the connections captured: another service may be the one.
+
+## What to do
+
+Make the application accept faster. Then a longer queue: its own `listen()` backlog and `net.core.somaxconn`, of which
+the smaller one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.hosts import growth, name_of, side_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words
+
+MAX_QUEUE = (1 << 31) - 1
+"""somaxconn is a signed 32-bit number."""
+OVERFLOWS, DROPS = "TcpExtListenOverflows", "TcpExtListenDrops"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    for host in case.analysis.hosts:
+        grown = growth(host, OVERFLOWS, DROPS)
+        overflows = grown.get(OVERFLOWS, 0)
+        if overflows < 1 or overflows < case.settings["overflows"]:
+            continue
+        most = None if host.settings is None else host.settings.number("net.core.somaxconn")
+        most = most if most is None or 0 <= most <= MAX_QUEUE else None
+        times = [sample.time_ns for sample in host.counters if sample.time_ns is not None]
+        yield case.finding(
+            f"A listen queue of {name_of(host)} overflowed for {count_words(overflows, 'connection')}: the application "
+            "does not accept fast enough",
+            blame="application",
+            side=side_of(host),
+            confidence="high",
+            evidence=Evidence(
+                start_ns=times[0] if times else None,
+                end_ns=times[-1] if times else None,
+                values={
+                    "host": host.label,
+                    OVERFLOWS: overflows,
+                    DROPS: grown.get(DROPS, 0),
+                    **({} if most is None else {"net.core.somaxconn": most}),
+                },
+                ruled_out="Loss on the network: the kernel counts these itself.",
+            ),
+            remedy=Remedy(
+                f"Make the application on {name_of(host)} accept faster, or give its listen queue more room.",
+                settings=("ss -ltn", f"sysctl -w net.core.somaxconn={max(4096, 2 * (most or 0))}"),
+                side_effects="The application must ask for as much in listen() and be started again. Connections that "
+                "wait longer are served later, not faster.",
+            ),
+        )
+
+
+RULE = Rule(
+    code="TW708",
+    name="listen-queue-overflow",
+    title="a listen queue overflowed",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    needs_hosts=True,
+    thresholds={
+        "overflows": Threshold(1, "count", "Each is a client that waited for a retransmission, a second at least."),
+    },
+)

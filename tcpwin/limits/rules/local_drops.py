@@ -1,0 +1,112 @@
+"""## What it finds
+
+Beside the sender: segments that the capture never saw leave, and that were sent again. The sender's own host dropped
+them before the capture point.
+
+## Why it matters
+
+Linux hands packets to captures behind the queueing discipline. What a full or shaping queue of the host drops shows
+only as a hole in the sequence numbers, and later as a retransmission. The network is then blamed for a loss that
+happened at home.
+
+## How it is judged
+
+The capture was made on the sender's host or on its link (`sender_shift_ns` at most `host_ns`); at least `segments`
+retransmissions have no original in it; and the capture itself lost nothing else (`missed_bytes` is 0: every hole was
+filled by a retransmission). That a capture drops just what the network loses as well is unlikely.
+
+## When it is wrong
+
+A capture that began in the middle has no originals at its start. A capture that drops heavily may hide originals;
+`missed_bytes` shows most of that. With more than 4,096 segments in flight the frame of an original may not be known:
+where bytes that the capture holds twice are among them, nothing is said.
+
+## What to do
+
+`tc -s qdisc` on the sender: `dropped` and `overlimits` tell the queue. Give it a longer limit, or use `fq`, with which
+TCP holds its segments back instead. Look at `ip -s link` for drops of the card as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tcpwin.analysis import Event
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.loss import resent
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words
+
+CAUSES = ("rto", "go_back_n", "fast", "recovery", "lost_retransmission", "tail_loss_probe", "unknown")
+LATE = ("out_of_order", "capture_reordered")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if (case.data.sender_shift_ns or 0) > case.settings["host_ns"]:
+        return
+    events = resent(case, *CAUSES)
+    unseen = [event for event in events if event.original_frame is None]
+    if len(unseen) < case.settings["segments"] or _were_seen(case, unseen):
+        return
+    data = case.data
+    is_all = len(unseen) == len(events)
+    yield case.finding(
+        f"{case.sender}'s own host dropped {count_words(len(unseen), 'segment')} before they reached the wire: the "
+        f"capture beside it never saw them leave, and they were sent again",
+        blame="sender",
+        side=case.sender,
+        confidence="medium",
+        cost_ns=data.recovery_ns if is_all else 0,
+        evidence=Evidence(
+            frames=tuple(event.frame for event in unseen[:10]),
+            start_ns=unseen[0].time_ns,
+            end_ns=unseen[-1].time_ns,
+            values={
+                "without_original": len(unseen),
+                "retransmissions": len(events),
+                "previous_segment_missing": data.previous_segment_missing,
+                "missed_bytes": data.missed_bytes,
+            },
+            ruled_out="The network: what leaves is captured before it. The capture's own loss: a retransmission filled "
+            "every hole, none was acknowledged without one.",
+        ),
+        remedy=Remedy(
+            f"Look at `tc -s qdisc` on {case.sender}; replace a queue that drops by fq, which holds TCP back instead.",
+            settings=("tc qdisc replace dev <interface> root fq",),
+            side_effects="A shaper that was set on purpose goes with the old queue: set its rate again.",
+        ),
+    )
+
+
+def _were_seen(case: Case, unseen: Sequence[Event]) -> bool:
+    """Whether the capture holds some of these bytes twice: in a large flight the frame of an original is not known."""
+    if not case.may_follow:
+        return False
+    again = sum(event.length for event in resent(case) if event.cause and event.cause not in LATE)
+    told, new = sum(event.length for event in unseen), again - case.data.resent_bytes
+    return told - new >= min(event.length for event in unseen) > 0
+
+
+RULE = Rule(
+    code="TW308",
+    name="local-drops",
+    title="the sender's host dropped segments before the wire",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(
+        ("view", "==", "sender"),
+        ("previous_segment_missing", ">=", 1),
+        ("retransmissions", ">=", "{segments}"),
+        ("missed_bytes", "==", 0),
+        ("out_of_order", "==", 0),
+    ),
+    thresholds={
+        "segments": Threshold(2, "count", "A single one may be the capture's own loss that met the network's."),
+        "host_ns": Threshold(
+            100_000, "ns", "A host's own stack answers its capture in less; a link beside it may not."
+        ),
+    },
+)

@@ -1,0 +1,132 @@
+"""## What it finds
+
+Segments are lost again and again: the congestion window is cut each time, and the transfer spends its time in recovery.
+
+## Why it matters
+
+With loss-based congestion control (Reno, CUBIC) the loss share and the round trip set the rate, whatever the link could
+carry. A larger receive window changes nothing.
+
+## How it is judged
+
+At least `recoveries` fast recoveries, `recovery_share` at least `share`, and the cost at least `cost_ns`: it is
+`recovery_ns`, less what waits for a timer took of it, which are TW301's and TW302's. Not where half of the
+retransmissions are proved needless, nor where the receive window held the sender for most of the time. The value
+`mathis_bps` is what a Reno sender gets at this loss on this path: MSS ÷ RTT · √(3/2) ÷ √p, with p the recoveries per
+data segment (Mathis et al., CCR 27(3), 1997). It is an orientation, no measurement.
+
+## When it is wrong
+
+Loss is also how a path says that it is full: a transfer that uses all of a bottleneck loses some segments as designed.
+The cost counts recovery only; the smaller window afterwards costs more. A receiver that refuses segments for want of
+memory looks the same from the sender.
+
+## What to do
+
+Find where the path loses: error counters of interfaces, radio links, a policer, a queue too small. BBR on the sender
+does not take each loss for congestion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.analysis import Direction
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.doubled import copied_after_ns
+from tcpwin.limits.evidence.loss import busy_ns, culprit, needless, pairs, resent, round_trip_ns
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.reading import span_of
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import rate_words, time_words
+
+HALF = 0.5
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    held_ns = data.window_limited_ns + data.zero_window_ns
+    cost_ns = _cost_ns(data)
+    if cost_ns < case.settings["cost_ns"] or held_ns > HALF * busy_ns(case):
+        return
+    if copied_after_ns(case) is not None:
+        return
+    if needless(case) + data.spurious_retransmissions > HALF * data.retransmissions:
+        return
+    events = resent(case, "fast", "recovery", "lost_retransmission")
+    start_ns, end_ns = span_of(events)
+    guilty = culprit(case, events)
+    share = data.recovery_share or 0.0
+    lost = data.resent_segments / data.data_segments
+    mathis_bps = mathis_rate_bps(data.mss_bytes, round_trip_ns(case), data.recoveries / data.data_segments)
+    yield case.finding(
+        f"Loss holds {case.sender} down: {lost:.1%} of its segments were sent again, its congestion window was cut "
+        f"{data.recoveries:,} times, and {time_words(data.recovery_ns)} ({share:.0%} of the transfer) went into "
+        f"recovery; it reached {rate_words(data.goodput_bps or 0)}. They were lost {guilty.where}",
+        blame=guilty.blame,
+        side=case.receiver if guilty.blame == "receiver" else None,
+        confidence=guilty.confidence,
+        cost_ns=cost_ns,
+        evidence=Evidence(
+            frames=pairs(events),
+            start_ns=start_ns,
+            end_ns=end_ns,
+            values={
+                "resent_segments": data.resent_segments,
+                "data_segments": data.data_segments,
+                "recoveries": data.recoveries,
+                "recovery_ns": data.recovery_ns,
+                "goodput_bps": round(data.goodput_bps or 0),
+                "mathis_bps": round(mathis_bps),
+            },
+            ruled_out="Reordering: the retransmissions are not proved needless. " + guilty.ruled_out,
+        ),
+        remedy=_remedy(case, guilty.blame),
+    )
+
+
+def _cost_ns(data: Direction) -> int:
+    """Time in recovery without that of timeouts and probes: at least what the budget gives to fast recovery alone."""
+    if not (data.rto_retransmissions or data.tail_loss_probes):
+        return data.recovery_ns
+    left_ns = data.recovery_ns - data.budget_timeout_ns - data.budget_tail_ns
+    return min(max(left_ns, data.budget_fast_recovery_ns), data.recovery_ns)
+
+
+def mathis_rate_bps(mss_bytes: int, rtt_ns: int, loss: float) -> float:
+    """The rate of Reno at a loss share, bits per second: MSS ÷ RTT · √(3/2) ÷ √p; 0 where any of them is 0."""
+    if rtt_ns <= 0 or loss <= 0:
+        return 0.0
+    return float(mss_bytes * 8e9 / rtt_ns * (1.5 / loss) ** 0.5)
+
+
+def _remedy(case: Case, blame: str) -> Remedy:
+    if blame == "receiver":
+        return Remedy(
+            f"Give {case.receiver} memory for what it advertises, or make its application read faster; look at `nstat` "
+            "(TcpExtTCPRcvQDrop, TcpExtRcvPruned) there.",
+            side_effects="A larger net.ipv4.tcp_rmem costs memory for each connection that fills it.",
+        )
+    return Remedy(
+        f"Find where the path loses. Until then, BBR on {case.sender} does not take each loss for congestion.",
+        settings=("sysctl -w net.core.default_qdisc=fq", "sysctl -w net.ipv4.tcp_congestion_control=bbr"),
+        side_effects="New connections only. BBR may take more than its share of a bottleneck from loss-based senders.",
+    )
+
+
+RULE = Rule(
+    code="TW307",
+    name="loss-limits-rate",
+    title="loss holds the rate down",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("recovery_share", ">=", "{share}"), ("recoveries", ">=", "{recoveries}")),
+    thresholds={
+        "recoveries": Threshold(3, "count", "Slow start ends with a loss by design; that is one recovery or two."),
+        "share": Threshold(0.05, "share", "A transfer that fills its bottleneck alone recovers in less of its time."),
+        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
+    },
+    yields_to=("TW211", "TW304", "TW308", "TW309"),
+)

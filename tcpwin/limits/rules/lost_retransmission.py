@@ -1,0 +1,98 @@
+"""## What it finds
+
+What had been sent again was lost again.
+
+## Why it matters
+
+A retransmission goes out when the window has been cut. If it is lost as well, the loss lasts longer than a round trip:
+a queue that stays full, a policer, an outage. The repair takes one more round trip with RACK (RFC 8985), and a timeout
+without it.
+
+## How it is judged
+
+`lost_retransmissions`: bytes that the same fast recovery had sent again already. The cost is the time since they were
+sent last, once where several waited at the same time; it is at least `cost_ns`, and they are at least `segments`.
+Beside the receiver they are often not seen.
+
+## When it is wrong
+
+A receiver that refuses what arrives for want of memory refuses retransmissions, too.
+
+## What to do
+
+Find what drops for so long: a policer (drops above a fixed rate), a full queue, a radio link. Keep
+`net.ipv4.tcp_recovery=1` on the sender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tcpwin.analysis import Event
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.loss import culprit, pairs, resent, weaker
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words, time_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    events = resent(case, "lost_retransmission")
+    cost_ns = _waited_ns(events)
+    if len(events) < case.settings["segments"] or cost_ns < case.settings["cost_ns"]:
+        return
+    guilty = culprit(case, events)
+    sure = min((event.confidence or "low" for event in events), key=("low", "medium", "high").index)
+    yield case.finding(
+        f"{count_words(len(events), 'retransmission')} of {case.sender} were lost again {guilty.where}, which took "
+        f"{time_words(cost_ns)} more to repair: the loss lasted longer than a round trip",
+        blame=guilty.blame,
+        side=case.receiver if guilty.blame == "receiver" else None,
+        confidence=weaker(guilty.confidence, sure),
+        cost_ns=cost_ns,
+        evidence=Evidence(
+            frames=pairs(events),
+            start_ns=events[0].time_ns,
+            end_ns=events[-1].time_ns,
+            values={
+                "lost_again": len(events),
+                "waited_ns": cost_ns,
+                "retransmissions": case.data.retransmissions,
+            },
+            ruled_out="Single losses: the same bytes were sent a third time. " + guilty.ruled_out,
+        ),
+        remedy=Remedy(
+            "Find what drops for longer than a round trip: a policer, a queue that stays full, a link that fails. Keep "
+            f"RACK on at {case.sender}.",
+            settings=("sysctl -w net.ipv4.tcp_recovery=1",),
+            side_effects="None: it is Linux's default.",
+        ),
+    )
+
+
+def _waited_ns(events: Sequence[Event]) -> int:
+    """Time in which any of them waited, in order of their ends."""
+    total_ns, upto_ns = 0, 0
+    for event in reversed(events):
+        begin_ns = event.time_ns - (event.age_ns or 0)
+        end_ns = min(event.time_ns, upto_ns) if upto_ns else event.time_ns
+        total_ns += max(end_ns - begin_ns, 0)
+        upto_ns = min(begin_ns, end_ns)
+    return total_ns
+
+
+RULE = Rule(
+    code="TW309",
+    name="lost-retransmission",
+    title="a retransmission was lost again",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("lost_retransmissions", ">=", "{segments}"),),
+    thresholds={
+        "segments": Threshold(2, "count", "At 1 % random loss one retransmission in a hundred is lost by chance."),
+        "cost_ns": Threshold(150_000_000, "ns", "Less is hardly noticed in a transfer that loses."),
+    },
+    yields_to=("TW211", "TW308"),
+)

@@ -1,0 +1,91 @@
+"""## What it finds
+
+The sender held a small segment back until the ACK of the one before came, and the receiver delayed that ACK.
+
+## Why it matters
+
+Each waits for the other: Nagle's algorithm for the ACK (RFC 9293 §3.7.4, Linux `tcp_nagle_check`), the receiver for a
+second segment (RFC 9293 §3.8.6.3). Nothing moves for 40 ms on Linux, for up to 200 ms on other systems, in each message
+that is written in two parts.
+
+## How it is judged
+
+Beside the sender only: `nagle_delays` counts small segments that left within 2 ms of a delayed ACK of a small segment,
+with nothing else in flight and no word of the other side between. `nagle_delay_ns`, by how much these ACKs were late,
+is at least `cost_ns` and at least `share` of the connection without its pauses.
+
+## When it is wrong
+
+An application that writes by itself at that very moment looks the same. One or two may be chance, so the confidence is
+high from three on.
+
+## What to do
+
+Write a message in one call (a buffer, `writev`), or set TCP_NODELAY on the sender's socket. On the receiver,
+TCP_QUICKACK or a route with `quickack 1` takes the delay off as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.events import events_of
+from tcpwin.limits.evidence.loss import share_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words, time_words
+
+SURE = 3
+FRAMES = 6
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    share = share_of(case, data.nagle_delay_ns)
+    if share < case.settings["share"]:
+        return
+    acks = events_of(case, "delayed_ack", side=case.receiver)
+    yield case.finding(
+        f"{case.sender} waited {time_words(data.nagle_delay_ns)} in all ({share:.0%} of the connection without its "
+        f"pauses) for delayed ACKs of {case.receiver}: Nagle's algorithm held back "
+        f"{count_words(data.nagle_delays, 'small segment')}",
+        blame="application",
+        side=case.sender,
+        confidence="high" if data.nagle_delays >= SURE else "medium",
+        cost_ns=data.nagle_delay_ns,
+        evidence=Evidence(
+            frames=tuple(event.frame for event in acks[:FRAMES]),
+            start_ns=acks[0].time_ns if acks else None,
+            end_ns=acks[-1].time_ns if acks else None,
+            values={
+                "nagle_delays": data.nagle_delays,
+                "nagle_delay_ns": data.nagle_delay_ns,
+                "delayed_acks": data.delayed_acks,
+                "rtt_min_ns": data.rtt_min_ns or 0,
+            },
+            ruled_out="A slow path: these ACKs came 40 ms or more later than the fastest. A busy application: its data "
+            "left with the ACK.",
+        ),
+        remedy=Remedy(
+            f"Let the application on {case.sender} write each message in one call, or set TCP_NODELAY on its socket.",
+            settings=("setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int))",),
+            side_effects="With TCP_NODELAY each write is a packet of its own: many small writes cost more packets.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW405",
+    name="nagle-delayed-ack",
+    title="small segments waited for delayed ACKs",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("nagle_delays", ">=", 1), ("nagle_delay_ns", ">=", "{cost_ns}"), ("view", "==", "sender")),
+    thresholds={
+        "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs; people notice about a tenth of a second."),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is hardly noticed."),
+    },
+)

@@ -1,0 +1,109 @@
+"""## What it finds
+
+Segments in the capture are larger than any packet on the wire: the network card splits them later (TSO), or the host
+merged them before the capture (GRO, LRO).
+
+## Why it matters
+
+Bytes are right, packets are not. What counts packets is less sure: duplicate ACKs, small segments, ACKs for two
+segments, the initial window in segments, and the time between packets (TW3, TW4).
+
+## How it is judged
+
+Segments longer than the MSS are at least `share` of all segments, and the largest is at least `times` the MSS. A little
+longer are those of a sender that was told another MSS than the capture shows.
+
+## When it is wrong
+
+Where a middlebox lowered the MSS to less than two thirds between one host and the capture point, full segments look as
+if they were several.
+
+## What to do
+
+Nothing, to judge windows and rates. To see single packets, switch offload off on the capturing host, or capture on
+another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import FRAMES, share_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    capture = case.analysis.capture
+    share = share_of(capture.super_segments, capture.segments)
+    if not capture.super_segments or share < case.settings["share"]:
+        return
+    id, way, largest, mss = _largest(case)
+    if largest < case.settings["times"] * mss:
+        return
+    yield case.finding(
+        f"{capture.super_segments:,} of {capture.segments:,} segments ({share:.0%}) are longer than the MSS, up to "
+        f"{largest:,} bytes: the capture was made beside segmentation offload. Rates and windows are right, findings "
+        "that count packets are less sure",
+        blame="capture",
+        confidence="high",
+        evidence=Evidence(
+            frames=_frames(case, id, way, mss),
+            values={
+                "super_segments": capture.super_segments,
+                "segments": capture.segments,
+                "max_payload_bytes": largest,
+                "mss_bytes": mss,
+                "weakens": "TW3, TW4",
+            },
+            ruled_out=_jumbo_frames(case, id),
+        ),
+        remedy=Remedy(
+            "To see the packets as they are on the wire, switch offload off on the host that captures.",
+            settings=("ethtool -K eth0 tso off gso off gro off lro off",),
+            side_effects="More load on the processor, which may limit the rate itself: only while capturing.",
+        ),
+    )
+
+
+def _largest(case: Case) -> tuple[int, str, int, int]:
+    """The connection and direction whose largest segment exceeds the MSS most; its size and MSS."""
+    connections = case.analysis.connections
+    found = []
+    for way in ("a_to_b", "b_to_a"):
+        largest, mss = connections.column(f"{way}.max_payload_bytes"), connections.column(f"{way}.mss_bytes")
+        id = int((largest.astype("int64") - mss).argmax())
+        found.append((int(largest[id]) - int(mss[id]), id, way, int(largest[id]), int(mss[id])))
+    _, id, way, largest_bytes, mss_bytes = max(found)
+    return id, way, largest_bytes, mss_bytes
+
+
+def _jumbo_frames(case: Case, id: int) -> str:
+    connection = case.analysis.connections[id]
+    if connection.a_to_b.syn_mss is None and connection.b_to_a.syn_mss is None:
+        return "Jumbo frames: without the MSS option 536 bytes are the most that may be sent (RFC 9293 §3.7.1)."
+    return "Jumbo frames: the MSS in the SYNs is what both sides may send, and these are longer."
+
+
+def _frames(case: Case, id: int, way: str, mss: int) -> tuple[int, ...]:
+    table = case.table(id)
+    if table is None:
+        return ()
+    chosen = (table["length"] > mss) & (table["direction"] == way[0])
+    return tuple(int(frame) for frame in table["frame"][chosen][:FRAMES])
+
+
+RULE = Rule(
+    code="TW603",
+    name="offload",
+    title="segments larger than packets: captured beside segmentation offload",
+    severity=Severity.INFO,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "share": Threshold(0.01, "share", "Fewer change no count of packets by more than a few in a hundred."),
+        "times": Threshold(1.5, "times", "Offload puts whole segments together: two are twice the MSS."),
+    },
+)

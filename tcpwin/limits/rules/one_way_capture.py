@@ -1,0 +1,88 @@
+"""## What it finds
+
+Of some connections the capture holds one side only.
+
+## Why it matters
+
+Without the ACKs nobody can tell bytes in flight, round trips, windows or what was lost. Nearly all findings (TW1 to
+TW5) are silent or less sure for these connections.
+
+## How it is judged
+
+Connections of which one side sent more than a SYN and the other side is never seen: at least `share` of all.
+
+## When it is wrong
+
+A host that is switched off answers nothing either; its peer then sends SYNs only, and these do not count here. Packets
+made by hand or by a generator may have one side on purpose.
+
+## What to do
+
+Capture where both directions pass: on a host itself, or mirror both directions of the port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, first_frames, share_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    one_way, total = case.analysis.capture.connections_one_way, len(case.analysis)
+    share = share_of(one_way, total)
+    if not one_way or share < case.settings["share"]:
+        return
+    yield case.finding(
+        f"Of {count_words(one_way, 'connection')} of {total:,} the capture holds one side only: bytes in flight, round "
+        "trips and loss cannot be told there",
+        blame="capture",
+        confidence="high",
+        evidence=Evidence(
+            frames=first_frames(case, _one_way(case)),
+            values={
+                "connections_one_way": one_way,
+                "connections": total,
+                "share": share,
+                "weakens": "TW1, TW2, TW3, TW4, TW5",
+            },
+            ruled_out="A host that does not answer: its peer would send nothing but SYNs.",
+        ),
+        remedy=Remedy(
+            "Capture where both directions pass: on a host itself, or with both directions of a port mirrored."
+        ),
+    )
+
+
+def _one_way(case: Case) -> Iterator[int]:
+    silent = case.analysis.select("direction", (("segments", "==", 0),))
+    for id, _ in islice(silent, FIRST_LOOKED_AT):
+        connection = case.analysis.connections[id]
+        both = (connection.a_to_b, connection.b_to_a)
+        if connection.close != "unanswered" and any(
+            each.segments > each.syn_seen + each.syn_retransmissions for each in both
+        ):
+            yield id
+
+
+RULE = Rule(
+    code="TW604",
+    name="one-way-capture",
+    title="one side of the connections only",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "share": Threshold(
+            0.05,
+            "share",
+            "One connection in twenty: fewer are those whose other side the capture's start or end cut off.",
+        ),
+    },
+)

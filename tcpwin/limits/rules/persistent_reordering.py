@@ -1,0 +1,124 @@
+"""## What it finds
+
+The path delivers segments in another order than they were sent, again and again, and without losing them.
+
+## Why it matters
+
+Each late segment draws duplicate ACKs, and three of them look like loss (RFC 5681 §3.2): a sender without RACK cuts its
+window and sends again what is only late. Receivers queue and merge more, and offload (GRO) stops working.
+
+## How it is judged
+
+Where late segments can be seen (between the ends, or beside the receiver): `out_of_order` is at least `segments` and at
+least `share` of the data segments. Beside the sender they cannot; there it is the same number of duplicate ACKs with no
+retransmission at all: what seemed missing came by itself. `reordering_max_bytes` above three segments passes the
+duplicate ACK threshold.
+
+## When it is wrong
+
+A capture that writes packets down in the wrong order (several queues, mirror ports) looks like a path that does;
+`capture_reordered` counts what its own clock gives away. ACKs copied by the network look like duplicate ACKs.
+
+## What to do
+
+Find what sends the packets of one connection over several ways: per-packet load balancing, bonded links in round-robin
+mode, a `netem` jitter, a card whose receive queues change. Linux copes: keep `net.ipv4.tcp_recovery=1` and timestamps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.events import events_of
+from tcpwin.limits.evidence.loss import needless, pairs, resent
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, count_words, time_words
+
+DUPLICATE_ACK_THRESHOLD = 3
+"""RFC 5681 §3.2; Linux raises its own, net.ipv4.tcp_reordering, as it learns."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    least = max(case.settings["segments"], case.settings["share"] * data.data_segments)
+    if data.out_of_order >= least:
+        yield _seen(case)
+    elif data.view == "sender" and not data.retransmissions and data.duplicate_acks >= least:
+        yield _inferred(case)
+
+
+def _seen(case: Case) -> Finding:
+    data = case.data
+    events = resent(case, "out_of_order")
+    beyond = data.reordering_max_bytes > DUPLICATE_ACK_THRESHOLD * data.mss_bytes
+    harmed = needless(case)
+    effect = f"; {count_words(harmed, 'segment')} sent again needlessly" if harmed else ""
+    return case.finding(
+        f"{data.out_of_order / data.data_segments:.0%} of {case.sender}'s segments ({data.out_of_order:,}) came out of "
+        f"order, by up to {bytes_words(data.reordering_max_bytes)} and {time_words(data.reordering_max_ns)}{effect}",
+        blame="network",
+        confidence="high" if events and all(event.confidence == "high" for event in events) else "medium",
+        severity=Severity.WARNING if harmed and beyond else Severity.INFO,
+        evidence=Evidence(
+            frames=pairs(events),
+            start_ns=events[0].time_ns if events else None,
+            end_ns=events[-1].time_ns if events else None,
+            values={
+                "out_of_order": data.out_of_order,
+                "data_segments": data.data_segments,
+                "reordering_max_bytes": data.reordering_max_bytes,
+                "reordering_max_ns": data.reordering_max_ns,
+                "threshold_bytes": DUPLICATE_ACK_THRESHOLD * data.mss_bytes,
+                "needless_retransmissions": harmed,
+            },
+            ruled_out="Loss: the late segments are the originals, by timestamp, IP identification or time.",
+        ),
+        remedy=_remedy(case),
+    )
+
+
+def _inferred(case: Case) -> Finding:
+    data = case.data
+    events = events_of(case, "duplicate_ack", side=case.receiver)
+    return case.finding(
+        f"The path may reorder {case.sender}'s segments: {case.receiver} sent {data.duplicate_acks:,} duplicate ACKs "
+        f"for {data.data_segments:,} segments, and nothing had to be sent again",
+        blame="network",
+        confidence="medium",
+        severity=Severity.INFO,
+        evidence=Evidence(
+            frames=tuple(event.frame for event in events[:6]),
+            start_ns=events[0].time_ns if events else None,
+            end_ns=events[-1].time_ns if events else None,
+            values={"duplicate_acks": data.duplicate_acks, "data_segments": data.data_segments, "retransmissions": 0},
+            ruled_out="Loss: what the duplicate ACKs missed arrived without being sent again.",
+        ),
+        remedy=_remedy(case),
+    )
+
+
+def _remedy(case: Case) -> Remedy:
+    return Remedy(
+        f"Send all packets of a connection over one way: no per-packet load balancing, no round-robin bonding. On "
+        f"{case.sender} keep RACK and timestamps on.",
+        settings=("sysctl -w net.ipv4.tcp_recovery=1", "sysctl -w net.ipv4.tcp_timestamps=1"),
+        side_effects="One way for a connection is one link's rate for it. Both settings are Linux's defaults.",
+    )
+
+
+RULE = Rule(
+    code="TW306",
+    name="persistent-reordering",
+    title="the path reorders segments",
+    severity=Severity.INFO,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("duplicate_acks", ">=", "{segments}"),),
+    thresholds={
+        "segments": Threshold(30, "count", "A route that changes once reorders a flight, not more."),
+        "share": Threshold(0.01, "share", "Studies of the Internet find reordering well below 1 % on most paths."),
+    },
+)

@@ -1,0 +1,88 @@
+"""## What it finds
+
+The receiver's kernel had the data, and its application did not read them: the receive buffer was full.
+
+## Why it matters
+
+The window that a receiver offers is what is free in its buffer. While unread data fill it, the sender waits, however
+fast the path is. This is the application's own pace.
+
+## How it is judged
+
+In samples of `ss -tm` on the receiver, memory in use (r) was at least 0.8 of what is allowed (rb), with at least a
+quarter of it unread payload (Recv-Q), in at least `full` of the samples; and the packets show that the window, closed
+or too small, cost the sender at least `limited_ns`.
+
+## When it is wrong
+
+Samples some time apart may meet the buffer at its fullest by chance. Data out of order are in r as well; a quarter of
+r in Recv-Q is asked for, so that a hole alone does not look like a slow reader.
+
+## What to do
+
+Find what the application on the receiver waits for: a disk, a lock, one thread for many sockets, its own consumer. A
+larger buffer only postpones it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.full_buffer import full_buffer
+from tcpwin.limits.evidence.window import full_frames, held_back_ns, kernel_denies, time_text
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    cost_ns = held_back_ns(data) + data.zero_window_ns
+    full = full_buffer(case, case.settings["full"])
+    if full is None or cost_ns < case.settings["limited_ns"] or kernel_denies(case, cost_ns):
+        return
+    worst = full.worst
+    yield case.finding(
+        f"the application on {case.receiver} reads too slowly: its receive buffer was full in {full.full} of "
+        f"{full.samples} samples, with up to {worst.recv_q_bytes or 0:,} bytes unread; its window held {case.sender} "
+        f"back for {time_text(cost_ns)}",
+        blame="application",
+        side=case.receiver,
+        confidence="high",
+        cost_ns=cost_ns,
+        evidence=Evidence(
+            frames=full_frames(case),
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values={
+                "full_samples": full.full,
+                "samples": full.samples,
+                "recv_q_bytes": worst.recv_q_bytes or 0,
+                "rmem_alloc_bytes": worst.rmem_alloc_bytes or 0,
+                "rcvbuf_bytes": worst.rcvbuf_bytes or 0,
+                "held_back_ns": cost_ns,
+            },
+            ruled_out="A small buffer with a fast reader: Recv-Q would be near zero.",
+        ),
+        remedy=Remedy(
+            f"Make the application on {case.receiver} read faster, or give the sender less.",
+            side_effects="A larger receive buffer only postpones the wait, and adds delay for what waits in it.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW208",
+    name="reader-too-slow",
+    title="the receiver's kernel had the data, and nobody read them",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("window_cost_ns", ">=", "{limited_ns}"),),
+    thresholds={
+        "full": Threshold(0.2, "share", "A buffer that is full for a fifth of the time is the transfer's pace."),
+        "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+    },
+    yields_to=("TW101", "TW105", "TW106", "TW201", "TW203", "TW204", "TW206", "TW207"),
+)

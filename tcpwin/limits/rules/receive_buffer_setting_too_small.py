@@ -1,0 +1,126 @@
+"""## What it finds
+
+The receive window held the sender back at the size that the receiver's `net.ipv4.tcp_rmem` allows at most.
+
+## Why it matters
+
+One window a round trip is all that a connection carries. Autotuning does not go beyond the third value of the
+setting, however fast the path is.
+
+## How it is judged
+
+The next segment did not fit the open window for at least `limited_ns` and `share` of the transfer, at a rate of at
+least `fill` of one window a round trip. The window came to at least `reached` of what the setting allows by the model
+of the receiver's kernel, stayed above half of that, and was never closed. Samples of the socket (`ss -m`) whose
+buffer is below the setting show that another limit came first: then this is silent.
+
+The cost is the time in which the window held the sender back. The rate lost is against the fastest connection between
+the same two addresses; unknown where this one is the fastest.
+
+## When it is wrong
+
+What the path gives beyond the present rate cannot be seen: a larger buffer may meet the next limit soon.
+
+## What to do
+
+Raise the third value of `net.ipv4.tcp_rmem` on the receiver. The line is for the fastest connection seen, and at
+least for twice the present rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.hosts import best_goodput_bps, kernel_version, sizes_of
+from tcpwin.limits.evidence.window import HELD_BACK, full_frames, held_back, kernel_denies
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, rate_words, time_words
+
+SETTING = "net.ipv4.tcp_rmem"
+AT_LIMIT = 0.95
+"""Buffers within a twentieth of the setting are at it: 65,535 of 65,536."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    from tcpwin.kernel import adv_win_scale_of, audit, memory_models, window_rate_bps
+
+    data, host = case.data, case.host(case.receiver)
+    if host is None or host.settings is None or data.zero_window_ns:
+        return
+    sizes = sizes_of(host, SETTING)
+    if sizes is None or host.settings.number("net.ipv4.tcp_moderate_rcvbuf") == 0:
+        return
+    buffers = [sample.rcvbuf_bytes for sample in case.sockets(case.receiver) if sample.rcvbuf_bytes]
+    if buffers and max(buffers) < AT_LIMIT * sizes[2]:
+        return
+    models = memory_models(kernel_version(host), adv_win_scale=adv_win_scale_of(host.settings))
+    allowed = min(model.window_from_space(sizes[2]) for model in models)
+    most, mean = data.receive_window_max_bytes or 0, data.receive_window_mean_bytes or 0
+    if most < case.settings["reached"] * allowed or 2 * mean < most:
+        return
+    held = held_back(case)
+    if held is None or held.fill < case.settings["fill"] or kernel_denies(case, held.held_ns):
+        return
+    goodput_bps = data.goodput_bps or 0.0
+    best_bps = best_goodput_bps(case)
+    wanted_bps = max(best_bps, 2 * goodput_bps)
+    found = audit(host.settings, held.rtt_ns, wanted_bps, kernel=kernel_version(host))
+    advice = next((each for each in found if each.setting == SETTING), None)
+    if advice is None or advice.line is None:
+        return
+    allowed_bps = float(window_rate_bps(allowed, held.rtt_ns))
+    lost_bps = best_bps - goodput_bps if best_bps > goodput_bps else None
+    yield case.finding(
+        f"{case.receiver} allows a window of {bytes_words(allowed)} at most ({SETTING}), which is "
+        f"{rate_words(allowed_bps)} over {time_words(held.rtt_ns)}; it held {case.sender} "
+        f"back for {held.share:.0%} of the transfer",
+        blame="receiver",
+        side=case.receiver,
+        cost_ns=held.held_ns,
+        lost_bps=lost_bps,
+        confidence="high" if buffers else "medium",
+        evidence=Evidence(
+            frames=full_frames(case),
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values={
+                "tcp_rmem_max_bytes": sizes[2],
+                "allowed_window_bytes": allowed,
+                "receive_window_max_bytes": most,
+                "window_limited_ns": held.held_ns,
+                "path_rtt_ns": held.rtt_ns,
+                "goodput_bps": goodput_bps,
+                "best_goodput_bps": best_bps,
+                "largest_rcvbuf_bytes": max(buffers, default=0),
+            },
+            ruled_out="A slow reader: the window stayed near its largest, so that what came was read at once.",
+        ),
+        remedy=Remedy(
+            f"Raise the third value of {SETTING} on {case.receiver}: the line is for {rate_words(wanted_bps)}.",
+            settings=(advice.line,),
+            side_effects=advice.side_effects,
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW701",
+    name="receive-buffer-setting-too-small",
+    title="tcp_rmem bounds the window, and the window the rate",
+    severity=Severity.WARNING,
+    scope="direction",
+    needs_hosts=True,
+    judge=judge,
+    page=__doc__,
+    # Time that the window cost is known from either end; what the sender saw, or the capture point, from one.
+    when=(("window_cost_ns", ">=", "{limited_ns}"), ("connection.path_rtt_ns", ">", 0)),
+    thresholds={
+        **HELD_BACK,
+        "reached": Threshold(
+            0.7, "share", "Linux offers whole segments below what it allows, and rcv_ssthresh may stay a quarter lower."
+        ),
+    },
+    yields_to=("TW101", "TW105", "TW106", "TW202", "TW206", "TW207", "TW208"),
+)

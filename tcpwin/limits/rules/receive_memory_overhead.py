@@ -1,0 +1,104 @@
+"""## What it finds
+
+Packets take more of the receive buffer than the kernel reckons with, so that the buffer is full before the window is.
+
+## Why it matters
+
+Before Linux 6.6 the window is a fixed share of the buffer, by `net.ipv4.tcp_adv_win_scale`. Where a byte of payload
+takes more memory than that share reckons with, the window promises more than fits: the kernel collapses queues, then
+drops.
+
+## How it is judged
+
+The receiver's kernel is known and older than 6.6. In the samples of `ss -tm` with at least `least_bytes` unread and
+the buffer half full or more, memory in use (r) ÷ unread payload (Recv-Q), at the median, is above what the scale
+reckons with by a factor of `times` or more. (From 6.6 on the kernel measures the share itself.)
+
+## When it is wrong
+
+Packets out of order are in r and not in Recv-Q: while a hole is open the overhead comes out too high. The median of
+several samples is taken for that; a connection with much loss may mislead it still.
+
+## What to do
+
+Set a scale that reckons with the overhead measured, and raise the third value of `net.ipv4.tcp_rmem` so that the
+window stays as large. Or use a kernel of 6.6 or later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.receive_buffer import kernel_at, more_overhead
+from tcpwin.limits.finding import Evidence, Finding, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+if TYPE_CHECKING:
+    from tcpwin.kernel import ReceiveMemory
+
+FEWEST = 3
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    host = case.host(case.receiver)
+    kernel = kernel_at(host)
+    if host is None or kernel is None:
+        return
+    from tcpwin.kernel import SCALING_RATIO_SINCE, adv_win_scale_of, memory_models, receive_memory
+
+    if kernel >= SCALING_RATIO_SINCE:
+        return
+    read = [receive_memory(each, settings=host.settings, kernel=kernel) for each in case.sockets(case.receiver)]
+    telling = [each for each in read if _is_telling(each, case.settings["least_bytes"])]
+    if len(telling) < FEWEST:
+        return
+    from statistics import median
+
+    measured = median(each.measured_overhead or 0.0 for each in telling)
+    [model] = memory_models(kernel, adv_win_scale=adv_win_scale_of(host.settings))
+    assumed = float(model.overhead)
+    if measured < assumed * case.settings["times"]:
+        return
+    side = case.receiver
+    yield case.finding(
+        f"each byte of payload takes {measured:.2f} bytes of the receive buffer of {side}, and its kernel reckons with "
+        f"{assumed:.2f} ({model.name}): the window promises more than the buffer holds",
+        blame="receiver",
+        side=side,
+        confidence="high",
+        evidence=Evidence(
+            start_ns=case.data.first_data_ns,
+            end_ns=case.data.last_data_ns,
+            values={
+                "measured_overhead": round(measured, 2),
+                "assumed_overhead": round(assumed, 2),
+                "samples": len(telling),
+                "rcvbuf_bytes": telling[-1].rcvbuf_bytes or 0,
+            },
+            ruled_out="Data out of order alone: the median of several samples, each with much unread in order.",
+        ),
+        remedy=more_overhead(host, side, measured),
+    )
+
+
+def _is_telling(memory: ReceiveMemory, least_bytes: float) -> bool:
+    return (memory.recv_q_bytes or 0) >= least_bytes and (memory.fill or 0.0) >= 0.5 and bool(memory.measured_overhead)
+
+
+RULE = Rule(
+    code="TW212",
+    name="receive-memory-overhead",
+    title="packets take more receive memory than the kernel reckons with",
+    severity=Severity.WARNING,
+    scope="direction",
+    needs_hosts=True,
+    judge=judge,
+    page=__doc__,
+    when=(("payload_bytes", ">=", "{least_bytes}"), ("receive_window_max_bytes", ">=", "{least_bytes}")),
+    thresholds={
+        "least_bytes": Threshold(65_536, "bytes", "With less in the queue one packet's overhead counts too much."),
+        "times": Threshold(1.05, "times", "r is charged a packet late, which is less than 5 % of such a queue."),
+    },
+)

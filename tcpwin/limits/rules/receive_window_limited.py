@@ -1,0 +1,156 @@
+"""## What it finds
+
+The receive window was open, but too small for the next segment for much of the transfer.
+
+## Why it matters
+
+One window a round trip is all that a connection carries. A faster path or a larger congestion window changes nothing
+while the receiver's window is the smaller one.
+
+## How it is judged
+
+The next segment did not fit the open window (Linux `tcp_snd_wnd_test`) for at least `limited_ns` and `share` of the
+time from the first to the last data; the closed window took less than that. Then either the window was below half of
+what it had been for `drained` of the time: unread data filled the buffer, the reader is slow (low confidence where
+recovery from loss took half as long: data out of order fill it as well). Or the rate was at least `fill` of one
+window a round trip: the buffer, and with it the window, is too small. Otherwise nothing is said: where round trips
+are longer than the path's, a queue filled and the path was full.
+
+With the sender's `ss -ti` its kernel's `rwnd_limited` is compared: less than a quarter of the time refutes it.
+
+## When it is wrong
+
+What the path could have carried is not known: the time given is the most that a larger window, or a faster reader,
+saves. Where scaling is off (TW101), the shift too small (TW105), or the window did not grow (TW207), these say it
+instead; TW208 does where the receiver's `ss -tm` shows the full buffer.
+
+## What to do
+
+A reader that is slow: find what it waits for. A small buffer: raise the third value of `net.ipv4.tcp_rmem` on the
+receiver, and let programs not set SO_RCVBUF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.full_buffer import full_buffer
+from tcpwin.limits.evidence.receive_buffer import find_bound, larger_buffer
+from tcpwin.limits.evidence.window import (
+    HELD_BACK,
+    HeldBack,
+    confidence_of,
+    drained_share,
+    full_frames,
+    held_back,
+    is_at_field_limit,
+    is_shown,
+    kernel_denies,
+    rate_text,
+    time_text,
+)
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    held = held_back(case)
+    if held is None or held.held_ns <= data.zero_window_ns or kernel_denies(case, held.held_ns):
+        return
+    is_full = held.fill >= case.settings["fill"]
+    if is_full and (is_at_field_limit(data) or find_bound(case) is not None):
+        return
+    if full_buffer(case) is not None:
+        return
+    frames = full_frames(case)
+    if not is_shown(case, frames):
+        return
+    drained = drained_share(case)
+    if drained >= case.settings["drained"]:
+        yield _slow_reader(case, held, drained, frames)
+    elif is_full:
+        yield _small_window(case, held, frames)
+
+
+def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, ...]) -> Finding:
+    return case.finding(
+        f"the receive window of {case.receiver} held {case.sender} back for {time_text(held.held_ns)} "
+        f"({held.share:.0%} of the transfer): it was below half of what it had been for {drained:.0%} of the time, "
+        "which fits an application that reads more slowly than data comes",
+        blame="application",
+        side=case.receiver,
+        # Data out of order take memory too: in long recoveries they may have filled the buffer.
+        confidence="low" if case.data.recovery_ns * 2 > held.held_ns else "medium",
+        cost_ns=held.held_ns,
+        evidence=_evidence(
+            case,
+            held,
+            frames,
+            {"drained_share": round(drained, 2)},
+            "A small buffer: the window had been more than twice as large.",
+        ),
+        remedy=Remedy(
+            f"Make the application on {case.receiver} read faster, or give the sender less. `ss -tmi` there shows "
+            "whether Recv-Q is near the buffer.",
+            side_effects="A larger receive buffer only postpones the wait, and adds delay for what waits in it.",
+        ),
+    )
+
+
+def _small_window(case: Case, held: HeldBack, frames: tuple[int, ...]) -> Finding:
+    return case.finding(
+        f"the receive window of {case.receiver}, {held.window_bytes:,} bytes on average, held {case.sender} back for "
+        f"{time_text(held.held_ns)} ({held.share:.0%} of the transfer): over {time_text(held.rtt_ns)} it carries "
+        f"{rate_text(held.ceiling_bps)}, and {rate_text(case.data.goodput_bps or 0)} were reached",
+        blame="receiver",
+        side=case.receiver,
+        confidence=confidence_of(case),
+        cost_ns=held.held_ns,
+        evidence=_evidence(
+            case,
+            held,
+            frames,
+            {},
+            "A full path: data would have waited in its queue and made round trips longer, and the rate was one window "
+            "in the path's least round trip.",
+        ),
+        remedy=Remedy(
+            f"Let the receive buffer on {case.receiver} grow; `ss -tm` shows whether a program fixed it (SO_RCVBUF).",
+            settings=larger_buffer(case),
+            side_effects="Each connection may take that much memory; net.ipv4.tcp_mem bounds all of them.",
+        ),
+    )
+
+
+def _evidence(case: Case, held: HeldBack, frames: tuple[int, ...], more: dict[str, float], ruled_out: str) -> Evidence:
+    data = case.data
+    values: dict[str, float | int | str] = {
+        "window_mean_bytes": held.window_bytes,
+        "window_max_bytes": data.receive_window_max_bytes or 0,
+        "rtt_ns": held.rtt_ns,
+        "ceiling_bps": held.ceiling_bps,
+        "goodput_bps": round(data.goodput_bps or 0),
+        "held_back_ns": held.held_ns,
+    }
+    return Evidence(frames, data.first_data_ns, data.last_data_ns, values | more, ruled_out)
+
+
+RULE = Rule(
+    code="TW202",
+    name="receive-window-limited",
+    title="the receive window was open, but too small",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("window_scale_shift", ">=", 0.0), ("window_cost_ns", ">=", "{limited_ns}")),
+    thresholds=HELD_BACK
+    | {
+        "drained": Threshold(
+            0.3, "share", "A buffer that fills now and then while data bursts in is emptied again within round trips."
+        )
+    },
+    yields_to=("TW101", "TW105", "TW106", "TW206", "TW207", "TW208"),
+)

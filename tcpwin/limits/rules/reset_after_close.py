@@ -1,0 +1,125 @@
+"""## What it finds
+
+A connection that both sides had closed (FIN both ways) was then reset.
+
+## Why it matters
+
+Mostly it does not: all was sent, and the RST ends the waiting. Where data had not been acknowledged by then, it is
+lost.
+
+## How it is judged
+
+A RST came after both FINs. Data that was never acknowledged, at least `lost_bytes`, makes it a warning. Less is often
+TLS's goodbye (close_notify), which a side that closes first does not wait for. Connections that lost less are told of
+together.
+
+## When it is wrong
+
+A RST that answers a late copy of a segment looks the same, and is as harmless.
+
+## What to do
+
+Nothing where no data was lost. Otherwise let the application that closes first read until the other side's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import FRAMES, GOODBYE_BYTES, RST, first_frames, rows_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, count_words
+
+LISTED = 100
+"""Connections that are told of one by one, those that lost most."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    ids = [id for id, _ in case.analysis.select("connection", (("close", "==", "reset_after_close"),))]
+    if not ids:
+        return
+    lost = _unacknowledged(case, ids)
+    losing = [id for id in ids if max(lost[id]) >= case.settings["lost_bytes"]]
+    for id in sorted(losing, key=lambda id: (-max(lost[id]), id))[:LISTED]:
+        yield _lost(case, id, *lost[id])
+    harmless = [id for id in ids if max(lost[id]) < case.settings["lost_bytes"]]
+    if harmless:
+        yield _harmless(case, harmless, max(max(lost[id]) for id in harmless))
+
+
+def _unacknowledged(case: Case, ids: list[int]) -> dict[int, tuple[int, int]]:
+    """Bytes of a and of b that were never acknowledged, by connection; 0 where the other side was not captured."""
+    connections = case.analysis.connections
+    columns = []
+    for way, back in (("a_to_b", "b_to_a"), ("b_to_a", "a_to_b")):
+        lost = connections.column(f"{way}.unique_bytes")[ids] - connections.column(f"{way}.acked_bytes")[ids]
+        seen = connections.column(f"{back}.segments")[ids] > 0
+        columns.append((lost.clip(0) * seen).tolist())
+    return dict(zip(ids, zip(*columns, strict=True), strict=True))
+
+
+def _lost(case: Case, id: int, lost_a: int, lost_b: int) -> Finding:
+    connection = case.analysis.connections[id]
+    by, side = connection.reset_by, "a" if lost_a >= lost_b else "b"
+    resets = [row["frame"] for row in rows_of(case, connection) if row["flags"] & RST]
+    found = case.finding(
+        f"{by} reset the connection after both sides had closed: {bytes_words(max(lost_a, lost_b))} from {side} were "
+        "never acknowledged and may be lost",
+        severity=Severity.WARNING,
+        blame="application",
+        side=by,
+        confidence="medium",
+        evidence=Evidence(
+            frames=tuple(resets[:3]),
+            start_ns=connection.start_ns,
+            end_ns=connection.end_ns,
+            values={"reset_by": by or "", "unacknowledged_a_bytes": lost_a, "unacknowledged_b_bytes": lost_b},
+            ruled_out="TLS's goodbye: more bytes are missing than a close_notify takes.",
+        ),
+        remedy=Remedy(f"Let the application on {by} read until the end before it closes."),
+    )
+    return replace(found, connection=id)
+
+
+def _harmless(case: Case, ids: list[int], most: int) -> Finding:
+    lost = (
+        f": at most {bytes_words(most)} of each were never acknowledged, no more than a goodbye takes"
+        if most
+        else " with all data acknowledged: nothing was lost"
+    )
+    found = case.finding(
+        f"{count_words(len(ids), 'connection')} {'was' if len(ids) == 1 else 'were'} reset after both sides had "
+        f"closed{lost}",
+        blame="nobody",
+        confidence="high",
+        evidence=Evidence(
+            frames=_reset_frames(case, ids[0]) if len(ids) == 1 else first_frames(case, ids[:FRAMES]),
+            values={"connections": len(ids), "most_unacknowledged_bytes": most},
+            ruled_out="An abort: both FINs came before.",
+        ),
+    )
+    return replace(found, connection=ids[0]) if len(ids) == 1 else found
+
+
+def _reset_frames(case: Case, id: int) -> tuple[int, ...]:
+    rows = rows_of(case, case.analysis.connections[id])
+    return tuple(row["frame"] for row in rows if row["flags"] & RST)[:3]
+
+
+RULE = Rule(
+    code="TW505",
+    name="reset-after-close",
+    title="reset after both sides had closed",
+    severity=Severity.INFO,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "lost_bytes": Threshold(
+            GOODBYE_BYTES, "bytes", "More than TLS's close_notify takes, which is often refused and holds no data."
+        )
+    },
+)

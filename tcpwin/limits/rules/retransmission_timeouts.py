@@ -1,0 +1,167 @@
+"""## What it finds
+
+Segments were lost, no ACK told the sender so, and it stood still until its retransmission timer ran out.
+
+## Why it matters
+
+A timeout is the dearest way to learn of a loss: at least 200 ms on Linux on top of the round trip, doubled each time
+(RFC 6298 §5.5), and the congestion window falls to one segment (RFC 5681 §3.1). SACK repairs the same loss in about
+one round trip.
+
+## How it is judged
+
+`rto_retransmissions` counts what was sent again though nothing had been acknowledged for the timeout; at least
+`timeouts` of them. For each, the cost is the time since the same bytes were last sent, less one smoothed round trip.
+Their sum is at least `cost_ns`, and at least `share` of the connection without its pauses. Timeouts proved needless
+(F-RTO, timestamps) are no loss: where they may be all of them, the finding is TW303's. Bytes sent again more than
+`overdue` timeouts later were not sent by that timer and do not count. If the receiver never answered again, it may be
+gone: the confidence is low, and nothing is said where it had closed before (FIN).
+
+## When it is wrong
+
+Near the receiver the sender's timer is only inferred. A receiver that drops what arrives, for want of memory, looks
+like a lossy path from the sender; its host's `nstat` tells them apart. ICMP is not read: a box that refuses what is too
+long for the next link ("fragmentation needed", RFC 1191) looks like a path that loses it, always the full segments. The
+timers are Linux's: other systems may run shorter ones.
+
+## What to do
+
+Find where the path loses. Keep SACK on at both ends (`net.ipv4.tcp_sack`), and on the sender `net.ipv4.tcp_recovery`
+and `net.ipv4.tcp_early_retrans`, which repair most losses without the timer. Inside one data centre a route's
+`rto_min` shortens the wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tcpwin.analysis import Event
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import rows_of
+from tcpwin.limits.evidence.loss import Culprit, culprit, has_sack, pairs, resent, share_of, wait_ns, weaker
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words, time_words
+
+DEFAULTS = {"net.ipv4.tcp_sack": 1, "net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
+"""Linux's defaults, by which SACK, RACK and tail loss probes are on (Documentation/networking/ip-sysctl.rst)."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    if data.spurious_by_frto + data.spurious_by_timestamps >= data.rto_retransmissions:
+        return
+    events = [event for event in resent(case, "rto") if _is_by_timer(case, event)]
+    cost_ns = sum(wait_ns(case, event) for event in events)
+    share = share_of(case, cost_ns)
+    if not events or cost_ns < case.settings["cost_ns"] or share < case.settings["share"]:
+        return
+    by_cost = sorted(events, key=lambda event: -wait_ns(case, event))
+    is_answered = _is_answered(case, events)
+    if not is_answered and case.back.fin:
+        return
+    guilty = culprit(case, events) if is_answered else _gone(case)
+    sure = "low" if any(event.confidence == "low" for event in events) else "high"
+    times = count_words(len(events), "time")
+    yield case.finding(
+        f"{case.sender} stood still for {time_words(cost_ns)} in all ({share:.0%} of the connection) "
+        f"until its retransmission timer ran out, {times}: segments were lost {guilty.where}, and no ACK told it",
+        blame=guilty.blame,
+        side=case.receiver if guilty.blame == "receiver" else case.sender,
+        confidence=weaker(guilty.confidence, sure),
+        cost_ns=cost_ns,
+        evidence=Evidence(
+            frames=pairs(by_cost),
+            start_ns=events[0].time_ns - (events[0].age_ns or 0),
+            end_ns=events[-1].time_ns,
+            values={
+                "timeouts": len(events),
+                "waited_ns": cost_ns,
+                "longest_wait_ns": wait_ns(case, by_cost[0]),
+                "retransmissions": data.retransmissions,
+                "sack": {True: "yes", False: "no", None: "unknown"}[has_sack(case)],
+            },
+            ruled_out="A late ACK: neither DSACK, timestamps nor the ACKs after it prove these timeouts needless. "
+            + guilty.ruled_out,
+        ),
+        remedy=_remedy(case),
+    )
+
+
+def _is_by_timer(case: Case, event: Event) -> bool:
+    if event.age_ns is None:
+        # Beside the sender, what was never seen sent before is data of a SYN that the peer left out (RFC 7413 §4.2).
+        return event.confidence != "low" and case.data.view != "sender"
+    return not event.rto_ns or event.age_ns <= case.settings["overdue"] * event.rto_ns
+
+
+def _is_answered(case: Case, events: Sequence[Event]) -> bool:
+    """Whether the receiver sent anything after the first timeout; True where the segments cannot be read again."""
+    if case.connection.end_ns > events[-1].time_ns:
+        return True
+    rows, first_ns = rows_of(case), events[0].time_ns
+    return not rows or any(row["direction"] == case.receiver and row["time_ns"] > first_ns for row in rows)
+
+
+def _gone(case: Case) -> Culprit:
+    return Culprit(
+        "network",
+        f"on the path, or {case.receiver} is gone: it never answered again",
+        "low",
+        f"Not ruled out: {case.receiver} was switched off, or lost its connection.",
+    )
+
+
+def _remedy(case: Case) -> Remedy:
+    if has_sack(case) is False:
+        lacking = [
+            s for s, d in (("a", case.connection.a_to_b), ("b", case.connection.b_to_a)) if not d.syn_sack_permitted
+        ]
+        sides = " and ".join(lacking)
+        return Remedy(
+            f"Permit SACK on {sides}: without it several losses in a flight end in a timeout. Then find where the path "
+            "loses.",
+            settings=("sysctl -w net.ipv4.tcp_sack=1",),
+            side_effects="New connections only. SACK costs the sender some memory and work in recovery.",
+        )
+    host = case.host(case.sender)
+    settings = host.settings if host is not None else None
+    changed = [
+        f"sysctl -w {name}={value}"
+        for name, value in DEFAULTS.items()
+        if settings is not None and settings.number(name) == 0
+    ]
+    if changed:
+        return Remedy(
+            f"Switch loss detection by SACK, RACK and tail loss probes on again at {case.sender}.",
+            settings=tuple(changed),
+            side_effects="More retransmissions go out early; some of them needless where the path reorders.",
+        )
+    return Remedy(
+        f"Find where the path loses. If {case.sender} and {case.receiver} are in one data centre, a route's rto_min at "
+        f"{case.sender} shortens the wait.",
+        settings=("ip route change <route> rto_min 20ms",),
+        side_effects="Below 40 ms, a receiver's delayed ACK sets off needless timeouts.",
+    )
+
+
+RULE = Rule(
+    code="TW301",
+    name="retransmission-timeouts",
+    title="the sender waited for its retransmission timer",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("rto_retransmissions", ">=", "{timeouts}"),),
+    thresholds={
+        "timeouts": Threshold(1, "count", "One timeout alone can stall a transfer for seconds."),
+        "cost_ns": Threshold(
+            150_000_000, "ns", "Linux waits 200 ms at least (TCP_RTO_MIN), less a round trip's share."
+        ),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection is hardly noticed."),
+        "overdue": Threshold(
+            8, "times", "Systems with a least timeout of 1 s (RFC 6298 §2.4) take five of Linux's 200 ms; not more."
+        ),
+    },
+)

@@ -1,0 +1,102 @@
+"""## What it finds
+
+A host has selective acknowledgments (`net.ipv4.tcp_sack`) or timestamps (`net.ipv4.tcp_timestamps`) switched off.
+
+## Why it matters
+
+Without SACK a sender learns of one loss a round trip: several losses in one window take as many round trips or a
+timeout (RFC 6675). Without timestamps round trips are measured less often, and old segments cannot be told from new
+ones when sequence numbers wrap on a fast path (RFC 7323 §5).
+
+## How it is judged
+
+By the host's settings, unless the captured SYNs of the host offer the option all the same. SACK off is a warning where
+the host's connections had at least `retransmissions`; all else is for information.
+
+## When it is wrong
+
+The setting was changed after the connections were opened, or is that of another network namespace.
+
+## What to do
+
+Switch both on; they are by default. Advice to switch them off is older than most networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.hosts import connections_of, name_of, role_of, side_of, syns_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+if TYPE_CHECKING:
+    from tcpwin.hosts import Host
+
+SACK, TIMESTAMPS = "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    for host in case.analysis.hosts:
+        syns = list(syns_of(case, host))
+        off = []
+        if host.settings is not None and host.settings.number(SACK) == 0:
+            off += [SACK] if not any(syn.syn_sack_permitted for syn in syns) else []
+        if host.settings is not None and host.settings.number(TIMESTAMPS) == 0:
+            off += [TIMESTAMPS] if not any(syn.syn_timestamps for syn in syns) else []
+        if not off:
+            continue
+        lost = _retransmissions(case, host)
+        is_felt = SACK in off and lost >= case.settings["retransmissions"]
+        words = " and ".join({SACK: "SACK", TIMESTAMPS: "timestamps"}[name] for name in off)
+        again = (
+            f": {lost:,} segments were sent again, and without SACK only one loss a round trip is mended"
+            if is_felt
+            else ""
+        )
+        yield case.finding(
+            f"{words[0].upper()}{words[1:]} {'are' if TIMESTAMPS in off else 'is'} off on {name_of(host)}{again}",
+            severity=Severity.WARNING if is_felt else None,
+            blame=role_of(case, host) if is_felt else "nobody",
+            side=side_of(host),
+            confidence="high" if syns else "medium",
+            evidence=Evidence(
+                values={
+                    **dict.fromkeys(off, 0),
+                    "host": host.label,
+                    "syns_without_option": len(syns),
+                    "retransmissions": lost,
+                },
+                ruled_out="A middlebox that strips the option: the host itself says that it does not send it.",
+            ),
+            remedy=Remedy(
+                f"Switch it on, on {name_of(host)}.",
+                settings=tuple(f"sysctl -w {name}=1" for name in off),
+                side_effects="Timestamps take 12 bytes of each segment. Open connections keep what they agreed."
+                if TIMESTAMPS in off
+                else "Open connections keep what they agreed.",
+            ),
+        )
+
+
+def _retransmissions(case: Case, host: Host) -> int:
+    return sum(each.a_to_b.resent_segments + each.b_to_a.resent_segments for each, _ in connections_of(case, host))
+
+
+RULE = Rule(
+    code="TW704",
+    name="sack-or-timestamps-off",
+    title="SACK or timestamps are switched off on a host",
+    severity=Severity.INFO,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    needs_hosts=True,
+    thresholds={
+        "retransmissions": Threshold(
+            3, "count", "SACK helps from the second loss of a window on; one or two say little."
+        ),
+    },
+)

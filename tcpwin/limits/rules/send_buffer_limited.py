@@ -1,0 +1,99 @@
+"""## What it finds
+
+The sender's socket buffer was too small: its application wanted to write more, and TCP could have sent more.
+
+## Why it matters
+
+What is sent stays in the send buffer until it is acknowledged. A buffer below the bandwidth-delay product caps the
+rate at buffer ÷ round trip, like a small receive window, and nothing on the wire shows it.
+
+## How it is judged
+
+By the kernel only: `sndbuf_limited` in `ss -ti` is the time in which the queue was empty, neither window was full and
+the application waited for room (Linux chronographs, commit 05b055e89121). At least `cost_ns`, and at least `share` of
+`busy`, of a transfer of at least `bytes`. Without samples of the sender's socket nothing is said: from packets it
+cannot be told from a slow link.
+
+## When it is wrong
+
+Samples end before the connection does; what came after the last one is not counted.
+
+## What to do
+
+Raise the third value of `net.ipv4.tcp_wmem` on the sender. If the application sets SO_SNDBUF, let it not: a set
+buffer does not grow by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.sockets import LARGEST, grown
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, time_words
+
+DEFAULT_WMEM = (4096, 16_384, 4_194_304)
+"""net.ipv4.tcp_wmem of Linux (Documentation/networking/ip-sysctl.rst)."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    samples = case.sockets(case.sender)
+    began = case.connection.initiator_known
+    limited_ns = grown(samples, "sndbuf_limited_ns", since_start=began)
+    busy_ns = grown(samples, "busy_ns", since_start=began)
+    if not busy_ns or limited_ns < case.settings["cost_ns"] or limited_ns < case.settings["share"] * busy_ns:
+        return
+    buffer_bytes = min(max((sample.sndbuf_bytes or 0 for sample in samples), default=0), LARGEST)
+    size = f", {bytes_words(buffer_bytes)} at most," if buffer_bytes else ""
+    yield case.finding(
+        f"{case.sender}'s send buffer{size} was too small for {time_words(limited_ns)}, {limited_ns / busy_ns:.0%} of "
+        "the time in which it had data to send: the application waited for room",
+        blame="sender",
+        side=case.sender,
+        confidence="high",
+        cost_ns=limited_ns,
+        evidence=Evidence(
+            values={
+                "sndbuf_limited_ns": limited_ns,
+                "busy_ns": busy_ns,
+                "sndbuf_bytes": buffer_bytes,
+                "rwnd_limited_ns": grown(samples, "rwnd_limited_ns", since_start=began),
+                "flight_max_bytes": case.data.flight_max_bytes or 0,
+            },
+            ruled_out="The receive window and the congestion window: the kernel counts the time apart from both.",
+        ),
+        remedy=_remedy(case, buffer_bytes),
+    )
+
+
+def _remedy(case: Case, buffer_bytes: int) -> Remedy:
+    host = case.host(case.sender)
+    known = host.settings.numbers("net.ipv4.tcp_wmem") if host is not None and host.settings is not None else None
+    least, default, most = known if known is not None and len(known) == 3 else DEFAULT_WMEM
+    wanted = max(DEFAULT_WMEM[2], 2 * most, 2 * buffer_bytes)
+    return Remedy(
+        f"On {case.sender} let the send buffer grow further, and let the application not set SO_SNDBUF.",
+        settings=(f'sysctl -w net.ipv4.tcp_wmem="{least} {default} {wanted}"',),
+        side_effects="Each connection that is slow to be acknowledged may then hold so much memory; what waits in a "
+        "larger buffer is older when it is sent.",
+    )
+
+
+RULE = Rule(
+    code="TW403",
+    name="send-buffer-limited",
+    title="the send buffer was too small",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    needs_hosts=True,
+    when=(("unique_bytes", ">=", "{bytes}"),),
+    thresholds={
+        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
+        "share": Threshold(0.05, "share", "Less than 5 % of the busy time is not what limits a transfer."),
+        "bytes": Threshold(20_000, "bytes", "Linux's send buffer holds so much at its smallest default."),
+    },
+)

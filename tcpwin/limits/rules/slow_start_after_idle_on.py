@@ -1,0 +1,77 @@
+"""## What it finds
+
+The sender's window was cut after pauses, and its host has `net.ipv4.tcp_slow_start_after_idle` on.
+
+## Why it matters
+
+After a pause longer than the retransmission timeout Linux halves the congestion window for each such time, to ten
+segments at least (`tcp_cwnd_restart`); what is sent next needs round trips to get going. TW401 has what this cost.
+
+## How it is judged
+
+At least `restarts` idle restarts were seen in the direction, and the setting of the sender's host is 1. BBR ignores the
+setting, so that a sender with BBR is not judged.
+
+## When it is wrong
+
+The setting belongs to a network namespace: that of the host says nothing of a container's.
+
+## What to do
+
+Where bursts after pauses matter, switch it off inside the namespace that the sender runs in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import FRAMES
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words, time_words
+
+SETTING = "net.ipv4.tcp_slow_start_after_idle"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    host, data = case.host(case.sender), case.data
+    if host is None or host.settings is None or host.settings.number(SETTING) != 1:
+        return
+    if any((sample.congestion_control or "").startswith("bbr") for sample in case.sockets(case.sender)[-1:]):
+        return
+    restarts = [event.frame for event in case.events("idle_restart", side=case.sender)]
+    yield case.finding(
+        f"{case.sender} lost its congestion window after {count_words(data.idle_restarts, 'pause')}: "
+        f"{time_words(data.idle_restart_cost_ns)} in all (see TW401), and {SETTING} is on",
+        blame="sender",
+        side=case.sender,
+        confidence="high",
+        evidence=Evidence(
+            frames=tuple(restarts[:FRAMES]),
+            values={
+                SETTING: 1,
+                "idle_restarts": data.idle_restarts,
+                "idle_restart_cost_ns": data.idle_restart_cost_ns,
+            },
+        ),
+        remedy=Remedy(
+            f"Switch it off on {case.sender}; in a container inside its own network namespace.",
+            settings=(f"sysctl -w {SETTING}=0",),
+            side_effects="After a pause the whole old window goes out at once, into a path that may have changed.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW705",
+    name="slow-start-after-idle-on",
+    title="idle restarts, with the setting that makes them on",
+    severity=Severity.INFO,
+    scope="direction",
+    needs_hosts=True,
+    judge=judge,
+    page=__doc__,
+    when=(("idle_restarts", ">=", "{restarts}"),),
+    thresholds={"restarts": Threshold(1, "count", "One restart shows that the setting acts; its cost is TW401's.")},
+)

@@ -1,0 +1,154 @@
+"""## What it finds
+
+The sender began with a congestion window of less than ten segments, and its first message needed more.
+
+## Why it matters
+
+Each doubling that is missing at the start is a round trip for every new connection. Ten segments are the rule since
+RFC 6928 (Linux 2.6.39); older systems, a route with a smaller `initcwnd` or a stack in user space begin with one to
+four.
+
+## How it is judged
+
+Beside the sender: the first flight (`initial_flight_bytes`) is made of full segments only, fewer than `segments` and
+at most `bytes`, on a path of at least `rtt_ns`; the sender then waits for at least a quarter of the round trip though
+the receive window has room for another segment, and goes on with the ACK. The cost is the round trips of slow start
+that the message takes more than it would with ten segments, times the path's round trip; at least `cost_ns`.
+
+## When it is wrong
+
+An application that writes exactly so much, and more just when the ACK comes. After a lost SYN a small start is by
+rule (RFC 6928 §2): there the rule is silent.
+
+## What to do
+
+`ip route` on the sender shows `initcwnd` where it is set: remove it, or set 10. More than ten asks for a path that is
+known to carry it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import rows_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, count_words, time_words
+
+AT_ONCE_NS = 2_000_000
+"""A sender goes on within it when an ACK comes."""
+
+Row = Mapping[str, Any]
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data, rtt_ns = case.data, case.connection.path_rtt_ns or 0
+    flight_bytes, room = data.initial_flight_bytes or 0, data.receive_window_initial_bytes or 0
+    started = -(-flight_bytes // data.mss_bytes) if data.mss_bytes else 0
+    wanted = int(case.settings["segments"])
+    if not 0 < started < wanted or data.syn_retransmissions or case.back.syn_retransmissions:
+        return
+    if room < flight_bytes + data.mss_bytes:
+        return
+    rows = rows_of(case)
+    flight, ack, following = _first_flight(case, rows, flight_bytes)
+    if ack is None or following is None or any(row["length"] % data.mss_bytes for row in flight):
+        return
+    waited_ns = ack["time_ns"] - flight[-1]["time_ns"]
+    if waited_ns < rtt_ns / 4 or following["time_ns"] - ack["time_ns"] > AT_ONCE_NS:
+        return
+    message = -(-_message_bytes(case, rows, rtt_ns) // data.mss_bytes)
+    trips = _round_trips(message, started) - _round_trips(message, wanted)
+    if trips < 1 or trips * rtt_ns < case.settings["cost_ns"]:
+        return
+    yield case.finding(
+        f"{case.sender} began with {count_words(started, 'segment')} where {wanted} are the rule: its first message of "
+        f"{bytes_words(message * data.mss_bytes)} took {count_words(trips, 'round trip')} more, "
+        f"{time_words(trips * rtt_ns)}",
+        blame="sender",
+        side=case.sender,
+        confidence="medium",
+        cost_ns=trips * rtt_ns,
+        evidence=Evidence(
+            frames=(flight[0]["frame"], flight[-1]["frame"], ack["frame"], following["frame"]),
+            start_ns=flight[0]["time_ns"],
+            end_ns=following["time_ns"],
+            values={
+                "initial_flight_bytes": flight_bytes,
+                "initial_segments": started,
+                "message_segments": message,
+                "waited_ns": waited_ns,
+                "receive_window_initial_bytes": room,
+                "path_rtt_ns": rtt_ns,
+            },
+            ruled_out="The receive window: it had room. The application: full segments left, and more with the ACK.",
+        ),
+        remedy=Remedy(
+            f"Let {case.sender} begin with ten segments: look for initcwnd in `ip route`.",
+            settings=("ip route change <route> initcwnd 10",),
+            side_effects="New connections over the route only. A very slow link queues a longer first burst.",
+        ),
+    )
+
+
+def _first_flight(case: Case, rows: Sequence[Row], flight_bytes: int) -> tuple[list[Row], Row | None, Row | None]:
+    """The first flight's segments, the ACK after them, and the segment that followed it."""
+    flight: list[Row] = []
+    sent_bytes, ack = 0, None
+    for row in rows:
+        if row["direction"] == case.sender and row["length"]:
+            if sent_bytes >= flight_bytes:
+                return flight, ack, row
+            flight.append(row)
+            sent_bytes += row["length"]
+        elif flight and sent_bytes >= flight_bytes and ack is None and row["direction"] == case.receiver:
+            ack = row
+    return flight, ack, None
+
+
+def _message_bytes(case: Case, rows: Sequence[Row], rtt_ns: int) -> int:
+    """New data up to the first silence of two round trips, or data of the other side."""
+    total, last_ns = 0, None
+    for row in rows:
+        if not row["length"]:
+            continue
+        if row["direction"] != case.sender:
+            if total:
+                break
+            continue
+        if last_ns is not None and row["time_ns"] - last_ns > 2 * rtt_ns:
+            break
+        total, last_ns = total + row["length"], row["time_ns"]
+    return int(total)
+
+
+def _round_trips(segments: int, window: int) -> int:
+    """Flights of slow start, each twice the one before, that carry so many segments."""
+    return (-(-segments // window)).bit_length()
+
+
+RULE = Rule(
+    code="TW406",
+    name="small-initial-window",
+    title="the sender began with a small window",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(
+        ("view", "==", "sender"),
+        ("syn_seen", "==", True),
+        ("slow_start_ns", ">", 0),
+        ("initial_flight_bytes", "<", "{bytes}"),
+        ("connection.path_rtt_ns", ">=", "{rtt_ns}"),
+        ("retransmissions", "==", 0),
+    ),
+    thresholds={
+        "segments": Threshold(10, "count", "The initial window of RFC 6928 and of Linux (TCP_INIT_CWND)."),
+        "cost_ns": Threshold(50_000_000, "ns", "A round trip of 50 ms, for each new connection."),
+        "bytes": Threshold(90_000, "bytes", "Ten segments of a jumbo frame: more is no small window on any link."),
+        "rtt_ns": Threshold(5_000_000, "ns", "On shorter paths a round trip more is not felt."),
+    },
+)

@@ -1,0 +1,94 @@
+"""## What it finds
+
+The sender's application writes in small pieces, and each goes out as a packet of its own.
+
+## Why it matters
+
+A packet costs 40 bytes of headers or more, an interrupt, a lookup at each router and an ACK, whatever it carries. A
+receiver charges its buffer by the packet's memory, not by its payload, so many small ones also shrink the window.
+
+## How it is judged
+
+`tinygrams` counts segments below the MSS that more data followed before they were acknowledged: pieces of something
+larger. At least `segments`, at least `share` of the data segments, and the mean payload below half of the MSS. Not
+where the receiver's window was below a segment: then it was the window that cut them; nor where a capture without the
+SYN, made before segmentation, does not tell how long a full segment is.
+
+## When it is wrong
+
+Single events that are written as they happen (keystrokes, ticks of a market) are small by nature.
+
+## What to do
+
+Let the application collect a message before it writes (a buffer, `writev`, TCP_CORK), or leave TCP_NODELAY off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import FRAMES, rows_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, count_words
+
+JUMBO_BYTES = 8960
+"""The payload of an Ethernet jumbo frame."""
+HEADER_BYTES = 40
+"""IPv4 and TCP without options."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    mean_bytes = data.payload_bytes / data.data_segments
+    if data.tinygrams < case.settings["share"] * data.data_segments or mean_bytes * 2 >= data.mss_bytes:
+        return
+    if data.mss_bytes > JUMBO_BYTES and case.back.syn_mss is None:
+        # Captured before segmentation, without the SYN: the size of a full segment is not known.
+        return
+    if data.sub_mss_windows or data.zero_window_episode_count:
+        return
+    small = [
+        row["frame"] for row in rows_of(case) if row["direction"] == case.sender and 0 < row["length"] < data.mss_bytes
+    ]
+    needed = -(-data.payload_bytes // data.mss_bytes)
+    yield case.finding(
+        f"The application on {case.sender} writes in small pieces: {data.data_segments:,} segments carry "
+        f"{bytes_words(mean_bytes)} each where {count_words(needed, 'segment')} of {data.mss_bytes:,} bytes would do",
+        blame="application",
+        side=case.sender,
+        confidence="high",
+        evidence=Evidence(
+            frames=tuple(small[:FRAMES]),
+            values={
+                "tinygrams": data.tinygrams,
+                "data_segments": data.data_segments,
+                "mean_payload_bytes": round(mean_bytes),
+                "mss_bytes": data.mss_bytes,
+                "header_bytes": HEADER_BYTES * (data.data_segments - needed),
+            },
+            ruled_out="The receive window: it was never below a segment.",
+        ),
+        remedy=Remedy(
+            f"Let the application on {case.sender} collect what belongs together before it writes (a buffer, writev, "
+            "TCP_CORK), or leave TCP_NODELAY off.",
+            side_effects="What is collected waits: flush at the end of each message.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW407",
+    name="small-segments",
+    title="data was sent in small pieces",
+    severity=Severity.INFO,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("tinygrams", ">=", "{segments}"),),
+    thresholds={
+        "segments": Threshold(100, "count", "Fewer cost nothing that could be measured."),
+        "share": Threshold(0.3, "share", "A short segment at the end of each write is no small piece."),
+    },
+)

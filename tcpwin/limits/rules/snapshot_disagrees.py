@@ -1,0 +1,111 @@
+"""## What it finds
+
+What a host's kernel said of a socket is not what the packets of that time show.
+
+## Why it matters
+
+One of them is wrong: the capture lost packets, the clocks differ, or the snapshot is of another connection. Findings on
+this connection that need both are less sure.
+
+## How it is judged
+
+The kernel's window (`snd_wnd`), acknowledged and received bytes are compared with the packets, over all the time in
+which the socket may have been read. At least `samples` of the compared ones, and at least `share` of them, lie outside.
+Of a capture the connections with most samples are compared, eight at most.
+
+## When it is wrong
+
+A segment that the kernel refused was captured all the same. A box between capture and host that terminates TCP (a
+proxy) shows other numbers on its other side.
+
+## What to do
+
+See TW601 and TW608 first. Then compare addresses and times of the snapshot with the capture's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tcpwin.errors import TcpwinError
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import READ_CONNECTIONS, READ_PACKETS
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+if TYPE_CHECKING:
+    from tcpwin.hosts import Connection, JoinedSample
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    counts: Counter[int] = Counter()
+    for host in case.analysis.hosts:
+        counts.update({match.connection: len(samples) for match, samples in host.found.items()})
+    # Each connection is a pass over the capture.
+    most = max(1, min(READ_CONNECTIONS, READ_PACKETS // max(case.analysis.capture.packets, 1)))
+    for id, _ in counts.most_common(most):
+        connection = case.analysis.connections[id]
+        try:
+            joined = connection.snapshots
+        except TcpwinError:
+            return
+        for side in ("a", "b"):
+            mine = [each for each in joined if each.side == side and _is_compared(each)]
+            wrong = [each for each in mine if each.disagreements]
+            if len(wrong) >= case.settings["samples"] and len(wrong) >= case.settings["share"] * len(mine):
+                yield _finding(case, connection, side, mine, wrong)
+
+
+def _is_compared(each: JoinedSample) -> bool:
+    return any(seen is not None for seen in (each.peer_window_bytes, each.acked_bytes, each.received_bytes))
+
+
+def _finding(
+    case: Case, connection: Connection, side: str, compared: list[JoinedSample], wrong: list[JoinedSample]
+) -> Finding:
+    names = Counter(disagreement.name for each in wrong for disagreement in each.disagreements)
+    worst = ", ".join(f"{name} in {count:,}" for name, count in names.most_common())
+    first = wrong[0].disagreements[0]
+    found = case.finding(
+        f"{len(wrong):,} of {len(compared):,} samples of the socket on {side} do not fit the packets of their time: "
+        f"{worst}",
+        blame="capture",
+        side=side,
+        confidence="high",
+        evidence=Evidence(
+            start_ns=wrong[0].time_ns,
+            end_ns=wrong[-1].time_ns,
+            values={
+                "compared": len(compared),
+                "disagreeing": len(wrong),
+                **{f"disagreeing_{name}": count for name, count in names.items()},
+                "first_name": first.name,
+                "first_kernel": first.kernel,
+                "first_packets_min": first.packets.least,
+                "first_packets_max": first.packets.most,
+                "weakens": "TW2, TW4",
+            },
+            ruled_out="A sample read between two packets: all the time in which it may have been read was allowed for.",
+        ),
+        remedy=Remedy("Compare addresses and times of the snapshot with the capture's; see TW601 and TW608 first."),
+    )
+    return replace(found, connection=connection.id)
+
+
+RULE = Rule(
+    code="TW609",
+    name="snapshot-disagrees",
+    title="a kernel's numbers are not those of the packets",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    needs_hosts=True,
+    thresholds={
+        "samples": Threshold(3, "count", "One or two may be read while a segment was on its way through the host."),
+        "share": Threshold(0.02, "share", "Fewer are read at such moments in any long run."),
+    },
+)

@@ -1,0 +1,142 @@
+"""## What it finds
+
+The sender sent again what the receiver had already: the originals, or their ACKs, came late and were not lost.
+
+## Why it matters
+
+The sender takes it for loss. It cuts its congestion window (unless it can undo the cut), and the same bytes travel
+twice. The path is then blamed for a loss that it does not have.
+
+## How it is judged
+
+By proof only: an ACK of all the bytes was captured before they were sent again (`spurious_retransmissions`), the
+receiver reported them as received twice (`spurious_by_dsack`, RFC 2883), the ACK echoed the original's timestamp
+(`spurious_by_timestamps`, RFC 3522), or F-RTO (`spurious_by_frto`, RFC 5682). One may be proved in two ways, so the
+largest of the four counts is taken. It is at least `segments`, and at least `share` of the data segments.
+
+## When it is wrong
+
+A copy that the network made looks like one sent again. Where the capture's clock runs backwards, its ACKs prove
+nothing here, since it may hold packets twice; nor where it lacks more of the data than it holds. Beside the receiver,
+an ACK that was captured may still be lost on its way to the sender: then the sending again was right.
+
+## What to do
+
+Timeouts: find what delays the path for more than 200 ms (a full queue, a radio link, a host that is suspended), or
+remove a small `rto_min` from the route. Fast retransmissions: the path reorders; keep `net.ipv4.tcp_recovery=1` and
+timestamps on, with which Linux learns how far. Probes: a receiver that delays its ACKs for long; they do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tcpwin.analysis import Event
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.events import events_of
+from tcpwin.limits.evidence.loss import pairs, resent
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import bytes_words, count_words
+
+FRAMES = 12
+CAUSES = ("rto", "go_back_n", "fast", "recovery", "lost_retransmission", "tail_loss_probe", "spurious", "unknown")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    proofs = {
+        "spurious_retransmissions": data.spurious_retransmissions if _is_sure(case) else 0,
+        "spurious_by_dsack": data.spurious_by_dsack,
+        "spurious_by_timestamps": data.spurious_by_timestamps,
+        "spurious_by_frto": data.spurious_by_frto,
+    }
+    needless = max(proofs.values())
+    if needless < case.settings["segments"] or needless < case.settings["share"] * data.data_segments:
+        return
+    events = _proved(case, are_all=needless >= data.retransmissions)
+    are_proofs = bool(events)
+    events = events or resent(case, *CAUSES)
+    by_timer = data.rto_retransmissions + data.tail_loss_probes
+    by_ack = data.fast_retransmissions + data.recovery_retransmissions
+    reason, advice = _explain(case, by_timer=by_timer, by_ack=by_ack)
+    yield case.finding(
+        f"{case.sender} sent {count_words(needless, 'segment')} again that {case.receiver} had already "
+        f"({needless / data.data_segments:.1%} of its data segments): {reason}",
+        blame="network",
+        side=case.sender,
+        confidence="high" if data.view == "sender" or proofs["spurious_retransmissions"] < needless else "medium",
+        evidence=Evidence(
+            frames=tuple(event.frame for event in events[:FRAMES]) if are_proofs else pairs(events),
+            start_ns=events[0].time_ns if events else None,
+            end_ns=events[-1].time_ns if events else None,
+            values={
+                **{name: count for name, count in proofs.items() if count},
+                "retransmissions": data.retransmissions,
+                "data_segments": data.data_segments,
+                "resent_bytes": data.resent_bytes,
+            },
+            ruled_out=f"Loss: the proof comes from {case.receiver}, which had the bytes before.",
+        ),
+        remedy=Remedy(
+            f"{advice} {bytes_words(data.resent_bytes)} were sent again in all.",
+            side_effects="A sender that waits longer before it sends again repairs real losses later.",
+        ),
+    )
+
+
+def _is_sure(case: Case) -> bool:
+    """Whether an ACK before a segment proves that it was needless; False without any such segment."""
+    data = case.data
+    # A capture joined from two of the same packets holds each twice, and its clock runs back where they meet. Where it
+    # lacks more of the data than it holds, what it holds may be what was sent first.
+    return (
+        data.spurious_retransmissions > 0
+        and case.analysis.capture.time_backwards == 0
+        and data.missed_bytes <= data.unique_bytes
+    )
+
+
+def _proved(case: Case, *, are_all: bool) -> Sequence[Event]:
+    """The receiver's DSACKs (RFC 2883), and the segments sent again that an ACK had covered before.
+
+    Which segment a DSACK is of, the events do not say: the others come along where all were needless.
+    """
+    causes = CAUSES if are_all else ("spurious",)
+    own, proofs = resent(case, *causes), events_of(case, "dsack", side=case.receiver)
+    is_proved = proofs or any(event.cause == "spurious" for event in own)
+    return sorted([*own, *proofs], key=lambda event: event.frame) if is_proved else []
+
+
+def _explain(case: Case, *, by_timer: int, by_ack: int) -> tuple[str, str]:
+    if by_timer > by_ack:
+        return (
+            f"their ACKs came later than {case.sender}'s timer",
+            f"Find what delays the path now and then, or {case.receiver}'s ACKs; raise a small rto_min of the route on "
+            f"{case.sender}.",
+        )
+    if by_ack:
+        return (
+            "late ACKs or segments out of order looked like loss",
+            f"Find what reorders on the path. On {case.sender} keep timestamps and net.ipv4.tcp_recovery=1.",
+        )
+    return (
+        "its ACKs came too late or not at all",
+        f"Find where ACKs of {case.receiver} are delayed or lost.",
+    )
+
+
+RULE = Rule(
+    code="TW303",
+    name="spurious-retransmissions",
+    title="segments were sent again needlessly",
+    severity=Severity.INFO,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("retransmissions", ">=", "{segments}"),),
+    thresholds={
+        "segments": Threshold(3, "count", "A probe or two that a delayed ACK sets off are by design (RFC 8985 §7)."),
+        "share": Threshold(0.01, "share", "Less than 1 % of the data segments costs neither bandwidth nor window."),
+    },
+)

@@ -1,0 +1,101 @@
+"""## What it finds
+
+The last segments of a message were lost, and only a tail loss probe repaired that.
+
+## Why it matters
+
+Behind the last segment of a message nothing follows that could draw a duplicate ACK, so that the sender must wait:
+two round trips, and 200 ms more where a single segment is out (RFC 8985 §7.2, Linux `tcp_schedule_loss_probe`). Short
+answers, remote calls and the end of every message feel it.
+
+## How it is judged
+
+`tail_loss_probes` counts probes that sent the last segment again; at least `probes` of them. Those that DSACK,
+timestamps or F-RTO prove needless are taken off, with the longest waits. The cost is the time since the same bytes
+were last sent, less one smoothed round trip; the sum is at least `cost_ns`, and at least `share` of the connection
+without its pauses.
+
+## When it is wrong
+
+A receiver that reports no duplicates (DSACK, RFC 2883) cannot show that a probe was needless: a delayed ACK that came
+late looks the same. So the confidence is medium at most. A short timer looks like a probe: the tail was lost all the
+same.
+
+## What to do
+
+Find where the path loses. More data right behind (fewer, larger writes; requests in a pipeline) lets SACK repair the
+loss in one round trip. The probe itself is the cheap case: without it the timer would wait longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.analysis import Event
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.loss import culprit, needless, pairs, resent, share_of, wait_ns, weaker
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words, time_words
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    # Which of the retransmissions were needless is not known: these may all have been probes.
+    lost = data.tail_loss_probes - needless(case) - data.spurious_retransmissions
+    if lost <= 0:
+        return
+    probes = [event for event in resent(case, "tail_loss_probe") if _was_lost(case, event)]
+    events = sorted(probes, key=lambda event: wait_ns(case, event))[:lost]
+    cost_ns = sum(wait_ns(case, event) for event in events)
+    share = share_of(case, cost_ns)
+    if not events or cost_ns < case.settings["cost_ns"] or share < case.settings["share"]:
+        return
+    guilty = culprit(case, events)
+    yield case.finding(
+        f"{case.sender} waited {time_words(cost_ns)} in all ({share:.0%} of the connection) until a probe or its timer "
+        f"sent the last segment again: {count_words(len(events), 'time')} it was lost {guilty.where}",
+        blame=guilty.blame,
+        side=case.receiver if guilty.blame == "receiver" else case.sender,
+        confidence=weaker(guilty.confidence, "medium"),
+        cost_ns=cost_ns,
+        evidence=Evidence(
+            frames=pairs(events[::-1]),
+            start_ns=min(event.time_ns - (event.age_ns or 0) for event in events),
+            end_ns=max(event.time_ns for event in events),
+            values={
+                "tail_loss_probes": data.tail_loss_probes,
+                "needless": data.tail_loss_probes - lost,
+                "waited_ns": cost_ns,
+                "longest_wait_ns": wait_ns(case, events[-1]),
+            },
+            ruled_out=f"A late ACK: no DSACK of {case.receiver} reports the probes as duplicates. " + guilty.ruled_out,
+        ),
+        remedy=Remedy(
+            f"Find where the path loses. Let the application on {case.sender} write a message in one call, and send "
+            "more behind it without waiting, so that ACKs tell of the loss.",
+            side_effects="None for TCP; the application's protocol must allow it.",
+        ),
+    )
+
+
+def _was_lost(case: Case, event: Event) -> bool:
+    # Beside the sender, what was never seen sent before is data of a SYN that the peer left out (RFC 7413 §4.2).
+    return event.age_ns is not None or (event.confidence != "low" and case.data.view != "sender")
+
+
+RULE = Rule(
+    code="TW302",
+    name="tail-loss",
+    title="the last segment of a message was lost",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("tail_loss_probes", ">=", "{probes}"),),
+    thresholds={
+        "probes": Threshold(1, "count", "One lost tail delays one message."),
+        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection is hardly noticed."),
+    },
+)

@@ -1,0 +1,205 @@
+"""## What it finds
+
+The sender does not scale the receiver's windows as agreed: it stops at the window field's raw value, or it sends far
+beyond what was offered.
+
+## Why it matters
+
+Both ends must shift the field by what the SYNs said (RFC 7323 §2.3). A sender that reads 502 as 502 bytes instead of
+64,256 sends a small piece a round trip. One that scales a window that is not scaled overruns the receiver.
+
+## How it is judged
+
+Ignored: the shift is above 0, and at least `times` segments ended with exactly as many bytes in flight as the raw
+field says, more than half of all the times that the sender stopped for an ACK; never more was in flight. The capture
+point is not the receiver's. Reverse: scaling is off or the shift known, and at least `times` segments ended beyond
+every right edge that had been advertised, while the capture lacks no ACK.
+
+## When it is wrong
+
+A box that rewrites windows or options between the capture point and the sender makes both look so. A capture made by
+a host with offload hooks may show windows that were not yet in force. In a capture of more than half a million packets
+with more than eight connections that may ignore the scale, none of them is looked at for it.
+
+## What to do
+
+Compare the options of the SYNs at both ends. Update the stack, proxy or firewall that reads the windows wrong;
+switching window scaling off (`net.ipv4.tcp_window_scaling` = 0) makes them agree, and slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.window import MAX_FIELD, MOST_ROWS, spread
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+_ROW = ("frame", "length", "bytes_in_flight", "window_raw")
+MOST_OF_MANY = 8
+"""Connections that are looked at where a large capture would have to be read again for them: chance makes more."""
+REMEDY = Remedy(
+    "Compare the options of both SYNs at both ends; update the stack, proxy or firewall that reads the windows wrong.",
+)
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    times = case.settings["times"]
+    least = ("data_segments", ">=", times)
+    for id, way in case.analysis.select(
+        "direction", [("window_scale_shift", ">=", 0.0), ("window_overrun", ">=", times)]
+    ):
+        yield from _judge_reverse(replace(case, subject=case.analysis.connections[id], direction=way))
+    if not case.may_read:
+        return
+    # What a field of 16 bits can say at most bounds the flight of a sender that does not shift it.
+    bounded = [
+        ("window_scale_shift", ">", 0),
+        least,
+        ("flight_max_bytes", ">", 0),
+        ("flight_max_bytes", "<=", MAX_FIELD),
+    ]
+    wide, all_bounded = case.analysis.select_all(
+        ("direction", conditions) for conditions in ([*bounded, ("window_utilisation", "<", 0.5)], bounded)
+    )
+    if wide:
+        cases = (replace(case, subject=case.analysis.connections[id], direction=way) for id, way in all_bounded)
+        possible = [each for each in cases if _is_possible(each)]
+        if len(possible) > MOST_OF_MANY and not case.are_few:
+            return
+        for number, each in enumerate(possible):
+            yield from _judge_ignored(each, (other.connection.id for other in islice(possible, number + 1, None)))
+
+
+def _is_possible(case: Case) -> bool:
+    shift = case.data.window_scale.shift or 0
+    if (case.data.flight_max_bytes or 0) > (case.data.receive_window_max_bytes or 0) >> shift:
+        # More was in flight than the largest window without its shift.
+        return False
+    return case.data.view != "receiver" and case.data.segments + case.back.segments <= MOST_ROWS
+
+
+def _judge_ignored(case: Case, following: Iterable[int]) -> Iterator[Finding]:
+    shift = case.data.window_scale.shift or 0
+    frames, stops = _stops_at_raw_window(case, following)
+    if len(frames) < case.settings["times"] or len(frames) * 2 <= stops:
+        return
+    data = case.data
+    yield case.finding(
+        f"{case.sender} takes the window of {case.receiver} for unscaled: {len(frames)} times it stopped with exactly "
+        f"as many bytes in flight as the raw field says, {data.flight_max_bytes or 0:,} at most, where a shift of "
+        f"{shift} allowed {data.receive_window_max_bytes or 0:,}",
+        blame="sender",
+        side=case.sender,
+        confidence="medium",
+        evidence=Evidence(
+            frames=spread(frames),
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values={
+                "stops_at_raw_window": len(frames),
+                "stops": stops,
+                "shift": shift,
+                "flight_max_bytes": data.flight_max_bytes or 0,
+                "window_max_bytes": data.receive_window_max_bytes or 0,
+            },
+            ruled_out="A congestion window: it counts segments, and would not end at the byte that the field names.",
+        ),
+        remedy=REMEDY,
+    )
+
+
+def _judge_reverse(case: Case) -> Iterator[Finding]:
+    data = case.data
+    if data.view == "receiver" or data.acks_missing or data.acked_unseen or data.missed_bytes or data.capture_reordered:
+        return
+    yield case.finding(
+        f"{case.sender} sent beyond the window of {case.receiver} {data.window_overrun} times, with up to "
+        f"{data.flight_max_bytes or 0:,} bytes in flight where at most {data.receive_window_max_bytes or 0:,} were "
+        "offered: it fits a sender that scales the window otherwise than the SYNs say",
+        blame="sender",
+        side=case.sender,
+        confidence="medium" if data.acks_missing == 0 else "low",
+        evidence=Evidence(
+            frames=spread(_beyond_the_edge(case)),
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values={
+                "window_overrun": data.window_overrun,
+                "shift": data.window_scale.shift or 0,
+                "flight_max_bytes": data.flight_max_bytes or 0,
+                "window_max_bytes": data.receive_window_max_bytes or 0,
+            },
+            ruled_out="ACKs that the capture lacks: all that was acknowledged was captured.",
+        ),
+        remedy=REMEDY,
+    )
+
+
+def _beyond_the_edge(case: Case) -> list[int]:
+    """Frames whose data end beyond every right edge that had been advertised."""
+    import numpy as np
+
+    table = case.table()
+    if table is None:
+        return [case.connection.first_frame]
+    columns = [
+        np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in ("frame", "seq", "length", "ack", "window")
+    ]
+    edge, found = -1, []
+    for from_sender, frame, seq, length, ack, window in zip(
+        (table["direction"] == case.sender).tolist(), *columns, strict=True
+    ):
+        if from_sender:
+            if length > 0 and edge >= 0 and _is_beyond(seq + length, edge):
+                found.append(frame)
+        elif ack >= 0 and window >= 0 and (edge < 0 or _is_beyond(ack + window, edge)):
+            edge = ack + window
+    return found
+
+
+def _is_beyond(left: int, right: int) -> bool:
+    # Sequence numbers wrap around: RFC 9293 §3.4.
+    return 0 < (left - right) % (1 << 32) < 1 << 31
+
+
+def _stops_at_raw_window(case: Case, following: Iterable[int]) -> tuple[list[int], int]:
+    """Frames after which the sender stopped with exactly the raw window in flight, and how often it stopped at all."""
+    import numpy as np
+
+    table = case.table(others=following)
+    if table is None:
+        return [], 0
+    columns = [np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in _ROW]
+    frames, stops, raw, last = [], 0, -1, (0, -1)
+    for from_sender, frame, length, flight, window in zip(
+        (table["direction"] == case.sender).tolist(), *columns, strict=True
+    ):
+        if from_sender:
+            if length > 0:
+                last = (frame, flight)
+            continue
+        if last[0]:
+            stops += 1
+            if raw > 0 and last[1] == raw:
+                frames.append(last[0])
+            last = (0, -1)
+        raw = window
+    return frames, stops
+
+
+RULE = Rule(
+    code="TW103",
+    name="window-scale-ignored",
+    title="the sender reads scaled windows as unscaled, or the reverse",
+    severity=Severity.ERROR,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    thresholds={
+        "times": Threshold(10, "count", "By chance a flight meets a number of 16 bits once or twice, not so often.")
+    },
+)

@@ -1,0 +1,107 @@
+"""## What it finds
+
+The window scale shift is too small: the receive window reached the most that the shift can say, and the sender
+waited.
+
+## Why it matters
+
+The shift is fixed in the SYN (RFC 7323 §2.2), and a window is 65,535 << shift at most. However large the buffer grows
+later, that is all that can be offered.
+
+## How it is judged
+
+The shift is known and below 14. The window stood within a tenth of 65,535 << shift, and the next segment did not fit
+it for at least `limited_ns` and `share` of the time from the first to the last data, at a rate of at least `fill` of
+one such window a round trip.
+
+## When it is wrong
+
+What the path could have carried is not known: the time given is the most that a larger window saves.
+
+## What to do
+
+Linux takes the shift from the largest of `net.ipv4.tcp_rmem`, `net.core.rmem_max` and the socket's buffer at the time
+of the SYN (`tcp_select_initial_window`): raise tcp_rmem, and set SO_RCVBUF, if at all, before connect or listen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.kernel import MAX_SHIFT
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.receive_buffer import larger_buffer
+from tcpwin.limits.evidence.window import (
+    HELD_BACK,
+    MAX_FIELD,
+    confidence_of,
+    full_frames,
+    held_back,
+    is_at_field_limit,
+    is_shown,
+    kernel_denies,
+    rate_text,
+    time_text,
+)
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    shift = data.window_scale.shift
+    held = held_back(case)
+    if held is None or shift is None or held.fill < case.settings["fill"] or not is_at_field_limit(data):
+        return
+    if data.window_scale.state == "disabled" or kernel_denies(case, held.held_ns):
+        return
+    frames = full_frames(case)
+    if not is_shown(case, frames):
+        return
+    largest = MAX_FIELD << shift
+    from tcpwin.kernel import window_rate_bps
+
+    ceiling_bps = round(window_rate_bps(largest, held.rtt_ns))
+    yield case.finding(
+        f"{case.receiver} chose a window scale of {shift}, so that its window cannot exceed {largest:,} bytes: "
+        f"{rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; it reached {data.receive_window_max_bytes:,}, and "
+        f"{case.sender} waited for it {time_text(held.held_ns)} ({held.share:.0%} of the transfer)",
+        blame="receiver",
+        side=case.receiver,
+        confidence=confidence_of(case),
+        cost_ns=held.held_ns,
+        evidence=Evidence(
+            frames=frames,
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values={
+                "shift": shift,
+                "window_max_bytes": data.receive_window_max_bytes or 0,
+                "largest_window_bytes": largest,
+                "rtt_ns": held.rtt_ns,
+                "goodput_bps": round(data.goodput_bps or 0),
+                "held_back_ns": held.held_ns,
+            },
+            ruled_out="A slow reader: the window stayed at the most that the shift can say.",
+        ),
+        remedy=Remedy(
+            f"Raise the largest receive buffer on {case.receiver} before the connection is made: Linux takes the shift "
+            "from it. A program that sets SO_RCVBUF must do so before connect or listen.",
+            settings=larger_buffer(case),
+            side_effects="Only new connections have it. Each may take that much memory.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW105",
+    name="window-scale-too-small",
+    title="the window reached the most that its scale can say",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("window_scale_shift", "<", MAX_SHIFT), ("window_cost_ns", ">=", "{limited_ns}")),
+    thresholds=HELD_BACK,
+    yields_to=("TW106",),
+)

@@ -1,0 +1,81 @@
+"""## What it finds
+
+The capture began after the connection, so that the scale of its windows is not known.
+
+## Why it matters
+
+The shift is said in the SYN and the SYN/ACK only (RFC 7323 §2.2). Without it the window field may stand for any of 15
+values: whether the window held the sender back cannot be told, and no rule on windows says anything of this
+direction.
+
+## How it is judged
+
+Neither SYN tells the shift, no snapshot of the socket does, and at least `least_bytes` were sent. The range of shifts
+is what the packets allow: more data in flight than a shift can say rules it out.
+
+## When it is wrong
+
+It is a lack of the capture, no fault of the connection.
+
+## What to do
+
+Capture from before the connection begins. Or take `ss -tin` at either end while it lives, and analyse with that file:
+its `wscale:` tells both shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data, connection = case.data, case.connection
+    scale = data.window_scale
+    if scale.state == "syn_only":
+        why = "the capture holds only a SYN of this connection"
+    elif case.back.syn_seen:
+        why = f"the capture cut off the options of {case.receiver}'s SYN"
+    elif data.syn_seen:
+        why = f"the capture lacks the SYN of {case.receiver}"
+    else:
+        why = "the capture holds no SYN of this connection"
+    peer = connection.b if case.receiver == "b" else connection.a
+    yield case.finding(
+        f"{why}: the scale of {case.receiver}'s window is not known (a shift of "
+        f"{scale.shift_min} to {scale.shift_max}), and no window is judged",
+        blame="capture",
+        confidence="high",
+        evidence=Evidence(
+            frames=(connection.first_frame,),
+            start_ns=connection.start_ns,
+            end_ns=connection.end_ns,
+            values={
+                "shift_min": scale.shift_min,
+                "shift_max": scale.shift_max,
+                "flight_max_bytes": data.flight_max_bytes or 0,
+                "payload_bytes": data.payload_bytes,
+            },
+        ),
+        remedy=Remedy(
+            "Start the capture before the connection; or take the sockets' own word for it while it lives, at either "
+            "end, and analyse with that file.",
+            settings=(f"ss -tin 'sport = :{peer.port} or dport = :{peer.port}'",),
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW104",
+    name="window-scale-unknown",
+    title="the capture does not tell the scale of the windows",
+    severity=Severity.INFO,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("payload_bytes", ">=", "{least_bytes}"), ("window_scale_shift", "==", None)),
+    thresholds={"least_bytes": Threshold(1_000_000, "bytes", "A receive window seldom holds back a transfer of less.")},
+)

@@ -1,0 +1,126 @@
+"""## What it finds
+
+Window scaling is off for the connection, and the receive window of 65,535 bytes held the sender back.
+
+## Why it matters
+
+Without the option the window field can say 65,535 bytes at most (RFC 7323 §1.1, §2.2). One window a round trip is all
+that the connection carries: 6 Mbit/s over 85 ms, whatever the path could do.
+
+## How it is judged
+
+A SYN or the SYN/ACK was captured without the option: the SYN's sender has to offer it first, so where both lack it
+the initiator decided. The window stood within a tenth of 65,535 bytes, and the next segment did not fit it for at
+least `limited_ns` and `share` of the time from the first to the last data, at a rate of at least `fill` of that
+ceiling.
+
+## When it is wrong
+
+A box on the way may have removed the option: a capture near the host that seems to lack it, or its settings, tells.
+What the path could have carried is not known: the time given is the most that a larger window saves.
+
+## What to do
+
+Switch window scaling on where it is off: `sysctl net.ipv4.tcp_window_scaling` on Linux, `netsh interface tcp show
+global` on Windows (autotuning level "disabled"). New connections only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.window import (
+    HELD_BACK,
+    MAX_FIELD,
+    full_frames,
+    held_back,
+    is_at_field_limit,
+    is_shown,
+    kernel_denies,
+    rate_text,
+    time_text,
+)
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule
+
+SETTING = "net.ipv4.tcp_window_scaling"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data, connection = case.data, case.connection
+    held = held_back(case)
+    if held is None or held.fill < case.settings["fill"] or not is_at_field_limit(data):
+        return
+    if kernel_denies(case, held.held_ns):
+        return
+    frames = full_frames(case)
+    if not is_shown(case, frames):
+        return
+    by = data.window_scale.disabled_by
+    culprit = "b" if by == "b" else "a"
+    setting = _setting_of(case, culprit)
+    packet = {"a": "the SYN of a", "b": "the SYN/ACK of b", "both": "the SYN of a, and so the answer,"}[by or "both"]
+    from tcpwin.kernel import window_rate_bps
+
+    ceiling_bps = round(window_rate_bps(MAX_FIELD, held.rtt_ns))
+    was_removed = setting == 1
+    # A host's own capture, or its setting, shows what it sent; elsewhere a box may have removed the option.
+    is_sure = setting == 0 or (setting is None and connection.vantage == culprit)
+    told = ""
+    if setting == 0:
+        told = f"; {SETTING} is 0 on {culprit}"
+    elif was_removed:
+        told = f", though {SETTING} is 1 on {culprit}: a box on the way may have removed it"
+    yield case.finding(
+        f"window scaling is off because {packet} came without the option{told}: {case.receiver} can "
+        f"offer {MAX_FIELD:,} bytes at most, which is {rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; "
+        f"{case.sender} waited for that window {time_text(held.held_ns)} ({held.share:.0%} of the transfer)",
+        blame="network" if was_removed else "sender" if culprit == case.sender else "receiver",
+        side=None if was_removed else culprit,
+        confidence="high" if is_sure else "medium",
+        cost_ns=held.held_ns,
+        evidence=Evidence(
+            frames=(connection.first_frame, *frames),
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values={
+                "window_max_bytes": data.receive_window_max_bytes or 0,
+                "rtt_ns": held.rtt_ns,
+                "ceiling_bps": ceiling_bps,
+                "goodput_bps": round(data.goodput_bps or 0),
+                "held_back_ns": held.held_ns,
+            },
+            ruled_out="A slow reader or a small buffer: the window stood at the most that the field can say.",
+        ),
+        remedy=Remedy(
+            f"Switch window scaling on at {culprit}; the other side must not switch it off either (RFC 7323 §2.2).",
+            settings=_lines(case, culprit),
+            side_effects="Only new connections have it. Larger windows take more of the receiver's memory.",
+        ),
+    )
+
+
+def _lines(case: Case, side: str) -> tuple[str, ...]:
+    linux, windows = f"sysctl -w {SETTING}=1", "netsh interface tcp set global autotuninglevel=normal"
+    # A kernel with a release, or settings by sysctl's names, is no Windows.
+    host = case.host(side)
+    return (linux,) if host is not None and (host.kernel or host.settings) else (linux, windows)
+
+
+def _setting_of(case: Case, side: str) -> int | None:
+    host = case.host(side)
+    return None if host is None or host.settings is None else host.settings.number(SETTING)
+
+
+RULE = Rule(
+    code="TW101",
+    name="window-scaling-not-negotiated",
+    title="window scaling is off, and 65,535 bytes were too few",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("window_scale_state", "==", "disabled"), ("window_cost_ns", ">=", "{limited_ns}")),
+    thresholds=HELD_BACK,
+)

@@ -1,0 +1,88 @@
+"""## What it finds
+
+A host has window scaling switched off: `net.ipv4.tcp_window_scaling` is 0.
+
+## Why it matters
+
+Without scaling no window is above 65,535 bytes, either way (RFC 7323 §1.1): over 100 ms that is 5.2 Mbit/s a
+connection, whatever the path gives.
+
+## How it is judged
+
+By the host's settings, unless the captured SYNs of the host offer scaling all the same, or the longest path of its
+connections is below `rtt_ns`.
+
+## When it is wrong
+
+The setting was changed after the connections were opened, or is that of another network namespace.
+
+## What to do
+
+Switch it on. It counts for new connections only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.hosts import longest_rtt_ns, name_of, role_of, side_of, syns_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import rate_words, time_words
+
+SETTING = "net.ipv4.tcp_window_scaling"
+MAX_FIELD = 65_535
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    from tcpwin.kernel import window_rate_bps
+
+    for host in case.analysis.hosts:
+        if host.settings is None or host.settings.number(SETTING) != 0:
+            continue
+        offers = [syn.syn_window_scale is not None for syn in syns_of(case, host)]
+        if any(offers):
+            continue
+        rtt_ns = longest_rtt_ns(case, host)
+        if rtt_ns is not None and rtt_ns < case.settings["rtt_ns"]:
+            continue
+        ceiling = None if rtt_ns is None else float(window_rate_bps(MAX_FIELD, rtt_ns))
+        over = "" if ceiling is None else f": {rate_words(ceiling)} at most over {time_words(rtt_ns or 0)}"
+        yield case.finding(
+            f"Window scaling is off on {name_of(host)}, so that no window is above 65,535 bytes{over}",
+            blame=role_of(case, host),
+            side=side_of(host),
+            confidence="high" if offers else "medium",
+            evidence=Evidence(
+                values={
+                    SETTING: 0,
+                    "host": host.label,
+                    "syns_without_scale": len(offers),
+                    **({} if rtt_ns is None or ceiling is None else {"path_rtt_ns": rtt_ns, "ceiling_bps": ceiling}),
+                },
+                ruled_out="A middlebox that strips the option: the host itself says that it does not send it.",
+            ),
+            remedy=Remedy(
+                f"Switch window scaling on, on {name_of(host)}.",
+                settings=(f"sysctl -w {SETTING}=1",),
+                side_effects="The shift is agreed in the SYNs: connections that are open keep theirs.",
+            ),
+        )
+
+
+RULE = Rule(
+    code="TW703",
+    name="window-scaling-off",
+    title="window scaling is switched off on a host",
+    severity=Severity.WARNING,
+    scope="capture",
+    judge=judge,
+    page=__doc__,
+    needs_hosts=True,
+    thresholds={
+        "rtt_ns": Threshold(
+            500_000, "ns", "Below half a millisecond an unscaled window carries more than 1 Gbit/s: hardly a limit."
+        ),
+    },
+)

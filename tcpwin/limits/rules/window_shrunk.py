@@ -1,0 +1,112 @@
+"""## What it finds
+
+The receiver took back window that it had offered: the right edge moved to the left.
+
+## Why it matters
+
+A receiver should not do so (RFC 9293 §3.8.6.2.2, SHLD-14). Data sent into the old window may be dropped and have to
+be sent again, and a sender's view of what it may send is upset; it must be robust against it (RFC 9293 MUST-34).
+
+## How it is judged
+
+An ACK in sequence moved the right edge to the left by a unit of the scale or more, at least `shrinks` times. Less is
+rounding (RFC 7323 §2.4). Late ACKs are left out (SND.WL1). It is a warning where the window went to zero.
+
+With the receiver's settings the kernel's rule is named: from Linux 6.5 on `net.ipv4.tcp_shrink_window` = 1 allows it
+(commit b650d953cd39); from 6.6 on a receiver out of memory announces zero (commit e2142825c120).
+
+## When it is wrong
+
+A box that shapes traffic by rewriting windows does the same. A capture that lost packets, or wrote them in the wrong
+order, shows edges that were never in force; so do ACKs that overtook one another.
+
+## What to do
+
+Where tcp_shrink_window is set on purpose, to bound memory, nothing. Otherwise give the receiver memory, or look for
+the box in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.doubled import copied_after_ns
+from tcpwin.limits.evidence.receive_buffer import kernel_at
+from tcpwin.limits.evidence.window import spread
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+SETTING = "net.ipv4.tcp_shrink_window"
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    if copied_after_ns(case) is not None:
+        # What one end said later may be captured before what it said first at the other.
+        return
+    data, receiver = case.data, case.receiver
+    host = case.host(receiver)
+    setting = None if host is None or host.settings is None else host.settings.number(SETTING)
+    kernel = kernel_at(host)
+    shrunk = case.events("window_shrink", side=receiver)
+    to_zero = sum(event.window_raw == 0 for event in shrunk)
+    why, remedy, confidence = _explain(setting, kernel, to_zero == len(shrunk) and to_zero > 0, receiver)
+    yield case.finding(
+        f"{receiver} took back window that it had offered, {data.window_shrinks} times: {why}",
+        blame="receiver",
+        side=receiver,
+        confidence=confidence,
+        severity=Severity.WARNING if to_zero else Severity.INFO,
+        evidence=Evidence(
+            frames=spread([event.frame for event in shrunk]),
+            start_ns=shrunk[0].time_ns if shrunk else None,
+            end_ns=shrunk[-1].time_ns if shrunk else None,
+            values={"window_shrinks": data.window_shrinks, "to_zero": to_zero, "retransmissions": data.retransmissions},
+            ruled_out="Rounding by the scale, which is less than one unit, and ACKs that came late.",
+        ),
+        remedy=remedy,
+    )
+
+
+def _explain(
+    setting: int | None, kernel: tuple[int, int] | None, all_zero: bool, receiver: str
+) -> tuple[str, Remedy, str]:
+    if setting == 1:
+        return (
+            f"{SETTING} is 1 there, which allows it",
+            Remedy(
+                f"Nothing, if it is set to bound memory on {receiver}; otherwise switch it off.",
+                settings=(f"sysctl -w {SETTING}=0",),
+                side_effects="Without it a receive buffer may hold more than tcp_rmem says while data come in.",
+            ),
+            "high",
+        )
+    if all_zero and kernel is not None and kernel >= (6, 6):
+        return (
+            "always to zero, as Linux from 6.6 on does when it is out of memory for the socket",
+            Remedy(
+                f"Look at TCP's memory on {receiver}: `mem` of /proc/net/sockstat against net.ipv4.tcp_mem, in pages.",
+                side_effects="A higher bound leaves less memory for all else.",
+            ),
+            "medium",
+        )
+    return (
+        "its stack shrinks windows, or a box on the way rewrites them",
+        Remedy(f"Compare with a capture at {receiver}: windows that differ there were rewritten on the way."),
+        "medium",
+    )
+
+
+RULE = Rule(
+    code="TW205",
+    name="window-shrunk",
+    title="the receiver took back window that it had offered",
+    severity=Severity.INFO,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("window_shrinks", ">=", "{shrinks}"),),
+    thresholds={
+        "shrinks": Threshold(3, "count", "Once or twice it may be ACKs that overtook one another, which look the same.")
+    },
+)

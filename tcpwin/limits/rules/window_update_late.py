@@ -1,0 +1,122 @@
+"""## What it finds
+
+The receiver's window opened, but the sender learned it only by probing.
+
+## Why it matters
+
+A receiver tells of its own accord that its window opened (RFC 9293 §3.8.6.1). Where that update is lost or never
+sent, the sender waits for its next probe, and these are 0.2 s apart at first, then twice as far each time.
+
+## How it is judged
+
+Of the closed windows, those are counted that opened with the answer to a probe, within two round trips and 10 ms of
+it. They are at least half, and the time between the last two probes of each, the most that the update was late, is at
+least `late_ns` in all. Where the receiver's IP identification shows that ACKs are missing, the update was lost on its
+way. Near the receiver, none was sent.
+
+## When it is wrong
+
+The window may have opened just before the probe: the time given is the most that it can be. Without the IP
+identification a lost update and one that was never sent look the same.
+
+## What to do
+
+Look for loss on the way back to the sender. If a capture at the receiver has no update, its stack does not send one:
+user space stacks and proxies must send it at once after a window of zero (RFC 9293 §3.8.6.1), as changes to passt of
+2025 do.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from tcpwin.analysis import ZeroWindowEpisode
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.window import time_text
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+
+FRAMES = 6
+AT_ONCE_NS = 10_000_000
+"""A tick of a slow kernel's timer (HZ=100), by which an answer may be late."""
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    answered = [each for each in data.zero_window_episodes if each.ended_by == "probe_answer" and each.probes]
+    if not answered or len(answered) * 2 < len(data.zero_window_episodes):
+        return
+    if sum(map(_most_late_ns, answered)) < case.settings["late_ns"]:
+        return
+    late = sorted(_answered_at_once(case, answered), key=_most_late_ns, reverse=True)
+    most_ns = sum(map(_most_late_ns, late))
+    if len(late) * 2 < len(data.zero_window_episodes) or most_ns < case.settings["late_ns"]:
+        return
+    worst = late[0]
+    blame, why = _find_blame(case)
+    yield case.finding(
+        f"the window of {case.receiver} opened without an update that reached {case.sender} ({why}): {case.sender} "
+        f"learned it by a probe {len(late)} of {len(data.zero_window_episodes)} times, up to {time_text(most_ns)} late",
+        blame=blame,
+        side=case.receiver if blame == "receiver" else None,
+        confidence="low" if blame == "nobody" else "medium",
+        cost_ns=most_ns,
+        evidence=Evidence(
+            frames=tuple(frame for each in late[: FRAMES // 2] for frame in (each.start_frame, each.end_frame)),
+            start_ns=worst.start_ns,
+            end_ns=worst.end_ns,
+            values={
+                "ended_by_probe": len(late),
+                "episodes": len(data.zero_window_episodes),
+                "late_at_most_ns": most_ns,
+                "closed_ns": sum(each.duration_ns for each in late),
+            },
+            ruled_out="An update of the receiver's own accord: the opening came within two round trips of a probe.",
+        ),
+        remedy=Remedy(
+            f"Capture at {case.receiver}: with an update there, look for loss on the way to {case.sender}; without "
+            "one, update the stack or proxy that ends the connection there.",
+        ),
+    )
+
+
+def _answered_at_once(case: Case, episodes: list[ZeroWindowEpisode]) -> list[ZeroWindowEpisode]:
+    rtt_ns = case.connection.path_rtt_ns or case.data.rtt_min_ns
+    if rtt_ns is None:
+        return []
+    probes = [event.time_ns for event in case.events("zero_window_probe", side=case.sender)]
+    found = []
+    for episode in episodes:
+        at = bisect_right(probes, episode.end_ns)
+        if at and episode.end_ns - probes[at - 1] <= 2 * rtt_ns + AT_ONCE_NS:
+            found.append(episode)
+    return found
+
+
+def _find_blame(case: Case) -> tuple[str, str]:
+    if case.data.view == "receiver":
+        return "receiver", "none was sent"
+    if case.data.acks_missing:
+        return "network", "it was lost: by the IP identification ACKs are missing here"
+    return "nobody", "it was lost or never sent"
+
+
+def _most_late_ns(episode: ZeroWindowEpisode) -> int:
+    """The most by which the update was late: the probe before was answered with zero, or there was none before."""
+    return episode.last_probe_interval_ns if episode.probes > 1 else episode.duration_ns
+
+
+RULE = Rule(
+    code="TW204",
+    name="window-update-late",
+    title="the window opened, and only a probe told the sender",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("zero_window_probes", ">", 0.0), ("zero_window_ns", ">=", "{late_ns}")),
+    thresholds={
+        "late_ns": Threshold(200_000_000, "ns", "Linux's shortest interval of probes; less is hardly noticed.")
+    },
+)

@@ -1,0 +1,130 @@
+"""## What it finds
+
+The receiver's window scale is that of a Windows host whose receive window autotuning is restricted, and its window
+held the sender back.
+
+## Why it matters
+
+Windows autotunes its window at the level "normal" with a shift of 8. "highlyrestricted" has 2 and "restricted" 4,
+which bound the window at 262,140 and 1,048,560 bytes; "disabled" has no scaling at all. Tuning guides of old set
+them.
+
+## How it is judged
+
+With the host's `netsh interface tcp show global` or `Get-NetTCPSetting`: the level is one of the three, and the shift
+in its SYN is that level's. Without it: the shift in its SYN is 2 or 4 and the SYN has no timestamps option, as with
+Windows by default. Either way the next segment did not fit the open window for at least `limited_ns` and `share` of
+the time from the first to the last data, at a rate of at least `fill` of one window a round trip, and the window
+stood near its largest.
+
+## When it is wrong
+
+Any host may offer a shift of 2 or 4: Linux does with a `tcp_rmem` of 256 KiB or 1 MiB, and has timestamps on by
+default. Without the host's word the confidence is low.
+
+## What to do
+
+On the Windows host, in a shell with the rights of an administrator, the line below. New connections only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.kernel import WINDOWS_SHIFTS
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.window import (
+    HELD_BACK,
+    full_frames,
+    held_back,
+    is_shown,
+    kernel_denies,
+    largest_rate_bps,
+    rate_text,
+    stood_still,
+    time_text,
+)
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule
+
+_PROFILES = (None, "Internet")
+LEVELS = ("disabled", "highlyrestricted", "restricted")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data, shift = case.data, case.back.syn_window_scale
+    told = _told_level(case)
+    guessed = next((level for level in LEVELS[1:] if WINDOWS_SHIFTS[level] == shift), None)
+    level = told or guessed
+    if not case.back.syn_seen or level is None or WINDOWS_SHIFTS.get(level) != shift or level not in LEVELS:
+        return
+    if told is None and (case.back.syn_timestamps or _is_linux(case)):
+        return
+    held = held_back(case)
+    if held is None or not stood_still(data) or held.fill < case.settings["fill"] or kernel_denies(case, held.held_ns):
+        return
+    frames = full_frames(case)
+    if not is_shown(case, frames):
+        return
+    most = data.receive_window_max_bytes or 0
+    offer = "no window scale" if shift is None else f"a window scale of {shift}"
+    sure = f", as its autotuning level {level} says" if told else f", which fits Windows' autotuning level {level}"
+    yield case.finding(
+        f"{case.receiver} offered {offer}{sure}: its window reached {most:,} bytes, over {time_text(held.rtt_ns)} that "
+        f"is {rate_text(largest_rate_bps(data, held.rtt_ns))}, and {case.sender} waited {time_text(held.held_ns)} "
+        f"({held.share:.0%} of the transfer)",
+        blame="receiver",
+        side=case.receiver,
+        confidence="high" if told else "low",
+        cost_ns=held.held_ns,
+        evidence=Evidence(
+            frames=(case.connection.first_frame, *frames),
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values={
+                "shift": "none" if shift is None else shift,
+                "level": level,
+                "window_max_bytes": most,
+                "rtt_ns": held.rtt_ns,
+                "held_back_ns": held.held_ns,
+            },
+            ruled_out=None if told else "Linux with its defaults: its SYN would have the timestamps option.",
+        ),
+        remedy=Remedy(
+            f"Set the autotuning level of {case.receiver} to normal.",
+            settings=("netsh interface tcp set global autotuninglevel=normal",),
+            side_effects="New connections take more memory where their round trip is long. Some old firewalls "
+            "mishandle large window scales, which is why the level may have been lowered.",
+        ),
+    )
+
+
+def _told_level(case: Case) -> str | None:
+    """The level of the one Windows host of the snapshots. No `ss` tells whose it is: the SYN's shift has to fit."""
+    told = []
+    for host in case.analysis.hosts:
+        from tcpwin.hosts import WindowsSample
+
+        samples = [each for each in host.others if isinstance(each, WindowsSample) and each.profile in _PROFILES]
+        told += [each.autotuning_level for each in samples[-1:] if each.autotuning_level]
+    if len(told) != 1 or WINDOWS_SHIFTS.get(told[0], -1) == case.data.syn_window_scale:
+        return None
+    return told[0]
+
+
+def _is_linux(case: Case) -> bool:
+    host = case.host(case.receiver)
+    return host is not None and (host.kernel is not None or host.settings is not None)
+
+
+RULE = Rule(
+    code="TW106",
+    name="windows-autotuning-restricted",
+    title="a Windows receiver whose autotuning is restricted",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("window_scale_shift", "<=", 4.0), ("window_cost_ns", ">=", "{limited_ns}")),
+    thresholds=HELD_BACK,
+)

@@ -1,0 +1,89 @@
+"""## What it finds
+
+The receiver closed its window (advertised zero), and the sender stood still until it opened again.
+
+## Why it matters
+
+Nothing can be sent into a closed window but probes (RFC 9293 §3.8.6.1). The receiver's buffer is full: its application
+reads more slowly than data comes. A faster network or a larger congestion window changes nothing.
+
+## How it is judged
+
+The time from the first accepted window of zero to the first above it, summed over the connection, is at least
+`stall_ns` and at least `share` of the connection's duration. Windows are accepted as a sender does (SND.WL1, RFC 9293
+§3.10.7.4), so that a reordered ACK closes nothing.
+
+## When it is wrong
+
+A consumer that pauses on purpose (backpressure) closes its window as designed. A capture that lost the window update
+sees the window closed for too long: the next data sent ends the episode.
+
+## What to do
+
+On the receiver, find why the application reads slowly: `ss -tmi` shows Recv-Q near the buffer (`skmem` r against rb). A
+larger `net.ipv4.tcp_rmem` only postpones it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.words import count_words
+
+FRAMES = 6
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data, connection = case.data, case.connection
+    share = data.zero_window_ns / connection.duration_ns if connection.duration_ns else 0.0
+    if share < case.settings["share"]:
+        return
+    if not data.zero_window_episodes or data.zero_window_episodes[-1].ended_by in ("open", "reset"):
+        # A window that never opened again is a finding of its own.
+        return
+    episodes = sorted(data.zero_window_episodes, key=lambda episode: -episode.duration_ns)
+    longest, count = episodes[0], data.zero_window_episode_count
+    frames = [frame for episode in episodes[: FRAMES // 2] for frame in (episode.start_frame, episode.end_frame)]
+    yield case.finding(
+        f"{case.receiver} closed its receive window {count_words(count, 'time')}, for "
+        f"{data.zero_window_ns / 1e9:.3g} s in all ({share:.0%} of the connection): its application reads too slowly",
+        blame="application",
+        side=case.receiver,
+        confidence="high",
+        cost_ns=data.zero_window_ns,
+        evidence=Evidence(
+            frames=tuple(frame for frame in frames if frame),
+            start_ns=longest.start_ns,
+            end_ns=longest.end_ns,
+            values={
+                "zero_window_ns": data.zero_window_ns,
+                "episodes": data.zero_window_episode_count,
+                "longest_ns": data.zero_window_longest_ns,
+            },
+            ruled_out="Loss and congestion: the sender waited with the window at zero, which the receiver alone sets.",
+        ),
+        remedy=Remedy(
+            f"Make the application on {case.receiver} read faster, or give the sender less.",
+            side_effects="A larger receive buffer only postpones the stall, and adds delay for what waits in it.",
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW201",
+    name="zero-window-stall",
+    title="the receiver's window was closed",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("zero_window_ns", ">=", "{stall_ns}"),),
+    thresholds={
+        "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+        "share": Threshold(0.02, "share", "A window that closes now and then for 2 % of the time works as designed."),
+    },
+    yields_to=("TW204",),
+)

@@ -1,0 +1,375 @@
+"""A transfer beside the references that are near enough to be compared with, and the verdict in words.
+
+In: a connection, or what was measured of a transfer otherwise. Out: Comparison. Where no reference is near enough it
+says so, and gives no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log2
+
+from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale
+from tcpwin.limits import Connection, Verdict
+from tcpwin.limits.words import rate_words, time_words
+from tcpwin.reference.measured import COUNTERS, Measured, measure_connection
+from tcpwin.reference.model import RateRange, Run
+from tcpwin.reference.nearness import Nearness, nearest
+from tcpwin.reference.pace import MESSAGES, OSCILLATING
+from tcpwin.reference.prediction import (
+    Prediction,
+    agreement,
+    kernel_version,
+    own_window,
+    predict,
+    size_words,
+)
+from tcpwin.reference.run_trace import trace
+
+NEAR_RTT = 1.0
+NEAR_RATE = 1.0
+"""Doublings: half to twice as much."""
+KEPT = 0.5
+"""Of its best second: a run with a loop below it lost its rate, and is no model."""
+QUEUE = COUNTERS[:4]
+_ALL = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One quantity in words: yours, the nearest run's, the best run's; None where it is not known or not stated."""
+
+    name: str
+    yours: str | None
+    reference: str | None
+    best: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A transfer beside references.
+
+    Attributes:
+        measured: the transfer; None where the connection has no data.
+        nearest: runs that are near enough, the nearest first, with what is alike and what differs.
+        best: of all that are near enough, the one that shows what the path and kernel can do, where a rate is compared:
+            the verdict names it.
+        rows: yours beside the nearest run and `best`, which may be one and the same.
+        traced: `best`, or else the run most like it whose window and flight over time are known (`trace`), to be drawn.
+        verdict: in words; None where no run is near enough.
+        agreement: how the window by the memory model and the window seen agree, where both are known.
+        prediction: what changing to `best`'s settings should give; None where no run is near enough.
+        why_not: why there is no verdict; None where there is one.
+    """
+
+    measured: Measured | None
+    nearest: tuple[Nearness, ...]
+    best: Run | None
+    rows: tuple[Row, ...]
+    traced: Run | None
+    verdict: str | None
+    agreement: str | None
+    prediction: Prediction | None
+    why_not: str | None
+
+    @property
+    def beside(self) -> tuple[Run, ...]:
+        """The runs that a table of `rows` has a column for: the nearest, and `best` where that is another one."""
+        nearest = tuple(each.run for each in self.nearest[:1])
+        return nearest if self.best is None or self.best in nearest else (*nearest, self.best)
+
+    @property
+    def cells(self) -> tuple[tuple[str | None, ...], ...]:
+        """`rows` as such a table: the name, yours, then a cell for each run of `beside`."""
+        count = 2 + len(self.beside)
+        return tuple((row.name, row.yours, row.reference, row.best)[:count] for row in self.rows)
+
+
+def compare(
+    connection: Connection, *, rate_bps: float | None = None, limit: int = 3, verdict: Verdict | None = None
+) -> Comparison:
+    """Put a connection beside the references that are near.
+
+    Near enough is a run of the same workload whose round trip is half to twice the connection's, and whose path is half
+    to twice as fast, where the path's rate is known; where it is not, a path that is at least half as fast as the
+    connection was. Kernel, settings and patch order the runs and do not exclude them: they are what is compared.
+
+    Args:
+        rate_bps: of the path, bits per second; a capture shows it only where the transfer filled it.
+        limit: most runs in `nearest`.
+        verdict: what limited it, where that was judged already; otherwise all rules are asked.
+
+    Raises:
+        SourceError: the source changed, or could be read only once.
+    """
+    measured = measure_connection(connection, rate_bps=rate_bps, verdict=verdict)
+    if measured is None:
+        return _without(None, "the connection carried no data")
+    return compare_measured(measured, limit=limit)
+
+
+def compare_measured(measured: Measured, *, limit: int = 3) -> Comparison:
+    """Put a transfer that was measured beside the references that are near, as `compare` does."""
+    if measured.workload is None:
+        return _without(measured, f"no reference has its shape: {measured.shape}")
+    if not measured.rtt_ns:
+        return _without(measured, "its round trip is not known")
+    found = [each for each in _ordered(measured) if each.run.workload == measured.workload]
+    near = [each for each in found if _is_near(measured, each.run)]
+    if not near:
+        return _without(measured, _far(measured, [each.run for each in found]))
+    shown = tuple(near[:limit])
+    told = [each.run for each in near if reached_bps(each.run)] if measured.workload != MESSAGES else []
+    told.sort(key=lambda run: _apart(measured, run))
+    best = told[0] if told else None
+    prediction = None if best is None else predict(measured, best)
+    return Comparison(
+        measured=measured,
+        nearest=shown,
+        best=best,
+        rows=tuple(_rows(measured, shown[0].run, best)),
+        traced=next((run for run in told if trace(run) is not None), None),
+        verdict=_verdict(measured, [each.run for each in near], best),
+        agreement=agreement(measured, own_window(measured)),
+        prediction=prediction,
+        why_not=None,
+    )
+
+
+def reached_bps(run: Run) -> float | None:
+    """The most that a run reached in any second that it states; None where it states no rate."""
+    rates = [each.most_bps for each in run.throughput] + [each.rate_bps for each in run.ramp]
+    return max(rates, default=None)
+
+
+def _apart(measured: Measured, run: Run) -> tuple[bool, bool, float, float]:
+    """How far a run is from showing what this path and kernel can do: runs that state buffer and path come first, and
+    among them those that kept their rate in every loop; then the path decides, the kernel, and last the settings."""
+    kept = min((each.most_bps for each in run.throughput), default=0.0) >= KEPT * (reached_bps(run) or 0.0)
+    path = abs(log2((measured.rtt_ns or 1) / (run.rtt_ns or 1)))
+    if measured.path_rate_bps and run.rate_bps:
+        path += abs(log2(measured.path_rate_bps / run.rate_bps))
+    version = kernel_version(measured.kernel)
+    kernel = float(version is not None and version != kernel_version(run.kernel))
+    kernel += bool(run.is_patched) is not bool(measured.is_patched)
+    overhead = AdvWinScale(run.adv_win_scale or 0).overhead
+    if measured.adv_win_scale is not None:
+        apart = abs(log2(AdvWinScale(measured.adv_win_scale).overhead / overhead))
+    else:
+        apart = float(1 / overhead)
+    return run.rmem_max_bytes is None or run.rate_bps is None, not kept, round(path, 1) + kernel, apart
+
+
+def _ordered(measured: Measured) -> Sequence[Nearness]:
+    kernel = kernel_version(measured.kernel)
+    has_scale = kernel is None or kernel < SCALING_RATIO_SINCE
+    return nearest(
+        rtt_ns=measured.rtt_ns,
+        rate_bps=measured.path_rate_bps,
+        rmem_max_bytes=measured.rmem_max_bytes if measured.workload != MESSAGES else None,
+        kernel=measured.kernel if kernel is not None else None,
+        adv_win_scale=measured.adv_win_scale if has_scale and measured.workload != MESSAGES else None,
+        is_patched=measured.is_patched,
+        settings=measured.settings,
+        workload=measured.workload,
+        limit=_ALL,
+    )
+
+
+def _is_near(measured: Measured, run: Run) -> bool:
+    if run.rtt_ns is None or not measured.rtt_ns or abs(log2(measured.rtt_ns / run.rtt_ns)) > NEAR_RTT:
+        return False
+    if run.rate_bps is None:
+        # Its path carried at least what it reached.
+        return not measured.path_rate_bps or (reached_bps(run) or 0.0) <= measured.path_rate_bps * 2**NEAR_RATE
+    if measured.path_rate_bps:
+        return abs(log2(measured.path_rate_bps / run.rate_bps)) <= NEAR_RATE
+    carried = max(measured.best_second_bps or 0.0, measured.goodput_bps or 0.0)
+    return carried <= run.rate_bps * 2**NEAR_RATE
+
+
+def _far(measured: Measured, runs: Sequence[Run]) -> str:
+    """Why no run of the workload is near enough."""
+    rtts = sorted({run.rtt_ns for run in runs if run.rtt_ns})
+    rtt_ns = measured.rtt_ns or 0
+    if not any(abs(log2(rtt_ns / each)) <= NEAR_RTT for each in rtts):
+        told = ", ".join(time_words(each) for each in rtts) or "none"
+        return f"references of this workload have round trips of {told}; yours is {time_words(rtt_ns)}"
+    rate = measured.path_rate_bps or measured.best_second_bps or measured.goodput_bps or 0.0
+    rates = sorted({run.rate_bps for run in runs if run.rate_bps})
+    told = ", ".join(rate_words(each) for each in rates)
+    which = "its path carries" if measured.path_rate_bps else "it carried"
+    return f"references over such a round trip have paths of {told}; {which} {rate_words(rate)}"
+
+
+def _without(measured: Measured | None, why: str) -> Comparison:
+    own = None if measured is None else agreement(measured, own_window(measured))
+    return Comparison(
+        measured, (), None, (), None, None, own, None, f"No reference is near enough to compare with: {why}."
+    )
+
+
+def _verdict(measured: Measured, near: Sequence[Run], best: Run | None) -> str:
+    if measured.workload == MESSAGES:
+        return _messages_verdict(measured, near)
+    own = own_window(measured)
+    yours = f"Yours came to {rate_words(measured.goodput_bps or 0.0)}"
+    if measured.best_second_bps and measured.best_second_bps > 1.05 * (measured.goodput_bps or 0.0):
+        yours += f" ({rate_words(measured.best_second_bps)} in its best second)"
+    yours += f", {measured.limited_by}"
+    if own is not None and measured.limit == "receiver" and not measured.is_reader_slow:
+        yours += f": {own.words}"
+    if best is None:
+        return f"{yours}. The references that are near state no rate."
+    reached = f"{run_words(best)} reached {loops_words(best)}"
+    if measured.workload == OSCILLATING:
+        reached += " in the fast seconds of its loops"
+    return f"{reached} over {time_words(best.rtt_ns or 0)}. {yours}.{_queue_words(measured, near, best)}"
+
+
+def _queue_words(measured: Measured, near: Sequence[Run], best: Run) -> str:
+    """What the receiver's queue suffered, and which settings spare it."""
+    suffered = [name for name in QUEUE if measured.counters.get(name)]
+    if not suffered:
+        return ""
+    told = ", ".join(f"{name.removeprefix('TcpExt')} {measured.counters[name]:,}" for name in suffered)
+    like = [run for run in near if run.rtt_ns == best.rtt_ns and run.window_bytes == best.window_bytes]
+    spared = [run for run in like if run.counters and not any(run.counters.get(name) for name in QUEUE)]
+    if best in spared:
+        return f" Its receive queue overflowed: {told}; the reference's did not."
+    same = next((run for run in spared if run.is_patched is measured.is_patched), None)
+    if same is None:
+        return f" Its receive queue overflowed: {told}."
+    return f" Its receive queue overflowed: {told}; {run_words(same)} had none of that."
+
+
+def _messages_verdict(measured: Measured, near: Sequence[Run]) -> str:
+    told = []
+    for run in near:
+        said = ", ".join(
+            f"{name} {'' if each.bound == 'exact' else each.bound + ' '}{time_words(each.value_ns)}"
+            for name, each in run.latencies.items()
+        )
+        switch = run.settings.get("net.ipv4.tcp_slow_start_after_idle")
+        told.append(f"{said} with tcp_slow_start_after_idle {switch}" if switch is not None else said)
+    yours = f"p99 {time_words(measured.message_p99_ns or 0)}"
+    switch = measured.settings.get("net.ipv4.tcp_slow_start_after_idle")
+    yours += f" with tcp_slow_start_after_idle {switch}" if switch is not None else ""
+    cost = (
+        f"; restarts after idle cost {time_words(measured.idle_restart_ns)} in all, which 0 would save"
+        if measured.idle_restart_ns
+        else "; no restart after idle cost it anything"
+    )
+    names = ", ".join(dict.fromkeys(run.reference for run in near))
+    return f"{names}, messages over {time_words(near[0].rtt_ns or 0)}: {'; '.join(told)}. Yours: {yours}{cost}."
+
+
+def run_words(run: Run) -> str:
+    """A run with its kernel and settings: ``lab-bulk-300ms/512m2-stock (Linux 6.1.192, 512 MiB at -2)``."""
+    parts = [f"Linux {run.kernel}"] if run.kernel else []
+    if run.is_patched:
+        parts.append("with the collapse patch")
+    if run.rmem_max_bytes is not None:
+        scale = "" if run.adv_win_scale is None else f" at {run.adv_win_scale:+d}"
+        window = "" if run.window_bytes is None else f" gives {size_words(run.window_bytes)}"
+        parts.append(f"{size_words(run.rmem_max_bytes)}{scale}{window}")
+    return f"{run.reference}/{run.name}" + (f" ({', '.join(parts)})" if parts else "")
+
+
+def loops_words(run: Run) -> str:
+    """What a run reached: ``941 Mbit/s``, by loop where it has several."""
+    loops = " / ".join(_range(each) for each in run.throughput)
+    return f"{loops} Mbit/s" if loops else rate_words(reached_bps(run) or 0.0)
+
+
+def _range(rates: RateRange) -> str:
+    least, most = (f"{each / 1e6:g}" for each in (rates.least_bps, rates.most_bps))
+    return least if least == most else f"{least} to {most}"
+
+
+def _rows(measured: Measured, run: Run, best: Run | None) -> list[Row]:
+    yours, theirs, bests = _yours(measured), _run_cells(run), {} if best is None else _run_cells(best)
+    rows = (Row(name, cell, theirs.get(name), bests.get(name)) for name, cell in yours.items())
+    return [row for row in rows if row.yours is not None or row.reference is not None or row.best is not None]
+
+
+def _yours(measured: Measured) -> dict[str, str | None]:
+    """Every quantity that there is, in order."""
+    own = own_window(measured)
+    oscillates = measured.workload == OSCILLATING
+    cells = {
+        "round trip": _time(measured.rtt_ns),
+        "rate of the path": _rate(measured.path_rate_bps),
+        "kernel of the receiver": measured.kernel,
+        "collapse patch": _yes(measured.is_patched),
+        "largest receive buffer": _size(measured.rmem_max_bytes),
+        "tcp_adv_win_scale": _signed(measured.adv_win_scale),
+        "window by the settings": _size(None if own is None else own.window_bytes),
+        "largest window seen": _size(measured.window_max_bytes),
+        "mean window": _size(measured.window_mean_bytes),
+        "most in flight": _size(measured.flight_max_bytes),
+        "mean in flight": _size(measured.flight_mean_bytes),
+        # References of a reader that pauses state its fast seconds only: beside a mean they would mislead.
+        **({"mean throughput": _rate(measured.goodput_bps), "fast seconds, by loop": None} if oscillates else {}),
+        **({} if oscillates else {"throughput": _rate(measured.goodput_bps)}),
+        "best second": _rate(measured.best_second_bps),
+        "window closed": _time(measured.zero_window_ns),
+        "stalls": _stalls(measured),
+        **({"message delay, p99": _time(measured.message_p99_ns)} if measured.workload == MESSAGES else {}),
+    }
+    return cells | {name: _count(measured.counters.get(name)) for name in COUNTERS}
+
+
+def _run_cells(run: Run) -> dict[str, str | None]:
+    reached = loops_words(run) if reached_bps(run) else None
+    p99 = run.latencies.get("p99")
+    seen = trace(run)
+    cells = {
+        "round trip": _time(run.rtt_ns),
+        "rate of the path": _rate(run.rate_bps),
+        "kernel of the receiver": run.kernel,
+        "collapse patch": _yes(run.is_patched),
+        "largest receive buffer": _size(run.rmem_max_bytes),
+        "tcp_adv_win_scale": _signed(run.adv_win_scale),
+        "window by the settings": _size(run.window_bytes),
+        "largest window seen": None if seen is None else _size(max(seen.window_bytes)),
+        "mean window": None if seen is None else _size(seen.mean(seen.window_bytes)),
+        "most in flight": None if seen is None else _size(max(seen.flight_bytes)),
+        "mean in flight": None if seen is None else _size(seen.mean(seen.flight_bytes)),
+        "mean throughput": None if seen is None else _rate(seen.goodput_bps),
+        "fast seconds, by loop": reached,
+        "throughput": reached,
+        "message delay, p99": None if p99 is None else _time(p99.value_ns),
+    }
+    return cells | {name: _count(run.counters.get(name)) for name in COUNTERS}
+
+
+def _time(ns: int | None) -> str | None:
+    return None if ns is None else time_words(ns) if ns else "0"
+
+
+def _rate(bps: float | None) -> str | None:
+    return None if bps is None else rate_words(bps)
+
+
+def _size(count: float | None) -> str | None:
+    return None if count is None else size_words(count)
+
+
+def _yes(value: bool | None) -> str | None:
+    return None if value is None else "yes" if value else "no"
+
+
+def _signed(value: int | None) -> str | None:
+    return None if value is None else f"{value:+d}"
+
+
+def _stalls(measured: Measured) -> str | None:
+    if measured.stall_count is None:
+        return None
+    return f"{measured.stall_count:,}, {time_words(measured.stall_ns or 0)}" if measured.stall_count else "none"
+
+
+def _count(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"

@@ -1,0 +1,46 @@
+"""References as objects of a JSON document: the names of the Python API, null where nothing is stated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from tcpwin.reference.cells import Cell
+from tcpwin.reference.comparison import Comparison
+from tcpwin.reference.model import Reference, Run
+
+
+def describe_reference(reference: Reference, runs: Sequence[Run] | None = None) -> dict[str, Any]:
+    """A reference with all its runs, or some."""
+    described: dict[str, Any] = _plain(reference)
+    described["runs"] = [describe_run(run) for run in (reference.runs if runs is None else runs)]
+    return described
+
+
+def describe_run(run: Run) -> dict[str, Any]:
+    """A run."""
+    described: dict[str, Any] = _plain(run)
+    return described
+
+
+def describe_comparison(comparison: Comparison) -> dict[str, Any]:
+    """A comparison: the nearest runs and the one compared with whole."""
+    described: dict[str, Any] = _plain(comparison)
+    return described
+
+
+def describe_cell(cell: Cell) -> dict[str, Any]:
+    """A cell of the matrix, with both runs whole."""
+    described: dict[str, Any] = _plain(cell)
+    return described
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value

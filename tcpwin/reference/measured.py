@@ -1,0 +1,232 @@
+"""What is known of one transfer, to be put beside references: path, receiver, settings, pace, what limited it.
+
+In: a connection of a capture, or the samples of its socket where there is no capture. Out: Measured; what was not seen
+is None. It looks at no reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypedDict
+
+from tcpwin.hosts import Host, SettingsSample
+from tcpwin.kernel import adv_win_scale_of
+from tcpwin.limits import GROUPS, Connection, Verdict
+from tcpwin.reference.pace import BULK, MESSAGES, OSCILLATING, SECOND_NS, Pace, pace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tcpwin.analysis import Direction
+
+COUNTERS = (
+    *("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed", "TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop"),
+    *("TcpExtTCPToZeroWindowAdv", "TcpRetransSegs"),
+)
+"""Of the receiver, but the last."""
+COLLAPSE = "net.ipv4.tcp_collapse_max_bytes"
+BUSY_SHARE = 0.5
+PATH_SHARE = 0.1
+"""Of a transfer: when data went evenly at its best rate for so long, that rate is the path's."""
+LEAST_MESSAGES = 10
+LEAST_BULK_BYTES = 1_000_000
+LEAST_ROUND_TRIPS = 15
+"""A transfer with less is all slow start: 12 doublings of ten segments fill 1 Gbit/s over 300 ms."""
+FIRST_FLIGHT_BYTES = 10 * 1448
+"""Ten segments of Ethernet (RFC 6928)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One transfer as it was measured.
+
+    Attributes:
+        name: who with whom.
+        receiver: in words: ``a``, or an address.
+        connection, direction: its number and ``a_to_b`` or ``b_to_a``; None where there is no capture.
+        rtt_ns: least round trip of the path.
+        path_rate_bps: of the path, where it is given or the transfer filled it; else None.
+        goodput_bps: over the whole transfer.
+        best_second_bps: of its best second; None of a connection so long that single seconds are not known.
+        volume_bytes, duration_ns: payload, and the time it took; without handshake and close where packets show them.
+        window_max_bytes, window_mean_bytes: of the receive window.
+        flight_max_bytes, flight_mean_bytes: in flight.
+        kernel: the receiver's release.
+        rmem_max_bytes, adv_win_scale: the receiver's settings; the third value of tcp_rmem.
+        is_patched: whether the receiver's kernel collapses no large queues; None where its settings are not known.
+        settings: of both hosts, the receiver's first.
+        workload: the references' name for its shape; None where it has none of these; `shape` says what was seen.
+        limit: the group of `tcpwin.limits.GROUPS` that took most time; `limited_by` in words.
+        is_reader_slow: the receiver's application kept the window small.
+        is_unscaled: window scaling is off: 65,535 bytes are the most, whatever the settings.
+        first_flight_bytes: what the sender began with, before any ACK.
+        window_ns: time that the receive window held the sender back.
+        idle_restart_ns: what restarts after idle cost.
+        zero_window_ns, stall_count, stall_ns: time with the window closed; silences in which somebody waited.
+        message_p50_ns, message_p99_ns: delays of messages.
+        counters: increases of `COUNTERS` while the hosts were watched.
+    """
+
+    name: str
+    receiver: str
+    connection: int | None = None
+    direction: str | None = None
+    rtt_ns: int | None = None
+    path_rate_bps: float | None = None
+    goodput_bps: float | None = None
+    best_second_bps: float | None = None
+    volume_bytes: int = 0
+    duration_ns: int = 0
+    window_max_bytes: int | None = None
+    window_mean_bytes: float | None = None
+    flight_max_bytes: int | None = None
+    flight_mean_bytes: float | None = None
+    kernel: str | None = None
+    rmem_max_bytes: int | None = None
+    adv_win_scale: int | None = None
+    is_patched: bool | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    workload: str | None = None
+    shape: str = ""
+    limit: str = "unknown"
+    limited_by: str = "not known what limited it"
+    is_reader_slow: bool = False
+    is_unscaled: bool = False
+    first_flight_bytes: int = FIRST_FLIGHT_BYTES
+    window_ns: int = 0
+    idle_restart_ns: int = 0
+    zero_window_ns: int | None = None
+    stall_count: int | None = None
+    stall_ns: int | None = None
+    message_p50_ns: int | None = None
+    message_p99_ns: int | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+
+def measure_connection(
+    connection: Connection, *, rate_bps: float | None = None, verdict: Verdict | None = None
+) -> Measured | None:
+    """What a capture, with its snapshots, shows of a connection's larger direction; None without data.
+
+    Reads the source again for the pace, as `Connection.series` does.
+
+    Args:
+        rate_bps: of the path, where it is known.
+        verdict: what limited it, where that was judged already.
+    """
+    verdict = verdict or connection.verdict
+    if verdict.direction is None:
+        return None
+    direction = verdict.direction
+    sender, receiver = ("a", "b") if direction == "a_to_b" else ("b", "a")
+    data = connection.a_to_b if direction == "a_to_b" else connection.b_to_a
+    budget = connection.budget[direction]
+    groups = budget.groups_ns
+    pace = _pace(connection, direction)
+    rtt_ns = connection.path_rtt_ns or data.rtt_min_ns
+    workload, shape = _shape(data, groups, budget.total_ns, pace)
+    if workload == BULK and rtt_ns and budget.total_ns < LEAST_ROUND_TRIPS * rtt_ns:
+        workload, shape = None, f"a transfer of {budget.total_ns / rtt_ns:.0f} round trips, over while windows grow"
+    fills_path = groups["path"] >= PATH_SHARE * max(budget.total_ns, 1)
+    told = connection.hosts if connection.analysis.hosts else {}
+    hosts = {side: told.get(side) or _common_host(connection) for side in (receiver, sender)}
+    return Measured(
+        name=f"connection {connection.id}, {connection.a} → {connection.b}",
+        receiver=receiver,
+        connection=connection.id,
+        direction=direction,
+        rtt_ns=rtt_ns,
+        path_rate_bps=rate_bps or (pace.best_bps or data.goodput_bps if fills_path else None),
+        goodput_bps=data.goodput_bps,
+        best_second_bps=pace.best_bps if pace.step_ns < 2 * SECOND_NS else None,
+        volume_bytes=data.acked_bytes or data.unique_bytes,
+        duration_ns=budget.total_ns - groups["closed"] - groups["handshake"],
+        window_max_bytes=data.receive_window_max_bytes,
+        window_mean_bytes=data.receive_window_mean_bytes,
+        flight_max_bytes=data.sender_flight_max_bytes or data.flight_max_bytes,
+        flight_mean_bytes=data.sender_flight_mean_bytes or data.flight_mean_bytes,
+        workload=workload,
+        shape=shape,
+        limit=verdict.limit,
+        limited_by=verdict.headline,
+        is_reader_slow=verdict.limit == "receiver" and verdict.blame == "application",
+        is_unscaled=data.window_scale.state == "disabled",
+        first_flight_bytes=data.initial_flight_bytes or FIRST_FLIGHT_BYTES,
+        window_ns=sum(budget.items_ns[item] for item in GROUPS["receiver"]),
+        idle_restart_ns=data.idle_restart_cost_ns,
+        zero_window_ns=data.zero_window_ns,
+        stall_count=connection.stall_count,
+        stall_ns=connection.stall_ns,
+        message_p50_ns=data.message_delay_p50_ns,
+        message_p99_ns=data.message_delay_p99_ns,
+        **host_facts(hosts[receiver], hosts[sender]),
+    )
+
+
+class HostFacts(TypedDict):
+    """What snapshots of hosts say, by the fields of `Measured`."""
+
+    kernel: str | None
+    rmem_max_bytes: int | None
+    adv_win_scale: int | None
+    is_patched: bool | None
+    settings: Mapping[str, str]
+    counters: Mapping[str, int]
+
+
+def host_facts(receiver: Host | None, sender: Host | None) -> HostFacts:
+    """What the hosts' snapshots say, by the fields of `Measured`."""
+    from tcpwin.limits.evidence.hosts import growth
+
+    settings = None if receiver is None else receiver.settings
+    others = {} if sender is None or sender.settings is None else sender.settings.values
+    release = None if receiver is None or receiver.kernel is None else receiver.kernel.release
+    if release is None and settings is not None:
+        release = settings.values.get("kernel.osrelease")
+    counted = {**growth(sender, COUNTERS[-1]), **growth(receiver, *COUNTERS[:-1])}
+    watched = receiver is not None and bool(receiver.counter_sources)
+    return {
+        "kernel": release,
+        "rmem_max_bytes": _rmem_max(settings),
+        "adv_win_scale": adv_win_scale_of(settings),
+        # Only a patched kernel has the setting, and 0 switches the patch off.
+        "is_patched": None if settings is None else bool(settings.number(COLLAPSE)),
+        "settings": {**others, **(settings.values if settings is not None else {})},
+        "counters": {name: counted.get(name, 0) for name in COUNTERS if watched or name in counted},
+    }
+
+
+def _rmem_max(settings: SettingsSample | None) -> int | None:
+    sizes = None if settings is None else settings.numbers("net.ipv4.tcp_rmem")
+    return sizes[2] if sizes is not None and len(sizes) == 3 and sizes[2] > 0 else None
+
+
+def _common_host(connection: Connection) -> Host | None:
+    """The one host whose snapshots show no socket: a file of settings alone is meant for both ends."""
+    hosts = connection.analysis.hosts
+    return hosts[0] if len(hosts) == 1 and not hosts[0].sides else None
+
+
+def _pace(connection: Connection, direction: str) -> Pace:
+    series = connection.series("goodput", direction=direction)
+    pairs: Iterator[tuple[int, int]] = zip(series.time_ns.tolist(), series.sum.tolist(), strict=True)
+    return pace_of(pairs, width_ns=series.width_ns)
+
+
+def _shape(data: Direction, groups: Mapping[str, int], total_ns: int, pace: Pace) -> tuple[str | None, str]:
+    """The workload of the references that a transfer resembles, and what was seen."""
+    busy_ns = total_ns - groups["application"] - groups["handshake"] - groups["closed"]
+    if data.messages >= LEAST_MESSAGES and groups["application"] >= BUSY_SHARE * total_ns:
+        return MESSAGES, f"{data.messages:,} messages with pauses between them"
+    if groups["application"] >= BUSY_SHARE * total_ns:
+        return None, "the sender had nothing to send for most of the time, and sent few messages"
+    if data.acked_bytes < LEAST_BULK_BYTES:
+        return None, f"only {data.acked_bytes:,} bytes, no transfer to speak of"
+    if groups["receiver"] >= 0.1 * max(busy_ns, 1) and pace.oscillates:
+        return OSCILLATING, "fast seconds alternate with slow ones in which the window held the sender back"
+    most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes
+    slow = data.zero_window_ns >= 0.1 * max(busy_ns, 1)
+    if groups["receiver"] >= BUSY_SHARE * busy_ns and (slow or (most and mean is not None and mean < most / 2)):
+        return None, "a reader that was slow or stood still, and did not alternate as the published one"
+    return BULK, "a bulk transfer: the sender had data nearly all the time"

@@ -1,0 +1,221 @@
+"""What a receiver's settings allow by the model of its memory, and what a reference's settings would.
+
+In: a transfer as measured, a run of a reference. Out: windows and rates with their assumptions, or the reason why other
+settings would change nothing. It measures nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcpwin.kernel import (
+    SCALING_RATIO_SINCE,
+    AdvWinScale,
+    Kernel,
+    MemoryModel,
+    memory_models,
+    parse_kernel,
+    window_rate_bps,
+)
+from tcpwin.limits.words import bytes_words, rate_words, time_words
+from tcpwin.reference.measured import Measured
+from tcpwin.reference.model import Run
+
+NEAR = 0.1
+"""Windows are whole segments and whole units of the scale: a tenth off is the same."""
+REACHED = 0.7
+"""Of what the setting allows: rcv_ssthresh may stay a quarter below it."""
+
+UNKNOWN_KERNEL = "your kernel is older than 6.6: it is not known, and a newer one ignores the scale;"
+UNKNOWN_BOUND = "tcp_rmem bounded your window, and no buffer that the program set: your settings are not known;"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a receive buffer allows.
+
+    Attributes:
+        rmem_max_bytes: the third value of tcp_rmem.
+        model: how the kernel reckons.
+        window_bytes: the largest window by that model.
+        rate_bps: one such window a round trip.
+        words: ``4 MiB at -2 gives 1 MiB``.
+    """
+
+    rmem_max_bytes: int
+    model: MemoryModel
+    window_bytes: int
+    rate_bps: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What changing to a run's settings should give.
+
+    Attributes:
+        allowed: by these settings on the user's own kernel; None where nothing is to be gained.
+        lines: for sysctl, on the receiver.
+        goodput_bps: expected: time that the window took shrinks with the larger window, all other time stays, and no
+            transfer is faster than slow start.
+        ceiling_bps: the least of one window a round trip and the path's rate, where that is known.
+        assumptions: what must be true for it, a sentence each.
+        text: all of it in words, or why there is nothing to be gained.
+    """
+
+    allowed: Allowed | None
+    lines: tuple[str, ...]
+    goodput_bps: float | None
+    ceiling_bps: float | None
+    assumptions: tuple[str, ...]
+    text: str
+
+
+def kernel_version(release: str | None) -> Kernel | None:
+    """The version of a release; None where it is none."""
+    try:
+        return None if release is None else parse_kernel(release)
+    except ValueError:
+        return None
+
+
+def allowed_by(rmem_max_bytes: int, adv_win_scale: int | None, kernel: Kernel | None, rtt_ns: int) -> Allowed | None:
+    """What the settings allow; None where neither kernel nor scale is known, and with them the model.
+
+    Of the models that a kernel may use, the one with the larger window.
+    """
+    if kernel is None and adv_win_scale is None:
+        return None
+    model: MemoryModel
+    if kernel is None and adv_win_scale is not None:
+        model = AdvWinScale(adv_win_scale)
+    else:
+        models = memory_models(kernel, adv_win_scale=adv_win_scale)
+        model = max(models, key=lambda each: each.window_from_space(rmem_max_bytes))
+    window = model.window_from_space(rmem_max_bytes)
+    if not window:
+        return None
+    share = f"{model.scale:+d}" if isinstance(model, AdvWinScale) else f"{model.ratio}/256"
+    words = f"{size_words(rmem_max_bytes)} at {share} gives {size_words(window)}"
+    return Allowed(rmem_max_bytes, model, window, float(window_rate_bps(window, rtt_ns)), words)
+
+
+def own_window(measured: Measured) -> Allowed | None:
+    """What the user's own settings allow; None where they are not known."""
+    if measured.rmem_max_bytes is None or not measured.rtt_ns:
+        return None
+    kernel = kernel_version(measured.kernel)
+    return allowed_by(measured.rmem_max_bytes, measured.adv_win_scale, kernel, measured.rtt_ns)
+
+
+def agreement(measured: Measured, own: Allowed | None) -> str | None:
+    """How the model's window and the packets' agree, in a sentence; None where one is not known."""
+    if own is None or not measured.window_max_bytes:
+        return None
+    share = measured.window_max_bytes / own.window_bytes
+    told = f"memory model: {own.words}; the largest window seen is {size_words(measured.window_max_bytes)}"
+    if share > 1 + NEAR:
+        return f"{told}, more than the model allows: other settings were in force, or a buffer that the program set"
+    if share < REACHED:
+        return f"{told}, {share:.0%} of it: the setting did not bound it"
+    return f"{told}, {share:.0%} of it: they agree"
+
+
+def predict(measured: Measured, run: Run) -> Prediction:
+    """What the run's settings would give the transfer."""
+    own, rtt_ns, kernel = own_window(measured), measured.rtt_ns, kernel_version(measured.kernel)
+    reason = _no_gain(measured, own)
+    if reason is not None:
+        return _nothing(reason)
+    if run.rmem_max_bytes is None or not rtt_ns or not measured.window_max_bytes or not measured.goodput_bps:
+        return _nothing("The reference states no receive buffer, so that nothing follows for yours.")
+    allowed = allowed_by(run.rmem_max_bytes, run.adv_win_scale, kernel or kernel_version(run.kernel), rtt_ns)
+    if allowed is None:
+        return _nothing("Neither your kernel nor the reference's is known, so that no window follows from the buffer.")
+    if allowed.window_bytes <= measured.window_max_bytes * (1 + NEAR):
+        return _nothing(f"The reference's settings allow no larger window than yours: {allowed.words}.")
+    rest_ns = max(measured.duration_ns - measured.window_ns, 0)
+    expected_ns = rest_ns + measured.window_ns * measured.window_max_bytes / allowed.window_bytes
+    expected_ns = max(expected_ns, slow_start_ns(measured.volume_bytes, measured.first_flight_bytes, rtt_ns))
+    caps = [allowed.rate_bps, *([measured.path_rate_bps] if measured.path_rate_bps else [])]
+    ceiling = min(caps)
+    goodput = min(measured.volume_bytes * 8e9 / max(expected_ns, 1), ceiling)
+    begin = f"With the settings of {run.reference}/{run.name}: {allowed.words}"
+    if goodput <= measured.goodput_bps * (1 + NEAR):
+        return _nothing(
+            f"{begin}, but no more than {rate_words(ceiling)} would come of it: "
+            f"the rate of now, {rate_words(measured.goodput_bps)}, stays."
+        )
+    lines = [f'sysctl -w net.ipv4.tcp_rmem="{_rmem(measured, run)}"']
+    if run.adv_win_scale is not None and (kernel is None or kernel < SCALING_RATIO_SINCE):
+        lines.append(f"sysctl -w net.ipv4.tcp_adv_win_scale={run.adv_win_scale}")
+    path = (
+        f"the path carries {rate_words(measured.path_rate_bps)} and no more"
+        if measured.path_rate_bps
+        else "the path carries it: a capture does not show what a path could carry (--rate says it)"
+    )
+    text = (
+        f"{begin}, at most {rate_words(allowed.rate_bps)} over "
+        f"{time_words(rtt_ns)}. This transfer of {bytes_words(measured.volume_bytes)} should come to about "
+        f"{rate_words(goodput)} instead of {rate_words(measured.goodput_bps)}."
+    )
+    return Prediction(
+        allowed=allowed,
+        lines=tuple(lines),
+        goodput_bps=goodput,
+        ceiling_bps=ceiling,
+        assumptions=(
+            *(() if own else (UNKNOWN_BOUND,)),
+            f"{path};",
+            f"the round trip stays {time_words(rtt_ns)}, and one window a round trip is the most;",
+            f"the kernel reckons by {allowed.model.name}, and a byte costs no more than "
+            f"{float(allowed.model.overhead):.3g} bytes of memory: above that queues overflow too early;",
+            *(() if kernel else (UNKNOWN_KERNEL,)),
+            "slow start doubles the flight each round trip; the sender's buffer (tcp_wmem) and losses allow as much;",
+            f"the {time_words(rest_ns)} in which the window did not hold it back stay as they were.",
+        ),
+        text=text,
+    )
+
+
+def slow_start_ns(volume_bytes: int, first_flight_bytes: int, rtt_ns: int) -> int:
+    """The least time of a transfer whose flight doubles each round trip from its first, to the last ACK."""
+    rounds, flight, sent = 0, max(first_flight_bytes, 1), 0
+    while sent < volume_bytes:
+        sent, flight, rounds = sent + flight, 2 * flight, rounds + 1
+    return rounds * rtt_ns
+
+
+def _no_gain(measured: Measured, own: Allowed | None) -> str | None:
+    if measured.limit == "unknown":
+        return "What limited it is not known, so that nothing follows from another receive buffer."
+    if measured.limit != "receiver":
+        return f"A larger receive buffer would not help: it was {measured.limited_by}."
+    if measured.is_reader_slow:
+        return f"A larger receive buffer would not help: the application on {measured.receiver} reads too slowly."
+    if measured.is_unscaled:
+        return "A larger receive buffer would not help: without the window scale option 65,535 bytes are the most."
+    if own is not None and measured.window_max_bytes and measured.window_max_bytes < REACHED * own.window_bytes:
+        return (
+            f"A larger setting would not help: {own.words}, and the window never came above "
+            f"{size_words(measured.window_max_bytes)}; a buffer that the program set, or too short a transfer, fits."
+        )
+    return None
+
+
+def _nothing(reason: str) -> Prediction:
+    return Prediction(None, (), None, None, (), reason)
+
+
+def _rmem(measured: Measured, run: Run) -> str:
+    own = measured.settings.get("net.ipv4.tcp_rmem", "4096 131072 0").split()
+    first = own[:2] if len(own) == 3 else ["4096", "131072"]
+    return " ".join([*first, str(run.rmem_max_bytes)])
+
+
+def size_words(count: float) -> str:
+    """Memory in powers of 1024, three digits: ``1 MiB``, ``511 KiB``."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= 0.9995 * size:
+            return f"{count / size:.3g} {unit}" if count < 999.5 * size else f"{count / size:.0f} {unit}"
+    return f"{count:.0f} B"

@@ -1,0 +1,126 @@
+"""A comparison of two captures as text: the verdict, the pairs that changed most, what has no partner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from tcpwin.analysis import Analysis
+from tcpwin.limits import Change, Comparison, FindingChange, Pair
+from tcpwin.report.findings import ARROWS
+from tcpwin.report.units import bytes_text, count_text, name_text, rate_text, time_text
+
+NAMES = {
+    "goodput_bps": "goodput",
+    "message_delay_p95_ns": "message delay, 95 %",
+    "volume_bytes": "payload",
+    "duration_ns": "duration",
+    "path_rtt_ns": "round trip",
+    "receive_window_max_bytes": "largest window",
+    "retransmissions": "retransmissions",
+    "resent_share": "bytes sent again",
+    "stall_ns": "silences",
+    "zero_window_ns": "window closed",
+}
+"""Quantities that a comparison has, in words."""
+_TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}
+SHOWN_UNMATCHED = 5
+
+
+def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, limit: int = 10) -> Iterator[str]:
+    """Lines of a report with the `limit` pairs that changed most."""
+    yield name_text(f"old  {old.name}: {count_text(len(old), 'connection')}")
+    yield name_text(f"new  {new.name}: {count_text(len(new), 'connection')}")
+    yield ""
+    yield headline(comparison)
+    if comparison.path_changes:
+        yield (
+            f"The path's round trip differs in {count_text(comparison.path_changes, 'pair')}: "
+            "part of the difference may be the path's."
+        )
+    for each in islice(comparison.pairs, limit):
+        yield ""
+        yield from _pair(each)
+    matched = sum(comparison.counts.values())
+    shown = min(limit, len(comparison.pairs))
+    if matched > shown:
+        yield ""
+        yield f"{count_text(matched - shown, 'more pair')} not shown: --limit N shows more."
+    if comparison.findings:
+        yield ""
+        yield "Findings of all connections"
+        yield from (f"    {_finding(each)}" for each in comparison.findings)
+    unmatched = [
+        *_unmatched("old", old, comparison.unmatched_old, comparison.unmatched_old_count),
+        *_unmatched("new", new, comparison.unmatched_new, comparison.unmatched_new_count),
+    ]
+    if unmatched:
+        yield from ("", "Without a partner", *unmatched)
+
+
+def headline(comparison: Comparison) -> str:
+    """The verdict in a sentence."""
+    matched = sum(comparison.counts.values())
+    if not matched:
+        return "unmatched: no connection of one capture has a partner in the other."
+    told = [f"{count} {name}" for name, count in comparison.counts.items() if count]
+    rate = "" if comparison.goodput_ratio is None else f"; goodput × {comparison.goodput_ratio:.3g} in the median"
+    return f"{comparison.verdict}: {count_text(matched, 'pair')}, {', '.join(told)}{rate}."
+
+
+def _pair(each: Pair) -> Iterator[str]:
+    match = each.match
+    alike = "" if match.is_similar else "   (paired by order: neither size nor duration is similar)"
+    yield name_text(f"#{match.old} → #{match.new}  {each.server} {ARROWS[each.direction]}  {each.verdict}{alike}")
+    for change in each.changes:
+        if change.old or change.new:
+            yield f"    {_change(change)}"
+    yield from (f"    {_finding(finding)}" for finding in each.findings)
+
+
+def _change(change: Change) -> str:
+    old, new = value_text(change.name, change.old), value_text(change.name, change.new)
+    text = f"{NAMES[change.name]:<20} {old} → {new}"
+    if change.old and change.new is not None and change.name != "resent_share":
+        factor = change.new / change.old
+        if factor >= 3:
+            text += f" (× {factor:.3g})"
+        elif abs(factor - 1) >= 0.005:
+            text += f" ({factor - 1:+.0%})"
+    return f"{text}  {change.verdict}" if change.verdict in ("better", "worse") else text
+
+
+def value_text(name: str, value: float | None) -> str:
+    """A quantity of a comparison, by the unit that its name ends with."""
+    if value is None:
+        return "unknown"
+    if name.endswith("_share"):
+        return f"{value:.2%}"
+    text = _TEXTS.get(name.rpartition("_")[2])
+    return f"{value:,.0f}" if text is None else text(value)
+
+
+def _finding(change: FindingChange) -> str:
+    arrow = f" {ARROWS[change.direction]}" if change.direction in ARROWS else ""
+    text = f"{change.kind:<5} {change.code} {change.name}{arrow}"
+    if max(change.old, change.new) > 1:
+        text += f", {change.old:,} → {change.new:,}"
+    if change.old_cost_ns or change.new_cost_ns:
+        text += f", cost {_cost(change.old_cost_ns)} → {_cost(change.new_cost_ns)}"
+    if change.old_lost_bps or change.new_lost_bps:
+        text += f", lost {rate_text(change.old_lost_bps)} → {rate_text(change.new_lost_bps)}"
+    return name_text(f"{text}  {change.verdict}" if change.verdict in ("better", "worse") else text)
+
+
+def _cost(cost_ns: int) -> str:
+    return time_text(cost_ns) if cost_ns else "0"
+
+
+def _unmatched(which: str, analysis: Analysis, numbers: tuple[int, ...], count: int) -> Iterator[str]:
+    for number in numbers[:SHOWN_UNMATCHED]:
+        connection = analysis.connections[number]
+        sizes = f"{bytes_text(connection.a_to_b.unique_bytes)} a→b, {bytes_text(connection.b_to_a.unique_bytes)} b→a"
+        yield name_text(f"    {which} #{number}  {connection.a} → {connection.b}   {sizes}")
+    if count > SHOWN_UNMATCHED:
+        yield f"    {which}: {count - SHOWN_UNMATCHED:,} more"

@@ -1,0 +1,1 @@
+"""What figures are drawn with: panels, axes, themes, spans, export."""

@@ -1,0 +1,81 @@
+"""What a figure is, what it is asked for, and where figures come from.
+
+Each module of `tcpwin.report.figures` whose name does not begin with an underscore has one `FIGURE`; its docstring is
+the figure's page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tcpwin.report.drawing.panel import Panel
+    from tcpwin.report.drawing.request import Request
+
+SCOPES = ("connection", "analysis")
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A kind of figure.
+
+    Attributes:
+        name: in kebab-case, as users ask for it: ``time-sequence``.
+        title: in a few words, above the figure.
+        scope: ``connection`` or ``analysis``: what it is drawn of.
+        page: the module's docstring, in Markdown: what is drawn, by which rule, how to read it.
+        draw: from a request to a panel; raises `Nothing` where there is nothing to show.
+        has_directions: it shows the data of one direction.
+        has_time_axis: its horizontal axis is time, which it can share with others.
+        has_fields: it draws any of several fields, or runs, that are asked for by name.
+        is_in_timeline: a timeline shows it where nothing else is asked for.
+        order: place in lists, and from top to bottom of a timeline.
+    """
+
+    name: str
+    title: str
+    scope: str
+    page: str
+    draw: Callable[[Request], Panel]
+    has_directions: bool = True
+    has_time_axis: bool = True
+    has_fields: bool = False
+    is_in_timeline: bool = False
+    order: int = 100
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the page."""
+        return self.page.strip().partition("\n\n")[0].replace("\n", " ")
+
+
+class Nothing(Exception):  # noqa: N818
+    """There is nothing to show, for the reason given: a figure says it in place of a picture."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@cache
+def all_figures() -> dict[str, FigureKind]:
+    """All kinds of figures by name, in order.
+
+    Raises:
+        ValueError: two have the same name, or one a scope that there is not.
+    """
+    from tcpwin.report import figures as package
+
+    modules = [each.name for each in iter_modules(package.__path__) if not each.name.startswith("_")]
+    kinds: list[FigureKind] = [import_module(f"{package.__name__}.{name}").FIGURE for name in modules]
+    found: dict[str, FigureKind] = {}
+    for kind in sorted(kinds, key=lambda each: (each.order, each.name)):
+        if kind.name in found or kind.scope not in SCOPES:
+            raise ValueError(f"figure {kind.name}: names are unique, a scope is one of {SCOPES}")
+        found[kind.name] = kind
+    return found

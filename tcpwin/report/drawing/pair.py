@@ -1,0 +1,72 @@
+"""Two connections one above the other on the same axes: the same workload before and after a change.
+
+In: a kind of figure with a time axis, two connections. Out: ``data`` and ``layout`` of a plotly figure; both begin at
+zero, and what is zoomed in one is zoomed in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.report.drawing.compose import compose, nothing
+from tcpwin.report.drawing.kind import Nothing
+from tcpwin.report.drawing.request import make_request
+from tcpwin.report.drawing.size import fit
+from tcpwin.report.drawing.text import escape
+from tcpwin.report.units import name_text
+
+if TYPE_CHECKING:
+    from tcpwin.limits import Connection
+    from tcpwin.report.drawing.kind import FigureKind
+    from tcpwin.report.drawing.request import Request
+
+UPPER, LOWER = "y2", "yaxis4"
+TITLE_HEIGHT = 70
+
+
+def draw_pair(
+    kind: FigureKind, connections: Sequence[tuple[str, Connection]], *, direction: str, points: int, theme: str
+) -> dict[str, Any]:
+    """Draw one kind of figure of two connections, each under its name; one that has nothing to show is left out.
+
+    Raises:
+        ValueError: an option that there is not.
+    """
+    options: dict[str, Any] = {"direction": direction, "start_ns": None, "end_ns": None}
+    requests = [
+        make_request(connection, kind.scope, points=points, theme=theme, **options) for _, connection in connections
+    ]
+    names = [name for name, _ in connections]
+
+    def drawn(first: Request) -> dict[str, Any]:
+        share = first.points / points
+        return _draw_all(kind, [(name, each.with_less(share)) for name, each in zip(names, requests, strict=True)])
+
+    return fit(requests[0], drawn)
+
+
+def _draw_all(kind: FigureKind, requests: Sequence[tuple[str, Request]]) -> dict[str, Any]:
+    panels, shown, reason = [], [], ""
+    for name, request in requests:
+        try:
+            panels.append((replace(kind, title=escape(name_text(name))), kind.draw(request)))
+            shown.append(request)
+        except Nothing as empty:
+            reason = empty.reason
+    if not shown:
+        return nothing(request, kind, reason)
+    figure = compose(shown[0], panels)
+    layout = figure["layout"]
+    seconds = max(each.seconds(each.end_ns) for each in shown)
+    layout["xaxis"] = {
+        **layout["xaxis"],
+        "title": {**layout["xaxis"]["title"], "text": "s since each connection began"},
+        "range": [-0.01 * seconds, 1.01 * seconds],
+    }
+    layout["title"] = {**layout["title"], "text": f"<b>{kind.title}</b>, data of {request.sender}"}
+    layout["margin"] = {**layout["margin"], "t": TITLE_HEIGHT}
+    if len(shown) == 2:
+        layout[LOWER] = {**layout[LOWER], "matches": UPPER}
+    return figure

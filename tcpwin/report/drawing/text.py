@@ -1,0 +1,25 @@
+"""Texts of captures and snapshots as plotly shows them: as text, whatever markup they hold."""
+
+from __future__ import annotations
+
+from tcpwin.report.units import name_text
+
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+MAX_CHARACTERS = 120
+
+
+def short(text: object, width: int = 16) -> str:
+    """A text for the legend, where only so many characters fit: the end is cut off."""
+    shown = str(text)
+    return escape(shown if len(shown) <= width else shown[: width - 1] + "…")
+
+
+def escape(text: object) -> str:
+    """A text for a label or a hover box: on one line, without markup, at most 120 characters.
+
+    Plotly renders a subset of HTML (links among it) in every label, and fills ``%{...}`` in templates.
+    """
+    shown = name_text(str(text))
+    if len(shown) > MAX_CHARACTERS:
+        shown = shown[: MAX_CHARACTERS - 1] + "…"
+    return shown.translate(_ENTITIES).replace("%{", "%\u200b{")

@@ -1,0 +1,151 @@
+"""Findings as text, in the manner of a linter: a line for each with its cost, then its evidence and its remedy.
+
+In: an analysis and what the rules found. Out: lines. It leaves out nothing of a finding, and judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from tcpwin.analysis import Analysis
+from tcpwin.limits import Evidence, Finding, Findings, Severity
+from tcpwin.limits.document import plain
+from tcpwin.report.units import bytes_text, count_text, name_text, rate_text, time_text
+
+ARROWS = {"a_to_b": "a→b", "b_to_a": "b→a"}
+_UNITS: tuple[tuple[str, Callable[[Any], str]], ...] = (
+    ("_ns", time_text),
+    ("_bytes", bytes_text),
+    ("_bps", rate_text),
+)
+
+
+def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: int | None = None) -> Iterator[str]:
+    """Lines of a report: the `limit` costliest findings (all with None), and what was counted.
+
+    Args:
+        asked: how many rules were asked.
+    """
+    for finding in islice(found, limit):
+        yield heading(analysis, finding)
+        yield from (f"    {line}" for line in details(analysis, finding))
+        yield ""
+    yield summary(analysis, found, asked=asked)
+    left = sum(found.counts.values()) - min(len(found), len(found) if limit is None else limit)
+    if left:
+        yield f"{count_text(left, 'finding')} not shown: --limit N shows more, --select CODE those of one rule."
+
+
+def heading(analysis: Analysis, finding: Finding) -> str:
+    """``capture:#3 b→a TW201 zero-window-stall (warning, cost 6.1 s, high): text``."""
+    return name_text(f"{place(analysis, finding)} {title(finding)} ({', '.join(weight(finding))}): {finding.text}")
+
+
+def place(analysis: Analysis, finding: Finding) -> str:
+    """The capture, with the connection's number and the direction where the finding has them."""
+    where = analysis.name if finding.connection is None else f"{analysis.name}:#{finding.connection}"
+    return f"{where} {ARROWS[finding.direction]}" if finding.direction in ARROWS else where
+
+
+def title(finding: Finding) -> str:
+    """Code and name."""
+    return f"{finding.code} {finding.name}"
+
+
+def weight(finding: Finding) -> list[str]:
+    """Severity, what was lost, and how sure that is."""
+    said = [str(finding.severity)]
+    if finding.cost_ns:
+        said.append(f"cost {time_text(finding.cost_ns)}")
+    if finding.lost_bps:
+        said.append(f"lost {rate_text(finding.lost_bps)}")
+    return [*said, finding.confidence]
+
+
+def details(analysis: Analysis, finding: Finding) -> Iterator[str]:
+    """Ends, blame, evidence and remedy, a line each."""
+    if finding.connection is not None:
+        connection = analysis.connections[finding.connection]
+        yield _line("ends", f"a is {connection.a}, b is {connection.b}")
+    where = f", to be changed at {finding.side}" if finding.side else ""
+    yield _line("blame", f"{finding.blame}{where}")
+    yield from (_line(name, text) for name, text in _evidence(analysis, finding.evidence))
+    if finding.remedy is not None:
+        yield _line("remedy", finding.remedy.text)
+        yield from (_line("", setting) for setting in finding.remedy.settings)
+        if finding.remedy.side_effects:
+            yield _line("beware", finding.remedy.side_effects)
+
+
+def summary(analysis: Analysis, found: Findings, *, asked: int) -> str:
+    """How many findings there are, of which severity, in how many connections."""
+    of = f"{count_text(asked, 'rule')} asked of {count_text(len(analysis), 'connection')}"
+    total = sum(found.counts.values())
+    if not total:
+        return f"No findings: {of}."
+    by_severity = Counter(finding.severity for finding in found)
+    told = [
+        count_text(by_severity[severity], str(severity), "info" if severity is Severity.INFO else None)
+        for severity in sorted(Severity, reverse=True)
+        if by_severity[severity]
+    ]
+    hit = len({finding.connection for finding in found} - {None})
+    places = f" in {count_text(hit, 'connection')}" if hit else ""
+    cut = "" if total == len(found) else f" among the {len(found):,} costliest"
+    return f"{count_text(total, 'finding')} ({', '.join(told)}{cut}){places}: {of}."
+
+
+def value_text(name: str, value: float | int | str) -> str:
+    """A value with its name in words: ``window_bytes`` of 65535 is ``window 65.5 kB``."""
+    return " ".join(value_words(name, value))
+
+
+def value_words(name: str, value: float | int | str) -> tuple[str, str]:
+    """A value's name in words, and the value with its unit: ``window``, ``65.5 kB``."""
+    number: Any = plain(value)
+    ending, text = next((each for each in _UNITS if name.endswith(each[0]) and name != each[0]), ("", None))
+    words = name.removesuffix(ending).replace("_", " ")
+    if not isinstance(number, int | float):
+        return words, "unknown" if number is None else str(number)
+    if text is not None:
+        return words, f"{'-' if number < 0 else ''}{text(abs(number))}"
+    if name == "share" or name.endswith("_share"):
+        return words, f"{number:.1%}"
+    if isinstance(number, int) or abs(number) >= 1e15:
+        return words, f"{number:,}"
+    return words, f"{number:,.3f}".rstrip("0").rstrip(".")
+
+
+def frames_text(frames: Sequence[int]) -> str:
+    """``frame 5`` or ``frames 5, 9``."""
+    return f"{'frame' if len(frames) == 1 else 'frames'} {', '.join(map(str, frames))}"
+
+
+def span_text(analysis: Analysis, evidence: Evidence) -> str | None:
+    """When it happened, in seconds since the capture's first packet, as Wireshark shows time."""
+    first_ns = analysis.capture.first_time_ns
+    if evidence.start_ns is None or first_ns is None:
+        return None
+    start = f"{(evidence.start_ns - first_ns) / 1e9:.6f}"
+    if evidence.end_ns is None or evidence.end_ns == evidence.start_ns:
+        return f"at {start} s of the capture"
+    return f"from {start} to {(evidence.end_ns - first_ns) / 1e9:.6f} s of the capture"
+
+
+def _evidence(analysis: Analysis, evidence: Evidence) -> Iterator[tuple[str, str]]:
+    if evidence.frames:
+        yield "evidence", frames_text(evidence.frames)
+    span = span_text(analysis, evidence)
+    if span is not None:
+        yield "when", span
+    if evidence.values:
+        yield "values", ", ".join(value_text(name, value) for name, value in evidence.values.items())
+    if evidence.ruled_out:
+        yield "ruled out", evidence.ruled_out
+
+
+def _line(name: str, text: str) -> str:
+    return f"{name:<9}  {name_text(text)}"

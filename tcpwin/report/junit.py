@@ -1,0 +1,59 @@
+"""Findings as JUnit XML: a test case for each rule that was asked, a failure for each finding that counts.
+
+Form: the schema that Jenkins publishes (junit-10.xsd). Characters that XML 1.0 does not allow are written as escapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from tcpwin.analysis import Analysis
+from tcpwin.limits import Finding, Findings, Rule, Severity
+from tcpwin.report.findings import details, heading, summary
+from tcpwin.report.units import name_text
+
+
+def junit_document(
+    analysis: Analysis,
+    found: Findings,
+    findings: Iterable[Finding],
+    *,
+    rules: Iterable[Rule],
+    fail_on: Severity | None = Severity.WARNING,
+) -> str:
+    """A document of one suite.
+
+    Args:
+        findings: those of `found` to write.
+        rules: that were asked; those of the findings are among them.
+        fail_on: findings of at least this severity are failures, the others (all with None) go to the
+            case's output.
+    """
+    asked = list(rules)
+    by_code: dict[str, list[Finding]] = {rule.code: [] for rule in asked}
+    for finding in findings:
+        by_code[finding.code].append(finding)
+    root = Element("testsuites", name="tcpwin check")
+    suite = SubElement(root, "testsuite", name=name_text(analysis.name), tests=str(len(asked)), errors="0", skipped="0")
+    failed = 0
+    for rule in asked:
+        case = SubElement(suite, "testcase", classname="tcpwin", name=name_text(f"{rule.code} {rule.name}"))
+        failures: list[Finding] = []
+        others: list[Finding] = []
+        for each in by_code[rule.code]:
+            (failures if fail_on is not None and each.severity >= fail_on else others).append(each)
+        failed += bool(failures)
+        for each in failures:
+            failure = SubElement(case, "failure", type=str(each.severity), message=name_text(each.text))
+            failure.text = _body(analysis, each)
+        if others:
+            SubElement(case, "system-out").text = "\n\n".join(_body(analysis, each) for each in others)
+    suite.set("failures", str(failed))
+    SubElement(suite, "system-out").text = name_text(summary(analysis, found, asked=len(asked)))
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _body(analysis: Analysis, finding: Finding) -> str:
+    return "\n".join([heading(analysis, finding), *details(analysis, finding)])

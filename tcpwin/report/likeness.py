@@ -1,0 +1,63 @@
+"""A transfer beside the references near it, and a prediction beside a run, as text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from tcpwin.reference import Against, Comparison, Prediction
+from tcpwin.report.units import name_text
+
+_WIDTH = 118
+
+
+def render_likeness(comparison: Comparison) -> Iterator[str]:
+    """A comparison: the verdict first, then both sides in a table, the nearest runs, and the prediction."""
+    measured = comparison.measured
+    if measured is not None:
+        yield name_text(measured.name)
+    if comparison.why_not is not None:
+        yield from _wrapped(comparison.why_not)
+    if comparison.verdict is not None:
+        yield from _wrapped(comparison.verdict)
+    if comparison.agreement is not None:
+        yield from _wrapped(comparison.agreement)
+    if comparison.nearest:
+        yield ""
+        runs = (f"{run.reference}/{run.name}" for run in comparison.beside)
+        yield from _table(("", "yours", *runs), comparison.cells)
+        yield ""
+        yield "nearest, and why"
+        for near in comparison.nearest:
+            yield f"  {near.run.reference}/{near.run.name}, distance {near.distance:.2f}"
+            yield from (f"    {name_text(why)}" for why in near.why)
+    if comparison.prediction is not None:
+        yield ""
+        yield from _prediction(comparison.prediction)
+
+
+def render_against(against: Against) -> Iterator[str]:
+    """A prediction against its run."""
+    yield from _table(("", "captured", "predicted", "run"), against.rows)
+    yield from _wrapped(against.verdict)
+
+
+def _prediction(prediction: Prediction) -> Iterator[str]:
+    yield "what other settings should give, by the memory model"
+    yield from _wrapped(prediction.text)
+    yield from (f"  {line}" for line in prediction.lines)
+    if prediction.assumptions:
+        yield "  if"
+        for each in prediction.assumptions:
+            yield from textwrap.wrap(each, _WIDTH, initial_indent="  - ", subsequent_indent="    ")
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    yield from textwrap.wrap(name_text(text), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str | None]]) -> Iterator[str]:
+    table = [list(heads), *([name_text(cell) if cell else "–" for cell in row] for row in rows)]
+    widths = [max(len(row[place]) for row in table) for place in range(len(heads))]
+    for row in table:
+        yield ("  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))).rstrip()

@@ -1,0 +1,78 @@
+"""What was sent again, and why, and what came out of order: lines of a direction."""
+
+from __future__ import annotations
+
+from tcpwin.analysis import Direction
+from tcpwin.report.units import bytes_text, count_text, time_text
+
+JUDGED = {"receiver": ", judged near the receiver", "unknown": ", judged from a place unknown"}
+"""The sender's reasons are only inferred where its ACKs are seen before it sees them."""
+
+LEAST_SHARE = 0.005
+"""Less is printed as 0%."""
+
+
+def render_loss(direction: Direction, *, has_told_recovery: bool = False) -> list[str]:
+    """Causes of what was sent again, what of it was needless, time in recovery, reordering. Nothing of what was not."""
+    lines = []
+    causes = causes_of(direction)
+    if causes:
+        lines.append(f"retransmissions: {', '.join(causes)}{JUDGED.get(direction.view, '')}")
+    proofs = _proofs_of(direction)
+    if proofs:
+        lines.append(f"needless: {', '.join(proofs)}")
+    if direction.recovery_ns and not has_told_recovery:
+        times = f"{count_text(direction.recoveries, 'time')}, " if direction.recoveries else ""
+        share = f", {share_text(direction)} of the transfer" if (direction.recovery_share or 0) >= LEAST_SHARE else ""
+        lines.append(f"loss recovery: {times}{time_text(direction.recovery_ns)} in all{share}")
+    if direction.out_of_order:
+        extent = f"by up to {bytes_text(direction.reordering_max_bytes)} and {time_text(direction.reordering_max_ns)}"
+        lines.append(f"order: {count_text(direction.out_of_order, 'segment')} late, {extent}")
+    if direction.capture_reordered:
+        late = count_text(direction.capture_reordered, "segment")
+        lines.append(f"order of the capture itself: {late} written down late")
+    return lines
+
+
+def causes_of(direction: Direction) -> list[str]:
+    """Counts of the causes in words. Each retransmission is in one of them."""
+    recovery = f"{direction.recovery_retransmissions:,} in recovery"
+    if direction.lost_retransmissions:
+        recovery += f" ({direction.lost_retransmissions:,} of them not for the first time)"
+    counted = [
+        (direction.fast_retransmissions, f"{direction.fast_retransmissions:,} fast"),
+        (direction.recovery_retransmissions, recovery),
+        (direction.rto_retransmissions, f"{direction.rto_retransmissions:,} by timeout"),
+        (direction.go_back_n_retransmissions, f"{direction.go_back_n_retransmissions:,} in the wake of a timeout"),
+        (direction.tail_loss_probes, count_text(direction.tail_loss_probes, "tail loss probe")),
+        (direction.spurious_retransmissions, f"{direction.spurious_retransmissions:,} of data already acknowledged"),
+        (direction.syn_retransmissions, f"{direction.syn_retransmissions:,} of the SYN"),
+        (direction.fin_retransmissions, f"{direction.fin_retransmissions:,} of the FIN"),
+        (direction.fast_open_retransmissions, f"{direction.fast_open_retransmissions:,} that the SYN/ACK had left out"),
+        (direction.zero_window_retransmissions, f"{direction.zero_window_retransmissions:,} into a closed window"),
+        (direction.unknown_retransmissions, f"{direction.unknown_retransmissions:,} unexplained"),
+    ]
+    return [text for count, text in counted if count]
+
+
+def needless_of(direction: Direction) -> int:
+    """How many retransmissions are proved needless; F-RTO tells of timeouts, which DSACKs may have told of too."""
+    return direction.spurious_by_dsack + direction.spurious_by_timestamps
+
+
+def share_text(direction: Direction) -> str:
+    """Share of the transfer in recovery; away from the sender its ends are inferred from the path's round trip."""
+    about = "" if direction.view == "sender" else "about "
+    return f"{about}{direction.recovery_share or 0:.0%}"
+
+
+def _proofs_of(direction: Direction) -> list[str]:
+    counted = [
+        (direction.spurious_by_dsack, f"{direction.spurious_by_dsack:,} that the receiver reported as duplicates"),
+        (direction.spurious_by_timestamps, f"{direction.spurious_by_timestamps:,} by the timestamps echoed"),
+        (
+            direction.spurious_by_frto,
+            f"{count_text(direction.spurious_by_frto, 'timeout')} by the ACK after it (F-RTO)",
+        ),
+    ]
+    return [text for count, text in counted if count]

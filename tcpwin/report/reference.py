@@ -1,0 +1,136 @@
+"""Published references as text: a list, one with its runs, the runs that are nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tcpwin.reference import Bucket, Latency, Nearness, RateRange, Reference, Run
+from tcpwin.report.units import bytes_text, count_text, rate_text, time_text
+
+_MIB = 1 << 20
+_BOUNDS = {"exact": "", "about": "about ", "over": "over "}
+
+
+def render_references(references: Iterable[Reference]) -> Iterator[str]:
+    """A line for each reference."""
+    listed = list(references)
+    width = max((len(each.name) for each in listed), default=0)
+    for each in listed:
+        yield f"{each.name:<{width}}  {count_text(len(each.runs), 'run'):>7}  {each.title}"
+
+
+def render_reference(reference: Reference, runs: Sequence[Run]) -> Iterator[str]:
+    """A reference: where it stands, what its figures leave open, and some of its runs."""
+    yield f"{reference.name}: {reference.title}"
+    source = reference.source
+    by = ", ".join(each for each in (source.publisher, source.published) if each)
+    yield f"source: {source.article}{f' ({by})' if by else ''}"
+    yield f"        {source.section}"
+    yield from (f"note: {note}" for note in reference.notes)
+    for run in runs:
+        yield ""
+        yield from _run_lines(run)
+
+
+def render_nearest(found: Iterable[Nearness]) -> Iterator[str]:
+    """Runs with their distance, what is alike and what differs."""
+    for number, near in enumerate(found):
+        if number:
+            yield ""
+        yield f"distance {near.distance:.2f}: {near.run.reference}/{near.run.name}"
+        yield from (f"  {why}" for why in near.why)
+        yield from (f"  {line}" for line in _run_lines(near.run)[1:])
+
+
+def run_facts(run: Run) -> Iterator[tuple[str, str]]:
+    """What a run was made with, and what came out, by name; a name may come again."""
+    yield from _conditions(run)
+    yield from _results(run)
+    for sample in run.ramp:
+        sent_again = f", {sample.retransmissions} retransmitted" if sample.retransmissions else ""
+        yield "ramp", f"{sample.end_ns / 1e9:g} s {rate_text(sample.rate_bps)}{sent_again}"
+
+
+def rates_text(run: Run) -> str:
+    """The least and the most Mbit/s of each loop; empty where none are stated."""
+    return " / ".join(map(_rates, run.throughput))
+
+
+def _run_lines(run: Run) -> list[str]:
+    lines = [run.name]
+    lines += [f"  {name}: {text}" for name, text in _conditions(run)]
+    lines += [f"  {name}: {text}" for name, text in _results(run)]
+    for place, sample in enumerate(run.ramp):
+        cwnd = "" if sample.cwnd_bytes is None else f", cwnd {bytes_text(sample.cwnd_bytes)}"
+        sent_again = f", {sample.retransmissions} retransmitted"
+        begin = "  ramp: " if place == 0 else "        "
+        lines.append(f"{begin}{sample.end_ns / 1e9:>3g} s  {rate_text(sample.rate_bps):>11}{sent_again}{cwnd}")
+    return lines
+
+
+def _conditions(run: Run) -> Iterator[tuple[str, str]]:
+    path = [
+        "" if run.rtt_ns is None else f"round trip {time_text(run.rtt_ns)}",
+        "" if run.rate_bps is None else rate_text(run.rate_bps),
+    ]
+    yield "workload", ", ".join([run.workload, *(each for each in path if each)])
+    if run.kernel is not None or run.is_patched is not None:
+        patch = {None: "", True: "with the collapse patch", False: "without the collapse patch"}[run.is_patched]
+        yield "kernel", ", ".join(each for each in (run.kernel or "version not stated", patch) if each)
+    memory = [
+        "" if run.rmem_max_bytes is None else f"tcp_rmem at most {mib_text(run.rmem_max_bytes)}",
+        "" if run.adv_win_scale is None else f"tcp_adv_win_scale {run.adv_win_scale:+d}",
+        "" if run.tcp_mem_max_bytes is None else f"tcp_mem at most {mib_text(run.tcp_mem_max_bytes)}",
+        "" if run.memory_ratio is None else f"{run.memory_ratio:g} bytes of memory for each of data",
+    ]
+    window = [
+        "" if run.window_bytes is None else f"window {mib_text(run.window_bytes)}",
+        "" if run.window_raw is None else f"window {run.window_raw:,} with shift {run.window_shift}",
+        "" if run.window_max_bytes is None else f"up to {mib_text(run.window_max_bytes)}",
+        "" if run.sockets is None else count_text(run.sockets, "socket"),
+    ]
+    if any((*memory, *window)):
+        yield "memory", ", ".join(each for each in (*memory, *window) if each)
+    for name, value in run.settings.items():
+        yield "setting", f"{name} = {value}"
+
+
+def _results(run: Run) -> Iterator[tuple[str, str]]:
+    if run.throughput:
+        yield "throughput", f"{rates_text(run)} Mbit/s"
+    if run.counters:
+        yield "counters", ", ".join(f"{name} {count:,}" for name, count in run.counters.items())
+    if run.latencies:
+        yield "latency", ", ".join(f"{name} {_latency(each)}" for name, each in run.latencies.items())
+    if run.max_latency_ns is not None:
+        yield "tcp_try_rmem_schedule", f"at most {time_text(run.max_latency_ns)}"
+    if run.latency_histogram:
+        spans = [f"{_span(each)} {each.count:,}" for each in run.latency_histogram if each.count]
+        yield "tcp_try_rmem_schedule", ", ".join(spans)
+    if run.distribution is not None:
+        names = ("min", "mean", "max", "p25", "p50", "p75", "p85", "p95", "p99")
+        said = ", ".join(f"{name} {getattr(run.distribution, name):,.0f}" for name in names)
+        yield f"{run.distributed}", f"{said}, sum {run.distribution.sum:,.0f}"
+    if run.verdict:
+        yield "verdict", run.verdict
+
+
+def _rates(rates: RateRange) -> str:
+    least, most = (f"{each / 1e6:g}" for each in (rates.least_bps, rates.most_bps))
+    return least if least == most else f"{least}–{most}"
+
+
+def _latency(latency: Latency) -> str:
+    return _BOUNDS[latency.bound] + time_text(latency.value_ns)
+
+
+def _span(bucket: Bucket) -> str:
+    most = f"{bucket.most_ns / 1e6:g} ms:"
+    return f"below {most}" if bucket.least_ns is None else f"{bucket.least_ns / 1e6:g} to {most}"
+
+
+def mib_text(count: int) -> str:
+    """A buffer's size in whole units of 1024, as settings are written."""
+    if count >= 1 << 30 and count % (1 << 30) == 0:
+        return f"{count >> 30} GiB"
+    return f"{count / _MIB:g} MiB" if count >= _MIB and count % _MIB == 0 else f"{count:,} B"

@@ -1,0 +1,111 @@
+"""A finding in words: what `tcpwin check` prints of it, as parts.
+
+In: an analysis and a finding. Out: FindingTold, all of it text with units; nothing is left out of a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcpwin.limits import Analysis, Finding, Remedy
+from tcpwin.report.findings import ARROWS, span_text, value_words
+from tcpwin.report.units import name_text, rate_text, time_text
+
+OPEN = "Not ruled out: "
+"""So begins what a rule says of another explanation that stays possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingTold:
+    """A finding.
+
+    Attributes:
+        anchor: its place in a page: code, connection, direction.
+        direction: ``a→b`` or empty.
+        cost: the time lost; empty where there is none, as `lost`, the rate.
+        when: seconds since the capture's first packet; empty for all of the connection.
+        ruling: whether `ruled_out`, the likeliest other explanation, is ruled out.
+        filter: Wireshark's display filter of its frames; empty without any.
+        is_told: it has a place of its own in the report.
+    """
+
+    anchor: str
+    code: str
+    name: str
+    severity: str
+    connection: int | None
+    direction: str
+    ends: str
+    text: str
+    cost: str
+    lost: str
+    confidence: str
+    blame: str
+    when: str
+    values: Sequence[tuple[str, str]]
+    ruling: str
+    ruled_out: str
+    remedy: Remedy | None
+    frames: Sequence[int]
+    filter: str
+    is_told: bool = True
+
+
+def tell_findings(analysis: Analysis, findings: Sequence[Finding], told: Sequence[Finding]) -> list[FindingTold]:
+    """Put findings in words; `told` are those that have a place of their own, by which anchors are numbered."""
+    places = _anchors(told)
+    return [_tell(analysis, each, places.get(id(each), "")) for each in findings]
+
+
+def _anchors(findings: Sequence[Finding]) -> dict[int, str]:
+    """A place for each that stays the same from report to report, by the object."""
+    seen: dict[str, int] = {}
+    places = {}
+    for each in findings:
+        words = ["finding", each.code, *([] if each.connection is None else [str(each.connection)])]
+        anchor = "-".join([*words, *([each.direction[0]] if each.direction in ARROWS else [])])
+        seen[anchor] = seen.get(anchor, 0) + 1
+        places[id(each)] = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
+    return places
+
+
+def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingTold:
+    evidence, remedy = finding.evidence, finding.remedy
+    is_open = (evidence.ruled_out or "").startswith(OPEN)
+    ends = ""
+    if finding.connection is not None:
+        connection = analysis.connections[finding.connection]
+        ends = f"a {connection.a}, b {connection.b}"
+    return FindingTold(
+        anchor=anchor,
+        code=finding.code,
+        name=finding.name,
+        severity=str(finding.severity),
+        connection=finding.connection,
+        direction=ARROWS.get(finding.direction or "", ""),
+        ends=ends,
+        text=name_text(finding.text),
+        cost=time_text(finding.cost_ns) if finding.cost_ns else "",
+        lost=rate_text(finding.lost_bps) if finding.lost_bps else "",
+        confidence=finding.confidence,
+        blame=finding.blame + (f", to be changed at {finding.side}" if finding.side else ""),
+        when=span_text(analysis, evidence) or "",
+        values=[tuple(map(name_text, value_words(name, value))) for name, value in evidence.values.items()],  # type: ignore[misc]
+        ruling="Not ruled out" if is_open else "Ruled out",
+        ruled_out=begin(name_text(evidence.ruled_out or "").removeprefix(OPEN)),
+        remedy=remedy
+        and Remedy(
+            name_text(remedy.text),
+            tuple(name_text(line) for line in remedy.settings),
+            name_text(remedy.side_effects or "") or None,
+        ),
+        frames=evidence.frames,
+        filter=f"frame.number in {{{', '.join(map(str, sorted(set(evidence.frames))))}}}" if evidence.frames else "",
+        is_told=bool(anchor),
+    )
+
+
+def begin(text: str) -> str:
+    """A text as a sentence begins; a side, ``a`` or ``b``, keeps its name."""
+    return text if text[1:2] in (" ", "'") else text[:1].upper() + text[1:]

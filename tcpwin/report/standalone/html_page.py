@@ -1,0 +1,179 @@
+"""A report as one HTML file that needs no network: its text, its styles, its script, the figures and what draws them.
+
+In: a Report. Out: HTML. Text is escaped by jinja2; data for the script is packed (gzip, base64), so that nothing of a
+capture stands in the page as markup. A policy in the page lets only the scripts run that are named by their hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import Any
+
+from tcpwin.errors import OutputError
+from tcpwin.report.assets import PLOTLY, read_asset
+from tcpwin.report.findings import summary as counted
+from tcpwin.report.standalone.finding import begin, tell_findings
+from tcpwin.report.standalone.method import capture_facts, files_told, hosts_told, method_text, rules_told, unread
+from tcpwin.report.standalone.references import tell_likeness
+from tcpwin.report.standalone.report import THEMES, Report
+from tcpwin.report.standalone.table import ConnectionTable, make_table, pack_bytes
+from tcpwin.report.text import WHOLE, quality_remarks
+from tcpwin.report.units import count_text, name_text, short_name
+
+
+def render_page(
+    report: Report, *, theme: str = "auto", made_at: datetime | None = None, is_printed: bool = False
+) -> str:
+    """The report as HTML.
+
+    Args:
+        theme: ``auto`` follows the system; readers can switch.
+        made_at: when it was made; now where it is None.
+        is_printed: it is light, and everything is drawn at once.
+
+    Raises:
+        ValueError: there is no such theme.
+        OutputError: jinja2 or tsdownsample is not installed.
+    """
+    if theme not in THEMES:
+        raise ValueError(f"no theme is called {theme}: there are {', '.join(THEMES)}")
+    for package in ("jinja2", "tsdownsample"):
+        if find_spec(package) is None:
+            raise OutputError(f"a report as HTML needs {package}: pip install 'tcpwin[report]'")
+    from tcpwin.report.standalone.figures import colours, draw_beside, draw_connections, draw_overview
+
+    analysis = report.analysis
+    script = _page_file("report.js")
+    drawn = draw_connections(report)
+    overview = draw_overview(report)
+    beside = draw_beside(report)
+    table = make_table(analysis, report.findings)
+    page: str = _template().render(
+        theme="light" if is_printed else theme,
+        is_printed=is_printed,
+        policy=_policy(script, _plotly()),
+        css=_page_file("report.css") + colours().css,
+        js=script,
+        colours=colours().document,
+        plotly=_packed_plotly() if overview or beside or any(each.packed for each in drawn) else "",
+        overview=overview,
+        drawn=drawn,
+        beside=beside,
+        table=table,
+        table_words=table_words(table),
+        made_at=f"{made_at or datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        **_words(report),
+    )
+    return page
+
+
+def _words(report: Report) -> dict[str, Any]:
+    """The text of the page, apart from its connections."""
+    from tcpwin import __version__
+
+    analysis = report.analysis
+    told = report.told_findings
+    titles = {rule.code: rule.title for rule in report.rules}
+    left = [(code, name_text(titles.get(code, "")), f"{count:,}") for code, count in report.findings_left.items()]
+    hosts = hosts_told(analysis)
+    like, far = tell_likeness(zip(report.connections, report.comparisons, strict=True))
+    only = analysis.connections[0] if len(analysis) == 1 else None
+    return {
+        "version": __version__,
+        "name": short_name(analysis.name),
+        "facts": capture_facts(analysis),
+        "summary": name_text(report.summary.text),
+        "ends": [] if only is None else [("a", str(only.a)), ("b", str(only.b))],
+        "worst": tell_findings(analysis, report.summary.worst, told),
+        "remarks": quality_remarks(analysis.capture),
+        "whole": WHOLE,
+        "counted": counted(analysis, report.findings, asked=len(report.rules)),
+        "findings": tell_findings(analysis, told, told),
+        "left": left,
+        "left_words": f"{count_text(sum(report.findings_left.values()), 'more finding')}, less costly, of these rules:",
+        "connections": [
+            {"told": each, "findings": tell_findings(analysis, each.findings, told)} for each in report.connections
+        ],
+        "connections_words": "The connection" if len(analysis) == 1 else "The worst connections",
+        "like": like,
+        "far": far,
+        "hosts": hosts,
+        "method": method_text(report, __version__),
+        "unread": unread(analysis),
+        "files": files_told(analysis),
+        "rules": rules_told(report),
+        "contents": _contents(report, has_hosts=bool(hosts)),
+        "plotly_version": _plotly_version(),
+    }
+
+
+def _contents(report: Report, *, has_hosts: bool) -> list[tuple[str, str, str]]:
+    total = len(report.analysis)
+    entries = [
+        ("summary", "Summary", "", True),
+        ("findings", "Findings", f"{sum(report.findings.counts.values()):,}", True),
+        ("connections", "Worst connections" if total > 1 else "The connection", "", bool(report.shown_ids)),
+        ("references", "References", "", bool(report.shown_ids)),
+        ("all", "All connections", f"{total:,}", bool(total)),
+        ("hosts", "Hosts and settings", "", has_hosts),
+        ("method", "Method", "", True),
+    ]
+    return [(id, words, count) for id, words, count, is_there in entries if is_there]
+
+
+def table_words(table: ConnectionTable) -> str:
+    """What is in the table, and what is not."""
+    if table.rows == table.total:
+        return f"{count_text(table.total, 'connection')}."
+    return (
+        f"{table.rows:,} of {count_text(table.total, 'connection')}: those that lost most time to a receive window, to "
+        "losses and to restarts, then those with most data. The other "
+        f"{table.total - table.rows:,} do not fit into this file; tcpwin analyze --json has them all."
+    )
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
+    environment.filters["begin"] = begin
+    return environment.from_string(_page_file("report.html.j2"))
+
+
+@cache
+def _page_file(name: str) -> str:
+    return files("tcpwin.report.standalone").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def _plotly() -> str:
+    return read_asset(PLOTLY).decode()
+
+
+@cache
+def _packed_plotly() -> str:
+    return pack_bytes(read_asset(PLOTLY))
+
+
+@cache
+def _plotly_version() -> str:
+    import tomllib
+
+    return str(tomllib.loads(read_asset("plotly-cartesian.toml").decode())["version"])
+
+
+def _policy(*scripts: str) -> str:
+    """Only these scripts run, and nothing is fetched; plotly.js writes styles, and makes pictures of figures."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )

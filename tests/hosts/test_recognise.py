@@ -1,0 +1,86 @@
+"""Each truth of each format is recognised as of this format, whatever stamps stand in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hosts.truth_files import TRUTH
+from reference import ABSENT, REFERENCE_CAPTURES
+
+from tcpwin.errors import SnapshotError
+from tcpwin.hosts import SnapshotFile
+from tcpwin.hosts.format import formats, recognise
+
+ENDINGS = (".txt", ".csv", ".jsonl")
+# Formats that read JSON documents; elsewhere a .json beside a text says what is true of it.
+OF_JSON = ("iperf3_json", "nstat", "snap")
+LAB = REFERENCE_CAPTURES / "lab"
+OF_NAMES = {"ss": "ss", "sockstat": "sockstat", "nstat": "nstat"}
+
+
+def truths() -> list[Path]:
+    """Return the inputs of all formats."""
+    inputs = []
+    for folder in sorted(TRUTH.iterdir()):
+        endings = (*ENDINGS, ".json") if folder.name in OF_JSON else ENDINGS
+        inputs += [path for path in sorted(folder.iterdir()) if path.suffix in endings]
+    return inputs
+
+
+def test_there_are_truths() -> None:
+    assert {"netsh", "iperf3", "iperf3_json", "histogram"} <= {path.parent.name for path in truths()}
+    assert {path.parent.name for path in truths()} <= set(formats())
+
+
+@pytest.mark.parametrize("path", truths(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_truth_is_recognised(path: Path) -> None:
+    assert SnapshotFile(path).format == path.parent.name
+
+
+@pytest.mark.parametrize("path", truths(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_only_one_format_is_sure_of_a_truth(path: Path) -> None:
+    """A second one that is as sure would win or lose by its name."""
+    head = path.read_text(encoding="utf8").splitlines()[:200]
+    scores = {name: each.recognise(head) for name, each in formats().items()}
+    best = max(scores.values())
+    assert all(0 <= score <= 100 for score in scores.values())
+    assert [name for name, score in scores.items() if score == best] == [path.parent.name]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dear all,\n\nthe transfer is slow: 5 Mbit/s.\n",
+        "{}\n",
+        '{"scenario": {"name": "x"}}\n',
+        "a,b,c\n1,2,3\n",
+        "[snd/s0]\nqdisc tbf 802e: root refcnt 2 rate 100Mbit burst 3212b lat 1.34s\n Sent 6279164 bytes 4228 pkt\n",
+        "12:00:00.000001 IP 10.0.0.1.80 > 10.0.0.2.1024: Flags [S], seq 1, win 64240, length 0\n",
+        "<html><body>404</body></html>\n",
+        "#!/bin/sh\nss -tmi\n",
+    ],
+)
+def test_other_text_is_of_no_format(text: str) -> None:
+    with pytest.raises(SnapshotError, match="none of the snapshot formats known"):
+        SnapshotFile(text.encode())
+
+
+def test_no_format_claims_nothing() -> None:
+    assert recognise([]) is None
+    assert recognise(["", " ", "\t"]) is None
+
+
+def test_every_file_of_the_lab_is_recognised() -> None:
+    if not LAB.is_dir():
+        pytest.skip(ABSENT)
+    wrong = {}
+    for path in sorted(LAB.glob("*/*_*.*")):
+        kind = OF_NAMES.get(path.name.partition("_")[0])
+        if kind is None or path.suffix not in (".txt", ".csv"):
+            continue
+        expected = "counter_csv" if path.suffix == ".csv" else kind
+        found = SnapshotFile(path).format
+        if found != expected:
+            wrong[str(path)] = found
+    assert wrong == {}

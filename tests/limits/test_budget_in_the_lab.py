@@ -1,0 +1,181 @@
+"""The packets' time budget beside the kernel's own chronographs, over every lab run, at both ends.
+
+In: captures, and ss's busy, rwnd_limited and sndbuf_limited of the sender's socket (`tcp_chrono_start`,
+net/ipv4/tcp_output.c). Out: shares within ten points of the connection's duration, or the reason why not.
+"""
+
+from __future__ import annotations
+
+import pytest
+from lab import conftest
+from lab.runs import Run
+from lab.selection import SCENARIOS, on
+from lab.ss_text import Sample
+
+import tcpwin
+from tcpwin.limits.budget import GROUPS, Budget, draw_up
+
+run = conftest.run
+POINTS = 0.10
+MS = 1_000_000
+# Largest group by the packets alone, and with the sender's samples.
+LARGEST = {
+    # Writes of 64 KiB each 100 ms, round trip 80 ms: between two writes it has nothing to send.
+    "app_limited": ("application", "application"),
+    # 5 MB through 100 Mbit/s at 20 ms.
+    "cooked_any": ("path", "path"),
+    # 20 messages, 2 s apart: pauses; the restart costs 3.4 of 40 s.
+    "idle_restart_ssai0": ("application", "application"),
+    "idle_restart_ssai1": ("application", "application"),
+    # 20 Mbit/s at 300 ms, buffers larger than that.
+    "iperf3_300ms_20mbit_512m2": ("path", "path"),
+    # 1 % loss at 50 ms.
+    "loss1_cubic_sack1": ("congestion window", "congestion window"),
+    "loss1_reno_sack0": ("congestion window", "congestion window"),
+    "loss1_reorder_cubic_sack1": ("congestion window", "congestion window"),
+    # Without the SYN the scale is unknown; beside the sender the least one shows room. 50 Mbit/s at 60 ms.
+    "mid_connection_noSYN": ("path", "path"),
+    # 64 KiB of window at 85 ms and 1 Gbit/s.
+    "no_wscale_85ms": ("receiver", "receiver"),
+    # The reader takes 10 Mbit/s in turns with less.
+    "notsent_lowat_128k_466ms_10mbit": ("receiver", "receiver"),
+    "notsent_lowat_off_466ms_10mbit": ("receiver", "receiver"),
+    # 20 MB through 200 Mbit/s at 20 ms.
+    "offload_on_bigframes": ("path", "path"),
+    # The reader's kernel refuses segments within the window: the sender's kernel sees losses, and recovers from them
+    # for longer than it waits for the window.
+    "oscil_10mbit_300ms_170p2_guard": ("congestion window", "loss recovery"),
+    "oscil_10mbit_300ms_170p2_vanilla": ("receiver", "receiver"),
+    "oscil_10mbit_300ms_512m2_guard_vethtruesize": ("receiver", "receiver"),
+    # 50 Mbit/s at 50 ms; the reordering costs nothing.
+    "reorder_only_cubic": ("path", "path"),
+    # Receive buffers of 1 MiB and 64 KiB at 196 ms and 1 Gbit/s.
+    "rmem_1024k_196ms": ("receiver", "receiver"),
+    "rmem_64k_196ms": ("receiver", "receiver"),
+    "slow_reader": ("receiver", "receiver"),
+    # 10 MB at 85 ms and 1 Gbit/s: sent before slow start was over.
+    "wscale_85ms": ("congestion window", "congestion window"),
+    "zero_window_stall5s": ("receiver", "receiver"),
+}
+# What differs by more than ten points from the kernel's count, and why.
+EXPLAINED = {
+    # The kernel is busy until the last byte is acknowledged; the budget gives a sender whose last segment was a small
+    # one to its application at once. Both are right: 80 of each 100 ms data is in flight, and none waits to be sent.
+    ("app_limited", "busy"): "in flight, with nothing more to send",
+    # The receiver refuses segments, and the sender recovers while the window is full. The kernel counts the window
+    # first, the packets the recovery.
+    ("oscil_10mbit_300ms_170p2_guard", "rwnd_limited"): "recovering while the window is full",
+}
+
+
+def chronographs(run: Run) -> tuple[dict[str, float], float]:
+    """What the kernel counted while the capture ran, in shares of its time, and the share after the last sample."""
+    connection = run.connection
+    samples = [sample for sample in run.samples("snd") if sample.time_ns <= connection.end_ns]
+    before = [sample for sample in samples if sample.time_ns <= connection.start_ns]
+    last = samples[-1]
+    counted = {
+        name: (_count_ns(last, name) - (_count_ns(before[-1], name) if before else 0)) / connection.duration_ns
+        for name in ("busy", "rwnd_limited", "sndbuf_limited")
+    }
+    return counted, (connection.end_ns - last.time_ns) / connection.duration_ns
+
+
+def _count_ns(sample: Sample, name: str) -> float:
+    """Of `123ms` or `123ms(4.5%)`."""
+    return float(sample.tokens.get(name, "0ms").split("ms")[0]) * MS
+
+
+def shares(budget: Budget) -> dict[str, tuple[float, float]]:
+    """The same by the packets: least and most, since what is unknown may be any of it."""
+    unknown = budget.share("unknown")
+    idle = budget.share("handshake", "application", "closed")
+    window, buffer = budget.share(*GROUPS["receiver"]), budget.share("send_buffer")
+    return {
+        "busy": (1 - idle - unknown, 1 - idle),
+        "rwnd_limited": (window, window),
+        "sndbuf_limited": (buffer, buffer),
+    }
+
+
+def differences(run: Run) -> dict[str, float]:
+    """By how much the packets differ from the kernel, where that is more than ten points."""
+    counted, unsampled = chronographs(run)
+    found = {}
+    for name, (least, most) in shares(draw_up(run.data)).items():
+        # The kernel may have counted more since it was last asked.
+        below, above = counted[name] - most, least - counted[name] - unsampled
+        if max(below, above) > POINTS:
+            found[name] = max(below, above)
+    return found
+
+
+@on()
+def test_packets_agree_with_the_kernel(run: Run) -> None:
+    explained = {name for scenario, name in EXPLAINED if scenario == run.scenario}
+    assert set(differences(run)) == explained, differences(run)
+
+
+@on(["app_limited"])
+def test_the_sender_with_nothing_more_to_send_had_data_in_flight(run: Run) -> None:
+    """Time with data in flight is what the kernel calls busy."""
+    times, flight = run.track.time_ns, run.track.flight
+    in_flight_ns = int((times[1:] - times[:-1])[flight[:-1] > 0].sum())
+    if run.end == "snd":
+        counted, _ = chronographs(run)
+        assert abs(in_flight_ns / run.connection.duration_ns - counted["busy"]) < POINTS
+    assert draw_up(run.data).share("application") > 0.95
+
+
+@on(["oscil_10mbit_300ms_170p2_guard"])
+def test_the_window_was_full_while_the_sender_recovered(run: Run) -> None:
+    """The kernel's time for the window lies between the budget's and that with the recovery's."""
+    counted, _ = chronographs(run)
+    budget = draw_up(run.data)
+    window = budget.share(*GROUPS["receiver"])
+    assert window < counted["rwnd_limited"] < window + budget.share(*GROUPS["loss recovery"])
+
+
+@on()
+def test_the_largest_group_is_the_runs_cause(run: Run) -> None:
+    budget = draw_up(run.data)
+    # Without the SYNs the way to the sender is known by its FIN only: too late to tell anything of its flight.
+    is_hidden = (run.scenario, run.end) == ("mid_connection_noSYN", "rcv")
+    assert budget.largest == ("unknown" if is_hidden else LARGEST[run.scenario][0]), budget.groups_ns
+    assert budget.total_ns == run.connection.duration_ns
+
+
+@on()
+def test_the_largest_group_with_samples(run: Run) -> None:
+    analysis = tcpwin.analyze(run.capture, snapshots=[run.truth / "ss_snd.txt", run.truth / "ss_rcv.txt"])
+    connection = analysis.connections[run.connection.id]
+    budget = connection.budget[run.way]
+    assert budget.largest == LARGEST[run.scenario][1], budget.groups_ns
+    assert budget.total_ns == run.connection.duration_ns
+    if budget.kernel is not None:
+        # The kernel's time for the window, up to what the packets call recovery or the application's.
+        least = min(budget.kernel.rwnd_limited_ns, sum(budget.packets_ns[item] for item in GROUPS["receiver"]))
+        window_ns = sum(budget.items_ns[item] for item in GROUPS["receiver"])
+        assert least <= window_ns + len(GROUPS["receiver"])
+        assert window_ns <= budget.kernel.rwnd_limited_ns
+
+
+@on(["loss1_cubic_sack1", "loss1_reno_sack0"], copies=False)
+def test_the_recovery_has_its_own_items(run: Run) -> None:
+    """1 % loss with fast retransmissions: no time is the window's, nearly all is after a loss or in recovery."""
+    budget = draw_up(run.data)
+    assert budget.share("after_loss", "fast_recovery", "timeout") > 0.97
+    assert budget.share(*GROUPS["receiver"], "path", "send_buffer") == 0
+
+
+@on(["idle_restart_ssai1", "idle_restart_ssai0"])
+def test_idle_restarts_cost_a_round_trip_each(run: Run) -> None:
+    """19 messages of two flights where one would do, 180 ms each; nothing with the sysctl off."""
+    cost_ns = draw_up(run.data).items_ns["idle_restart"]
+    assert cost_ns == run.data.idle_restart_cost_ns
+    assert cost_ns == pytest.approx(19 * 180 * MS if run.scenario == "idle_restart_ssai1" else 0, rel=0.01)
+
+
+def test_every_run_is_in_the_table() -> None:
+    assert set(LARGEST) == set(SCENARIOS)
+    assert {scenario for scenario, _ in EXPLAINED} <= set(SCENARIOS)

@@ -1,0 +1,151 @@
+"""What limited each of the lab's runs, told by captures that are not whole: the same cause, or that it is not known.
+
+Written down from what each way of being incomplete hides, not from what is told of it:
+
+- Half of each exchange (`BLIND`) has no flight, and no window beside it: nothing is told.
+- Without a SYN/ACK or every 50th packet all that a sender waits for still shows: the cause is told. A capture that
+  lacks 2 % of the data is never sure of it.
+- Without a's SYN, or all options (`UNSCALED`), a's windows have no scale (RFC 7323 §2.2). It is inferred from flights
+  that the windows held, and so late or in part: an open window is suspected at most, and where another cause has half
+  as much time or more, that may seem to be the first. A closed window is closed at every scale, and in the run
+  without scaling the SYN/ACK alone tells that there is none.
+- Without both SYNs no MSS is agreed (`NO_MSS`). Full segments show it, but not where the host's offload merged them
+  to any size: there, whether a sender had more to send is not known.
+- Of the second half alone what limited the first is no part: the cause is that of the whole capture's time from there
+  on.
+
+What is hidden never makes another cause likely or sure. Where the packets still show the cause it is to be named:
+beside the sender wherever nothing above hides it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from findings import incomplete
+from lab.selection import COPIES, SCENARIOS
+from limits.lab_table import RUNS
+
+import tcpwin
+from tcpwin.limits import GROUPS, Connection, Verdict
+from tcpwin.limits.verdict import judge_connection, main_direction
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures" / "lab"
+BLIND = ("data only", "ACKs only")
+"""Half of each exchange says nothing of a flight."""
+UNSCALED = ("without SYN", "without SYNs", "second half", "options cut")
+"""The scale of the windows is not known; in the run without scaling the SYN/ACK alone still tells."""
+BESIDE_RECEIVER = ("without SYN/ACK", "every 50th dropped")
+"""What is told there as well. Without the handshake the way to the sender is known by timestamps, and not soon."""
+NO_MSS = ("without SYNs", "second half", "options cut")
+CLOSES = ("zero_window_stall5s",)
+"""Runs in which most of what the window cost is while it is closed."""
+PLAIN = ("no_wscale_85ms",)
+MERGED = ("offload_on_bigframes",)
+CLOSE = 0.1
+"""Shares this near to each other: rounds by which the time is told are coarse."""
+NEAR = 0.5
+"""Of the window's time: another cause with more may seem to be the first."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Of the connection with most data, by the whole capture: nanoseconds by group, of all and of its second half."""
+
+    groups_ns: Mapping[str, int]
+    second_half_ns: Mapping[str, int]
+
+
+def read_whole(path: Path, capture: incomplete.Capture) -> Whole:
+    connection = max(tcpwin.analyze(path).connections, key=_bytes)
+    middle = capture.records[len(capture.records) // 2].head
+    seconds, fraction = struct.unpack_from("<II", middle)
+    per_second = 10**9 if capture.header[:4] == b"\x4d\x3c\xb2\xa1" else 10**6
+    start_ns = seconds * 10**9 + fraction * (10**9 // per_second)
+    name = main_direction(connection)
+    assert name is not None
+    spent = connection.view(start_ns, connection.end_ns).budget(direction=name).spent_ns
+    half = {group: sum(int(spent[item].sum()) for item in items) for group, items in GROUPS.items()}
+    return Whole({group: connection.budget[name].groups_ns[group] for group in GROUPS}, half)
+
+
+def causes(scenario: str, end: str, way: str, whole: Whole) -> set[str]:
+    """What may be told: the cause, and what takes its place where that is hidden."""
+    if way in BLIND:
+        return {"unknown"}
+    row = RUNS[scenario]
+    cause = row.departs.get((end, False), (row.item, row.group, ""))[1]
+    groups = dict(whole.second_half_ns if way == "second half" else whole.groups_ns)
+    del groups["closed"]
+    order = sorted(groups, key=lambda group: -groups[group])
+    told = {cause}
+    if way == "second half":
+        told = {group for group in order if groups[group] >= (1 - CLOSE) * groups[order[0]]}
+    if way in UNSCALED and "receiver" in told and scenario not in CLOSES:
+        told |= {"unknown"} | {group for group in order if groups[group] >= NEAR * groups["receiver"]}
+    if way in NO_MSS and scenario in MERGED:
+        told.add("unknown")
+    return told
+
+
+def judged(folder: Path, capture: incomplete.Capture, way: str) -> tuple[Verdict, Verdict]:
+    """The verdict on the connection with most data, by its budget alone and with what the rules found."""
+    path = folder / "incomplete.pcap"
+    path.write_bytes(incomplete.incomplete(capture, way))
+    analysis = tcpwin.analyze(path)
+    connection = max(analysis.connections, key=_bytes)
+    assert isinstance(connection, Connection)
+    return connection.verdict, judge_connection(connection, analysis.findings.of(connection.id))
+
+
+def _bytes(connection: tcpwin.Connection) -> int:
+    name = main_direction(connection)
+    if name is None:
+        return 0
+    data = connection.a_to_b if name == "a_to_b" else connection.b_to_a
+    return max(data.unique_bytes, data.acked_bytes)
+
+
+def expect(scenario: str, end: str, way: str, verdict: Verdict, may: set[str]) -> None:
+    told = (scenario, end, way, verdict.text, may)
+    is_beside_sender = end == "snd" or way in (*BESIDE_RECEIVER, *BLIND)
+    if is_beside_sender:
+        assert verdict.limit in may, told
+    assert verdict.limit in {*may, "unknown"} or verdict.confidence == "low", told
+    is_scale_told = scenario in CLOSES or (scenario in PLAIN and way == "without SYN")
+    if (way in UNSCALED and not is_scale_told) or way == "every 50th dropped":
+        assert verdict.confidence != "high", told
+
+
+def expect_all(folder: Path, path: Path, scenario: str, end: str) -> None:
+    capture = incomplete.read(path)
+    whole = read_whole(path, capture)
+    for way in incomplete.WAYS:
+        may = causes(scenario, end, way, whole)
+        for verdict in judged(folder, capture, way):
+            expect(scenario, end, way, verdict, may)
+
+
+@pytest.mark.parametrize(("scenario", "end", "copy"), COPIES, ids=[copy for _, _, copy in COPIES])
+def test_the_projects_captures(tmp_path: Path, scenario: str, end: str, copy: str) -> None:
+    expect_all(tmp_path, CAPTURES / f"{copy}.pcap.gz", scenario, end)
+
+
+@pytest.mark.parametrize("end", ["snd", "rcv"])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_labs_captures(tmp_path: Path, reference_captures: Path, scenario: str, end: str) -> None:
+    expect_all(tmp_path, reference_captures / "lab" / scenario / f"{end}.pcap.gz", scenario, end)
+
+
+def test_nothing_is_lost_by_the_helper(tmp_path: Path) -> None:
+    path = CAPTURES / "cooked-any.pcap.gz"
+    whole = incomplete.read(path)
+    assert len(whole.records) == 5540
+    assert sum(not record.flags & incomplete.SYN for record in whole.records) == 5538
+    for way, packets in {"without SYN": 5539, "without SYNs": 5538, "second half": 2770, "options cut": 5540}.items():
+        (tmp_path / "x.pcap").write_bytes(incomplete.incomplete(whole, way))
+        assert tcpwin.analyze(tmp_path / "x.pcap").capture.packets == packets

@@ -1,0 +1,129 @@
+"""Time that several findings claim: counted under the narrower one, with a text that says where; else left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from limits.story import Story
+from report.made_findings import bundled, rule
+
+import tcpwin
+from tcpwin.limits import Case, Finding, Rule, Threshold, all_rules, check, choose
+from tcpwin.limits.overlap import narrow_first
+
+SECOND = 1_000_000_000
+
+
+def claim(case: Case) -> Iterator[Finding]:
+    """Claim so many seconds."""
+    cost_ns = int(case.settings["cost_ns"])
+    yield case.finding(f"{case.rule.name} found", blame="nobody", confidence="low", cost_ns=cost_ns)
+
+
+def claiming(code: str, seconds: float, *yields_to: str, scope: str = "direction") -> Rule:
+    """A made rule that claims that time of every direction with data."""
+    return replace(
+        rule(code, f"made-{code.lower()}"),
+        judge=claim,
+        scope=scope,
+        when=(("unique_bytes", ">", 0.0),) if scope == "direction" else (),
+        thresholds={"cost_ns": Threshold(seconds * SECOND, "ns", "A made one.")},
+        yields_to=yields_to,
+    )
+
+
+def told(analysis: tcpwin.Analysis, *rules: Rule) -> list[tuple[str, str | None, int, str]]:
+    """What is found: code, direction, cost, text."""
+    return [(each.code, each.direction, each.cost_ns, each.text) for each in check(analysis, chosen=rules)]
+
+
+@pytest.fixture
+def one_way(tmp_path: Path) -> tcpwin.Analysis:
+    """A capture with data from a to b only."""
+    return Story().handshake().burst("a", 3).wait(0.05).close().analyze(tmp_path)
+
+
+def test_a_part_is_taken_off(one_way: tcpwin.Analysis) -> None:
+    assert told(one_way, claiming("TW901", 5, "TW902"), claiming("TW902", 2)) == [
+        ("TW901", "a_to_b", 3 * SECOND, "made-tw901 found (2 s of it are counted under TW902)"),
+        ("TW902", "a_to_b", 2 * SECOND, "made-tw902 found"),
+    ]
+
+
+def test_nothing_is_left_of_time_that_another_claims_whole(one_way: tcpwin.Analysis) -> None:
+    for seconds in (2, 3):
+        assert told(one_way, claiming("TW901", 2, "TW902"), claiming("TW902", seconds)) == [
+            ("TW902", "a_to_b", seconds * SECOND, "made-tw902 found"),
+            ("TW901", "a_to_b", 0, "made-tw901 found (its time is counted under TW902)"),
+        ]
+
+
+def test_what_the_narrower_one_yields_itself_is_not_taken_off_twice(one_way: tcpwin.Analysis) -> None:
+    """Of 10 s 4 are the second's, and 1 of those is the third's: the first keeps 6."""
+    rules = (claiming("TW901", 10, "TW902", "TW903"), claiming("TW902", 4, "TW903"), claiming("TW903", 1))
+    assert told(one_way, *rules) == [
+        ("TW901", "a_to_b", 6 * SECOND, "made-tw901 found (4 s of it are counted under TW902 and TW903)"),
+        ("TW902", "a_to_b", 3 * SECOND, "made-tw902 found (1 s of it are counted under TW903)"),
+        ("TW903", "a_to_b", 1 * SECOND, "made-tw903 found"),
+    ]
+
+
+def test_a_rule_that_is_not_asked_takes_nothing(one_way: tcpwin.Analysis) -> None:
+    assert told(one_way, claiming("TW901", 5, "TW902")) == [("TW901", "a_to_b", 5 * SECOND, "made-tw901 found")]
+
+
+def test_a_finding_without_cost_takes_nothing(one_way: tcpwin.Analysis) -> None:
+    assert told(one_way, claiming("TW901", 5, "TW902"), claiming("TW902", 0)) == [
+        ("TW901", "a_to_b", 5 * SECOND, "made-tw901 found"),
+        ("TW902", "a_to_b", 0, "made-tw902 found"),
+    ]
+
+
+def test_other_places_keep_their_time(one_way: tcpwin.Analysis) -> None:
+    """A finding of the capture claims nothing of a direction's time."""
+    assert told(one_way, claiming("TW901", 5, "TW902"), claiming("TW902", 2, scope="capture")) == [
+        ("TW901", "a_to_b", 5 * SECOND, "made-tw901 found"),
+        ("TW902", None, 2 * SECOND, "made-tw902 found"),
+    ]
+
+
+def test_each_comes_after_those_it_yields_to() -> None:
+    rules = [claiming("TW901", 1, "TW903"), claiming("TW902", 1, "TW901", "TW999"), claiming("TW903", 1)]
+    assert [each.code for each in narrow_first(rules)] == ["TW903", "TW901", "TW902"]
+
+
+def test_a_circle_is_refused() -> None:
+    with pytest.raises(ValueError, match="cycle"):
+        check(bundled("keep-alive.pcap"), chosen=[claiming("TW901", 1, "TW902"), claiming("TW902", 1, "TW901")])
+
+
+def test_rules_yield_to_rules_of_their_scope() -> None:
+    rules = all_rules()
+    order = [each.code for each in narrow_first(rules.values())]
+    assert sorted(order) == list(rules)
+    for each in rules.values():
+        assert each.code not in each.yields_to
+        for code in each.yields_to:
+            assert rules[code].scope == each.scope, (each.code, code)
+            assert order.index(code) < order.index(each.code)
+
+
+def test_of_the_same_rank_the_lower_code_comes_first(one_way: tcpwin.Analysis) -> None:
+    rules = (claiming("TW901", 0, "TW903"), claiming("TW902", 0), claiming("TW903", 0))
+    assert [code for code, *_ in told(one_way, *rules)] == ["TW901", "TW902", "TW903"]
+
+
+def test_a_slow_reader_costs_what_its_closed_window_leaves(reference_captures: Path) -> None:
+    """Beside the sender: 6.1 s with the window closed, 20.5 s with one too small for the next segment."""
+    folder = reference_captures / "lab" / "slow_reader"
+    analysis = tcpwin.analyze(folder / "snd.pcap.gz", snapshots=[folder / "ss_rcv.txt"])
+    data = analysis.connections[0].b_to_a
+    assert round(data.zero_window_ns / SECOND, 1) == 6.1
+    assert round(data.window_limited_ns / SECOND, 1) == 20.5
+    costs = {each.code: each.cost_ns for each in check(analysis, chosen=choose(["TW2"]))}
+    assert costs == {"TW201": data.zero_window_ns, "TW208": data.window_limited_ns}
+    [alone] = check(analysis, chosen=choose(["TW208"]))
+    assert alone.cost_ns == data.zero_window_ns + data.window_limited_ns

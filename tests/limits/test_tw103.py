@@ -1,0 +1,69 @@
+"""TW103 window-scale-ignored: flights that end where the raw field says, and data beyond every window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import Story, judged
+from limits.window_stories import NO_SCALE, full, one, rounds, scaled
+
+
+def stops_after(size: int, *, count: int = 11) -> Story:
+    """b offers 502 << 7 bytes; a sends so much a round trip."""
+    story = Story().handshake(options=scaled(7), scaled=(502, 502))
+    return rounds(story, count, [size]).close()
+
+
+def overruns(count: int, window: int = 509) -> Story:
+    """b offers a window that is not scaled; a sends three segments a round trip. Two of them end beyond it."""
+    story = Story(window={"a": 64_240, "b": window}).handshake(options=NO_SCALE, scaled=(64_240, window))
+    return rounds(story, count, [400, 1460, 1460]).close()
+
+
+def test_fires_on_a_sender_that_reads_502_as_502_bytes(tmp_path: Path) -> None:
+    finding = one(stops_after(502).analyze(tmp_path), "TW103")
+    assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "a")
+    assert (finding.blame, finding.confidence, finding.cost_ns) == ("sender", "medium", 0)
+    # The first met the SYN/ACK's window of 65,160. Segment and ACK in turn: frames 6, 8, ... 24; of the ten, six.
+    assert finding.evidence.frames == (6, 8, 12, 16, 20, 24)
+    assert finding.evidence.values == {
+        "stops_at_raw_window": 10,
+        "stops": 11,
+        "shift": 7,
+        "flight_max_bytes": 502,
+        "window_max_bytes": 65_160,
+    }
+
+
+def test_does_not_fire_on_flights_that_end_elsewhere(tmp_path: Path) -> None:
+    assert not judged(stops_after(501).analyze(tmp_path), "TW103")
+
+
+def test_does_not_fire_on_nine_of_them(tmp_path: Path) -> None:
+    story = stops_after(502, count=10)
+    assert not judged(story.analyze(tmp_path), "TW103")
+    assert judged(story.analyze(tmp_path), "TW103", {"TW103.times": 9})
+
+
+def test_fires_on_a_sender_that_scales_what_is_not_scaled(tmp_path: Path) -> None:
+    finding = one(overruns(5).analyze(tmp_path), "TW103")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "a", "sender", "low")
+    assert finding.evidence.values == {
+        "window_overrun": 10,
+        "shift": 0,
+        "flight_max_bytes": 3_320,
+        "window_max_bytes": 509,
+    }
+    # Handshake, then three segments and an ACK each time; the second and third segment end beyond 509 bytes.
+    assert finding.evidence.frames == (5, 6, 10, 14, 18, 22)
+
+
+def test_does_not_fire_on_data_within_the_window(tmp_path: Path) -> None:
+    assert not judged(overruns(5, window=3_320).analyze(tmp_path), "TW103")
+    assert not judged(overruns(4).analyze(tmp_path), "TW103")
+
+
+def test_does_not_fire_on_a_full_window(tmp_path: Path) -> None:
+    # 502 raw, and all of 502 << 7 in flight: as it should be.
+    story = Story().handshake(options=scaled(7), scaled=(502, 502))
+    assert not judged(rounds(story, 10, full(502 << 7)).close().analyze(tmp_path), "TW103")

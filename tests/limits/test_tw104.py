@@ -1,0 +1,41 @@
+"""TW104 window-scale-unknown: a capture that began late, with and without a word of the sockets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import judged
+from limits.window_stories import one
+
+import tcpwin
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+LATE = CAPTURES / "lab" / "mid-connection.pcap.gz"
+
+
+def test_fires_on_a_capture_that_began_late() -> None:
+    finding = one(tcpwin.analyze(LATE), "TW104")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", None, "capture", "high")
+    assert str(finding.severity) == "info"
+    assert finding.evidence.frames == (1,)
+    # 354,760 bytes in flight do not fit the raw window below a shift of 5.
+    assert finding.evidence.values == {
+        "shift_min": 5,
+        "shift_max": 14,
+        "flight_max_bytes": 354_760,
+        "payload_bytes": 5_430_000,
+    }
+    assert finding.remedy is not None
+    assert finding.remedy.settings == ("ss -tin 'sport = :37260 or dport = :37260'",)
+
+
+def test_does_not_fire_where_a_socket_told_the_scale() -> None:
+    assert not judged(tcpwin.analyze(CAPTURES / "bundles" / "without-syn.zip"), "TW104")
+
+
+def test_does_not_fire_on_less_data() -> None:
+    assert not judged(tcpwin.analyze(LATE), "TW104", {"TW104.least_bytes": 5_430_001})
+
+
+def test_does_not_fire_where_the_syns_are_there() -> None:
+    assert not judged(tcpwin.analyze(CAPTURES / "lab" / "window-scaling.pcap.gz"), "TW104")

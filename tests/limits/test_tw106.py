@@ -1,0 +1,54 @@
+"""TW106 windows-autotuning-restricted: a shift of 2 that fits, one of a Linux host, and what netsh says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from limits.story import Story, judged
+from limits.window_stories import full, one, rounds, scaled
+
+NETSH = """
+TCP Global Parameters
+----------------------------------------------
+Receive-Side Scaling State          : enabled
+Receive Window Auto-Tuning Level    : {}
+"""
+
+
+def filled(options: tuple[str, str], raw: int = 16_384, *, shift: int = 2) -> Story:
+    """Round trip 40 ms; a fills the window of b each round trip."""
+    story = Story(window={"a": 64_240, "b": 65_535}).handshake(options=options, scaled=(502, raw))
+    return rounds(story, 20, full(raw << shift)).close()
+
+
+def test_fires_on_a_shift_of_2_without_timestamps(tmp_path: Path) -> None:
+    finding = one(filled(scaled(2)).analyze(tmp_path), "TW106")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "b", "receiver", "low")
+    assert finding.cost_ns == 800_000_000
+    # 65,536 bytes are 44 segments and one of 1,296. The first flight met the SYN/ACK's 65,535; of rounds 1 to 19, six.
+    assert finding.evidence.frames == (1, *(3 + 45 + 46 * number for number in (1, 4, 8, 11, 15, 19)))
+    assert finding.evidence.values == {
+        "shift": 2,
+        "level": "highlyrestricted",
+        "window_max_bytes": 65_536,
+        "rtt_ns": 40_000_000,
+        "held_back_ns": 800_000_000,
+    }
+    assert finding.remedy is not None
+    assert finding.remedy.settings == ("netsh interface tcp set global autotuninglevel=normal",)
+
+
+def test_does_not_fire_with_timestamps_as_linux_has_them(tmp_path: Path) -> None:
+    options = ("<mss 1460,sackOK,ts 1000 0,ws 7>", "<mss 1460,sackOK,ts 500 1000,ws 2>")
+    assert not judged(filled(options).analyze(tmp_path), "TW106")
+
+
+def test_does_not_fire_on_another_shift(tmp_path: Path) -> None:
+    assert not judged(filled(scaled(3), 8_192, shift=3).analyze(tmp_path), "TW106")
+
+
+@pytest.mark.parametrize(("level", "found"), [("highlyrestricted", ["high"]), ("restricted", []), ("normal", [])])
+def test_netsh_decides(tmp_path: Path, level: str, found: list[str]) -> None:
+    analysis = filled(scaled(2)).analyze(tmp_path, snapshots={"netsh_b.txt": NETSH.format(level)})
+    assert [finding.confidence for finding in judged(analysis, "TW106")] == found

@@ -1,0 +1,42 @@
+"""TW201 zero-window-stall: a closed window that lasts, and one that does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import Story, judged
+
+
+def closed_for(seconds: float) -> Story:
+    """A sends 20 segments, b acknowledges them with a closed window, and opens it again."""
+    story = Story().handshake()
+    story.burst("a", 20).wait(0.04)
+    story.ack("b", window=0)
+    story.wait(seconds)
+    story.ack("b", window=509)
+    story.wait(0.04).burst("a", 20).wait(0.04)
+    story.ack("b")
+    return story.wait(0.1).close()
+
+
+def test_fires_on_a_window_closed_for_a_second(tmp_path: Path) -> None:
+    story = closed_for(1.0)
+    [finding] = judged(story.analyze(tmp_path), "TW201")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+        "a_to_b",
+        "b",
+        "application",
+        "high",
+    )
+    assert finding.cost_ns == 1_000_000_000
+    # SYN, SYN/ACK, ACK, 20 segments, then the closing and the opening ACK.
+    assert finding.evidence.frames == (24, 25)
+    assert finding.evidence.values == {"zero_window_ns": 1_000_000_000, "episodes": 1, "longest_ns": 1_000_000_000}
+
+
+def test_does_not_fire_on_a_window_closed_for_a_moment(tmp_path: Path) -> None:
+    assert not judged(closed_for(0.19).analyze(tmp_path), "TW201")
+
+
+def test_threshold_can_be_set(tmp_path: Path) -> None:
+    assert judged(closed_for(0.19).analyze(tmp_path), "TW201", {"TW201.stall_ns": 150e6})

@@ -1,0 +1,111 @@
+"""TW202 receive-window-limited: a small window, a drained one, a full path, and a kernel that knows better."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from limits.story import Story, judged
+from limits.window_stories import full, one, rounds, sample, scaled
+
+import tcpwin
+
+CAPTURES = Path(__file__).parents[2] / "captures" / "lab"
+
+
+def grown(*, rtt: float = 0.04, count: int = 20) -> Story:
+    """b's window grows from 16,384 to 32,768 bytes, and a fills it each round trip of 40 ms."""
+    story = Story(window={"a": 64_240, "b": 16_384}).handshake(options=scaled(7), scaled=(502, 256))
+    return rounds(story, count, full(32_768), rtt=rtt).close()
+
+
+def drained(fast: int = 10, slow: int = 20) -> Story:
+    """b's window is 65,536 bytes after the handshake, then 8,192, and a fills it each round trip of 40 ms."""
+    story = Story(window={"a": 64_240, "b": 16_384}).handshake(options=scaled(7), scaled=(502, 512))
+    rounds(story, fast, full(65_536))
+    return rounds(story, slow, full(8_192), window=64).close()
+
+
+def test_fires_on_a_window_filled_each_round_trip(tmp_path: Path) -> None:
+    finding = one(grown().analyze(tmp_path), "TW202")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "b", "receiver", "high")
+    assert finding.cost_ns == 800_000_000
+    # 32,768 bytes are 22 segments and one of 648; the first flight overran the SYN/ACK's window, six of rounds 1 to 19.
+    assert finding.evidence.frames == tuple(3 + 23 + 24 * number for number in (1, 4, 8, 11, 15, 19))
+    values = finding.evidence.values
+    assert {**values, "window_mean_bytes": 0, "ceiling_bps": 0} == {
+        "window_mean_bytes": 0,
+        "window_max_bytes": 32_768,
+        "rtt_ns": 40_000_000,
+        "ceiling_bps": 0,
+        # 20 x 32,768 x 8 bits from the first data to the ACK of the FIN, 0.84 s later.
+        "goodput_bps": 6_241_524,
+        "held_back_ns": 800_000_000,
+    }
+    # For the first of 21 round trips the SYN/ACK's window was in force.
+    assert 31_000 < float(values["window_mean_bytes"]) < 32_768
+    assert finding.remedy is not None
+    assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_rmem="4096 131072 6291456"',)
+
+
+def test_does_not_fire_where_the_path_was_full(tmp_path: Path) -> None:
+    # The same windows, filled; but the ACKs take 48 ms on a path of 40 ms: the rest is a queue.
+    assert not judged(grown(rtt=0.048).analyze(tmp_path), "TW202")
+    assert judged(grown(rtt=0.048).analyze(tmp_path), "TW202", {"TW202.fill": 0.75})
+    assert judged(grown(rtt=0.043).analyze(tmp_path), "TW202")
+
+
+def test_does_not_fire_below_the_threshold(tmp_path: Path) -> None:
+    story = grown(count=4)
+    assert not judged(story.analyze(tmp_path), "TW202")
+    assert judged(story.analyze(tmp_path), "TW202", {"TW202.limited_ns": 100e6})
+
+
+def test_a_window_that_falls_is_a_slow_readers(tmp_path: Path) -> None:
+    finding = one(drained().analyze(tmp_path), "TW202")
+    assert (finding.side, finding.blame, finding.confidence) == ("b", "application", "medium")
+    # Of 30 rounds all but one: what was sent while the window was large was not held back.
+    assert finding.cost_ns == 29 * 40_000_000
+    assert finding.remedy is not None
+    assert finding.remedy.settings == ()
+
+
+def test_a_window_that_seldom_falls_is_none(tmp_path: Path) -> None:
+    # 7 of 31 round trips are 23 %, below the threshold of 30 %; and the rate is that of the window.
+    assert one(drained(22, 8).analyze(tmp_path), "TW202").blame == "receiver"
+
+
+@pytest.mark.parametrize(("limited_ms", "found"), [(700, 1), (190, 0)])
+def test_the_senders_kernel_decides(tmp_path: Path, limited_ms: int, found: int) -> None:
+    text = sample("a", 0.9, f"rto:240 rtt:40/1 mss:1460 cwnd:10 busy:840ms rwnd_limited:{limited_ms}ms(1.0%)")
+    assert len(judged(grown().analyze(tmp_path, snapshots={"ss_a.txt": text}), "TW202")) == found
+
+
+@pytest.mark.parametrize(
+    "name", ["window-scaling", "loss-1-percent", "offload-big-frames", "cooked-any", "idle-restart"]
+)
+def test_does_not_fire_on_a_fast_reader(name: str) -> None:
+    assert not judged(tcpwin.analyze(CAPTURES / f"{name}.pcap.gz"), "TW202")
+
+
+@pytest.mark.parametrize(("name", "view"), [("slow-reader", "sender"), ("slow-reader-receiver", "receiver")])
+def test_the_labs_slow_reader_from_either_end(name: str, view: str) -> None:
+    analysis = tcpwin.analyze(CAPTURES / f"{name}.pcap.gz")
+    assert analysis.connections[0].b_to_a.view == view
+    finding = one(analysis, "TW202")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+        "b_to_a",
+        "a",
+        "application",
+        "medium",
+    )
+    # Its kernel counted rwnd_limited 26.7 s, the closed windows of 6.1 s among them.
+    assert abs(finding.cost_ns - 20_600_000_000) < 200_000_000
+
+
+def test_less_sure_where_much_was_lost(reference_captures: Path) -> None:
+    # The receiver refuses segments: b is in recovery for 14.6 s, and held back for 25.0 s.
+    finding = one(
+        tcpwin.analyze(reference_captures / "lab" / "oscil_10mbit_300ms_170p2_guard" / "snd.pcap.gz"), "TW202"
+    )
+    assert (finding.side, finding.blame, finding.confidence) == ("a", "application", "low")

@@ -1,0 +1,70 @@
+"""TW204 window-update-late: an update lost on the way, the same at the receiver, and an update between two probes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import Story, judged
+from limits.window_stories import one
+
+import tcpwin
+
+WILD = Path(__file__).parents[2] / "captures" / "wild"
+
+
+def test_fires_on_an_update_that_was_lost() -> None:
+    finding = one(tcpwin.analyze(WILD / "lost-window-update.pcap.gz"), "TW204")
+    # The receiver's IP identification jumps by one ACK.
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", None, "network", "medium")
+    # Probes at 0.685036, 1.201030 and 2.161001 s; the last was answered with a window. At the receiver it had opened
+    # 0.44 s before.
+    assert finding.cost_ns == 959_971_000
+    assert finding.evidence.frames == (85, 91)
+    assert finding.evidence.values == {
+        "ended_by_probe": 1,
+        "episodes": 1,
+        "late_at_most_ns": 959_971_000,
+        "closed_ns": 1_732_209_000,
+    }
+
+
+def test_does_not_fire_at_the_receiver_that_sent_it() -> None:
+    assert not judged(tcpwin.analyze(WILD / "lost-window-update-receiver.pcap.gz"), "TW204")
+
+
+def test_does_not_fire_on_an_update_long_after_a_probe() -> None:
+    # Loopback; frame 16 opens the window 134 ms after the probe in frame 15, which was not answered.
+    assert not judged(tcpwin.analyze(WILD / "aborted-by-reader.pcapng"), "TW204")
+
+
+def opened_by_a_probe(near: str) -> Story:
+    """b closes its window; the probe 0.2 s later is answered with zero, the one 0.4 s after it with a window."""
+    story = Story().handshake(near=near)
+    there_and_back = 0.04 if near == "a" else 0.0
+    story.burst("a", 20, spacing=0).wait(there_and_back)
+    story.ack("b", window=0)
+    for seconds, window in ((0.2, 0), (0.4, 509)):
+        story.wait(seconds).step("a", "A", seq=story.next["a"] - 1)
+        story.wait(there_and_back)
+        story.ack("b", window=window)
+    story.wait(0.04).burst("a", 20, spacing=0).wait(there_and_back)
+    story.ack("b")
+    return story
+
+
+def test_near_the_receiver_none_was_sent(tmp_path: Path) -> None:
+    finding = one(opened_by_a_probe("b").analyze(tmp_path), "TW204")
+    assert (finding.side, finding.blame, finding.confidence, finding.cost_ns) == (
+        "b",
+        "receiver",
+        "medium",
+        400_000_000,
+    )
+
+
+def test_near_the_sender_it_is_not_known_who(tmp_path: Path) -> None:
+    story = opened_by_a_probe("a")
+    finding = one(story.analyze(tmp_path), "TW204")
+    # From probe to probe: 0.4 s and the round trip of 40 ms.
+    assert (finding.side, finding.blame, finding.confidence, finding.cost_ns) == (None, "nobody", "low", 440_000_000)
+    assert not judged(story.analyze(tmp_path), "TW204", {"TW204.late_ns": 440_000_001})

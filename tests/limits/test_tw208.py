@@ -1,0 +1,85 @@
+"""TW208 reader-too-slow: a receive buffer that stays full, one that does not, and one full of data out of order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import Story, judged
+from limits.window_stories import full, one, rounds, sample, scaled
+
+import tcpwin
+
+BUNDLES = Path(__file__).parents[2] / "captures" / "bundles"
+
+
+def held_back() -> Story:
+    """Round trip 40 ms; a fills b's window of 8,192 bytes 20 times."""
+    story = Story(window={"a": 64_240, "b": 16_384}).handshake(options=scaled(7), scaled=(502, 64))
+    return rounds(story, 20, full(8_192)).close()
+
+
+def ss(*fills: tuple[int, int]) -> str:
+    """Samples of b's socket with (Recv-Q, r), of a buffer of 100,000 bytes."""
+    return "".join(
+        sample(
+            "b",
+            0.05 * (number + 1),
+            "wscale:7,7 rto:240 rtt:40/1 mss:1460 cwnd:10",
+            recv_q=unread,
+            skmem=f"r{used},rb100000,t0,tb87040,f0,w0,o0,bl0,d0",
+        )
+        for number, (unread, used) in enumerate(fills)
+    )
+
+
+def test_fires_on_a_buffer_that_stays_full(tmp_path: Path) -> None:
+    text = ss((50_000, 80_000), (60_000, 95_000), (0, 0), (0, 0), (0, 0))
+    finding = one(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW208")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+        "a_to_b",
+        "b",
+        "application",
+        "high",
+    )
+    # The first flight did not fill the SYN/ACK's window.
+    assert finding.cost_ns == 19 * 40_000_000
+    assert finding.evidence.values == {
+        "full_samples": 2,
+        "samples": 5,
+        "recv_q_bytes": 60_000,
+        "rmem_alloc_bytes": 95_000,
+        "rcvbuf_bytes": 100_000,
+        "held_back_ns": 760_000_000,
+    }
+    assert not judged(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW202")
+
+
+def test_does_not_fire_below_the_threshold(tmp_path: Path) -> None:
+    text = ss((50_000, 79_999), (50_000, 79_000))
+    assert not judged(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW208")
+    rarely = ss((50_000, 90_000), *[(0, 0)] * 5)
+    analysis = held_back().analyze(tmp_path, snapshots={"ss_b.txt": rarely})
+    assert not judged(analysis, "TW208")
+    assert judged(analysis, "TW208", {"TW208.full": 0.1})
+
+
+def test_does_not_fire_on_data_out_of_order(tmp_path: Path) -> None:
+    # The memory is in use, but little of it is payload in order.
+    text = ss((20_000, 95_000), (20_000, 95_000))
+    assert not judged(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW208")
+
+
+def test_does_not_fire_without_the_receivers_samples(tmp_path: Path) -> None:
+    assert not judged(held_back().analyze(tmp_path), "TW208")
+
+
+def test_the_labs_slow_reader() -> None:
+    finding = one(tcpwin.analyze(BUNDLES / "slow-reader.zip"), "TW208")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+        "b_to_a",
+        "a",
+        "application",
+        "high",
+    )
+    # The sender's kernel counted rwnd_limited 26.71 s at the last.
+    assert abs(finding.cost_ns - 26_710_000_000) < 200_000_000

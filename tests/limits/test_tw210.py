@@ -1,0 +1,43 @@
+"""TW210 receive-queue-pruned: packets that a host counted as dropped, and too few of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import Story, judged
+from limits.window_stories import full, one, rounds, sample, scaled
+
+SS = sample("b", 0.1, "wscale:7,7 rto:240 rtt:40/1 mss:1460 cwnd:10")
+HEAD = "t,PruneCalled,TCPRcvCollapsed,TCPRcvQDrop,TCPOFODrop,RcvPruned,OfoPruned\n"
+FIRST = "1600000000.0,1000,1000,1000,1000,1000,1000\n"
+
+
+def transfer() -> Story:
+    """a sends 100,000 bytes, and b acknowledges them."""
+    story = Story().handshake(options=scaled(7), scaled=(502, 2_000))
+    return rounds(story, 1, full(100_000)).close()
+
+
+def test_fires_on_five_packets_of_any_kind(tmp_path: Path) -> None:
+    told = {"ss_b.txt": SS, "nstat_b.csv": f"{HEAD}{FIRST}1600000001.0,1000,1000,1001,1002,1001,1001\n"}
+    finding = one(transfer().analyze(tmp_path, snapshots=told), "TW210")
+    assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "b")
+    assert (finding.blame, finding.confidence, finding.cost_ns) == ("receiver", "medium", 0)
+    assert finding.evidence.values == {
+        "host": "b",
+        "TcpExtTCPRcvQDrop": 1,
+        "TcpExtTCPOFODrop": 2,
+        "TcpExtRcvPruned": 1,
+        "TcpExtOfoPruned": 1,
+    }
+
+
+def test_does_not_fire_on_four(tmp_path: Path) -> None:
+    told = {"ss_b.txt": SS, "nstat_b.csv": f"{HEAD}{FIRST}1600000001.0,1900,1900,1001,1001,1001,1001\n"}
+    analysis = transfer().analyze(tmp_path, snapshots=told)
+    assert not judged(analysis, "TW210")
+    assert judged(analysis, "TW210", {"TW210.dropped": 4})
+
+
+def test_does_not_fire_without_counters(tmp_path: Path) -> None:
+    assert not judged(transfer().analyze(tmp_path), "TW210")

@@ -1,0 +1,62 @@
+"""TW211 window-over-advertised: segments that reached the receiver and had to come again, and some that did not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import Story, judged
+from limits.window_stories import one, sample, scaled
+
+START_NS = 1_600_000_000_000_000_000
+
+
+def dropped(times: int, *, arrived: bool = True) -> Story:
+    """Captured at b, round trip 40 ms. Of four segments b takes three; the first comes again a round trip later."""
+    story = Story().handshake(options=scaled(7), scaled=(502, 509), near="b")
+    for _ in range(times):
+        first = story.next["a"]
+        if arrived:
+            story.data("a")
+        else:
+            story.next["a"] += 1460
+        for number in (1, 2, 3):
+            story.wait(0.0001).data("a")
+            story.ack("b", first, rest=f"<sack {first + 1460}:{first + 1460 * (number + 1)}>")
+        story.wait(0.04).step("a", "A", "len 1460", seq=first)
+        story.ack("b")
+        story.wait(0.04)
+    return story
+
+
+def test_fires_on_segments_that_reached_the_receiver(tmp_path: Path) -> None:
+    finding = one(dropped(5).analyze(tmp_path), "TW211")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "b", "receiver", "medium")
+    # Handshake, then nine frames each time: the segment, three pairs, the segment again, its ACK.
+    assert finding.evidence.frames == (4, 11, 13, 20, 22, 29)
+    assert finding.evidence.start_ns == START_NS + 40_000_000 + 40_300_000
+    assert finding.evidence.end_ns == START_NS + 40_000_000 + 4 * 80_300_000 + 40_300_000
+    values = dict(finding.evidence.values)
+    assert values.pop("recovery_ns") == finding.cost_ns
+    assert values == {"sent_again": 5, "resent_segments": 5}
+    # As a saw it: each time from the ACK that made it send again, a round trip before that came, to the next ACK.
+    assert 5 * 40_000_000 <= finding.cost_ns <= 5 * 45_000_000
+
+
+def test_does_not_fire_on_segments_lost_before_the_receiver(tmp_path: Path) -> None:
+    assert not judged(dropped(5, arrived=False).analyze(tmp_path), "TW211")
+
+
+def test_does_not_fire_on_four(tmp_path: Path) -> None:
+    story = dropped(4)
+    assert not judged(story.analyze(tmp_path), "TW211")
+    assert judged(story.analyze(tmp_path), "TW211", {"TW211.dropped": 4})
+
+
+def test_the_kernels_counters_make_it_sure(tmp_path: Path) -> None:
+    told = {
+        "ss_b.txt": sample("b", 0.1, "wscale:7,7 rto:240 rtt:40/1 mss:1460 cwnd:10"),
+        "nstat_b.csv": "t,TCPRcvQDrop,TCPOFODrop,PruneCalled\n1600000000.0,3,0,0\n1600000001.0,8,0,0\n",
+    }
+    finding = one(dropped(5).analyze(tmp_path, snapshots=told), "TW211")
+    assert finding.confidence == "high"
+    assert finding.evidence.values["TcpExtTCPRcvQDrop"] == 5

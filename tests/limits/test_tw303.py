@@ -1,0 +1,84 @@
+"""TW303 spurious-retransmissions: a reordering path that looks lossy; and real losses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import Story, judged
+
+import tcpwin
+from tcpwin.limits import Severity
+
+ROOT = Path(__file__).resolve().parents[2]
+OPTIONS = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
+
+
+def doubled(times: int, *, full: int = 20) -> Story:
+    """Each round: 5 segments, three duplicate ACKs, the first sent again; then a DSACK of it."""
+    story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
+    for _ in range(times):
+        first = story.next["a"]
+        story.burst("a", 5)
+        story.wait(0.0395)
+        for held in range(2, 6):
+            story.ack("b", first, rest=f"<sack {first + 1460}:{first + held * 1460}>")
+            story.wait(0.0001)
+        story.step("a", "A", "len 1460", seq=first)
+        story.wait(0.005).ack("b")
+        story.wait(0.035).ack("b", rest=f"<sack {first}:{first + 1460}>")
+        story.wait(0.01)
+    for _ in range(full):
+        story.burst("a", 5).wait(0.0395).ack("b")
+    return story.wait(0.1).close()
+
+
+def test_fires_on_segments_that_had_arrived(tmp_path: Path) -> None:
+    [finding] = judged(doubled(3).analyze(tmp_path), "TW303")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "a", "network", "high")
+    assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
+    # 3 + 5 + 4 segments, then the retransmission of frame 4 and, behind an ACK, its DSACK; each round has 12 frames.
+    assert finding.evidence.frames == (13, 15, 25, 27, 37, 39)
+    assert finding.evidence.values == {
+        "spurious_by_dsack": 3,
+        "retransmissions": 3,
+        "data_segments": 118,
+        "resent_bytes": 4380,
+    }
+
+
+def test_does_not_fire_on_two(tmp_path: Path) -> None:
+    analysis = doubled(2).analyze(tmp_path)
+    assert not judged(analysis, "TW303")
+    assert judged(analysis, "TW303", {"TW303.segments": 2})
+
+
+def test_does_not_fire_where_the_share_is_small(tmp_path: Path) -> None:
+    """3 of 318 segments are 0.94 %."""
+    assert not judged(doubled(3, full=60).analyze(tmp_path), "TW303")
+
+
+def test_does_not_fire_on_real_loss() -> None:
+    for name in ("lab/loss-1-percent.pcap.gz", "wild/lossy-path.pcapng.gz"):
+        assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW303")
+
+
+def acknowledged_first(missing: int) -> Story:
+    """b acknowledges `missing` bytes that the capture lacks, then three segments of them come."""
+    story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
+    story.burst("a", 5)
+    story.wait(0.04).ack("b")
+    first = story.next["a"]
+    story.wait(0.01).ack("b", first + missing)
+    for number in range(3):
+        story.wait(0.3).step("a", "A", "len 1460", seq=first + number * 1460)
+    story.next["a"] = first + missing
+    return story.wait(0.1).close()
+
+
+def test_does_not_fire_where_the_capture_lacks_most(tmp_path: Path) -> None:
+    """Three segments of 4,380 bytes; of 40,000 acknowledged bytes the capture holds fewer than it lacks."""
+    [finding] = judged(acknowledged_first(4380).analyze(tmp_path), "TW303")
+    assert finding.evidence.frames == (11, 12, 13)
+    analysis = acknowledged_first(40_000).analyze(tmp_path)
+    assert analysis.connections[0].a_to_b.spurious_retransmissions == 3
+    assert not judged(analysis, "TW303")

@@ -1,0 +1,108 @@
+"""TW307 loss-limits-rate: the lab's run with 1 % loss, a relay that drops, and what only looks alike."""
+
+from __future__ import annotations
+
+from math import sqrt
+from pathlib import Path
+
+import pytest
+from limits.story import judged
+
+import tcpwin
+from tcpwin.limits.rules.loss_limits_rate import mathis_rate_bps
+
+ROOT = Path(__file__).resolve().parents[2]
+LOSSY = ROOT / "captures" / "lab" / "loss-1-percent.pcap.gz"
+
+
+def test_fires_on_one_per_cent_of_loss() -> None:
+    [finding] = judged(tcpwin.analyze(LOSSY), "TW307")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", None, "network", "high")
+    # The sender's kernel: RetransSegs 59, TCPSackRecovery 48.
+    assert finding.cost_ns == 2_650_002_000
+    # Original and retransmission, as tests/scenarios and `tcpwin packets` show them.
+    assert finding.evidence.frames[:4] == (60, 127, 262, 336)
+    values = dict(finding.evidence.values)
+    # MSS 1448, smoothed round trip 55.245 ms, 48 recoveries in 5,584 segments.
+    assert values.pop("mathis_bps") == round(1448 * 8 / 0.055245 * sqrt(1.5 / (48 / 5584)))
+    assert values == {
+        "resent_segments": 59,
+        "data_segments": 5584,
+        "recoveries": 48,
+        "recovery_ns": 2_650_002_000,
+        "goodput_bps": 2_670_177,
+    }
+
+
+def test_fires_on_a_relay_that_drops() -> None:
+    for name, confidence in (("lossy-path.pcapng.gz", "high"), ("lossy-path-receiver.pcap.gz", "medium")):
+        [finding] = judged(tcpwin.analyze(ROOT / "captures" / "wild" / name), "TW307")
+        assert (finding.direction, finding.blame, finding.confidence) == ("a_to_b", "network", confidence)
+        assert finding.evidence.values["resent_segments"] == 12
+
+
+def test_thresholds_can_be_set() -> None:
+    """Its recovery share is 11.1 %."""
+    analysis = tcpwin.analyze(LOSSY)
+    assert not judged(analysis, "TW307", {"TW307.share": 0.112})
+    assert not judged(analysis, "TW307", {"TW307.recoveries": 49})
+    assert not judged(analysis, "TW307", {"TW307.cost_ns": 2.7e9})
+
+
+def test_does_not_fire_on_loss_that_is_none() -> None:
+    for name in ("wild/iperf3-loopback.pcap.lz4", "wild/lost-window-update.pcap.gz", "lab/slow-reader.pcap.gz"):
+        assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW307")
+
+
+def test_blames_a_receiver_that_refuses_what_arrives(reference_captures: Path) -> None:
+    """Nothing was lost on this path (tc); the receiver's kernel refused segments. Beside the sender that stays open."""
+    folder = reference_captures / "lab" / "oscil_10mbit_300ms_170p2_guard"
+    [beside_receiver] = judged(tcpwin.analyze(folder / "rcv.pcap.gz"), "TW307")
+    assert (beside_receiver.blame, beside_receiver.side, beside_receiver.confidence) == ("receiver", "a", "medium")
+    [beside_sender] = judged(tcpwin.analyze(folder / "snd.pcap.gz"), "TW307")
+    assert beside_sender.confidence == "low"
+    assert "or refused by a" in beside_sender.text
+
+
+def counted(folder: Path, text: str) -> Path:
+    path = folder / "rcv-nstat.txt"
+    path.write_text(
+        f"### 1795226519.000\n#kernel\nIpInReceives 10 0.0\nTcpExtPAWSEstab 0 0.0\nTcpExtTCPRcvQDrop 0 0.0\n"
+        f"### 1795226545.000\n#kernel\nIpInReceives 90 0.0\n{text}\n",
+        encoding="ascii",
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("counters", "blame", "confidence"),
+    [
+        ("TcpExtPAWSEstab 0 0.0\nTcpExtTCPRcvQDrop 59 0.0", "receiver", "medium"),
+        ("TcpExtPAWSEstab 30 0.0\nTcpExtTCPRcvQDrop 0 0.0", "network", "medium"),
+        ("TcpExtPAWSEstab 6 0.0\nTcpExtTCPRcvQDrop 0 0.0", "network", "medium"),
+        ("TcpExtPAWSEstab 5 0.0\nTcpExtTCPRcvQDrop 0 0.0", "network", "high"),
+    ],
+)
+def test_the_receivers_counters_decide(tmp_path: Path, counters: str, blame: str, confidence: str) -> None:
+    """59 segments were sent again: a tenth of them discarded as too old make a path that reorders."""
+    ss = ROOT / "tests" / "lab" / "truth" / "loss1_cubic_sack1" / "ss_rcv.txt"
+    analysis = tcpwin.analyze(LOSSY, snapshots=[("rcv", ss), ("rcv", counted(tmp_path, counters))])
+    [finding] = judged(analysis, "TW307")
+    assert (finding.blame, finding.confidence) == (blame, confidence)
+
+
+@pytest.mark.parametrize(("rtt_ns", "loss"), [(0, 0.01), (50_000_000, 0.0)])
+def test_no_rate_without_a_round_trip_or_loss(rtt_ns: int, loss: float) -> None:
+    assert mathis_rate_bps(1448, rtt_ns, loss) == 0.0
+
+
+def test_time_that_timers_waited_is_not_counted_again(reference_captures: Path) -> None:
+    """Three timeouts and probes lie between its recoveries: by the budget 2,090 ms are fast recovery alone."""
+    [capture] = (reference_captures / "real").rglob("tests__Traces__tcp__forwardacknowledgement__fack018.trace")
+    analysis = tcpwin.analyze(capture)
+    budget = analysis.connections[0].budget["b_to_a"]
+    [finding] = judged(analysis, "TW307")
+    assert finding.cost_ns == budget.items_ns["fast_recovery"] < analysis.connections[0].b_to_a.recovery_ns
+    waits = [each.cost_ns for code in ("TW301", "TW302") for each in judged(analysis, code)]
+    assert len(waits) == 2
+    assert finding.cost_ns + sum(waits) <= budget.groups_ns["loss recovery"]

@@ -1,0 +1,58 @@
+"""TW403 send-buffer-limited: by the kernel's own time; silent without it, and where it is small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import judged
+
+import tcpwin
+
+ROOT = Path(__file__).resolve().parents[2]
+CAPTURE = ROOT / "captures" / "lab" / "receive-buffer-64k.pcap.gz"
+TRUTH = ROOT / "tests" / "lab" / "truth"
+SS = TRUTH / "rmem_64k_196ms" / "ss_snd.txt"
+
+
+def test_fires_where_the_kernel_says_so(tmp_path: Path) -> None:
+    """The run's tcp_wmem ends at 65,536 bytes; its last sample: busy 18,910 ms, sndbuf_limited 1,400 ms."""
+    settings = tmp_path / "snd-sysctl.txt"
+    settings.write_text("net.ipv4.tcp_wmem = 4096 65535 65536\nnet.ipv4.tcp_sack = 1\n", encoding="ascii")
+    [finding] = judged(tcpwin.analyze(CAPTURE, snapshots=[("snd", SS), ("snd", settings)]), "TW403")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", "b", "sender", "high")
+    assert finding.cost_ns == 1_400_000_000
+    assert finding.evidence.values == {
+        "sndbuf_limited_ns": 1_400_000_000,
+        "busy_ns": 18_910_000_000,
+        "sndbuf_bytes": 65_536,
+        "rwnd_limited_ns": 15_930_000_000,
+        "flight_max_bytes": 31_904,
+    }
+    assert finding.remedy is not None
+    assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_wmem="4096 65535 4194304"',)
+
+
+def test_numbers_beyond_all_sense_do_no_harm(tmp_path: Path) -> None:
+    damaged = tmp_path / "ss.txt"
+    huge = "9" * 400
+    text = SS.read_text(encoding="ascii").replace("busy:", f"busy:{huge}").replace("notsent:", f"notsent:{huge}")
+    damaged.write_text(text, encoding="ascii")
+    analysis = tcpwin.analyze(CAPTURE, snapshots=[damaged])
+    assert not judged(analysis, "TW403", {"TW403.share": 1.1})
+    judged(analysis, "TW404")
+
+
+def test_does_not_fire_without_the_kernels_word() -> None:
+    assert not judged(tcpwin.analyze(CAPTURE), "TW403")
+
+
+def test_does_not_fire_on_a_smaller_share() -> None:
+    """1,400 of 18,910 ms are 7.4 %."""
+    analysis = tcpwin.analyze(CAPTURE, snapshots=[SS])
+    assert judged(analysis, "TW403", {"TW403.share": 0.074})
+    assert not judged(analysis, "TW403", {"TW403.share": 0.075})
+
+
+def test_does_not_fire_where_another_limit_held() -> None:
+    capture = ROOT / "captures" / "lab" / "no-window-scaling.pcap.gz"
+    assert not judged(tcpwin.analyze(capture, snapshots=[TRUTH / "no_wscale_85ms" / "ss_snd.txt"]), "TW403")

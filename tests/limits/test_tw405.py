@@ -1,0 +1,63 @@
+"""TW405 nagle-delayed-ack: small writes that wait for delayed ACKs, and the same at the path's own pace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits.story import Story, judged
+
+OPTIONS = ("<mss 1460>", "<mss 1460>")
+
+
+def written_in_parts(times: int, ack_after: float, *, gap: float = 0.1) -> Story:
+    """Round trip 40 ms: a writes 100 bytes, then 50 that leave with the ACK of the first; b's ACK comes late."""
+    story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.06)
+    for _ in range(times):
+        story.data("a", 100, flags="PA")
+        story.wait(ack_after).ack("b")
+        story.wait(0.0001).data("a", 50, flags="PA")
+        story.wait(0.04).ack("b")
+        story.wait(gap)
+    return story.close()
+
+
+def test_fires_on_three_messages_in_two_parts(tmp_path: Path) -> None:
+    [finding] = judged(written_in_parts(3, 0.081).analyze(tmp_path), "TW405")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+        "a_to_b",
+        "a",
+        "application",
+        "high",
+    )
+    # Each ACK came 81 ms after its segment, 41 ms later than the fastest.
+    assert finding.cost_ns == 3 * 41_000_000
+    # Frames 1 to 3 are the handshake; each message has its first part, the delayed ACK, the second part, an ACK.
+    assert finding.evidence.frames == (5, 9, 13)
+    assert finding.evidence.values == {
+        "nagle_delays": 3,
+        "nagle_delay_ns": 123_000_000,
+        "delayed_acks": 3,
+        "rtt_min_ns": 40_000_000,
+    }
+
+
+def test_does_not_fire_on_two(tmp_path: Path) -> None:
+    analysis = written_in_parts(2, 0.081).analyze(tmp_path)
+    assert not judged(analysis, "TW405")
+    [finding] = judged(analysis, "TW405", {"TW405.cost_ns": 80e6})
+    assert finding.confidence == "medium"
+
+
+def test_does_not_fire_where_the_ack_is_in_time(tmp_path: Path) -> None:
+    """Nagle at work at the path's own pace: 40 ms are the round trip."""
+    assert not judged(written_in_parts(5, 0.04).analyze(tmp_path), "TW405", {"TW405.cost_ns": 0, "TW405.share": 0})
+
+
+def test_does_not_fire_where_the_share_is_small(tmp_path: Path) -> None:
+    """123 ms of 7.3 s of which nothing is a pause longer than the timeout."""
+    analysis = written_in_parts(3, 0.081, gap=2.3).analyze(tmp_path)
+    direction = analysis.connections[0].a_to_b
+    assert direction.nagle_delays == 3
+    busy_ns = analysis.connections[0].duration_ns - direction.idle_ns
+    assert judged(analysis, "TW405", {"TW405.share": 0.99 * direction.nagle_delay_ns / busy_ns})
+    assert not judged(analysis, "TW405", {"TW405.share": 1.01 * direction.nagle_delay_ns / busy_ns})

@@ -1,0 +1,70 @@
+"""TW610 captured-at-both-ends: captures of the two ends of one path, merged by time."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import pytest
+from limits.parts import CAPTURES
+from limits.story import judged
+
+import tcpwin
+
+ETHERNET_BYTES = 14
+RECORD = struct.Struct("<IIII")
+
+
+def merged(folder: Path, name: str, delay_ns: int) -> Path:
+    """A capture made beside b, merged with what was seen beside a, `delay_ns` away."""
+    raw = gzip.decompress((CAPTURES / "lab" / name).read_bytes())
+    unit_ns = 1 if struct.unpack_from("<I", raw)[0] == 0xA1B23C4D else 1000
+    packets, position = [], 24
+    while position < len(raw):
+        seconds, fraction, captured, length = RECORD.unpack_from(raw, position)
+        position += RECORD.size
+        frame = raw[position : position + captured]
+        position += captured
+        packets.append((seconds * 10**9 + fraction * unit_ns, length, frame))
+    initiator = packets[0][2][ETHERNET_BYTES + 12 : ETHERNET_BYTES + 16]
+    for time_ns, length, frame in list(packets):
+        is_from_a = frame[ETHERNET_BYTES + 12 : ETHERNET_BYTES + 16] == initiator
+        packets.append((time_ns + (-delay_ns if is_from_a else delay_ns), length, frame))
+    packets.sort(key=lambda packet: packet[0])
+    path = folder / f"merged-{delay_ns}.pcap"
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1))
+        for time_ns, length, frame in packets:
+            file.write(RECORD.pack(*divmod(time_ns, 10**9), len(frame), length) + frame)
+    return path
+
+
+@pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "slow-reader.pcap.gz", "loss-1-percent.pcap.gz"])
+def test_fires_on_two_ends_and_the_copies_are_no_loss(tmp_path: Path, name: str) -> None:
+    analysis = tcpwin.analyze(merged(tmp_path, name, 20_000_000))
+    [finding] = judged(analysis, "TW610")
+    assert (finding.direction, finding.blame, finding.side, finding.confidence) == ("b_to_a", "capture", None, "high")
+    assert finding.cost_ns == 0
+    assert finding.evidence.values["copied_after_ns"] == 20_000_000
+    assert finding.evidence.frames == (1, 2, 3, 4)
+    assert [each.code for each in analysis.findings if each.code.startswith("TW3")] == []
+    verdict = analysis.connections[0].verdict
+    assert verdict.confidence == "low"
+    assert "holds it twice" in verdict.why
+    # What is made of copies says nothing of the sender's time.
+    budget = analysis.connections[0].budget["b_to_a"]
+    assert verdict.limit == "unknown"
+    assert budget.share("unknown", "handshake", "closed") == 1.0
+
+
+def test_does_not_fire_later_than_a_stack_would_repeat_its_syn(tmp_path: Path) -> None:
+    path = merged(tmp_path, "window-scaling.pcap.gz", 1_000_000_000)
+    analysis = tcpwin.analyze(path)
+    assert sum(connection.b_to_a.syn_retransmissions for connection in analysis.connections) > 0
+    assert not judged(analysis, "TW610")
+
+
+def test_does_not_fire_on_one_end() -> None:
+    for name in ("window-scaling.pcap.gz", "loss-1-percent.pcap.gz"):
+        assert not judged(tcpwin.analyze(CAPTURES / "lab" / name), "TW610")

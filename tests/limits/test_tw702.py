@@ -1,0 +1,66 @@
+"""TW702 send-buffer-setting-too-small: a full send buffer at its setting's limit, and others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from limits.hostsaid import ss, sysctl
+from limits.parts import CAPTURES
+from limits.story import judged
+
+import tcpwin
+
+RECEIVER, SENDER = "10.9.2.2:60716", "10.9.1.1:5201"
+
+
+def analyze(folder: Path, *, limited_ms: int = 1400, most: int = 65_536, buffer: int = 65_536) -> tcpwin.Analysis:
+    """The lab's transfer with one sample of the sender's socket near its end."""
+    tokens = (
+        "wscale:2,2 rtt:200.429/8.836 bytes_sent:2800000 bytes_acked:2770000 busy:18000ms rwnd_limited:12000ms(66.7%) "
+        f"sndbuf_limited:{limited_ms}ms(0.0%)"
+    )
+    skmem = f"r0,rb65535,t0,tb{buffer},f0,w0,o0,bl0,d0"
+    text = ss(SENDER, RECEIVER, tokens, times=(1_795_226_347.9,), skmem=skmem)
+    (folder / "ss_sender.txt").write_text(text, encoding="utf8")
+    (folder / "sysctl_sender.txt").write_text(sysctl(tcp_wmem=f"4096 65535 {most}"), encoding="utf8")
+    snapshots = [folder / "ss_sender.txt", folder / "sysctl_sender.txt"]
+    return tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz", snapshots=snapshots)
+
+
+def test_fires_at_the_setting(tmp_path: Path) -> None:
+    [finding] = judged(analyze(tmp_path), "TW702")
+    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", "b", "sender", "high")
+    assert (finding.cost_ns, finding.lost_bps) == (1_400_000_000, None)
+    assert finding.evidence.values == {
+        "tcp_wmem_max_bytes": 65_536,
+        "largest_sndbuf_bytes": 65_536,
+        "sndbuf_limited_ns": 1_400_000_000,
+        "busy_ns": 18_000_000_000,
+        "path_rtt_ns": 196_000_000,
+        "goodput_bps": pytest.approx(1_262_336.18),
+        "best_goodput_bps": pytest.approx(1_262_336.18),
+    }
+    assert finding.remedy is not None
+    # Twice 1,262,336.18 bit/s × 196 ms ÷ 8 = 61,854.5 bytes in flight, and twice that of memory.
+    assert finding.remedy.settings == ("net.ipv4.tcp_wmem = 4096 65535 123710",)
+
+
+# 18 s × 0.05 = 900 ms.
+@pytest.mark.parametrize(("limited_ms", "found"), [(899, 0), (900, 1)])
+def test_fires_from_a_twentieth_of_the_time(tmp_path: Path, limited_ms: int, found: int) -> None:
+    analysis = analyze(tmp_path, limited_ms=limited_ms)
+    assert len(judged(analysis, "TW702")) == found
+    assert judged(analysis, "TW702", {"TW702.share": 0.01})
+
+
+def test_does_not_fire_on_a_buffer_that_a_program_chose(tmp_path: Path) -> None:
+    assert not judged(analyze(tmp_path, most=4_194_304), "TW702")
+
+
+def test_does_not_fire_on_a_setting_that_is_enough(tmp_path: Path) -> None:
+    assert not judged(analyze(tmp_path, most=4_194_304, buffer=4_194_304), "TW702")
+
+
+def test_does_not_fire_without_the_kernels_word() -> None:
+    assert not judged(tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"), "TW702")

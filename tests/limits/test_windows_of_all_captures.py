@@ -1,0 +1,97 @@
+"""What the rules on scaling and on the receiver say of every capture of the project, and of the lab's runs.
+
+In: captures whose truth their TOML or meta.json tells. Out: the codes found, and whom the costliest blames.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from limits.window_stories import codes_on_windows
+
+import tcpwin
+from tcpwin.limits import check, choose
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+FOUND = {
+    "lab/cooked-any.pcap.gz": [],
+    "lab/idle-restart.pcap.gz": [],
+    "lab/loss-1-percent.pcap.gz": [],
+    "lab/mid-connection.pcap.gz": ["TW104"],
+    "lab/no-window-scaling.pcap.gz": ["TW101"],
+    "lab/offload-big-frames.pcap.gz": [],
+    "lab/receive-buffer-64k-receiver.pcap.gz": ["TW207"],
+    "lab/receive-buffer-64k.pcap.gz": ["TW207"],
+    "lab/slow-reader-receiver.pcap.gz": ["TW201", "TW202"],
+    "lab/slow-reader.pcap.gz": ["TW201", "TW202"],
+    "lab/window-scaling.pcap.gz": [],
+    "lab/zero-window-stall.pcap.gz": ["TW201"],
+    "wild/aborted-by-reader.pcapng": ["TW201"],
+    "wild/forwarded-any.pcap.zst": [],
+    "wild/http-download.pcapng": [],
+    "wild/http-ipv6.pcap.zst": [],
+    "wild/iperf3-loopback.pcap.lz4": [],
+    "wild/keep-alive.pcap": [],
+    "wild/lossy-path-receiver.pcap.gz": [],
+    "wild/lossy-path.pcapng.gz": [],
+    "wild/lost-window-update-receiver.pcap.gz": ["TW201"],
+    "wild/lost-window-update.pcap.gz": ["TW201", "TW204"],
+    "wild/many-short.pcap.gz": [],
+    "wild/zero-window-loopback.pcap": ["TW201"],
+    "bundles/slow-reader.zip": ["TW201", "TW208"],
+    "bundles/without-syn.zip": [],
+}
+# By scenario of the lab: what both ends' captures show with all snapshots, and whom the costliest blames.
+RUNS = {
+    "app_limited": ([], None),
+    "cooked_any": ([], None),
+    "idle_restart_ssai1": ([], None),
+    "loss1_cubic_sack1": ([], None),
+    "loss1_reno_sack0": ([], None),
+    "loss1_reorder_cubic_sack1": ([], None),
+    "mid_connection_noSYN": ([], None),
+    "no_wscale_85ms": (["TW101"], "receiver"),
+    "offload_on_bigframes": ([], None),
+    "oscil_10mbit_300ms_170p2_guard": (["TW208", "TW210"], "application"),
+    "oscil_10mbit_300ms_170p2_vanilla": (["TW201", "TW208", "TW209"], "application"),
+    "oscil_10mbit_300ms_512m2_guard_vethtruesize": (["TW201", "TW208"], "application"),
+    "reorder_only_cubic": ([], None),
+    "rmem_1024k_196ms": (["TW202"], "receiver"),
+    "rmem_64k_196ms": (["TW207"], "receiver"),
+    "slow_reader": (["TW201", "TW208"], "application"),
+    "wscale_85ms": ([], None),
+    "zero_window_stall5s": (["TW201", "TW208"], "application"),
+}
+# Only the receiver's capture shows that what was dropped had arrived.
+AT_THE_RECEIVER = {"oscil_10mbit_300ms_170p2_guard": ["TW211"]}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_the_projects_captures(name: str) -> None:
+    assert codes_on_windows(tcpwin.analyze(CAPTURES / name)) == FOUND[name]
+
+
+def test_no_capture_is_left_out() -> None:
+    present = {
+        path.relative_to(CAPTURES).as_posix()
+        for folder in ("lab", "wild", "bundles")
+        for path in (CAPTURES / folder).iterdir()
+        if path.suffix not in (".toml", ".md")
+    }
+    assert present == set(FOUND)
+
+
+@pytest.mark.parametrize("end", ["snd", "rcv"])
+@pytest.mark.parametrize("scenario", RUNS)
+def test_the_labs_runs(scenario: str, end: str, reference_captures: Path) -> None:
+    folder = reference_captures / "lab" / scenario
+    snapshots = [
+        folder / f"{what}_{side}.{kind}" for what, kind in (("ss", "txt"), ("nstat", "csv")) for side in ("snd", "rcv")
+    ]
+    analysis = tcpwin.analyze(folder / f"{end}.pcap.gz", snapshots=[path for path in snapshots if path.exists()])
+    codes, blame = RUNS[scenario]
+    expected = sorted(codes + (AT_THE_RECEIVER.get(scenario, []) if end == "rcv" else []))
+    assert codes_on_windows(analysis) == expected
+    found = check(analysis, chosen=choose(["TW1", "TW2"])).found
+    assert (found[0].blame if found else None) == blame
