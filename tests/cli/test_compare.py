@@ -157,8 +157,8 @@ def test_unreadable_input_exits_with_3() -> None:
 
 def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
     """Lines by hand for a pair by order, a changed path, and findings of all kinds."""
-    from limits.story import Story
     from report.made_findings import NOTE, STALL, found
+    from stories.story import Story
 
     import tcpwin as package
     from tcpwin.limits import compare

@@ -13,7 +13,7 @@ from cli.command import TEXT, refused, tcpwin
 
 from tcpwin.hosts.counters import MEANINGS
 
-DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "snapshots"
+DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "hosts"
 
 # TcpRetransSegs runs backwards once: 2 and then 4 more are sure. TcpCurrEstab is no counter.
 RUNS = """### 1700000000

@@ -20,7 +20,7 @@ from live import HANG_S, is_asleep, make_listener, need_right_to_capture, until,
 import tcpwin as library
 from tcpwin.hosts import SnapshotFile, SocketSample
 
-PAGE = Path(library.__file__).parent / "docs" / "snapshots" / "collecting.md"
+PAGE = Path(library.__file__).parent / "docs" / "hosts" / "collecting.md"
 SUMMARY = re.compile(r"([\d,]+) samples of ([\d,]+) sockets at most in [\d.]+ s, \d+ skipped, [\d.]+ % of a core")
 
 

@@ -17,7 +17,7 @@ import pytest
 from cli.command import CAPTURES, TCPWIN, TEXT, refused, tcpwin
 from live import HANG_S
 
-DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "snapshots"
+DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "hosts"
 
 RUNS = """### 1700000000.250
 State  Recv-Q Send-Q Local Address:Port       Peer Address:Port  Process

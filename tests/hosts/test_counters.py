@@ -18,7 +18,7 @@ from tcpwin.hosts.formats import counter_csv, nstat
 from tcpwin.hosts.lines import Lines
 
 SECOND = 1_000_000_000
-PAGE = Path(tcpwin.__file__).parent / "docs" / "snapshots" / "counters.md"
+PAGE = Path(tcpwin.__file__).parent / "docs" / "hosts" / "counters.md"
 # Of the sections TcpExt and Tcp, as the kernel writes them.
 WANTED = """
     PruneCalled RcvPruned OfoPruned TCPRcvCollapsed TCPRcvQDrop TCPOFODrop TCPOFOQueue TCPOFOMerge TCPZeroWindowDrop

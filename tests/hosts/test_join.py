@@ -12,7 +12,7 @@ from lab.runs import Run
 from lab.selection import COPIES, SLOW_READER, STALL, on
 
 import tcpwin
-from tcpwin import snapshots
+from tcpwin import hosts
 from tcpwin.hosts import Analysis, ClockOffset, Limits, Seen, SnapshotFile, analyze
 
 OWN_SHARE = 0.95
@@ -287,14 +287,14 @@ def test_samples_without_times_are_kept_and_not_compared(name: str) -> None:
         assert each.disagreements == ()
 
 
-PAGE = Path(tcpwin.__file__).parent / "docs" / "snapshots" / "joining.md"
+PAGE = Path(tcpwin.__file__).parent / "docs" / "hosts" / "joining.md"
 KINDS = ("ClockOffset", "Disagreement", "Host", "JoinedSample", "Limits", "Seen", "SocketSample")
 METHODS = {"same_clock", "estimated", "given", "assumed"}
 
 
 def test_the_page_names_what_exists() -> None:
     page = PAGE.read_text(encoding="utf8")
-    kinds = [getattr(snapshots, name) for name in KINDS]
+    kinds = [getattr(hosts, name) for name in KINDS]
     members = {field.name for kind in kinds for field in dataclasses.fields(kind)} | {
         name for kind in kinds for name, value in vars(kind).items() if isinstance(value, property)
     }
@@ -302,13 +302,13 @@ def test_the_page_names_what_exists() -> None:
     for code in codes:
         if re.fullmatch(r"[A-Z]\w+\.\w+", code):
             kind, name = code.split(".")
-            assert name in {*dir(getattr(snapshots, kind)), *getattr(getattr(snapshots, kind), "__annotations__", {})}
+            assert name in {*dir(getattr(hosts, kind)), *getattr(getattr(hosts, kind), "__annotations__", {})}
         elif re.fullmatch(r"[A-Z]\w+", code):
-            assert hasattr(snapshots, code) or hasattr(tcpwin, code)
+            assert hasattr(hosts, code) or hasattr(tcpwin, code)
         elif re.fullmatch(r"[a-z]+(?:_[a-z]+)+", code):
-            assert code in members | METHODS or hasattr(snapshots, code), code
+            assert code in members | METHODS or hasattr(hosts, code), code
     assert set(METHODS) <= codes
     # Every column that a joined sample has is told.
-    columns = {field.name for field in dataclasses.fields(snapshots.JoinedSample) if field.name.endswith("_bytes")}
+    columns = {field.name for field in dataclasses.fields(hosts.JoinedSample) if field.name.endswith("_bytes")}
     assert columns <= codes
     assert {field.name for field in dataclasses.fields(ClockOffset)} <= codes

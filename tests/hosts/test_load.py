@@ -26,7 +26,7 @@ from tcpwin.hosts import (
     SocketSample,
     analyze,
 )
-from tcpwin.hosts import _load as load_module
+from tcpwin.hosts import load as load_module
 from tcpwin.hosts.analysis import _within
 from tcpwin.hosts.load import load
 from tcpwin.hosts.match import Match, Matcher

@@ -150,7 +150,7 @@ def test_what_a_level_leads_to(
 
 
 def test_the_page_has_the_same_figures() -> None:
-    page = (ROOT / "tcpwin" / "docs" / "snapshots" / "netsh.md").read_text(encoding="utf8")
+    page = (ROOT / "tcpwin" / "docs" / "hosts" / "netsh.md").read_text(encoding="utf8")
     rows = page.partition("| level | shift |")[2].partition("\n\n")[0].splitlines()[2:]
     said = [[cell.strip() for cell in line.strip("|").split("|")][:5] for line in rows]
     levels = [autotuning(level) for level, *_ in said]

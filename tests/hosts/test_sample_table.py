@@ -10,7 +10,7 @@ import pytest
 
 from tcpwin.errors import SnapshotError
 from tcpwin.hosts import CounterSample, SocketSample, SocketTimer, SocketUser, UlpInfo
-from tcpwin.hosts import _table as module
+from tcpwin.hosts import table as module
 from tcpwin.hosts.counters import MEANINGS, CounterDelta
 from tcpwin.hosts.table import (
     COUNTER_KINDS,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import ladder
 import pytest
-from limits.story import Story
+from stories.story import Story
 
 import tcpwin
 from tcpwin.hosts import SocketSample

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from limits.story import Story
 from report.made_findings import NOTE, STALL, bundled, rule
+from stories.story import Story
 
 from tcpwin.limits import Case, Evidence, Finding, Findings, Rule, Severity, Threshold, all_rules, check, choose
 from tcpwin.limits.findings import KEPT_PER_RULE, rank

@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from findings import incomplete
+from stories import incomplete
 
 import tcpwin
 

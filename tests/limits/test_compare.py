@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from limits.story import Story
 from report.made_findings import NOTE, STALL, bundled, found
+from stories.story import Story
 
 import tcpwin
 from tcpwin.limits import Change, Comparison, FindingChange, Findings, compare
-from tcpwin.limits import _compare as module
+from tcpwin.limits import comparison as module
 from tcpwin.limits.pairs import LOOK_AHEAD, Match, Shape, is_similar, pair
 
 NOBODY = Findings()

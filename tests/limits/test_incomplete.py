@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from findings import incomplete
 from lab.selection import COPIES, SCENARIOS
-from limits.lab_table import RUNS
+from stories import incomplete
+from stories.lab_table import RUNS
 
 import tcpwin
 from tcpwin.limits import GROUPS, Connection, Verdict

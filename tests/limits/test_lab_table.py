@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from lab.selection import COPIES, ENDS, SCENARIOS
-from limits.lab_table import RUNS, Blamed, Cell
+from stories.lab_table import RUNS, Blamed, Cell
 
 import tcpwin
 from tcpwin.limits import Connection, Severity

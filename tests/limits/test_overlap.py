@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from limits.story import Story
 from report.made_findings import bundled, rule
+from stories.story import Story
 
 import tcpwin
 from tcpwin.limits import Case, Finding, Rule, Threshold, all_rules, check, choose

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from limits.opened import open_capture
-from limits.shown import CHECKS, Shown, belongs
+from stories.opened import open_capture
+from stories.shown import CHECKS, Shown, belongs
 
 from tcpwin import analyze
 from tcpwin.limits import Analysis, Finding

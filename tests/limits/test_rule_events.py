@@ -9,10 +9,10 @@ from typing import Any
 
 import ladder
 import pytest
-from limits.story import Story, judged
+from stories.story import Story, judged
 
 import tcpwin
-from tcpwin.limits import Case, Finding, _reading, all_rules, check
+from tcpwin.limits import Case, Finding, all_rules, check, reading
 
 OPTIONS = ("<mss 1460>", "<mss 1460>")
 
@@ -42,8 +42,8 @@ def test_one_reading_serves_many_connections(tmp_path: Path, monkeypatch: pytest
 
 
 def test_packets_read_again_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_reading, "BATCH", 2)
-    monkeypatch.setattr(_reading, "MOST_READ_PACKETS", 3 * (72 + 1000))
+    monkeypatch.setattr(reading, "BATCH", 2)
+    monkeypatch.setattr(reading, "MOST_READ_PACKETS", 3 * (72 + 1000))
     analysis = tcpwin.analyze(timeouts(12, tmp_path))
     readings = count_readings(monkeypatch)
     # The others are judged by what the first reading kept.
@@ -56,7 +56,7 @@ def test_a_large_capture_is_judged_by_the_events_that_the_first_reading_kept(
 ) -> None:
     path = timeouts(12, tmp_path)
     expected = judged(tcpwin.analyze(path), "TW301").found
-    monkeypatch.setattr(_reading, "SMALL_PACKETS", 71)
+    monkeypatch.setattr(reading, "SMALL_PACKETS", 71)
     readings = count_readings(monkeypatch)
     assert judged(tcpwin.analyze(path), "TW301").found == expected
     assert readings == []
@@ -102,7 +102,7 @@ def test_events_kept_are_picked_as_those_read_again(tmp_path: Path, monkeypatch:
     ]
     for connection in analysis.connections:
         read = Case(analysis, rule, {}, connection, "a_to_b")
-        monkeypatch.setattr(_reading, "SMALL_PACKETS", 0)
+        monkeypatch.setattr(reading, "SMALL_PACKETS", 0)
         other = tcpwin.analyze(path)
         kept = Case(other, rule, {}, other.connections[connection.id], "a_to_b")
         for wanted in asked:
@@ -111,7 +111,7 @@ def test_events_kept_are_picked_as_those_read_again(tmp_path: Path, monkeypatch:
             assert list(found) == list(expected), wanted
             assert len(found) == len(expected)
             assert list(found[:1]) == list(expected[:1])
-            assert _reading.count_originals(found) == _reading.count_originals(expected)
+            assert reading.count_originals(found) == reading.count_originals(expected)
         assert [event.cause for event in kept.events(causes=("rto",))] == ["rto"]
         monkeypatch.undo()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli.command import tcpwin as run
-from findings import incomplete
+from stories import incomplete
 
 import tcpwin
 

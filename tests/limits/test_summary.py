@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from analysis.bundled import CAPTURES, READABLE
-from limits.story import Story
 from report.made_findings import STALL, bundled, found
+from stories.story import Story
 
 import tcpwin
 from tcpwin.limits import GROUPS, Finding, Severity, Verdict, judge_connection, summarize

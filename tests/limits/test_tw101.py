@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.story import Story, judged
-from limits.window_stories import NO_SCALE, full, one, rounds, sample
+from stories.story import Story, judged
+from stories.window_stories import NO_SCALE, full, one, rounds, sample
 
 import tcpwin
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.story import Story, judged
-from limits.window_stories import NO_SCALE, full, one, rounds, scaled
+from stories.story import Story, judged
+from stories.window_stories import NO_SCALE, full, one, rounds, scaled
 
 
 def stops_after(size: int, *, count: int = 11) -> Story:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.story import Story, judged
-from limits.window_stories import full, one, rounds, scaled
+from stories.story import Story, judged
+from stories.window_stories import full, one, rounds, scaled
 
 
 def filled(shift: int, raw: int, *, count: int = 10, rtt: float = 0.04) -> Story:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.story import Story, judged
-from limits.window_stories import one, sample, scaled
+from stories.story import Story, judged
+from stories.window_stories import one, sample, scaled
 
 START_NS = 1_600_000_000_000_000_000
 

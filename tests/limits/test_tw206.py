@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.story import Story, judged
-from limits.window_stories import NO_SCALE, one, rounds
+from stories.story import Story, judged
+from stories.window_stories import NO_SCALE, one, rounds
 
 import tcpwin
 

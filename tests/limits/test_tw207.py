@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.story import Story, judged
-from limits.window_stories import full, one, rounds, sample, scaled
+from stories.story import Story, judged
+from stories.window_stories import full, one, rounds, sample, scaled
 
 import tcpwin
 

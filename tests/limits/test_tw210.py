@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.story import Story, judged
-from limits.window_stories import full, one, rounds, sample, scaled
+from stories.story import Story, judged
+from stories.window_stories import full, one, rounds, sample, scaled
 
 SS = sample("b", 0.1, "wscale:7,7 rto:240 rtt:40/1 mss:1460 cwnd:10")
 HEAD = "t,PruneCalled,TCPRcvCollapsed,TCPRcvQDrop,TCPOFODrop,RcvPruned,OfoPruned\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.story import Story, judged
+from stories.story import Story, judged
 
 SACK = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
 

@@ -6,7 +6,7 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
-from limits.story import judged
+from stories.story import judged
 
 import tcpwin
 from tcpwin.limits.rules.loss_limits_rate import mathis_rate_bps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.story import judged
+from stories.story import judged
 
 import tcpwin
 from tcpwin.limits import Severity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.story import Story, judged
+from stories.story import Story, judged
 
 import tcpwin
 from tcpwin.limits import Severity

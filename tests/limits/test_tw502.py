@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.parts import CAPTURES, SYNS, joined
-from limits.story import Story, judged
+from stories.parts import CAPTURES, SYNS, joined
+from stories.story import Story, judged
 
 import tcpwin
 

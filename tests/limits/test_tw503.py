@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.parts import SYNS, joined
-from limits.story import Story, judged
+from stories.parts import SYNS, joined
+from stories.story import Story, judged
 
 import tcpwin
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import ladder
 import pytest
-from limits.parts import SYNS, joined
-from limits.story import Story, judged
+from stories.parts import SYNS, joined
+from stories.story import Story, judged
 
 import tcpwin
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.parts import SYNS, joined
-from limits.story import Story, judged
+from stories.parts import SYNS, joined
+from stories.story import Story, judged
 
 import tcpwin
 from tcpwin.limits import Severity

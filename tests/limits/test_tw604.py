@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.parts import SYNS, joined, one_way
-from limits.story import Story, judged
+from stories.parts import SYNS, joined, one_way
+from stories.story import Story, judged
 
 import tcpwin
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from limits.parts import CAPTURES
-from limits.story import judged
+from stories.parts import CAPTURES
+from stories.story import judged
 
 import tcpwin
 

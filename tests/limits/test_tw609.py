@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.hostsaid import A, B, ss
-from limits.parts import CAPTURES, SYNS
-from limits.story import Story, judged
+from stories.hostsaid import A, B, ss
+from stories.parts import CAPTURES, SYNS
+from stories.story import Story, judged
 
 import tcpwin
 

@@ -7,8 +7,8 @@ import struct
 from pathlib import Path
 
 import pytest
-from limits.parts import CAPTURES
-from limits.story import judged
+from stories.parts import CAPTURES
+from stories.story import judged
 
 import tcpwin
 

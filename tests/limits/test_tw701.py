@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.hostsaid import ss, sysctl
-from limits.parts import CAPTURES
-from limits.story import judged
+from stories.hostsaid import ss, sysctl
+from stories.parts import CAPTURES
+from stories.story import judged
 
 import tcpwin
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.hostsaid import A, B, ss, sysctl
-from limits.story import Story, judged
+from stories.hostsaid import A, B, ss, sysctl
+from stories.story import Story, judged
 
 import tcpwin
 from tcpwin.limits import Severity

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.hostsaid import START, A, B, nstat, ss
-from limits.parts import SYNS
-from limits.story import Story, judged
+from stories.hostsaid import START, A, B, nstat, ss
+from stories.parts import SYNS
+from stories.story import Story, judged
 
 import tcpwin
 

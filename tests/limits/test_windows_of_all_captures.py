@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from limits.window_stories import codes_on_windows
+from stories.window_stories import codes_on_windows
 
 import tcpwin
 from tcpwin.limits import check, choose

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limits.story import Story
+from stories.story import Story
 
 from tcpwin.reference.measured import measure_connection
 from tcpwin.reference.pace import SECOND_NS, pace_of

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from limits.story import Story
 from report.figures.drawn import LOSS, SLOW_READER, STALL, connection, drawn, named, trace, zoomed
 from report.standalone.made import of_a_week
+from stories.story import Story
 
 import tcpwin
 from tcpwin.analysis import Series

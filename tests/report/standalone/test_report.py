@@ -21,8 +21,8 @@ from report.standalone.made import MARKUP, handshake, hostile, of_a_week, of_man
 import tcpwin
 from tcpwin.errors import OutputError
 from tcpwin.report.assets import PLOTLY, read_asset
-from tcpwin.report.standalone import _table as table_module
 from tcpwin.report.standalone import form_of
+from tcpwin.report.standalone import table as table_module
 from tcpwin.report.standalone.finding import begin
 from tcpwin.report.standalone.json_form import script_json
 from tcpwin.report.standalone.markdown_form import plain

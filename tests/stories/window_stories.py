@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ladder import ADDRESSES, START_NS
-from limits.story import Story
+from stories.story import Story
 
 import tcpwin
 from tcpwin.limits import Finding, all_rules, check

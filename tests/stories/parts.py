@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import ladder
-from limits.story import Story
+from stories.story import Story
 
 SYNS = ("<mss 1460,sackOK,ws 7>", "<mss 1460,sackOK,ws 7>")
 """Options of both SYNs: windows are multiples of 128."""

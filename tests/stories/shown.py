@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from limits.opened import ACK, FIN, MODULO, RST, SYN, Opened, Segment, step
+from stories.opened import ACK, FIN, MODULO, RST, SYN, Opened, Segment, step
 
 from tcpwin.analysis import Endpoint
 from tcpwin.limits import Analysis, Connection, Finding
