@@ -1,6 +1,7 @@
 //! The ordinary segment: in order, acknowledging what was sent, into an open window, with nothing unusual pending.
 //!
-//! Does what the full way does for such a segment and nothing else; declines everything that is not just that.
+//! Does what the full way does for such a segment and nothing else. It takes what is on its lists of flags, options and
+//! capture bits, and declines all else, also what has no meaning yet: an event added to the full way is never lost here.
 
 use crate::connection::direction::Direction;
 use crate::event::{self, Events};
@@ -8,7 +9,12 @@ use crate::sequence::Seq;
 use crate::tracker::cadence::BeforeData;
 use crate::tracker::send::judge_edge;
 use crate::window::receive::Advertisement;
-use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
+use crate::wire::{capture_flag, Segment, ACK, PSH};
+
+/// Flags that an ordinary segment may carry beside ACK, none of which the full way looks at.
+const MAY_CARRY: u16 = PSH;
+/// What may be true of how it was captured.
+const MAY_BE_CAPTURED: u8 = capture_flag::SNAPPED | capture_flag::LENGTH_FROM_FRAME;
 
 /// Take the segment, or decline it before anything was changed. Both directions must be ordinary
 /// ([`Direction::is_ordinary`]) and their limits noted.
@@ -27,9 +33,9 @@ pub fn take(
     let bytes = u32::from(segment.window) << sent.own_shift;
     let segment_size = acked.segment_size();
     // Zero and signs of several numbers at once: one branch each, where a chain of comparisons would cost many.
-    let differs = u32::from(segment.flags & (SYN | FIN | RST | ACK) ^ ACK)
-        | u32::from(segment.capture_flags & (capture_flag::OPTIONS_CUT | capture_flag::SAMPLED))
-        | u32::from(segment.options.sack_count)
+    let differs = u32::from(segment.flags & !MAY_CARRY ^ ACK)
+        | u32::from(segment.capture_flags & !MAY_BE_CAPTURED)
+        | u32::from(segment.options.has_more_than_timestamps())
         | (sent.flight.nxt.0 ^ seq.0)
         | u32::from(sent.has_tsval != timestamps.is_some());
     let turns_back = advance | ack.to(acked.flight.nxt) | Seq(sent.tsval).to(Seq(tsval));
@@ -105,7 +111,27 @@ pub fn take(
 mod tests {
     use super::*;
     use crate::connection::state::Connection;
+    use crate::wire::{Options, FIN, RST, SYN};
     use proptest::prelude::*;
+
+    /// Each of the twelve flags, the reserved ones included.
+    const FLAGS: [u16; 12] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
+    const CAPTURE_BITS: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+
+    /// Put one option beside timestamps into a header; the last of them changes nothing.
+    fn add_option(options: &mut Options, number: usize) {
+        match number {
+            0 => options.window_scale = Some(3),
+            1 => options.mss = Some(536),
+            2 => options.sack_permitted = true,
+            3 => options.fast_open = true,
+            4 => options.multipath = true,
+            5 => (options.sack_count, options.sack[0]) = (1, (10, 90)),
+            _ => {}
+        }
+    }
+
+    const OPTIONS: usize = 6;
 
     /// What one side sends next, around the ordinary: in order or not, acknowledging all, less or more, window open or not.
     #[derive(Clone, Copy, Debug)]
@@ -119,7 +145,21 @@ mod tests {
         elapsed_ns: i64,
         tsval_back: u32,
         has_timestamps: bool,
-        has_sack: bool,
+        /// Reports SACK blocks, of which the last may not be valid.
+        sack_blocks: u8,
+        option: usize,
+        capture_flags: u8,
+    }
+
+    /// ACK alone or with one flag or more of the twelve; seldom without it.
+    fn flags() -> impl Strategy<Value = u16> {
+        prop_oneof![
+            20 => Just(ACK),
+            8 => Just(ACK | PSH),
+            4 => prop::sample::select(&FLAGS[..]).prop_map(|flag| ACK | flag),
+            1 => prop_oneof![Just(ACK | FIN), Just(ACK | RST), Just(SYN)],
+            1 => 0u16..4096,
+        ]
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -130,11 +170,20 @@ mod tests {
             prop_oneof![3 => Just(1448u32), 3 => Just(0), 1 => Just(1), 1 => 2u32..4_000],
             mostly(0),
             prop_oneof![6 => Just(500u16), 2 => 10u16..2_000, 1 => Just(0), 1 => 0u16..12],
-            prop_oneof![30 => Just(ACK), 1 => Just(ACK | FIN), 1 => Just(ACK | RST), 1 => Just(SYN)],
+            flags(),
             prop_oneof![8 => 0i64..2_000_000, 1 => -1_000_000i64..0, 1 => Just(i64::MAX)],
             prop_oneof![15 => Just(0u32), 1 => 1u32..9],
             prop::bool::weighted(0.95),
-            prop::bool::weighted(0.05),
+            (
+                prop_oneof![20 => Just(0u8), 1 => 1u8..5],
+                prop_oneof![15 => Just(OPTIONS), 1 => 0..OPTIONS],
+                prop_oneof![
+                    10 => Just(0u8),
+                    2 => Just(capture_flag::SNAPPED),
+                    1 => prop::sample::select(&CAPTURE_BITS[..]),
+                    1 => any::<u8>(),
+                ],
+            ),
         )
             .prop_map(|parts| Step {
                 side: parts.0,
@@ -146,7 +195,9 @@ mod tests {
                 elapsed_ns: parts.6,
                 tsval_back: parts.7,
                 has_timestamps: parts.8,
-                has_sack: parts.9,
+                sack_blocks: parts.9 .0,
+                option: parts.9 .1,
+                capture_flags: parts.9 .2,
             })
     }
 
@@ -187,6 +238,7 @@ mod tests {
                 payload_len: step.payload_len,
                 flags: step.flags,
                 window: step.window,
+                capture_flags: step.capture_flags,
                 ..Segment::EMPTY
             };
             let value = tsval.wrapping_sub(step.tsval_back);
@@ -194,10 +246,11 @@ mod tests {
                 .has_timestamps
                 .then_some((value, newest_tsval[1 - side]));
             newest_tsval[side] = value;
-            if step.has_sack {
-                segment.options.sack_count = 1;
-                segment.options.sack[0] =
-                    (segment.ack.wrapping_add(10), segment.ack.wrapping_add(90));
+            add_option(&mut segment.options, step.option);
+            for block in 0..step.sack_blocks {
+                let left = segment.ack.wrapping_add(10 + 100 * u32::from(block));
+                segment.options.sack[usize::from(block)] = (left, left.wrapping_add(80));
+                segment.options.sack_count = block + 1;
             }
             if step.behind == 0 && step.flags & (SYN | RST) == 0 {
                 let control = u32::from(step.flags & FIN != 0);
@@ -232,6 +285,57 @@ mod tests {
         }
     }
 
+    /// What is on no list changes nothing and leaves the segment to the full way, whatever it may come to mean there.
+    #[test]
+    fn what_is_on_no_list_is_declined() {
+        let step = Step {
+            side: 0,
+            behind: 0,
+            payload_len: 1448,
+            ack_behind: 0,
+            window: 500,
+            flags: ACK,
+            elapsed_ns: 1_000,
+            tsval_back: 0,
+            has_timestamps: true,
+            sack_blocks: 0,
+            option: OPTIONS,
+            capture_flags: 0,
+        };
+        let takes = |last: Step| {
+            let segments = segments(&[step, step, step, last]);
+            let mut connection = Connection::new(&segments[0].1, 0);
+            let (newest, earlier) = segments.split_last().unwrap();
+            for (side, segment) in earlier {
+                connection.take(*side, segment, &mut None, &mut None);
+            }
+            let before = format!("{connection:?}");
+            let taken = connection.take_ordinary(newest.0, &newest.1);
+            assert_eq!(taken.is_none(), format!("{connection:?}") == before);
+            taken.is_some()
+        };
+        let flags = FLAGS.map(|flag| {
+            takes(Step {
+                flags: ACK ^ flag,
+                ..step
+            })
+        });
+        let taken: Vec<u16> = (0..12).filter(|bit| flags[*bit as usize]).collect();
+        assert_eq!(taken, [PSH.trailing_zeros() as u16]);
+        let options: Vec<bool> = (0..=OPTIONS)
+            .map(|option| takes(Step { option, ..step }))
+            .collect();
+        assert_eq!(options, [[false; OPTIONS].as_slice(), &[true]].concat());
+        let bits = CAPTURE_BITS.map(|capture_flags| {
+            takes(Step {
+                capture_flags,
+                ..step
+            })
+        });
+        let snapped_or_from_frame = [0x10, 0x02].map(|bit: u8| bit.trailing_zeros() as usize);
+        assert!((0..8).all(|bit| bits[bit] == snapped_or_from_frame.contains(&bit)));
+    }
+
     #[test]
     fn a_plain_exchange_takes_the_short_way() {
         let data = |side, payload_len| Step {
@@ -244,7 +348,9 @@ mod tests {
             elapsed_ns: 1_000,
             tsval_back: 0,
             has_timestamps: true,
-            has_sack: false,
+            sack_blocks: 0,
+            option: OPTIONS,
+            capture_flags: 0,
         };
         let steps = [
             data(0, 1448),

@@ -1,5 +1,6 @@
 //! The fast path: Ethernet II, IPv4 without options or fragmentation, TCP with no options or only NOP NOP Timestamps.
-//! Fixed offsets, no loop. Declines whatever is not exactly that, and the layered walk then gives the answer.
+//! Fixed offsets, no loop. Declines whatever is not exactly that, bits without a meaning yet included, and the layered
+//! walk then gives the answer.
 
 use super::segment::{capture_flag, Segment};
 use crate::capture::Packet;
@@ -13,9 +14,12 @@ const TIMESTAMPS_LEN: usize = 12;
 const NOP_NOP_TIMESTAMPS: u32 = 0x0101_080A;
 /// EtherType IPv4, version 4, a header of five words.
 const IPV4_WITHOUT_OPTIONS: u64 = 0x08_0045;
-/// More-fragments and the fragment offset (RFC 791 §3.1), then the protocol past the time to live.
-const WHOLE_MASK: u32 = 0x3FFF_00FF;
+/// All of flags and fragment offset but don't-fragment (RFC 791 §3.1), then the protocol past the time to live.
+const WHOLE_MASK: u32 = 0xBFFF_00FF;
 const WHOLE_TCP: u32 = 6;
+/// Data offsets of the two headers, then the reserved bits and AE, all zero (RFC 9293 §3.1; RFC 9768 §3.1).
+const WITHOUT_OPTIONS: u32 = 0x50;
+const WITH_TIMESTAMPS: u32 = 0x80;
 
 /// Fill `out` and return true if `packet`, an Ethernet frame, is of the ordinary kind.
 #[inline(always)]
@@ -38,9 +42,9 @@ pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segmen
     {
         return false;
     }
-    let (header_len, timestamps) = match control >> 28 {
-        5 => (20, None),
-        8 => match options.first_chunk::<TIMESTAMPS_LEN>() {
+    let (header_len, timestamps) = match control >> 24 {
+        WITHOUT_OPTIONS => (20, None),
+        WITH_TIMESTAMPS => match options.first_chunk::<TIMESTAMPS_LEN>() {
             Some(&[k0, k1, k2, k3, v0, v1, v2, v3, e0, e1, e2, e3])
                 if u32::from_be_bytes([k0, k1, k2, k3]) == NOP_NOP_TIMESTAMPS =>
             {
@@ -52,31 +56,51 @@ pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segmen
         },
         _ => return false,
     };
-    let Some(payload_len) = total_len.checked_sub(IPV4_LEN + header_len) else {
+    let Some(payload) = total_len.checked_sub(IPV4_LEN + header_len) else {
         return false;
     };
-    // Field by field: a value built aside would be copied, void SACK blocks and all.
-    out.frame = packet.frame;
-    out.time_ns = packet.time_ns.unwrap_or(previous_time_ns);
-    out.src = mapped([b[26], b[27], b[28], b[29]]);
-    out.dst = mapped([b[30], b[31], b[32], b[33]]);
-    out.src_port = u16::from_be_bytes([b[34], b[35]]);
-    out.dst_port = u16::from_be_bytes([b[36], b[37]]);
-    out.seq = u32::from_be_bytes([b[38], b[39], b[40], b[41]]);
-    out.ack = u32::from_be_bytes([b[42], b[43], b[44], b[45]]);
-    out.payload_len = payload_len as u32;
-    out.ip_id = u32::from(front as u16);
-    out.flags = (control >> 16) as u16 & 0x0FFF;
-    out.window = control as u16;
-    out.checksum = u16::from_be_bytes([b[50], b[51]]);
-    out.ip_version = 4;
-    out.ttl = (middle >> 8) as u8;
-    out.capture_flags = if captured_len < wire_len {
+    // Field by field: a value built aside would be copied, void SACK blocks and all. Each field is named, so that one
+    // added later cannot keep what an earlier segment left in it.
+    let Segment {
+        frame,
+        time_ns,
+        src,
+        dst,
+        src_port,
+        dst_port,
+        seq,
+        ack,
+        payload_len,
+        ip_id,
+        flags,
+        window,
+        checksum,
+        ip_version,
+        ttl,
+        capture_flags,
+        options,
+    } = out;
+    *frame = packet.frame;
+    *time_ns = packet.time_ns.unwrap_or(previous_time_ns);
+    *src = mapped([b[26], b[27], b[28], b[29]]);
+    *dst = mapped([b[30], b[31], b[32], b[33]]);
+    *src_port = u16::from_be_bytes([b[34], b[35]]);
+    *dst_port = u16::from_be_bytes([b[36], b[37]]);
+    *seq = u32::from_be_bytes([b[38], b[39], b[40], b[41]]);
+    *ack = u32::from_be_bytes([b[42], b[43], b[44], b[45]]);
+    *payload_len = payload as u32;
+    *ip_id = u32::from(front as u16);
+    *flags = (control >> 16) as u16 & 0x00FF;
+    *window = control as u16;
+    *checksum = u16::from_be_bytes([b[50], b[51]]);
+    *ip_version = 4;
+    *ttl = (middle >> 8) as u8;
+    *capture_flags = if captured_len < wire_len {
         capture_flag::SNAPPED
     } else {
         0
     };
-    out.options.set_only(timestamps);
+    options.set_only(timestamps);
     true
 }
 

@@ -42,13 +42,42 @@ impl Options {
     /// Let there be no option but timestamps, without clearing what `sack_count` tells to be void.
     #[inline(always)]
     pub(super) fn set_only(&mut self, timestamps: Option<(u32, u32)>) {
-        self.timestamps = timestamps;
-        self.window_scale = None;
-        self.mss = None;
-        self.sack_permitted = false;
-        self.fast_open = false;
-        self.multipath = false;
-        self.sack_count = 0;
+        let Options {
+            timestamps: only,
+            window_scale,
+            mss,
+            sack_permitted,
+            fast_open,
+            multipath,
+            sack_count,
+            sack: _,
+        } = self;
+        *only = timestamps;
+        (*window_scale, *mss) = (None, None);
+        (*sack_permitted, *fast_open, *multipath) = (false, false, false);
+        *sack_count = 0;
+    }
+
+    /// Whether there is an option besides timestamps. Each option is named: one added later has to be thought of here.
+    #[inline(always)]
+    pub fn has_more_than_timestamps(&self) -> bool {
+        let Options {
+            timestamps: _,
+            window_scale,
+            mss,
+            sack_permitted,
+            fast_open,
+            multipath,
+            sack_count,
+            sack: _,
+        } = self;
+        // Without a branch for each.
+        window_scale.is_some()
+            | mss.is_some()
+            | sack_permitted
+            | fast_open
+            | multipath
+            | (*sack_count != 0)
     }
 }
 

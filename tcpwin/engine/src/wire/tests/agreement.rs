@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::build::*;
 use crate::capture::Packet;
 use crate::wire::fast;
-use crate::wire::{Outcome, Segment, SegmentParser};
+use crate::wire::{Options, Outcome, Segment, SegmentParser};
 
 /// An ordinary frame: random addresses, numbers and payload length, with or without timestamps, padded or cut.
 fn ordinary_frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
@@ -15,11 +15,11 @@ fn ordinary_frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
             let header_len: u16 = if timestamps { 32 } else { 20 };
             frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
             frame[16..18].copy_from_slice(&(20 + header_len + payload_len).to_be_bytes());
-            // The reserved bit and don't-fragment may be set, nothing else.
-            frame[20] &= 0xc0;
+            // Don't-fragment may be set, nothing else.
+            frame[20] &= 0x40;
             frame[21] = 0;
             frame[23] = 6;
-            frame[46] = frame[46] & 0x0f | (header_len as u8 / 4) << 4;
+            frame[46] = (header_len as u8 / 4) << 4;
             if timestamps {
                 frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
             } else {
@@ -33,6 +33,39 @@ fn ordinary_frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
     )
 }
 
+/// What an earlier packet may leave in the segment that is filled.
+fn left_over() -> Segment {
+    let options = Options {
+        timestamps: Some((7, 7)),
+        window_scale: Some(7),
+        mss: Some(7),
+        sack_permitted: true,
+        fast_open: true,
+        multipath: true,
+        sack_count: 4,
+        sack: [(7, 7); 4],
+    };
+    Segment {
+        frame: 7,
+        time_ns: -7,
+        src: [7; 16],
+        dst: [7; 16],
+        src_port: 7,
+        dst_port: 7,
+        seq: 7,
+        ack: 7,
+        payload_len: 7,
+        ip_id: 7,
+        flags: 0x0FFF,
+        window: 7,
+        checksum: 7,
+        ip_version: 6,
+        ttl: 7,
+        capture_flags: 0xFF,
+        options,
+    }
+}
+
 fn layered(packet: &Packet<'_>) -> (Outcome, Segment) {
     let mut segment = Segment::EMPTY;
     let outcome = SegmentParser::new().parse_layers(packet, 0, &mut segment);
@@ -43,7 +76,7 @@ proptest! {
     #[test]
     fn both_paths_agree_on_ordinary_packets((frame, original_len) in ordinary_frame()) {
         let packet = Packet { original_len, ..packet(ETHERNET, &frame) };
-        let mut quick = Segment::EMPTY;
+        let mut quick = left_over();
         prop_assert!(fast::parse(&packet, 0, &mut quick));
         prop_assert_eq!(layered(&packet), (Outcome::Segment, quick));
     }
@@ -61,7 +94,7 @@ proptest! {
         frame.truncate(frame.len().saturating_sub(cut / 2));
         let packet = Packet { original_len: original_len.max(frame.len() as u32), ..packet(ETHERNET, &frame) };
         let (outcome, walked) = layered(&packet);
-        let mut quick = Segment::EMPTY;
+        let mut quick = left_over();
         if fast::parse(&packet, 0, &mut quick) {
             prop_assert_eq!((outcome, walked), (Outcome::Segment, quick));
         }
@@ -85,15 +118,19 @@ proptest! {
 #[test]
 fn the_fast_path_declines_what_is_not_ordinary() {
     let ordinary = ethernet(0x0800, &INNER_V4);
-    // VLAN type, IPv6 type, IHL 6, more fragments, offset, UDP, data offset 6, a total length beyond the frame.
-    let changes: [(usize, u8); 8] = [
+    // VLAN type, IPv6 type, IHL 6, the reserved bit, more fragments, offset, UDP, data offset 6, a reserved flag, AE, a
+    // total length beyond the frame.
+    let changes: [(usize, u8); 11] = [
         (12, 0x81),
         (13, 0xdd),
         (14, 0x46),
+        (20, 0x80),
         (20, 0x20),
         (21, 1),
         (23, 17),
         (46, 0x60),
+        (46, 0x52),
+        (46, 0x51),
         (17, 46),
     ];
     let mut segment = Segment::EMPTY;
