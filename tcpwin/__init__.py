@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tcpwin.analysis import (
+        Analysis,
         BudgetSeries,
         Capture,
+        Connection,
         Connections,
         Direction,
         Endpoint,
@@ -31,14 +33,15 @@ if TYPE_CHECKING:
         ZeroWindowEpisode,
     )
     from tcpwin.errors import CaptureError, OutputError, SnapshotError, SourceError, TcpwinError
-    from tcpwin.hosts import Bundle, SnapshotFile
+    from tcpwin.hosts import Bundle, SnapshotFile, analyze
     from tcpwin.limits import Finding
-    from tcpwin.report import Analysis, Connection, analyze
 
 _HOMES = {
     "tcpwin.analysis": (
+        "Analysis",
         "BudgetSeries",
         "Capture",
+        "Connection",
         "Connections",
         "Direction",
         "Endpoint",
@@ -52,8 +55,7 @@ _HOMES = {
     ),
     "tcpwin.errors": ("CaptureError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
     "tcpwin.limits": ("Finding",),
-    "tcpwin.report": ("Analysis", "Connection", "analyze"),
-    "tcpwin.hosts": ("Bundle", "SnapshotFile"),
+    "tcpwin.hosts": ("Bundle", "SnapshotFile", "analyze"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tcpwin.analysis.analysis import Analysis, analyze
+from tcpwin.analysis.analysis import Analysis, measure
 from tcpwin.analysis.capture import Capture, CaptureFile, CaptureWarning, Interface
 from tcpwin.analysis.connection import Connection
 from tcpwin.analysis.connections import Connections
@@ -37,7 +37,7 @@ __all__ = [
     "View",
     "WindowScale",
     "ZeroWindowEpisode",
-    "analyze",
+    "measure",
 ]
 
 # Columns need numpy, whose import costs more than reading a million packets.

@@ -14,12 +14,19 @@ from tcpwin import _engine
 from tcpwin.analysis.capture import Capture
 from tcpwin.analysis.connection import Connection
 from tcpwin.analysis.connections import Connections
+from tcpwin.analysis.rooms import later, room
 from tcpwin.analysis.view import View
 from tcpwin.errors import TcpwinError
 from tcpwin.sources import Packets, Source, resolve
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tcpwin.analysis.table import Table
+    from tcpwin.hosts import Host, JoinedSample, ScaleClaim, SocketSample
+    from tcpwin.hosts.joined import Joined
+    from tcpwin.limits import Findings, Summary
+    from tcpwin.report.standalone import Report
 
 SCHEMA = "tcpwin/analysis/1"
 """Version of the JSON document: the number grows when a name goes or changes its meaning; additions keep it."""
@@ -29,7 +36,18 @@ FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
 
 
 class Analysis:
-    """All that was measured of one input. Iterating gives its connections."""
+    """All that was measured of one input, what its hosts said, and what limited it. Iterating gives its connections.
+
+    Attributes:
+        notes: sentences on what was not read of bundles, and on samples that could not be put in order.
+    """
+
+    findings: Findings = room(
+        "tcpwin.limits",
+        "findings_of",
+        "What all rules found, with their default thresholds; `tcpwin.limits.check` takes others.",
+    )
+    summary: Summary = room("tcpwin.limits", "summary_of", "The capture in words, with the findings that cost most.")
 
     def __init__(
         self,
@@ -47,6 +65,8 @@ class Analysis:
         self._rows = rows
         self._shifts = shifts
         self._index = None if index is None else os.fspath(index)
+        self._joined: Joined | None = None
+        self.notes: tuple[str, ...] = ()
         kept = engine.details()
         self._details = dict.fromkeys(kept.ids(), kept)
 
@@ -61,13 +81,54 @@ class Analysis:
         return Capture.from_engine(self._source.facts or self._engine.facts(), self._engine.counters())
 
     @property
-    def connections(self) -> Connections[Connection]:
+    def connections(self) -> Connections:
         """The connections, in the order of their first segments."""
-        return Connections(self, Connection)
+        return Connections(self)
 
     def worst(self, limit: int = 10) -> Sequence[Connection]:
         """Those that the receive window cost most time: closed, or too small for the next segment; worst first."""
         return [Connection(self, id) for id in self._engine.worst(limit)]
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """The hosts of the snapshots; empty without any."""
+        return self._joined.hosts if self._joined is not None else ()
+
+    def joined(self, id: int) -> tuple[JoinedSample, ...]:
+        """The samples of a connection's sockets beside the packets, in order of time."""
+        return self._joined.samples_beside(id) if self._joined is not None else ()
+
+    def sockets_of(self, id: int) -> list[tuple[Host, str, list[SocketSample]]]:
+        """Each host's samples of a connection, with the side, ``a`` or ``b``, whose socket they are."""
+        return self._joined.sockets_of(id) if self._joined is not None else []
+
+    def scale_claims(self, id: int) -> tuple[ScaleClaim, ...]:
+        """What the samples of a connection's sockets say of its window scales."""
+        return self._joined.scale_claims(id) if self._joined is not None else ()
+
+    def figure(self, name: str = "overview", *, points: int = 1000, theme: str = "light") -> Any:
+        """A figure of all connections, as a ``plotly.graph_objects.Figure``; `figures.draw` says what is raised.
+
+        Args:
+            name: one of ``tcpwin.report.figures.names("analysis")``.
+        """
+        return later("tcpwin.report.figures", "draw")(name, self, points=points, theme=theme)
+
+    def report(self, path: str | Path | None = None, *, limit: int = 10, theme: str = "auto") -> Report:
+        """The standalone report: as HTML, PDF, JSON or Markdown.
+
+        >>> analysis.report("report.html")
+        >>> print(analysis.report(limit=3).markdown())
+
+        Args:
+            path: a file to write it to, in the form that its name says; `Report.write` says what is raised.
+            limit: most connections told in full.
+            theme: of HTML: ``auto``, ``light`` or ``dark``.
+        """
+        made: Report = later("tcpwin.report.standalone", "Report")(self, limit=limit, given=self.findings)
+        if path is not None:
+            made.write(path, theme=theme)
+        return made
 
     def held_back(self, *, cost_ns: int, share: float) -> list[int]:
         """Numbers of the connections, costliest first, of which the receive window cost a direction that much time.
@@ -243,11 +304,12 @@ class Analysis:
         return self._details[id].events(id)
 
     def _head(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
+        head = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
+        return head if self._joined is None else {**head, **self._joined.describe()}
 
-    def _more(self, id: int) -> dict[str, Any]:  # noqa: ARG002
+    def _more(self, id: int) -> dict[str, Any]:
         """What else a connection's object has where one is asked for."""
-        return {}
+        return {} if self._joined is None else self._joined.describe_samples(id)
 
     def to_json(self) -> str:
         """The whole analysis as one JSON document; its fields are listed by ``tcpwin fields``."""
@@ -283,7 +345,7 @@ def _write_events(file: IO[str], records: list[tuple[Any, ...]], omitted: int, m
     file.write("}")
 
 
-def analyze(
+def measure(
     source: Packets | Source,
     *,
     follow: Iterable[int] | None = None,

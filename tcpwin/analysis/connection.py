@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tcpwin.analysis.cached import kept
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips
 from tcpwin.analysis.endpoint import Endpoint
+from tcpwin.analysis.rooms import later, room
 from tcpwin.analysis.series import Event, Series, Stall
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from tcpwin.analysis.analysis import Analysis
     from tcpwin.analysis.table import Table
     from tcpwin.analysis.view import View
+    from tcpwin.hosts import Host, JoinedSample, ScaleClaim, SocketSample
+    from tcpwin.limits import Budget, Finding, Verdict
 
 
 class _Fields(dict[str, Any]):
@@ -31,8 +34,12 @@ class _Fields(dict[str, Any]):
 class Connection:
     """A four-tuple and epoch. ``a`` is the initiator (known by a SYN, or guessed), ``b`` the responder.
 
-    Numbers are at hand; series, percentiles, events and segments are read from the source when they are asked for.
+    Numbers are at hand; series, percentiles, events and segments are read from the source when they are asked for, what
+    limited it is judged then.
     """
+
+    budget: dict[str, Budget] = room("tcpwin.limits", "budgets_of", "Where the sender's time went, by direction.")
+    verdict: Verdict = room("tcpwin.limits", "verdict_of", "What limited it, and who can change that; asks the rules.")
 
     def __init__(self, analysis: Analysis, id: int) -> None:
         self._analysis = analysis
@@ -228,6 +235,60 @@ class Connection:
         """
         [view] = self._analysis._views([self], start_ns, end_ns, buckets, rows)
         return view
+
+    @property
+    def analysis(self) -> Analysis:
+        """The analysis that it is part of."""
+        return self._analysis
+
+    @property
+    def hosts(self) -> dict[str, Host]:
+        """The host at each side, ``a`` or ``b``, of whose socket there are samples."""
+        return {side: host for host, side, _ in self._analysis.sockets_of(self.id)}
+
+    @property
+    def socket_samples(self) -> dict[str, tuple[SocketSample, ...]]:
+        """The samples of this connection's sockets as they were taken, by side; free, unlike `snapshots`."""
+        found: dict[str, tuple[SocketSample, ...]] = {}
+        for _, side, samples in self._analysis.sockets_of(self.id):
+            found[side] = (*found.get(side, ()), *samples)
+        return found
+
+    @kept
+    def snapshots(self) -> tuple[JoinedSample, ...]:
+        """The samples of this connection's sockets at both ends beside the packets, in order of time."""
+        return self._analysis.joined(self.id)
+
+    @property
+    def scale_claims(self) -> tuple[ScaleClaim, ...]:
+        """What the samples say of the window scales."""
+        return self._analysis.scale_claims(self.id)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the rules found of this connection, the costliest first."""
+        return self._analysis.findings.of(self.id)
+
+    def figure(
+        self,
+        name: str = "window",
+        *,
+        direction: str | None = None,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        points: int = 1000,
+        theme: str = "light",
+    ) -> Any:
+        """A figure as a ``plotly.graph_objects.Figure``, which notebooks show; `figures.draw` says what is raised.
+
+        Args:
+            name: one of ``tcpwin.report.figures.names("connection")``; ``timeline`` is several on one time axis.
+        """
+        options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns}
+        options |= {"points": points, "theme": theme}
+        if name == "timeline":
+            return later("tcpwin.report.figures", "timeline")(self, **options)
+        return later("tcpwin.report.figures", "draw")(name, self, **options)
 
     def segments(self) -> Table:
         """The per-segment table of this connection."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from tcpwin import _engine
 from tcpwin.analysis.connection import Connection
@@ -17,33 +17,29 @@ if TYPE_CHECKING:
     from tcpwin.analysis.table import Table
 
 
-ConnectionT_co = TypeVar("ConnectionT_co", bound=Connection, covariant=True)
-
-
-class Connections(Sequence[ConnectionT_co]):
+class Connections(Sequence[Connection]):
     """The connections of a capture, in the order of their first segments.
 
     A column of all connections is ``connections.column("b_to_a.zero_window_ns")``; :meth:`table` has all of them.
     """
 
-    def __init__(self, analysis: Analysis, kind: Callable[[Any, int], ConnectionT_co]) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
-        self._kind = kind
 
     def __len__(self) -> int:
         return len(self._analysis._engine)
 
     @overload
-    def __getitem__(self, index: int) -> ConnectionT_co: ...
+    def __getitem__(self, index: int) -> Connection: ...
     @overload
-    def __getitem__(self, index: slice) -> list[ConnectionT_co]: ...
-    def __getitem__(self, index: int | slice) -> ConnectionT_co | list[ConnectionT_co]:
+    def __getitem__(self, index: slice) -> list[Connection]: ...
+    def __getitem__(self, index: int | slice) -> Connection | list[Connection]:
         if isinstance(index, slice):
-            return [self._kind(self._analysis, id) for id in range(*index.indices(len(self)))]
+            return [Connection(self._analysis, id) for id in range(*index.indices(len(self)))]
         id = index + len(self) if index < 0 else index
         if not 0 <= id < len(self):
             raise IndexError(f"no connection {index}: the capture has {len(self)}")
-        return self._kind(self._analysis, id)
+        return Connection(self._analysis, id)
 
     @property
     def column_names(self) -> list[str]:

@@ -13,7 +13,8 @@ from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
 
 if TYPE_CHECKING:
-    from tcpwin.limits import Analysis, Findings, Rule
+    from tcpwin.analysis import Analysis
+    from tcpwin.limits import Findings, Rule
 
 FORMS = ("text", "json", "sarif", "github", "junit")
 SHOWN = 20

@@ -14,7 +14,7 @@ SUBCOMMANDS = {
     "serve": "Wait for a workload's reader and send to it.",
     "show": "Show a scenario and what it changes.",
 }
-"""Each subcommand's one-line help; its code is `tcpwin.cli._lab_NAME`, an object of the same name."""
+"""Each subcommand's one-line help; its code is `tcpwin.cli.lab_NAME`, an object of the same name."""
 _OBJECTS = {"list": "list_"}
 
 
@@ -25,7 +25,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in SUBCOMMANDS:
             return None
-        module = import_module(f"tcpwin.cli._lab_{cmd_name}")
+        module = import_module(f"tcpwin.cli.lab_{cmd_name}")
         command: click.Command = getattr(module, _OBJECTS.get(cmd_name, cmd_name))
         return command
 

@@ -12,8 +12,8 @@ from tcpwin.cli.inputs import check_connection
 from tcpwin.cli.snapshot_options import measure
 
 if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis
     from tcpwin.lab import Scenario
-    from tcpwin.limits import Analysis
     from tcpwin.reference import Measured, Prediction, Run
 
 
@@ -60,8 +60,8 @@ def read_tried(
 
 def report_tried(tried: Tried, bundle: Path) -> None:
     """Print the run beside the capture and the prediction."""
+    from tcpwin.hosts import analyze
     from tcpwin.reference import against, measure_connection
-    from tcpwin.report import analyze
     from tcpwin.report.likeness import render_against
 
     analysis: Analysis = analyze(str(bundle), capture="sender.pcap.gz")

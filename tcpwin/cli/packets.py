@@ -56,7 +56,7 @@ def _format_of(out: str | None) -> str:
 
 
 def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str | None) -> None:
-    from tcpwin.analysis import analyze
+    from tcpwin.analysis import measure
 
     if out is None:
         raise click.UsageError("parquet is binary: name a file with -o OUT")
@@ -69,7 +69,7 @@ def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str |
         from tcpwin.sources import FileSource
 
         source = FileSource(sys.stdin.buffer, name="standard input")
-    analysis = analyze(source)
+    analysis = measure(source)
     for warning in analysis.capture.warnings:
         complain(f"warning: {warning}")
     check_connection(connection, len(analysis))

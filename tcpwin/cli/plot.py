@@ -13,7 +13,7 @@ from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
 if TYPE_CHECKING:
-    from tcpwin.report import Analysis, Connection
+    from tcpwin.analysis import Analysis, Connection
 
 _S = 10**9
 _UNITS_NS = {"": _S, "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": _S, "min": 60 * _S, "h": 3600 * _S}

@@ -18,7 +18,7 @@ from tcpwin.cli.program import complain
 from tcpwin.sources import Source
 
 if TYPE_CHECKING:
-    from tcpwin.report import Analysis
+    from tcpwin.analysis import Analysis
 
 _MAX_OFFSET_NS = 100 * 366 * 86_400 * 1_000_000_000
 _UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "min": 60_000_000_000, "h": 3_600_000_000_000}
@@ -102,7 +102,7 @@ def measure(
     Args:
         keep: standard input will be read again; so it is with snapshots.
     """
-    from tcpwin.report import analyze
+    from tcpwin.hosts import analyze
 
     source = _source(captures, member, keep=keep or bool(snapshots))
     with progress(source if isinstance(source, Source) else None) as tell:

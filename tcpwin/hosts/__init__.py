@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.hosts.analysis import Analysis, Connection, analyze
     from tcpwin.hosts.bundle import Bundle, Member
     from tcpwin.hosts.clock import ClockOffset
     from tcpwin.hosts.counters import MEANINGS, CounterDelta, Meaning, deltas
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from tcpwin.hosts.lines import Unknown, UnknownLine
     from tcpwin.hosts.load import Host, SnapshotFacts
     from tcpwin.hosts.match import Translated
+    from tcpwin.hosts.measure import analyze
     from tcpwin.hosts.samples import CounterSample, KernelSample, MemorySample, SettingsSample
     from tcpwin.hosts.scale import ScaleClaim
     from tcpwin.hosts.socket import SocketSample, SocketTimer, SocketUser, UlpInfo
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tcpwin.hosts.windows_host import Autotuning, WindowsSample, autotuning
 
 _HOMES = {
-    "analysis": ("Analysis", "Connection", "analyze"),
+    "measure": ("analyze",),
     "bundle": ("Bundle", "Member"),
     "clock": ("ClockOffset",),
     "counters": ("CounterDelta", "MEANINGS", "Meaning", "deltas"),
@@ -52,12 +52,10 @@ _HOMES = {
 
 __all__ = [
     "MEANINGS",
-    "Analysis",
     "Autotuning",
     "Bucket",
     "Bundle",
     "ClockOffset",
-    "Connection",
     "CounterDelta",
     "CounterSample",
     "Disagreement",

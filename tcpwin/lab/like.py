@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from tcpwin.lab.scenario import Scenario, ScenarioError, read_scenario
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Direction
-    from tcpwin.limits import Analysis, Connection
+    from tcpwin.analysis import Analysis, Connection, Direction
     from tcpwin.reference import Run
 
 ASSUMED_RATES_MBPS = (1_000, 10_000, 100_000, 400_000)

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.limits.analysis import Analysis, Connection
     from tcpwin.limits.budget import GROUPS, ITEMS, Budget, KernelLimits
     from tcpwin.limits.case import Case
     from tcpwin.limits.comparison import Change, Comparison, FindingChange, Pair, compare
     from tcpwin.limits.finding import BLAMES, CONFIDENCES, Evidence, Finding, Remedy, Severity
     from tcpwin.limits.findings import Findings, asked_of, check, choose
+    from tcpwin.limits.rooms import budgets_of, findings_of, summary_of, verdict_of
     from tcpwin.limits.rule import Rule, Threshold, all_rules
     from tcpwin.limits.summary import Summary, summarize
     from tcpwin.limits.verdict import Verdict, judge_connection
 
 _HOMES = {
-    "analysis": ("Analysis", "Connection"),
     "budget": ("Budget", "GROUPS", "ITEMS", "KernelLimits"),
     "case": ("Case",),
     "findings": ("Findings", "asked_of", "check", "choose"),
     "comparison": ("Change", "Comparison", "FindingChange", "Pair", "compare"),
     "finding": ("BLAMES", "CONFIDENCES", "Evidence", "Finding", "Remedy", "Severity"),
+    "rooms": ("budgets_of", "findings_of", "summary_of", "verdict_of"),
     "rule": ("Rule", "Threshold", "all_rules"),
     "summary": ("Summary", "summarize"),
     "verdict": ("Verdict", "judge_connection"),
@@ -37,12 +37,10 @@ __all__ = [
     "CONFIDENCES",
     "GROUPS",
     "ITEMS",
-    "Analysis",
     "Budget",
     "Case",
     "Change",
     "Comparison",
-    "Connection",
     "Evidence",
     "Finding",
     "FindingChange",
@@ -57,11 +55,15 @@ __all__ = [
     "Verdict",
     "all_rules",
     "asked_of",
+    "budgets_of",
     "check",
     "choose",
     "compare",
+    "findings_of",
     "judge_connection",
     "summarize",
+    "summary_of",
+    "verdict_of",
 ]
 
 __getattr__ = loader(__name__, _HOMES)

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tcpwin.analysis import Endpoint
-from tcpwin.limits.analysis import Analysis
+from tcpwin.analysis import Analysis, Endpoint
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.findings import Findings, check
 from tcpwin.limits.pairs import BULK_BYTES, DIRECTIONS, Match, pair, values

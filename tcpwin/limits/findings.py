@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tcpwin.analysis import Analysis, Connection
 from tcpwin.errors import RuleError, TcpwinError
-from tcpwin.limits.analysis import Analysis, Connection
 from tcpwin.limits.case import Case, Subject
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.overlap import Claims, narrow_first

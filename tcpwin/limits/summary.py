@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.limits.analysis import Analysis
+from tcpwin.analysis import Analysis
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.verdict import MIN_COST_NS, MIN_SHARE, Verdict, judge_connection
 from tcpwin.limits.words import bytes_words, count_words, time_words

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Direction
-from tcpwin.limits.analysis import Connection
+from tcpwin.analysis import Connection, Direction
 from tcpwin.limits.budget import GROUPS, Budget
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
 from tcpwin.limits.words import bytes_words, count_words, rate_words, time_words

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
 
+from tcpwin.analysis import Connection
 from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale
-from tcpwin.limits import Connection, Verdict
+from tcpwin.limits import Verdict
 from tcpwin.limits.words import rate_words, time_words
 from tcpwin.reference.measured import COUNTERS, Measured, measure_connection
 from tcpwin.reference.model import RateRange, Run

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.report.analysis import Analysis, Connection, analyze
     from tcpwin.report.connection_text import render_connection
     from tcpwin.report.problems import Problem, find_held_back, judge
     from tcpwin.report.text import render
     from tcpwin.report.units import name_text
 
 _HOMES = {
-    "analysis": ("Analysis", "Connection", "analyze"),
     "connection_text": ("render_connection",),
     "problems": ("Problem", "find_held_back", "judge"),
     "text": ("render",),
@@ -25,10 +23,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "Analysis",
-    "Connection",
     "Problem",
-    "analyze",
     "find_held_back",
     "judge",
     "name_text",

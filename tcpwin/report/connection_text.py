@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcpwin.analysis import Connection, Direction, Event, Percentiles
-from tcpwin.hosts import Connection as WithSockets
 from tcpwin.report.costs import weigh
 from tcpwin.report.loss import render_loss
 from tcpwin.report.problems import judge
@@ -38,7 +37,7 @@ def render_connection(connection: Connection) -> str:
         lines += ["", f"  {sender} → {receiver}"]
         resent = [event for event in events if event.direction == sender]
         lines += _indent(_render_direction(connection, name, receiver, direction, resent), "    ")
-    if isinstance(connection, WithSockets) and connection.socket_samples:
+    if connection.socket_samples:
         from tcpwin.report.hosts import render_joined, render_sockets
 
         lines += _indent(_set_apart(render_sockets(connection)) + _set_apart(render_joined(connection)))

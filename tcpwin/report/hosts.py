@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpwin.hosts import (
-    Analysis,
-    ClockOffset,
-    Connection,
-    JoinedSample,
-    Seen,
-    SocketSample,
-    count_disagreements,
-)
+from tcpwin.analysis import Analysis, Connection
+from tcpwin.hosts import ClockOffset, JoinedSample, Seen, SocketSample, count_disagreements
 from tcpwin.kernel import Kernel, parse_kernel, receive_memory
 from tcpwin.report.units import bytes_text, count_text, name_text, time_text
 

@@ -10,7 +10,6 @@ from textwrap import wrap
 
 from tcpwin.analysis import Connection, Stall
 from tcpwin.limits import ITEMS, Budget, Summary
-from tcpwin.limits import Connection as JudgedConnection
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.units import bytes_text, count_text, name_text, time_text
 
@@ -28,9 +27,7 @@ def render_summary(summary: Summary) -> list[str]:
 
 
 def render_verdict(connection: Connection) -> list[str]:
-    """What limited a connection, by its time budget alone; nothing for one without."""
-    if not isinstance(connection, JudgedConnection):
-        return []
+    """What limited a connection, by its time budget alone."""
     from tcpwin.limits import judge_connection
 
     return [name_text(judge_connection(connection).text)]
@@ -38,8 +35,6 @@ def render_verdict(connection: Connection) -> list[str]:
 
 def render_budgets(connection: Connection) -> Iterator[str]:
     """A table for each direction with data: item, time, share, bar."""
-    if not isinstance(connection, JudgedConnection):
-        return
     for name, sender, direction in (("a_to_b", "a", connection.a_to_b), ("b_to_a", "b", connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
             yield from _render_budget(sender, connection.budget[name])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from tcpwin.analysis import Analysis, Capture, Connection, Direction
-from tcpwin.hosts import Analysis as WithHosts
-from tcpwin.hosts import Connection as WithSockets
-from tcpwin.limits import Analysis as Judged
 from tcpwin.limits import summarize
 from tcpwin.report.costs import Cost, weigh
 from tcpwin.report.loss import render_loss
@@ -22,11 +19,11 @@ DETAILED = 3
 def render(analysis: Analysis, *, limit: int = 10) -> str:
     """The report of an analysis with its `limit` worst connections."""
     lines = _render_capture(analysis)
-    if isinstance(analysis, WithHosts) and analysis.hosts:
+    if analysis.hosts:
         from tcpwin.report.hosts import render_hosts
 
         lines += render_hosts(analysis)
-    if isinstance(analysis, Judged) and len(analysis):
+    if len(analysis):
         lines += ["", *render_summary(summarize(analysis))]
     worst = analysis.worst(limit)
     judged = [(connection, judge(connection)) for connection in worst]
@@ -111,7 +108,7 @@ def _render_connection(
             told = [f"{sender} → {receiver}  no data, {count_text(direction.retransmissions, 'retransmission')}"]
             told += [f"       {line}" for line in render_loss(direction)]
             lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
-    if isinstance(connection, WithSockets) and connection.socket_samples:
+    if connection.socket_samples:
         from tcpwin.report.hosts import render_sockets
 
         lines += [f"    {line}" for line in render_sockets(connection)]

@@ -14,8 +14,8 @@ from hosts.joined import SECOND_NS, Transfer, copied_run, socket_text, ss_text, 
 from lab.runs import Run
 
 import tcpwin
+from tcpwin.analysis import Analysis
 from tcpwin.hosts import (
-    Analysis,
     Bundle,
     CounterSample,
     Host,
@@ -27,7 +27,7 @@ from tcpwin.hosts import (
     analyze,
 )
 from tcpwin.hosts import load as load_module
-from tcpwin.hosts.analysis import _within
+from tcpwin.hosts.joined import Joined, _within
 from tcpwin.hosts.load import load
 from tcpwin.hosts.match import Match, Matcher
 from tcpwin.hosts.sample_store import Kept
@@ -510,7 +510,8 @@ def test_each_connection_has_its_samples_of_its_own_time(tmp_path: Path) -> None
         Match(0, "a"): [samples[1], samples[5], samples[9], untimed],
         Match(1, "b"): [samples[5], untimed],
     }
-    analysis.hosts = (host,)
+    analysis._joined = Joined(analysis)
+    analysis._joined.hosts = (host,)
     assert analysis.sockets_of(0) == [(host, "a", [samples[1], samples[5], samples[9], untimed])]
     assert analysis.sockets_of(1) == [(host, "b", [samples[5], untimed])]
     assert analysis.sockets_of(2) == []
@@ -529,7 +530,8 @@ def test_finding_samples_walks_over_all_sockets_once_only(tmp_path: Path) -> Non
 
     analysis = analyze(write_pcap(tmp_path / "c.pcap", Transfer()))
     host = Host("h", found=Watched({Match(id, "a"): [SocketSample(line=id)] for id in range(1000)}))
-    analysis.hosts = (host,)
+    analysis._joined = Joined(analysis)
+    analysis._joined.hosts = (host,)
     assert [analysis.sockets_of(id) for id in range(1000)] == [
         [(host, "a", [SocketSample(line=n)])] for n in range(1000)
     ]

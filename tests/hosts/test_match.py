@@ -17,7 +17,8 @@ from hosts.joined import (
     write_stamp,
 )
 
-from tcpwin.hosts import Analysis, SnapshotFile, SocketSample, Translated, analyze
+from tcpwin.analysis import Analysis
+from tcpwin.hosts import SnapshotFile, SocketSample, Translated, analyze
 from tcpwin.hosts.match import Match, Matcher, four_tuple
 
 IPV6 = Transfer(client=("2001:db8::1", 40000), server=("2001:db8::2", 443))

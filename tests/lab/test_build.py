@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli.command import refused, tcpwin
 
-from tcpwin.lab import _build as recipe
+from tcpwin.lab import kernel_build as recipe
 from tcpwin.lab import kernel_path
 
 HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@.*")

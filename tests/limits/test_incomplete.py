@@ -31,7 +31,8 @@ from stories import incomplete
 from stories.lab_table import RUNS
 
 import tcpwin
-from tcpwin.limits import GROUPS, Connection, Verdict
+from tcpwin.analysis import Connection
+from tcpwin.limits import GROUPS, Verdict
 from tcpwin.limits.verdict import judge_connection, main_direction
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures" / "lab"

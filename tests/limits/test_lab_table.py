@@ -15,7 +15,8 @@ from lab.selection import COPIES, ENDS, SCENARIOS
 from stories.lab_table import RUNS, Blamed, Cell
 
 import tcpwin
-from tcpwin.limits import Connection, Severity
+from tcpwin.analysis import Connection
+from tcpwin.limits import Severity
 
 CELLS: tuple[Cell, ...] = tuple((end, told) for end in ENDS for told in (False, True))
 CLEAN = [scenario for scenario in SCENARIOS if RUNS[scenario].is_clean]

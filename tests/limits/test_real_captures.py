@@ -17,7 +17,8 @@ from stories.opened import open_capture
 from stories.shown import CHECKS, Shown, belongs
 
 from tcpwin import analyze
-from tcpwin.limits import Analysis, Finding
+from tcpwin.analysis import Analysis
+from tcpwin.limits import Finding
 
 HAND_CHECKS = Path(__file__).parent / "hand_checks.toml"
 FEWEST = 40

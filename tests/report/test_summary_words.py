@@ -13,7 +13,7 @@ import tcpwin
 from tcpwin.limits import GROUPS, ITEMS, summarize
 from tcpwin.report import render, render_connection
 from tcpwin.report.budget_words import GROUP_WORDS, ITEM_WORDS
-from tcpwin.report.summary import BAR, WIDTH, render_budgets, render_stalls, render_summary, render_verdict
+from tcpwin.report.summary import BAR, WIDTH, render_budgets, render_stalls, render_summary
 
 ROW = re.compile(r"(?P<item>\D.*?) +(?P<time>[\d.]+ (?:µs|ms|s|min)) +(?P<share>[\d.]+)%(?:   (?P<bar>#+))?")
 
@@ -108,17 +108,6 @@ def test_connection_in_full_has_all_of_it() -> None:
     assert lines[1].startswith("  limited by a's receive window: 69% of its time (sure): ")
     assert "  where the time of b went              time   share" in lines
     assert "   silent at       for  of  because of           in flight   frames" in lines
-
-
-def test_measured_alone_has_no_verdict() -> None:
-    """An analysis without what stands on it, as `tcpwin.analysis` gives."""
-    from tcpwin.analysis import analyze
-
-    analysis = analyze(CAPTURES / "lab" / "slow-reader.pcap.gz")
-    connection = analysis.connections[0]
-    assert render_verdict(connection) == []
-    assert list(render_budgets(connection)) == []
-    assert not any("limited by" in line for line in render(analysis).splitlines())
 
 
 def test_paragraph_is_wrapped_and_harmless() -> None:

@@ -110,7 +110,7 @@ def draw(case: Case, folder: Path, asked: Asked) -> str:
 
 
 def test_findings_are_read_as_they_were_described() -> None:
-    from tcpwin.report import analyze
+    from tcpwin.hosts import analyze
 
     for path in WHOLE:
         analysis = analyze(path)

@@ -12,7 +12,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.reading import first_events
 
 if TYPE_CHECKING:
-    from tcpwin.hosts import Connection
+    from tcpwin.analysis import Connection
 
 FRAMES = 6
 READ_PACKETS = 1_000_000

@@ -13,7 +13,8 @@ from tcpwin.analysis import Direction
 from tcpwin.limits.case import Case
 
 if TYPE_CHECKING:
-    from tcpwin.hosts import Connection, CounterSample, Host
+    from tcpwin.analysis import Connection
+    from tcpwin.hosts import CounterSample, Host
     from tcpwin.kernel import Kernel
 
 FIRST_LOOKED_AT = 1000

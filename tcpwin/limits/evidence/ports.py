@@ -15,7 +15,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, FRAMES
 
 if TYPE_CHECKING:
-    from tcpwin.hosts import Connection
+    from tcpwin.analysis import Connection
 
 PORTS = 100
 """Ports that a capture is told of, those with most attempts: a scan touches thousands."""

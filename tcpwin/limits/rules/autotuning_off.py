@@ -34,7 +34,7 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.limits.words import bytes_words, rate_words, time_words
 
 if TYPE_CHECKING:
-    from tcpwin.hosts import Connection
+    from tcpwin.analysis import Connection
 
 SETTING = "net.ipv4.tcp_moderate_rcvbuf"
 

@@ -37,7 +37,8 @@ from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 
 if TYPE_CHECKING:
-    from tcpwin.hosts import Connection, JoinedSample
+    from tcpwin.analysis import Connection
+    from tcpwin.hosts import JoinedSample
 
 
 def judge(case: Case) -> Iterator[Finding]:

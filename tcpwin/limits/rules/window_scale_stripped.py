@@ -36,7 +36,7 @@ from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 
 if TYPE_CHECKING:
-    from tcpwin.limits.analysis import Connection
+    from tcpwin.analysis import Connection
 
 MOST = 10_000
 """Connections without the option that are looked at."""

@@ -18,7 +18,7 @@ from tcpwin.report.drawing.text import escape
 from tcpwin.report.units import name_text
 
 if TYPE_CHECKING:
-    from tcpwin.limits import Connection
+    from tcpwin.analysis import Connection
     from tcpwin.report.drawing.kind import FigureKind
     from tcpwin.report.drawing.request import Request
 

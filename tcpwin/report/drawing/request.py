@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import Series
-from tcpwin.limits import Analysis, Connection
+from tcpwin.analysis import Analysis, Connection, Series
 from tcpwin.report.drawing.kind import Nothing
 from tcpwin.report.drawing.theme import Theme, find_theme
 

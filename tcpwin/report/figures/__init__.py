@@ -19,7 +19,7 @@ from tcpwin.report.drawing.size import fit
 from tcpwin.report.drawing.theme import THEMES
 
 if TYPE_CHECKING:
-    from tcpwin.limits import Analysis, Connection
+    from tcpwin.analysis import Analysis, Connection
     from tcpwin.report.drawing.request import Request
 
 __all__ = ["THEMES", "FigureKind", "draw", "get", "names", "plain", "plain_pair", "plain_timeline", "timeline"]

@@ -24,8 +24,7 @@ from tcpwin.report.drawing.text import escape
 from tcpwin.report.drawing.theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, log_axis
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connections
-    from tcpwin.limits import Connection
+    from tcpwin.analysis import Connection, Connections
     from tcpwin.report.drawing.panel import Trace
     from tcpwin.report.drawing.request import Request
 
@@ -81,7 +80,7 @@ def draw(request: Request) -> Panel:
 
 
 def _measures(
-    connections: Connections[Connection],
+    connections: Connections,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
     """Of each connection: round trip in ns (0: not known), goodput in bit/s, bytes, and whether ``a`` sent more."""
 
@@ -95,9 +94,7 @@ def _measures(
     return trips, rates, np.where(is_a, sent["a_to_b"], sent["b_to_a"]), is_a
 
 
-def _largest_groups(
-    connections: Connections[Connection], chosen: NDArray[np.int64], is_a: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def _largest_groups(connections: Connections, chosen: NDArray[np.int64], is_a: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Of each chosen connection: the place in `GROUPS` of what took most of the sender's time."""
     totals = np.zeros((len(GROUPS), len(chosen)))
     for place, items in enumerate(GROUPS.values()):
@@ -111,7 +108,7 @@ def _largest_groups(
 
 def _points(
     request: Request,
-    connections: Connections[Connection],
+    connections: Connections,
     members: NDArray[np.int64],
     trips: NDArray[np.int64],
     rates: NDArray[np.float64],

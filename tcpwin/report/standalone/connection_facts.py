@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Direction, Event
-from tcpwin.limits import GROUPS, ITEMS, Budget, Connection, Finding
+from tcpwin.analysis import Connection, Direction, Event
+from tcpwin.limits import GROUPS, ITEMS, Budget, Finding
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.hosts import render_sockets
 from tcpwin.report.summary import longest_stalls

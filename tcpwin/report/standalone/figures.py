@@ -20,7 +20,7 @@ from tcpwin.report.standalone.json_form import script_json
 from tcpwin.report.standalone.table import pack
 
 if TYPE_CHECKING:
-    from tcpwin.limits import Connection
+    from tcpwin.analysis import Connection
     from tcpwin.report.standalone.report import Report
 
 MAX_PACKED_BYTES = 1_500_000

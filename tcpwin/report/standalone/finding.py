@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcpwin.limits import Analysis, Finding, Remedy
+from tcpwin.analysis import Analysis
+from tcpwin.limits import Finding, Remedy
 from tcpwin.report.findings import ARROWS, span_text, value_words
 from tcpwin.report.units import name_text, rate_text, time_text
 

@@ -15,8 +15,9 @@ from tcpwin.report.sockets import clock_text, span_text
 from tcpwin.report.units import bytes_text, count_text, name_text, rate_text, time_text
 
 if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis
     from tcpwin.hosts.load import Host
-    from tcpwin.limits import Analysis, Rule, Threshold
+    from tcpwin.limits import Rule, Threshold
     from tcpwin.report.standalone.report import Report
 
 FILES_SHOWN = 100

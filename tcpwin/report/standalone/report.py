@@ -12,7 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tcpwin.limits import Analysis, Connection, Finding, Findings, Rule, Summary, all_rules, asked_of, summarize
+from tcpwin.analysis import Analysis, Connection
+from tcpwin.limits import Finding, Findings, Rule, Summary, all_rules, asked_of, summarize
 from tcpwin.report.output import open_whole
 from tcpwin.report.standalone.connection_facts import ConnectionTold, tell_connection
 

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.limits import GROUPS, Analysis, Findings
+from tcpwin.analysis import Analysis
+from tcpwin.limits import GROUPS, Findings
 from tcpwin.report.budget_words import GROUP_WORDS
 
 MAX_ROWS = 100_000

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpwin.limits import Connection, compare
+from tcpwin.analysis import Connection
+from tcpwin.limits import compare
 from tcpwin.limits.document import plain
 from tcpwin.report import render
 from tcpwin.report.comparison import headline

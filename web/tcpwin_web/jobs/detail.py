@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tcpwin._engine import EVENT_FIELDS
-from tcpwin.analysis import View
+from tcpwin.analysis import Analysis, Connection, View
 from tcpwin.hosts.document import describe_joined
-from tcpwin.limits import Analysis, Connection
 from tcpwin.limits.document import plain
 from tcpwin.reference import compare
 from tcpwin.reference.document import describe_comparison

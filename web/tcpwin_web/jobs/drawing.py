@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcpwin.limits import Analysis, Connection
+from tcpwin.analysis import Analysis, Connection
 from tcpwin.report import figures
 from tcpwin.report.standalone.figures import _typed
 from tcpwin.report.units import count_text

@@ -11,9 +11,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tcpwin import _engine
-from tcpwin.limits import Analysis, Findings
+from tcpwin.analysis import Analysis
+from tcpwin.limits import Findings
 from tcpwin.limits.document import read_finding
-from tcpwin.report import Analysis as DrawnAnalysis
 from tcpwin.report.drawing.request import MAX_ROWS
 from tcpwin_web.jobs.work import Case
 from tcpwin_web.results import layout
@@ -45,6 +45,6 @@ def _by_index(case: Case, ids: Collection[int], buckets: int) -> Analysis | None
     engine = _engine.reopen(source.open(), index, set(ids), **told, buckets=buckets, rows=MAX_ROWS)
     if engine is None:
         return None
-    analysis = DrawnAnalysis(source, engine, buckets=buckets, rows=MAX_ROWS, index=index)
+    analysis = Analysis(source, engine, buckets=buckets, rows=MAX_ROWS, index=index)
     analysis.findings = Findings(tuple(read_finding(each) for each in documents))
     return analysis

@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpwin.analysis import Capture
-from tcpwin.hosts import SnapshotFile
+from tcpwin.analysis import Analysis, Capture
+from tcpwin.hosts import SnapshotFile, analyze
 from tcpwin.hosts.document import describe_host
-from tcpwin.limits import Analysis
 from tcpwin.limits.document import describe_finding, plain
-from tcpwin.report import analyze
 from tcpwin.report.text import WHOLE, quality_remarks
 from tcpwin.sources import HeadersSource
 from tcpwin_web.jobs.executor import JobError

@@ -12,8 +12,8 @@ import numpy as np
 import polars
 
 from tcpwin import _engine
-from tcpwin.analysis import Series, View
-from tcpwin.limits import Analysis, Connection, Severity
+from tcpwin.analysis import Analysis, Connection, Series, View
+from tcpwin.limits import Severity
 from tcpwin_web.results import layout
 
 ROW_GROUP = 50_000

@@ -1,0 +1,184 @@
+"""Snapshots beside a capture: which socket is which connection, whose clock is how far off, what the samples say.
+
+In: an analysis of a capture, and snapshots. Out: Joined, which the analysis keeps; window shifts that only the sockets
+know (`wscale:`), with which the capture is then measured again.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from tcpwin.analysis import Analysis, Connection, View
+from tcpwin.hosts.clock import Bounds, ClockOffset, estimate, given
+from tcpwin.hosts.document import describe_host, describe_joined
+from tcpwin.hosts.join import JoinedSample, join
+from tcpwin.hosts.load import Host, Snapshots, load
+from tcpwin.hosts.match import Match, Matcher
+from tcpwin.hosts.scale import ScaleClaim, find_scale
+from tcpwin.hosts.socket import SocketSample
+from tcpwin.hosts.socket_track import SocketTrack
+
+JOINED_BUCKETS = 1 << 16
+"""Buckets of the series that samples are compared with: below as many segments each stands alone."""
+CLOCK_CONNECTIONS = 8
+"""Connections by which a host's clock is compared: those with most samples."""
+CLOCK_SAMPLES = 2000
+
+
+class Joined:
+    """What hosts said, beside an analysis.
+
+    Attributes:
+        hosts: the hosts of the snapshots.
+        notes: sentences on what was not read of bundles, and on samples that could not be put in order.
+    """
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self.hosts: tuple[Host, ...] = ()
+        self.notes: tuple[str, ...] = ()
+
+    def beside(self, analysis: Analysis) -> Joined:
+        """The same snapshots beside the same capture measured again."""
+        again = Joined(analysis)
+        again.hosts, again.notes = self.hosts, self.notes
+        again._epochs.update(self._epochs)
+        return again
+
+    def describe(self) -> dict[str, Any]:
+        """What the JSON document holds of the hosts."""
+        return {"hosts": [describe_host(host) for host in self.hosts]} if self.hosts else {}
+
+    def describe_samples(self, id: int) -> dict[str, Any]:
+        """What the JSON document holds of a connection's samples."""
+        return {"snapshots": [describe_joined(each) for each in self.samples_beside(id)]} if self.hosts else {}
+
+    def samples_beside(self, id: int) -> tuple[JoinedSample, ...]:
+        """The samples of a connection's sockets beside the packets, in order of time."""
+
+        found: list[JoinedSample] = []
+        for host, side, samples in self.sockets_of(id):
+            track = self._track(id, side)
+            track.find_bases(samples, host.clock)
+            found += join(track.connection, side, samples, host.clock or estimate(()), track)
+        return tuple(sorted(found, key=lambda each: (each.time_ns is None, each.time_ns or 0)))
+
+    def scale_claims(self, id: int) -> tuple[ScaleClaim, ...]:
+        """What the samples of a connection's sockets say of its window scales."""
+
+        claims = []
+        for _, side, samples in self.sockets_of(id):
+            claims += find_scale(side, samples)
+        return tuple(claims)
+
+    def sockets_of(self, id: int) -> list[tuple[Host, str, list[SocketSample]]]:
+        """Each host's samples of a connection, with the side whose socket they are."""
+        return [(host, side, samples) for host in self.hosts for side, samples in self._samples_of(host, id)]
+
+    def _samples_of(self, host: Host, id: int) -> list[tuple[str, list[SocketSample]]]:
+        """A host's samples of a connection; of several with the same four-tuple, those of its time."""
+        head, place = self._places.get(id, (id, 0))
+        epochs = self._epochs.get(head, (head,))
+        offset_ns = host.clock.offset_ns if host.clock is not None else 0
+        found = []
+        for match, samples in self._sockets.get((host.label, head), ()):
+            if len(epochs) > 1:
+                end_ns = Connection(self._analysis, epochs[place + 1]).start_ns if place + 1 < len(epochs) else None
+                first_ns = Connection(self._analysis, id).start_ns if place else None
+                samples = _within(samples, first_ns, end_ns, offset_ns)
+            if samples:
+                found.append((match.side, samples))
+        return found
+
+    @cached_property
+    def _sockets(self) -> dict[tuple[str, int], list[tuple[Match, list[SocketSample]]]]:
+        """What each host has of a connection's sockets, by its label and the connection's number."""
+        found: dict[tuple[str, int], list[tuple[Match, list[SocketSample]]]] = {}
+        for host in self.hosts:
+            for match, samples in host.found.items():
+                found.setdefault((host.label, match.connection), []).append((match, samples))
+        return found
+
+    @cached_property
+    def _places(self) -> dict[int, tuple[int, int]]:
+        """Of connections that share their four-tuple with others: the first of these, and which of them it is."""
+        return {id: (head, place) for head, ids in self._epochs.items() for place, id in enumerate(ids)}
+
+    @cached_property
+    def _epochs(self) -> dict[int, tuple[int, ...]]:
+        return {}
+
+    def _track(self, id: int, side: str) -> SocketTrack:
+        if id not in self._wide:
+            self._wide = {id: Connection(self._analysis, id).view(buckets=JOINED_BUCKETS)}
+        return SocketTrack(self._wide[id], side)
+
+    @cached_property
+    def _wide(self) -> dict[int, View]:
+        """The connection that was compared last, with series of many buckets."""
+        return {}
+
+    def take(self, snapshots: Iterable[Snapshots], clock_offset_ns: int | None) -> dict[int, Any]:
+        """Read the snapshots, compare the clocks, and return the window shifts that only they know."""
+
+        matcher = Matcher(self._analysis)
+        notes: list[str] = []
+        self.hosts = tuple(load(snapshots, matcher, notes=notes))
+        self.notes = tuple(notes)
+        self._epochs.update(matcher.epochs())
+        for host in self.hosts:
+            if clock_offset_ns is not None:
+                host.clock = given(clock_offset_ns)
+            elif host.found:
+                host.clock = self._compare_clock(host)
+        return self._unknown_shifts()
+
+    def _compare_clock(self, host: Host) -> ClockOffset:
+        # Which of several connections with one four-tuple a sample is of, the clock has to tell first.
+        alone = [item for item in host.found.items() if item[0].connection not in self._epochs]
+        ranked = sorted(alone, key=lambda item: len(item[1]), reverse=True)[:CLOCK_CONNECTIONS]
+        views = self._analysis.views([match.connection for match, _ in ranked], buckets=JOINED_BUCKETS)
+        bounds: list[Bounds] = []
+        for view, (match, samples) in zip(views, ranked, strict=True):
+            track = SocketTrack(view, match.side)
+            thinned = samples[:: max(len(samples) // CLOCK_SAMPLES, 1)]
+            track.find_bases(thinned)
+            bounds += [track.bounds(sample) for sample in thinned]
+        return estimate(bounds)
+
+    def _unknown_shifts(self) -> dict[int, tuple[int, int]]:
+        """Shifts of both sides, by the sockets, of connections whose SYNs do not tell."""
+        shifts = {}
+        unsure = {
+            id
+            for state in ("unknown", "syn_only")
+            for id, _ in self._analysis.select("direction", [("window_scale_state", "==", state)])
+        }
+        for id in unsure & {match.connection for host in self.hosts for match in host.found}:
+            connection = Connection(self._analysis, id)
+            # A direction's scale is that of the windows that come back.
+            scales = {"b": connection.a_to_b.window_scale, "a": connection.b_to_a.window_scale}
+            is_unsure = any(scale.shift is None for scale in scales.values())
+            claims = self.scale_claims(id)
+            claimed = {(claim.side, claim.shift) for claim in claims}
+            is_possible = all(scales[side].shift_min <= shift <= scales[side].shift_max for side, shift in claimed)
+            if is_unsure and is_possible and len(claimed) == 2 and all(claim.is_exact for claim in claims):
+                pair = (dict(claimed)["a"], dict(claimed)["b"])
+                shifts[id] = pair if self._analysis._engine.began_with_initiator(id) else (pair[1], pair[0])
+        return shifts
+
+
+def _within(
+    samples: list[SocketSample], first_ns: int | None, end_ns: int | None, offset_ns: int
+) -> list[SocketSample]:
+    """Samples from a time on and before another, by the capture's clock. They are in order, those without one last."""
+
+    def place(bound_ns: int | float) -> int:
+        return bisect_left(samples, bound_ns, key=lambda each: math.inf if each.time_ns is None else each.time_ns)
+
+    first = 0 if first_ns is None else place(first_ns - offset_ns)
+    return samples[first : place(math.inf if end_ns is None else end_ns - offset_ns)]

@@ -1,0 +1,86 @@
+"""A capture read once, and what its hosts said put beside it: `tcpwin.analyze`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, cast
+
+from tcpwin import _engine
+from tcpwin.analysis import Analysis, measure
+from tcpwin.errors import SnapshotError
+from tcpwin.hosts.bundle_capture import open_capture, opened
+from tcpwin.sources import Packets, Source
+
+if TYPE_CHECKING:
+    # Without snapshots none of this is needed, and numpy's import costs more than reading a million packets.
+    from tcpwin.hosts.bundle import Bundle
+    from tcpwin.hosts.load import Snapshots
+
+
+def analyze(
+    source: Packets | Source | Bundle,
+    *,
+    snapshots: Iterable[Snapshots] = (),
+    capture: str | None = None,
+    clock_offset_ns: int | None = None,
+    follow: Iterable[int] | None = None,
+    buckets: int = 1024,
+    rows: int = 0,
+    index: str | os.PathLike[str] | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Analysis:
+    """Read a capture once and measure every connection in it; with snapshots, put them beside it.
+
+    Args:
+        source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader; or a
+            bundle, or the path of one (a folder, .zip or .tar.gz): its capture with its snapshots.
+        snapshots: files of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by their content; bundles; or
+            pairs of a host's name and a file.
+        capture: which capture of a bundle, where it has several.
+        clock_offset_ns: the capture's clock less the hosts', where it is known; otherwise it is estimated.
+        follow: numbers of connections whose series and events are kept in this first pass already; others are read
+            when they are asked for.
+        buckets: most buckets a series has.
+        rows: most rows that a view of a whole connection has without reading the source again.
+        index: a file that says where each connection's packets are, eight bytes a packet: written in this pass, if it
+            is not there or not of this capture, it lets details be read without the rest of the capture. Of one
+            uncompressed file only; there is none of others, which are read as without.
+        progress: called now and then with the bytes read so far.
+
+    Raises:
+        CaptureError: nothing can be read at all.
+        SnapshotError: nothing can be read of a file of snapshots.
+        SourceError: it is no source of packets, or, with snapshots, one that cannot be read again.
+    """
+    wanted = list(snapshots)
+    chosen = None if follow is None else set(follow)
+    with opened(source) as bundle:
+        if bundle is not None:
+            wanted.append(bundle)
+        elif capture is not None:
+            raise SnapshotError("is no bundle, so that no capture in it can be chosen", str(source))
+        packets = cast("Packets | Source", source) if bundle is None else open_capture(bundle, capture)
+        analysis = measure(packets, follow=chosen, buckets=buckets, rows=rows, index=index, progress=progress)
+        if not wanted:
+            return analysis
+        from tcpwin.hosts.joined import Joined
+
+        joined = analysis._joined = Joined(analysis)
+        shifts = joined.take(wanted, clock_offset_ns)
+        analysis.notes = joined.notes
+        if not shifts:
+            return analysis
+        engine = _engine.analyze(
+            analysis._source.open(),
+            name=analysis.name,
+            follow=chosen,
+            buckets=buckets,
+            rows=rows,
+            shifts=shifts,
+            progress=progress,
+        )
+        again = Analysis(analysis._source, engine, buckets=buckets, rows=rows, shifts=shifts, index=index)
+        again._joined = joined.beside(again)
+        again.notes = joined.notes
+        return again
