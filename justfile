@@ -17,6 +17,10 @@ setup:
 build:
     {{ bin }}/maturin develop --release --skip-install
 
+# Write Python's `Event` and its JSON Schema from the engine's table
+event-table: build
+    {{ bin }}/python tests/analysis/event_table.py
+
 # Write every file in the house's format
 fmt:
     cargo fmt --manifest-path {{ engine }}

@@ -13,6 +13,10 @@ EVENT_NAMES: list[str]
 SERIES_NAMES: list[str]
 STALL_CAUSES: list[str]
 EVENT_FIELDS: tuple[str, ...]
+EVENT_SCHEMA: str
+"""The JSON Schema of an event."""
+CAUSES: list[str]
+"""Of segments that were sent again or came late."""
 BUDGET_ITEMS: list[str]
 
 class _Readable(Protocol):

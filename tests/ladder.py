@@ -13,8 +13,8 @@ A claim     expect: from_a.window_full == 1   evaluated after the last packet
 `seq`, `ack` and SACK edges count from the ISN of the side whose bytes they number. `win` is the raw field;
 without it, what this side's last segment without SYN had. After `=>` stand `flight pipe window shift rtt_ns
 connection direction length window_raw` with a value or `none`; `events x|y` (all of them, in order; `-` for
-none); `+x` and `-x` for one event present and absent; `cause confidence original trigger age_ns rto_ns` as its
-typed event has them (`original` and `trigger` are frames, counted from 1). A number may carry its unit: `40ms`,
+none); `+x` and `-x` for one event present and absent; `cause confidence original trigger age_ns rto_ns` and whatever
+else its typed event has (`original` and `trigger` are frames, counted from 1). A number may carry its unit: `40ms`,
 `250us`. A line that begins with `=>` adds to the step above.
 """
 
@@ -36,15 +36,15 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import EDecimal
 
+from tcpwin import _engine
+
 START_NS = 1_600_000_000_000_000_000
 ADDRESSES = {4: {"a": "10.0.0.1", "b": "10.0.0.2"}, 6: {"a": "2001:db8::1", "b": "2001:db8::2"}}
 MACS = {"a": "02:00:00:00:00:0a", "b": "02:00:00:00:00:0b"}
 ROW_KEYS = {"flight": "bytes_in_flight"} | {
     key: key for key in ("pipe", "window", "shift", "rtt_ns", "connection", "direction", "length", "window_raw")
 }
-EVENT_KEYS = {"original": "original_frame", "trigger": "trigger_frame"} | {
-    key: key for key in ("cause", "confidence", "age_ns", "rto_ns")
-}
+EVENT_KEYS = {name.removesuffix("_frame"): name for name in _engine.EVENT_FIELDS if name not in ROW_KEYS.values()}
 UNITS_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "": 1}
 DIRECTION_FACTS = [
     "segments",

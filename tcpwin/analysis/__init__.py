@@ -10,7 +10,8 @@ from tcpwin.analysis.connection import Connection
 from tcpwin.analysis.connections import Connections
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis.endpoint import Endpoint
-from tcpwin.analysis.series import BudgetSeries, Event, Series, Stall
+from tcpwin.analysis.event import Event
+from tcpwin.analysis.series import BudgetSeries, Series, Stall
 from tcpwin.analysis.view import View
 from tcpwin.lazy import loader
 

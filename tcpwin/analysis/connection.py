@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from tcpwin.analysis.cached import kept
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips
 from tcpwin.analysis.endpoint import Endpoint
+from tcpwin.analysis.event import Event
 from tcpwin.analysis.rooms import later, room
-from tcpwin.analysis.series import Event, Series, Stall
+from tcpwin.analysis.series import Series, Stall
 
 if TYPE_CHECKING:
     from tcpwin import _engine

@@ -13,7 +13,8 @@ import numpy as np
 
 from tcpwin import _engine
 from tcpwin.analysis.direction import ZeroWindowEpisode
-from tcpwin.analysis.series import Event, Stall
+from tcpwin.analysis.event import Event
+from tcpwin.analysis.series import Stall
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from tcpwin import _engine
 from tcpwin.analysis.direction import Percentiles, RoundTrips
-from tcpwin.analysis.series import BudgetSeries, Event, Series, Stall
+from tcpwin.analysis.event import Event
+from tcpwin.analysis.series import BudgetSeries, Series, Stall
 
 if TYPE_CHECKING:
     from tcpwin.analysis.connection import Connection

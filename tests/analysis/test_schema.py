@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from analysis import event_table
 from analysis.bundled import READABLE, WHOLE, analyze, name_of
 
 from tcpwin import _engine
@@ -70,9 +71,14 @@ def test_schema_lists_every_attribute(group: str, kind: Any) -> None:
     assert list(SCHEMA["$defs"][group]["properties"]) == SCHEMA["$defs"][group]["required"] == names
 
 
-def test_schema_lists_every_event() -> None:
-    names = SCHEMA["$defs"]["event"]["properties"]["names"]
-    assert names["items"]["enum"] == _engine.EVENT_NAMES
+def test_schema_and_class_of_an_event_are_the_engines() -> None:
+    """Where they differ, `just event-table` writes them."""
+    assert event_table.SCHEMA.read_text(encoding="utf8") == event_table.document_schema()
+    assert event_table.CLASS.read_text(encoding="utf8") == event_table.event_class()
+    event = SCHEMA["$defs"]["event"]
+    assert event["properties"]["names"]["items"]["enum"] == _engine.EVENT_NAMES
+    assert event["properties"]["cause"]["enum"] == [*_engine.CAUSES, None]
+    assert tuple(event["required"]) == _engine.EVENT_FIELDS
 
 
 @pytest.mark.parametrize("path", READABLE, ids=name_of)

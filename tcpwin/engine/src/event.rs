@@ -3,66 +3,49 @@
 /// A set of events at one segment, as bits in the order of [`NAMES`].
 pub type Events = u32;
 
-pub const NAMES: [&str; 28] = [
-    "zero_window",
-    "window_full",
-    "window_update",
-    "zero_window_probe",
-    "zero_window_probe_ack",
-    "keep_alive",
-    "keep_alive_ack",
-    "duplicate_ack",
-    "out_of_order",
-    "previous_segment_missing",
-    "acked_unseen",
-    "retransmission",
-    "fast_retransmission",
-    "rto_retransmission",
-    "tail_loss_probe",
-    "spurious_retransmission",
-    "syn_retransmission",
-    "capture_duplicate",
-    "window_shrink",
-    "sub_mss_window",
-    "idle_restart",
-    "dsack",
-    "partial_ack",
-    "delayed_ack",
-    "capture_reordered",
-    "recovery_retransmission",
-    "go_back_n",
-    "lost_retransmission",
-];
+/// Of each event its constant and its name, by its place in the list: the lowest bit first.
+macro_rules! events {
+    ($($event:ident $name:literal,)*) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Place {
+            $($event,)*
+        }
+        $(pub const $event: Events = 1 << Place::$event as u32;)*
+        pub const NAMES: [&str; [$($name),*].len()] = [$($name),*];
+    };
+}
 
-pub const ZERO_WINDOW: Events = 1;
-pub const WINDOW_FULL: Events = 1 << 1;
-pub const WINDOW_UPDATE: Events = 1 << 2;
-pub const ZERO_WINDOW_PROBE: Events = 1 << 3;
-pub const ZERO_WINDOW_PROBE_ACK: Events = 1 << 4;
-pub const KEEP_ALIVE: Events = 1 << 5;
-pub const KEEP_ALIVE_ACK: Events = 1 << 6;
-pub const DUPLICATE_ACK: Events = 1 << 7;
-pub const OUT_OF_ORDER: Events = 1 << 8;
-pub const PREVIOUS_SEGMENT_MISSING: Events = 1 << 9;
-pub const ACKED_UNSEEN: Events = 1 << 10;
-pub const RETRANSMISSION: Events = 1 << 11;
-pub const FAST_RETRANSMISSION: Events = 1 << 12;
-pub const RTO_RETRANSMISSION: Events = 1 << 13;
-pub const TAIL_LOSS_PROBE: Events = 1 << 14;
-pub const SPURIOUS_RETRANSMISSION: Events = 1 << 15;
-pub const SYN_RETRANSMISSION: Events = 1 << 16;
-pub const CAPTURE_DUPLICATE: Events = 1 << 17;
-pub const WINDOW_SHRINK: Events = 1 << 18;
-pub const SUB_MSS_WINDOW: Events = 1 << 19;
-pub const IDLE_RESTART: Events = 1 << 20;
-pub const DSACK: Events = 1 << 21;
-pub const PARTIAL_ACK: Events = 1 << 22;
-pub const DELAYED_ACK: Events = 1 << 23;
-pub const CAPTURE_REORDERED: Events = 1 << 24;
-/// These three only accompany a plain retransmission.
-pub const RECOVERY_RETRANSMISSION: Events = 1 << 25;
-pub const GO_BACK_N: Events = 1 << 26;
-pub const LOST_RETRANSMISSION: Events = 1 << 27;
+events! {
+    ZERO_WINDOW "zero_window",
+    WINDOW_FULL "window_full",
+    WINDOW_UPDATE "window_update",
+    ZERO_WINDOW_PROBE "zero_window_probe",
+    ZERO_WINDOW_PROBE_ACK "zero_window_probe_ack",
+    KEEP_ALIVE "keep_alive",
+    KEEP_ALIVE_ACK "keep_alive_ack",
+    DUPLICATE_ACK "duplicate_ack",
+    OUT_OF_ORDER "out_of_order",
+    PREVIOUS_SEGMENT_MISSING "previous_segment_missing",
+    ACKED_UNSEEN "acked_unseen",
+    RETRANSMISSION "retransmission",
+    FAST_RETRANSMISSION "fast_retransmission",
+    RTO_RETRANSMISSION "rto_retransmission",
+    TAIL_LOSS_PROBE "tail_loss_probe",
+    SPURIOUS_RETRANSMISSION "spurious_retransmission",
+    SYN_RETRANSMISSION "syn_retransmission",
+    CAPTURE_DUPLICATE "capture_duplicate",
+    WINDOW_SHRINK "window_shrink",
+    SUB_MSS_WINDOW "sub_mss_window",
+    IDLE_RESTART "idle_restart",
+    DSACK "dsack",
+    PARTIAL_ACK "partial_ack",
+    DELAYED_ACK "delayed_ack",
+    CAPTURE_REORDERED "capture_reordered",
+    // These three only accompany a plain retransmission.
+    RECOVERY_RETRANSMISSION "recovery_retransmission",
+    GO_BACK_N "go_back_n",
+    LOST_RETRANSMISSION "lost_retransmission",
+}
 
 /// Every kind of resent data.
 pub const RESENT: Events = RETRANSMISSION

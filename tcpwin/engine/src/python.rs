@@ -25,12 +25,13 @@ use crate::connection::stalls::CAUSES;
 use crate::event::NAMES;
 use crate::output::budget_fields::item_names;
 use crate::output::columns::VIEW_COLUMNS;
+use crate::output::event_fields::{event_field_names, event_schema};
 use crate::output::fields::{direction_fields, Kind, CONNECTION_FIELDS};
 use crate::output::rows::COLUMNS;
 use crate::output::track::SERIES;
+use crate::recovery::cause::Cause;
 use changes::MessageLayout;
 use details::Details;
-use events::EVENT_FIELDS;
 use first_events::FirstEvents;
 use picks::Picks;
 use result::Result;
@@ -78,6 +79,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SERIES_NAMES", SERIES)?;
     module.add("BUDGET_ITEMS", item_names().collect::<Vec<_>>())?;
     module.add("STALL_CAUSES", CAUSES)?;
-    module.add("EVENT_FIELDS", PyTuple::new(module.py(), EVENT_FIELDS)?)?;
+    let event_fields = PyTuple::new(module.py(), event_field_names())?;
+    module.add("EVENT_FIELDS", event_fields)?;
+    module.add("EVENT_SCHEMA", event_schema())?;
+    module.add("CAUSES", Cause::ALL.map(Cause::name))?;
     Ok(())
 }

@@ -5,7 +5,8 @@
 //! bytes, and nothing of it is lost.
 
 use crate::event::{self, Events};
-use crate::recovery::cause::{Cause, Confidence, Evidence, Verdict};
+use crate::recovery::cause::{Cause, Confidence, Verdict};
+use crate::recovery::evidence::{Evidence, Kind, PARTS};
 use crate::wire::Segment;
 
 /// Events of which each says something of its own: a cause, an age, an original.
@@ -132,19 +133,12 @@ impl Journal {
             return;
         };
         let verdict = evidence.verdict;
-        let frames = [evidence.original_frame, evidence.trigger_frame];
-        let times = [evidence.age_ns, evidence.rto_ns];
-        let present = [
-            frames[0].is_some(),
-            frames[1].is_some(),
-            times[0].is_some(),
-            times[1].is_some(),
-        ];
-        let present = present
+        let parts = evidence.parts();
+        let present = parts
             .iter()
-            .fold(0, |bits, is| bits << 1 | u64::from(*is));
+            .fold(0, |bits, part| bits << 1 | u64::from(part.is_some()));
         let kinds = (verdict.cause as u64) << 2 | verdict.confidence as u64;
-        self.put((kinds << 4 | present) + 1);
+        self.put((kinds << PARTS.len() | present) + 1);
         let known = self
             .reasons
             .iter()
@@ -154,11 +148,10 @@ impl Journal {
             self.reasons.push(verdict.reason);
         }
         self.put(place as u64);
-        for frame in frames.into_iter().flatten() {
-            self.put_signed(entry.frame.wrapping_sub(frame) as i64);
-        }
-        for time_ns in times.into_iter().flatten() {
-            self.put_signed(time_ns);
+        for (part, value) in PARTS.iter().zip(parts) {
+            if let Some(value) = value {
+                self.put_signed(from_frame(part.kind, entry.frame, value));
+            }
         }
     }
 
@@ -187,24 +180,18 @@ impl Journal {
 
     fn read_evidence(&self, numbers: &mut Numbers, frame: u64, kinds: u64) -> Option<Evidence> {
         let reason = *self.reasons.get(numbers.next()? as usize)?;
-        let mut frame_before = |bit: u64| {
-            let back = (kinds >> bit & 1 == 1).then(|| numbers.next_signed())?;
-            back.map(|back| frame.wrapping_sub(back as u64))
+        let verdict = Verdict {
+            cause: *Cause::ALL.get((kinds >> PARTS.len() >> 2) as usize)?,
+            reason,
+            confidence: *Confidence::ALL.get((kinds >> PARTS.len() & 3) as usize)?,
         };
-        let (original_frame, trigger_frame) = (frame_before(3), frame_before(2));
-        let mut time_ns = |bit: u64| (kinds >> bit & 1 == 1).then(|| numbers.next_signed())?;
-        let (age_ns, rto_ns) = (time_ns(1), time_ns(0));
-        Some(Evidence {
-            verdict: Verdict {
-                cause: *Cause::ALL.get((kinds >> 6) as usize)?,
-                reason,
-                confidence: *Confidence::ALL.get((kinds >> 4 & 3) as usize)?,
-            },
-            original_frame,
-            trigger_frame,
-            age_ns,
-            rto_ns,
-        })
+        let mut parts = [None; PARTS.len()];
+        for (place, (part, value)) in PARTS.iter().zip(&mut parts).enumerate() {
+            if kinds >> (PARTS.len() - 1 - place) & 1 == 1 {
+                *value = Some(from_frame(part.kind, frame, numbers.next_signed()?));
+            }
+        }
+        Some(Evidence::from_parts(verdict, parts))
     }
 
     /// Seven bits a byte, the lowest first; the eighth says that more follow.
@@ -226,6 +213,14 @@ impl Journal {
     /// Small numbers of either sign in few bytes: 0, −1, 1, −2 …
     fn put_signed(&mut self, number: i64) {
         self.put((number << 1 ^ number >> 63) as u64);
+    }
+}
+
+/// A frame as its distance back from that of the entry, or a distance as the frame; anything else as it is.
+fn from_frame(kind: Kind, frame: u64, value: i64) -> i64 {
+    match kind {
+        Kind::Frame => (frame as i64).wrapping_sub(value),
+        Kind::Interval | Kind::Duration => value,
     }
 }
 
@@ -288,19 +283,15 @@ mod tests {
             0..Cause::ALL.len(),
             0..Confidence::ALL.len(),
             prop_oneof![Just("its timestamp is the older one"), Just("other")],
-            any::<[Option<u64>; 2]>(),
-            any::<[Option<i64>; 2]>(),
+            any::<[Option<i64>; PARTS.len()]>(),
         )
-            .prop_map(|(cause, confidence, reason, frames, times)| Evidence {
-                verdict: Verdict {
+            .prop_map(|(cause, confidence, reason, parts)| {
+                let verdict = Verdict {
                     cause: Cause::ALL[cause],
                     reason,
                     confidence: Confidence::ALL[confidence],
-                },
-                original_frame: frames[0],
-                trigger_frame: frames[1],
-                age_ns: times[0],
-                rto_ns: times[1],
+                };
+                Evidence::from_parts(verdict, parts)
             })
     }
 

@@ -11,7 +11,7 @@ use crate::output::columns::ViewRows;
 use crate::output::pass::Sink;
 use crate::output::series::Span;
 use crate::output::track::Track;
-use crate::recovery::cause::Evidence;
+use crate::recovery::evidence::Evidence;
 use crate::tracker::{Tracker, Verdict};
 use crate::window::zero::Episode;
 use crate::wire::Segment;

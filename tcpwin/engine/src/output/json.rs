@@ -89,7 +89,7 @@ fn write_fields(out: &mut String, fields: impl Iterator<Item = (&'static str, Va
 }
 
 /// A JSON string (RFC 8259 §7).
-fn write_text(out: &mut String, text: &str) {
+pub fn write_text(out: &mut String, text: &str) {
     out.push('"');
     for character in text.chars() {
         match character {

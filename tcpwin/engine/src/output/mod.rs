@@ -5,6 +5,7 @@ pub mod budget_fields;
 mod budget_track;
 pub mod columns;
 pub mod detail;
+pub mod event_fields;
 pub mod fields;
 pub mod headers;
 pub mod histogram;

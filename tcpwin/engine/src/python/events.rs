@@ -10,6 +10,7 @@ use super::dictionary::set_fields;
 use crate::connection::stalls::Stall;
 use crate::event::{Events, NAMES};
 use crate::output::detail::EventRecord;
+use crate::recovery::evidence::{Evidence, PARTS};
 use crate::window::zero::Episode;
 
 /// Names of sets of events as tuples, each made once.
@@ -28,26 +29,9 @@ impl NameTuples {
     }
 }
 
-/// What is told of an event, in this order.
-pub const EVENT_FIELDS: [&str; 15] = [
-    "frame",
-    "time_ns",
-    "direction",
-    "names",
-    "seq",
-    "ack",
-    "length",
-    "window_raw",
-    "cause",
-    "reason",
-    "confidence",
-    "original_frame",
-    "trigger_frame",
-    "age_ns",
-    "rto_ns",
-];
-
-/// The values of [`EVENT_FIELDS`].
+/// Its values, in the order of [`event_field_names`].
+///
+/// [`event_field_names`]: crate::output::event_fields::event_field_names
 pub fn event_to_python<'py>(
     py: Python<'py>,
     event: &EventRecord,
@@ -58,8 +42,6 @@ pub fn event_to_python<'py>(
     } else {
         intern!(py, "b")
     };
-    let evidence = event.evidence.as_ref();
-    let verdict = evidence.map(|evidence| evidence.verdict);
     let segment = (
         event.frame,
         event.time_ns,
@@ -70,20 +52,16 @@ pub fn event_to_python<'py>(
         event.length,
         event.window_raw,
     );
+    let evidence = event.evidence.as_ref();
+    let verdict = evidence.map(|evidence| evidence.verdict);
     let verdict = (
         verdict.map(|verdict| verdict.cause.name()),
         verdict.map(|verdict| verdict.reason),
         verdict.map(|verdict| verdict.confidence.name()),
-        evidence.and_then(|e| e.original_frame),
-        evidence.and_then(|e| e.trigger_frame),
-        evidence.and_then(|e| e.age_ns),
-        evidence.and_then(|e| e.rto_ns),
     );
-    let [segment, verdict] = [
-        segment.into_pyobject(py)?.into_any(),
-        verdict.into_pyobject(py)?.into_any(),
-    ];
-    let values = segment.add(verdict)?;
+    let parts = evidence.map_or([None; PARTS.len()], Evidence::parts);
+    let values = segment.into_pyobject(py)?.add(verdict)?;
+    let values = values.add(PyTuple::new(py, parts)?)?;
     Ok(values.cast_into::<PyTuple>()?)
 }
 

@@ -1,87 +1,53 @@
-//! Why data was sent again: the cause, the reason in words, how sure it is, and the frames that show it.
+//! Why data was sent again or came late: the cause, the reason in words, how sure it is.
 
-use crate::event::{self, Events};
+use crate::event::*;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    Fast,
-    Recovery,
-    LostRetransmission,
-    Rto,
-    GoBackN,
-    TailLossProbe,
-    Spurious,
-    Syn,
-    SynAck,
-    Fin,
-    /// The SYN's data, which the SYN/ACK left out (RFC 7413 §4.2).
-    FastOpen,
-    ZeroWindow,
-    Unknown,
-    /// Not sent again: it came late.
-    OutOfOrder,
-    /// The capture wrote packets down in another order than it saw them.
-    CaptureReordered,
+/// Of each cause its name and the events of a segment that was sent for it.
+macro_rules! causes {
+    ($($(#[$doc:meta])* $cause:ident $name:literal $events:expr,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Cause {
+            $($(#[$doc])* $cause,)*
+        }
+
+        impl Cause {
+            pub const ALL: [Cause; [$($name),*].len()] = [$(Cause::$cause),*];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Cause::$cause => $name,)*
+                }
+            }
+
+            /// The events of a segment sent for this cause.
+            pub fn events(self) -> Events {
+                match self {
+                    $(Cause::$cause => $events,)*
+                }
+            }
+        }
+    };
 }
 
-impl Cause {
-    pub const ALL: [Cause; Cause::CaptureReordered as usize + 1] = [
-        Cause::Fast,
-        Cause::Recovery,
-        Cause::LostRetransmission,
-        Cause::Rto,
-        Cause::GoBackN,
-        Cause::TailLossProbe,
-        Cause::Spurious,
-        Cause::Syn,
-        Cause::SynAck,
-        Cause::Fin,
-        Cause::FastOpen,
-        Cause::ZeroWindow,
-        Cause::Unknown,
-        Cause::OutOfOrder,
-        Cause::CaptureReordered,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Cause::Fast => "fast",
-            Cause::Recovery => "recovery",
-            Cause::LostRetransmission => "lost_retransmission",
-            Cause::Rto => "rto",
-            Cause::GoBackN => "go_back_n",
-            Cause::TailLossProbe => "tail_loss_probe",
-            Cause::Spurious => "spurious",
-            Cause::Syn => "syn",
-            Cause::SynAck => "syn_ack",
-            Cause::Fin => "fin",
-            Cause::FastOpen => "fast_open",
-            Cause::ZeroWindow => "zero_window",
-            Cause::Unknown => "unknown",
-            Cause::OutOfOrder => "out_of_order",
-            Cause::CaptureReordered => "capture_reordered",
-        }
-    }
-
-    /// The events of a segment sent for this cause.
-    pub fn events(self) -> Events {
-        match self {
-            Cause::Fast => event::FAST_RETRANSMISSION,
-            Cause::Recovery => event::RETRANSMISSION | event::RECOVERY_RETRANSMISSION,
-            Cause::LostRetransmission => {
-                event::RETRANSMISSION | event::RECOVERY_RETRANSMISSION | event::LOST_RETRANSMISSION
-            }
-            Cause::Rto => event::RTO_RETRANSMISSION,
-            Cause::GoBackN => event::RETRANSMISSION | event::GO_BACK_N,
-            Cause::TailLossProbe => event::TAIL_LOSS_PROBE,
-            Cause::Spurious => event::SPURIOUS_RETRANSMISSION,
-            Cause::Syn | Cause::SynAck => event::SYN_RETRANSMISSION | event::RETRANSMISSION,
-            Cause::Fin | Cause::FastOpen | Cause::Unknown => event::RETRANSMISSION,
-            Cause::ZeroWindow => event::RETRANSMISSION | event::ZERO_WINDOW_PROBE,
-            Cause::OutOfOrder => event::OUT_OF_ORDER,
-            Cause::CaptureReordered => event::CAPTURE_REORDERED,
-        }
-    }
+causes! {
+    Fast "fast" FAST_RETRANSMISSION,
+    Recovery "recovery" RETRANSMISSION | RECOVERY_RETRANSMISSION,
+    LostRetransmission "lost_retransmission" RETRANSMISSION | RECOVERY_RETRANSMISSION | LOST_RETRANSMISSION,
+    Rto "rto" RTO_RETRANSMISSION,
+    GoBackN "go_back_n" RETRANSMISSION | GO_BACK_N,
+    TailLossProbe "tail_loss_probe" TAIL_LOSS_PROBE,
+    Spurious "spurious" SPURIOUS_RETRANSMISSION,
+    Syn "syn" SYN_RETRANSMISSION | RETRANSMISSION,
+    SynAck "syn_ack" SYN_RETRANSMISSION | RETRANSMISSION,
+    Fin "fin" RETRANSMISSION,
+    /// The SYN's data, which the SYN/ACK left out (RFC 7413 §4.2).
+    FastOpen "fast_open" RETRANSMISSION,
+    ZeroWindow "zero_window" RETRANSMISSION | ZERO_WINDOW_PROBE,
+    Unknown "unknown" RETRANSMISSION,
+    /// Not sent again: it came late.
+    OutOfOrder "out_of_order" OUT_OF_ORDER,
+    /// The capture wrote packets down in another order than it saw them.
+    CaptureReordered "capture_reordered" CAPTURE_REORDERED,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,18 +99,4 @@ impl Verdict {
             ..Verdict::high(cause, reason)
         }
     }
-}
-
-/// A verdict with what shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Evidence {
-    pub verdict: Verdict,
-    /// Frame of the original, or of what overtook a late segment; none where the capture does not hold it.
-    pub original_frame: Option<u64>,
-    /// Frame of the ACK that set it off.
-    pub trigger_frame: Option<u64>,
-    /// Since the bytes were last sent, as far as the capture shows.
-    pub age_ns: Option<i64>,
-    /// The retransmission timeout that the sender had, back-off included.
-    pub rto_ns: Option<i64>,
 }

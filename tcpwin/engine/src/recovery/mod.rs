@@ -3,6 +3,7 @@
 pub mod cause;
 pub mod duplicate;
 pub mod episode;
+pub mod evidence;
 pub mod holes;
 pub mod missed;
 pub mod ranges;

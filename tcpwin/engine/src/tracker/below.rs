@@ -5,8 +5,9 @@
 use crate::connection::direction::Direction;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
-use crate::recovery::cause::{Cause, Evidence, Verdict};
+use crate::recovery::cause::{Cause, Verdict};
 use crate::recovery::episode::{holds, Again, Phase};
+use crate::recovery::evidence::Evidence;
 use crate::recovery::holes::{lateness, Hole, Lateness};
 use crate::recovery::resent::{judge, shows_probing, Case};
 use crate::sequence::Seq;
@@ -377,11 +378,11 @@ fn judge_below(
         _ => None,
     };
     Evidence {
-        verdict,
         original_frame: sent.newest_copy(seq, segment.frame),
         trigger_frame,
         age_ns,
         rto_ns: Some(rto_ns),
+        ..Evidence::of(verdict)
     }
 }
 
@@ -409,10 +410,8 @@ fn judge_late(
         ),
     };
     Some(Evidence {
-        verdict,
         original_frame: Some(hole.frame),
-        trigger_frame: None,
         age_ns: Some(segment.time_ns.saturating_sub(hole.time_ns)),
-        rto_ns: None,
+        ..Evidence::of(verdict)
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::connection::state::Connection;
 use crate::event::Events;
-use crate::recovery::cause::Evidence;
+use crate::recovery::evidence::Evidence;
 use crate::wire::Segment;
 
 /// Entries of all journals: beyond it none is kept, and memory stays bounded.

@@ -4,7 +4,8 @@ use crate::connection::direction::Direction;
 use crate::connection::state::{Connection, Initiator};
 use crate::connection::syn::{syn_kind, SynOptions, TIMESTAMPS_BYTES};
 use crate::event::{self, Events};
-use crate::recovery::cause::{Cause, Evidence, Verdict};
+use crate::recovery::cause::{Cause, Verdict};
+use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
 use crate::tracker::take::sequence_length;
 use crate::window::receive::Advertisement;
@@ -222,16 +223,15 @@ fn sent_again(
         Some((_, frame)) => Some(frame),
         None => connection.directions[side].newest_copy(seq, segment.frame),
     };
+    let verdict = if connection.established_ns().is_some() {
+        Verdict::high(cause, "a copy of the handshake after it was completed")
+    } else {
+        Verdict::high(cause, "the handshake's segment was not answered in time")
+    };
     Evidence {
-        verdict: if connection.established_ns().is_some() {
-            Verdict::high(cause, "a copy of the handshake after it was completed")
-        } else {
-            Verdict::high(cause, "the handshake's segment was not answered in time")
-        },
         original_frame: original,
-        trigger_frame: None,
         age_ns: since_ns.map(|ns| segment.time_ns.saturating_sub(ns)),
-        rto_ns: None,
+        ..Evidence::of(verdict)
     }
 }
 

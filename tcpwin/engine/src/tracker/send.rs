@@ -4,7 +4,7 @@
 
 use crate::connection::direction::Direction;
 use crate::event::{self, Events};
-use crate::recovery::cause::Evidence;
+use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
 use crate::tracker::below::{take_below, Below};
 use crate::tracker::probe::{is_probe, take_probe};

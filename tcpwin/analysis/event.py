@@ -1,0 +1,43 @@
+"""What happened at one segment. Written by tests/analysis/event_table.py from the engine's table."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened at one segment.
+
+    Attributes:
+        frame: Of the segment.
+        time_ns: Since the Unix epoch.
+        direction: Who sent the segment: a is the initiator.
+        names: The events, in the order of the per-segment table.
+        seq: Of the segment, as on the wire.
+        ack: Of the segment, as on the wire.
+        length: Bytes of payload.
+        window_raw: Of the segment, as on the wire.
+        cause: Why it was sent again, or how it came late.
+        reason: The rule that decided, in words.
+        confidence: How sure the cause is.
+        original_frame: Newest frame before it that held its first byte, which age_ns counts from; none where that is
+            not known, as of what was acknowledged. Of a late one: frame of the segment that overtook it.
+        trigger_frame: Frame of the ACK that set it off.
+        age_ns: Since the bytes were last sent, as far as the capture shows.
+        rto_ns: The retransmission timeout that the sender had, back-off included.
+    """
+
+    frame: int
+    time_ns: int
+    direction: str
+    names: tuple[str, ...]
+    seq: int
+    ack: int
+    length: int
+    window_raw: int
+    cause: str | None = None
+    reason: str | None = None
+    confidence: str | None = None
+    original_frame: int | None = None
+    trigger_frame: int | None = None
+    age_ns: int | None = None
+    rto_ns: int | None = None
