@@ -30,6 +30,10 @@ settings.register_profile(
 )
 settings.load_profile("tcpwin")
 
+# Processes that tests start behave as people's do: output in buffers, modules compiled once.
+for variable in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
+    os.environ.pop(variable, None)
+
 # `python -m pytest` puts the checkout first on the path. After an install that is not editable, its folder
 # `tcpwin` holds no compiled engine and would hide the installed package.
 if not list((ROOT / "tcpwin").glob("_engine*.so")):

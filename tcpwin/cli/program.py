@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpwin.errors import TcpwinError
+from tcpwin.errors import OutputError, TcpwinError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -61,17 +63,16 @@ class _LazyGroup(click.Group):
                 return command
         return None
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _reader_may_leave():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _reader_may_leave():
             status = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader of our output left, as `head` does. click would exit with 1, which says that a problem was
-            # found; Python would complain at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
-        return status
+            return status
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -119,6 +120,46 @@ def _terminate(*_: object) -> None:
     signal.raise_signal(signal.SIGTERM)
 
 
+def _run(arguments: list[str] | None) -> Any:
+    """Run a command, and write what standard output still holds; help and the version, too, must be whole."""
+    try:
+        return cli.main(arguments, prog_name="tcpwin", standalone_mode=False)
+    finally:
+        _flush_output()
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """End well where the reader of our output left, as `head` does: click would exit with 1, for a problem found."""
+    try:
+        yield
+    except BrokenPipeError:
+        _drop_output()
+        raise click.exceptions.Exit(0) from None
+
+
+def _flush_output() -> None:
+    """Write out what is buffered.
+
+    Raises:
+        OutputError: standard output cannot be written, as on a full disk.
+    """
+    if sys.stdout is None or sys.stdout.closed:
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+    except OSError as error:
+        _drop_output()
+        raise OutputError(f"standard output: {error.strerror}") from None
+
+
+def _drop_output() -> None:
+    """Let what is still buffered go nowhere: Python would try to write it at exit, complain, and end with 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit status."""
     # What was unpacked must go, and what was changed on the host: the default ends the process on the spot.
@@ -128,7 +169,7 @@ def main(arguments: list[str] | None = None) -> None:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, _terminate)
     try:
-        status: Any = cli.main(arguments, prog_name="tcpwin", standalone_mode=False)
+        status: Any = _run(arguments)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

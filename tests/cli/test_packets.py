@@ -11,7 +11,7 @@ from typing import Any
 import polars
 import pytest
 from analysis.bundled import READABLE, name_of, rows_of
-from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, refused, tcpwin
+from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, refused, tcpwin
 from live import HANG_S
 
 TEXTS = {"direction", "src", "dst", "events"}
@@ -121,17 +121,6 @@ def test_output_that_cannot_be_written(form: str, tmp_path: Path) -> None:
     assert str(out) in text
     assert "No such file or directory" in text
     refused("packets", "-o", tmp_path, KEEP_ALIVE, status=2)
-
-
-def test_full_disk_is_said_in_one_line() -> None:
-    with Path("/dev/full").open("wb") as full:
-        for arguments in (["packets"], ["analyze"], ["analyze", "--json"], ["packets", "--format", "jsonl"]):
-            done = subprocess.run(
-                [TCPWIN, *arguments, SLOW_READER], stdout=full, stderr=subprocess.PIPE, timeout=HANG_S, check=False
-            )
-            assert done.returncode == 3
-            assert b"No space left on device" in done.stderr
-            assert done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])

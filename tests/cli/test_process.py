@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
+from cli.command import CAPTURES, CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
 from live import HANG_S, is_asleep, until
 
+FULL = Path("/dev/full")
+BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 NO_TCP = struct.pack("<IIII", 1_600_000_000, 0, 60, 60) + bytes(60)
 # Ethernet, IPv4 (20 bytes, 40 in all, protocol 6) from 10.0.0.1 to 10.0.0.2, TCP (20 bytes, ACK).
@@ -45,6 +47,7 @@ ODD_NAMES = [
         ["analyze", "--limit", "65", MANY_SHORT],
         ["analyze", KEEP_ALIVE],
         ["fields"],
+        ["--help"],
     ],
     ids=lambda arguments: "-".join(str(part).rpartition("/")[2] for part in arguments),
 )
@@ -191,6 +194,46 @@ def test_encodings_that_lack_a_character() -> None:
         done = tcpwin(*arguments, SLOW_READER, env={"PYTHONIOENCODING": "ascii", "PATH": os.environ["PATH"]})
         assert done.returncode == 0
         assert b"10.9.2.2" in done.stdout
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["analyze", KEEP_ALIVE],
+        ["analyze", "--json", KEEP_ALIVE],
+        ["bdp", "--rate", "100Mbit", "--rtt", "50ms"],
+        ["check", KEEP_ALIVE],
+        ["check", "--format", "github", KEEP_ALIVE],
+        ["check", "--format", "json", KEEP_ALIVE],
+        ["check", "--format", "junit", KEEP_ALIVE],
+        ["check", "--format", "sarif", KEEP_ALIVE],
+        ["compare", KEEP_ALIVE, KEEP_ALIVE],
+        ["explain", "TW201"],
+        ["fields"],
+        ["lab", "list"],
+        ["nstat", "--only", "receiver", BUNDLE],
+        ["packets", KEEP_ALIVE],
+        ["packets", "--format", "jsonl", SLOW_READER],
+        ["reference"],
+        ["report", "--format", "md", KEEP_ALIVE],
+        ["rules"],
+        ["ss", BUNDLE],
+    ],
+    ids=lambda arguments: "-".join(str(part).rpartition("/")[2] for part in arguments),
+)
+def test_a_full_disk_is_said_in_one_line(arguments: list[object]) -> None:
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [TCPWIN, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, timeout=HANG_S, check=False
+        )
+    said = done.stderr.decode()
+    assert done.returncode == 3, said
+    assert said.startswith("tcpwin: ")
+    assert said.endswith("No space left on device\n")
+    assert said.count("\n") == 1
 
 
 def test_standard_output_closed() -> None:

@@ -88,8 +88,9 @@ class Service:
     async def stop(self) -> None:
         """End in order: running analyses begin again with the next service."""
         self.is_ready = False
-        for task in self._tasks:
-            task.cancel()
+        async with self.database.at_rest():
+            for task in self._tasks:
+                task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.queue.stop()
         for each in (self.executor, self.answers):

@@ -68,9 +68,10 @@ class Queue:
 
     async def stop(self) -> None:
         """Take nothing more. What runs is left as it is in the rows: it begins again with the next service."""
-        tasks = [*self._tasks, *self._details.values(), *([self._main] if self._main else [])]
-        for task in tasks:
-            task.cancel()
+        async with self._database.at_rest():
+            tasks = [*self._tasks, *self._details.values(), *([self._main] if self._main else [])]
+            for task in tasks:
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def wake(self) -> None:

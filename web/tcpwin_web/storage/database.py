@@ -1,5 +1,6 @@
 """A database URL in, sessions out: SQLite or PostgreSQL, its tables brought up to date when it is opened."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -29,6 +30,10 @@ class Database:
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
         self._sessions = async_sessionmaker(self._engine, expire_on_commit=False)
+        self._open_sessions = 0
+        self._may_open = asyncio.Event()
+        self._may_open.set()
+        self._all_closed = asyncio.Event()
 
     async def upgrade(self) -> None:
         """Bring the tables to the newest version; those of a new database are made."""
@@ -38,8 +43,29 @@ class Database:
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncSession]:
         """A session that is committed at the end of the block, or rolled back where it fails."""
-        async with self._sessions() as session, session.begin():
-            yield session
+        await self._may_open.wait()
+        self._open_sessions += 1
+        try:
+            async with self._sessions() as session, session.begin():
+                yield session
+        finally:
+            self._open_sessions -= 1
+            self._all_closed.set()
+
+    @asynccontextmanager
+    async def at_rest(self) -> AsyncIterator[None]:
+        """No session is open in the block, and none begins: a task cancelled here leaves no connection half used.
+
+        The driver's thread works on for a task that was cancelled; SQLAlchemy logs an error for each such connection.
+        """
+        self._may_open.clear()
+        try:
+            while self._open_sessions:
+                self._all_closed.clear()
+                await self._all_closed.wait()
+            yield
+        finally:
+            self._may_open.set()
 
     async def check(self) -> None:
         """Ask the database something; raises where it does not answer."""

@@ -103,16 +103,23 @@ pub fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<Opened> {
     Ok(Opened { input, interrupt })
 }
 
-/// A Python object with `write(bytes)`.
-pub struct PythonOut(pub Py<PyAny>);
+/// A Python object with `write(bytes)`, and where what interrupts it is kept.
+pub struct PythonOut {
+    pub file: Py<PyAny>,
+    pub interrupt: Interrupt,
+}
 
 impl Write for PythonOut {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         Python::attach(|py| {
-            self.0
+            self.file
                 .call_method1(py, "write", (buffer,))
                 .map(|_| buffer.len())
                 .map_err(|error| {
+                    // A buffered file runs Python's signal handlers while it writes.
+                    if !error.is_instance_of::<PyException>(py) {
+                        keep(&self.interrupt, error.clone_ref(py));
+                    }
                     let is_pipe = error.is_instance_of::<pyo3::exceptions::PyBrokenPipeError>(py);
                     io::Error::new(
                         if is_pipe {
@@ -128,7 +135,7 @@ impl Write for PythonOut {
 
     fn flush(&mut self) -> io::Result<()> {
         Python::attach(|py| {
-            self.0
+            self.file
                 .call_method0(py, "flush")
                 .map(drop)
                 .map_err(io::Error::other)

@@ -166,9 +166,13 @@ pub fn write_rows<'py>(
         other => return Err(PyValueError::new_err(format!("no text format {other}"))),
     };
     let input = open(source, name)?;
+    let interrupt = input.interrupt.clone();
     let target: Box<dyn Write + Send> = match out.extract::<PathBuf>() {
         Ok(path) => Box::new(File::create(path)?),
-        Err(_) => Box::new(PythonOut(out.clone().unbind())),
+        Err(_) => Box::new(PythonOut {
+            file: out.clone().unbind(),
+            interrupt: interrupt.clone(),
+        }),
     };
     let fail = |error: &io::Error| match error.kind() {
         io::ErrorKind::BrokenPipe => PyBrokenPipeError::new_err(error.to_string()),
@@ -186,6 +190,7 @@ pub fn write_rows<'py>(
         progress.as_ref(),
     )?;
     let flushed = py.detach(|| writer.flush());
+    raise_if_kept(&interrupt)?;
     if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
         return Err(fail(error));
     }

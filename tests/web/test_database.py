@@ -1,0 +1,57 @@
+"""Sessions of the service's database, as tasks that are told to end leave them."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import aiosqlite
+import pytest
+from sqlalchemy import text
+
+from tcpwin_web.storage import Database
+
+Step = Callable[[aiosqlite.Connection], Awaitable[object]]
+
+
+@pytest.mark.parametrize("name", ["commit", "rollback"])
+def test_a_task_cancelled_at_rest_leaves_no_error(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A service that ends cancels its tasks wherever they are, also while a connection goes back to its pool."""
+    step: Step = getattr(aiosqlite.Connection, name)
+    began = asyncio.Event()
+
+    async def late(connection: aiosqlite.Connection) -> object:
+        began.set()
+        await asyncio.sleep(0.05)
+        return await step(connection)
+
+    async def run() -> list[int]:
+        database = Database(f"sqlite+aiosqlite:///{tmp_path / 'x.db'}")
+
+        async def keep(number: int) -> None:
+            async with database.begin() as session:
+                await session.execute(text("INSERT INTO kept VALUES (:number)"), {"number": number})
+
+        try:
+            async with database.begin() as session:
+                await session.execute(text("CREATE TABLE kept (number INTEGER)"))
+            with monkeypatch.context() as patch:
+                patch.setattr(aiosqlite.Connection, name, late)
+                first = asyncio.create_task(keep(1))
+                await began.wait()
+                async with database.at_rest():
+                    second = asyncio.create_task(keep(2))
+                    await asyncio.sleep(0.2)
+                    first.cancel()
+                    second.cancel()
+                await asyncio.gather(first, second, return_exceptions=True)
+            async with database.begin() as session:
+                return list(await session.scalars(text("SELECT number FROM kept")))
+        finally:
+            await database.close()
+
+    with caplog.at_level(logging.WARNING):
+        assert asyncio.run(run()) == [1], "what was begun is committed, and nothing is begun"
+    assert [record.getMessage() for record in caplog.records] == []
