@@ -209,7 +209,7 @@ def _settings(path: str) -> tuple[SettingsSample, int | None]:
 
 
 def _table(needed: Plan, asked: str, *, is_audit: bool) -> list[str]:
-    from tcpwin.report.units import bytes_text, rate_text, time_text
+    from tcpwin.units import bytes_text, rate_text, time_text
 
     window, rate = bytes_text(needed.window_bytes), rate_text(float(needed.rate_bps))
     rtt = time_text(round(needed.rtt_ns))
@@ -264,8 +264,7 @@ def _table(needed: Plan, asked: str, *, is_audit: bool) -> list[str]:
 
 
 def _audit_lines(dump: str, advice: list[Advice]) -> list[str]:
-    from tcpwin.report import name_text
-    from tcpwin.report.units import count_text
+    from tcpwin.units import count_text, name_text
 
     limits = sum(each.kind == "limits" for each in advice)
     said = f"{count_text(limits, 'setting holds', 'settings hold')} the rate below that" if limits else "nothing limits"

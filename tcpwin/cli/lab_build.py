@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from tcpwin.units import bytes_text, share_text
+
 
 @click.command()
 @click.option("--source", type=click.Path(path_type=Path), metavar="FILE", help="A linux-source .deb or tar at hand.")
@@ -33,7 +35,7 @@ def build(source: Path | None, again: bool, only_needs: bool) -> None:
     def say(what: str, share: float | None) -> None:
         nonlocal last
         if shows:
-            click.echo(f"\r\x1b[K{what}" + ("" if share is None else f" {share:.0%}"), nl=False, err=True)
+            click.echo(f"\r\x1b[K{what}" + ("" if share is None else f" {share_text(share)}"), nl=False, err=True)
         elif what != last:
             click.echo(what)
         last = what
@@ -43,4 +45,4 @@ def build(source: Path | None, again: bool, only_needs: bool) -> None:
     finally:
         if shows:
             click.echo("", err=True)
-    click.echo(f"{built} ({built.stat().st_size / 1e6:.1f} MB)")
+    click.echo(f"{built} ({bytes_text(built.stat().st_size)})")

@@ -118,7 +118,7 @@ def plot(
     """Draw a figure of a connection, or of all of them, and write it to a file."""
     figures = _figures()
     from tcpwin.report.drawing.export import FORMATS, check, format_of, write
-    from tcpwin.report.units import short_name
+    from tcpwin.units import short_name
 
     if format_of(out) is None:
         raise click.UsageError(f"the name {out} says no format: let it end in one of {', '.join(FORMATS)}")

@@ -107,7 +107,7 @@ def cli() -> None:
 
 def complain(text: str) -> None:
     """Say one line on stderr, whatever the names in it hold."""
-    from tcpwin.report import name_text
+    from tcpwin.units import name_text
 
     click.echo(f"tcpwin: {name_text(text)}", err=True)
 

@@ -15,6 +15,7 @@ import click
 
 from tcpwin.cli.program import complain
 from tcpwin.errors import SnapshotError
+from tcpwin.units import bytes_text, count_text, time_text
 
 if TYPE_CHECKING:
     from tcpwin.hosts.collect import Filter
@@ -124,13 +125,13 @@ def snap(
             capture_path=packets,
             wait=wait,
         )
-    share = 100 * done.cpu_ns / done.elapsed_ns if done.elapsed_ns else 0.0
+    share = done.cpu_ns / done.elapsed_ns if done.elapsed_ns else 0.0
     size = _size(done.written_bytes, done.files)
     if done.kept_files != done.files:
         size += f" written; kept {_size(done.kept_bytes, done.kept_files)}"
     click.echo(
-        f"{done.samples:,} samples of {done.most_sockets:,} sockets at most in {done.elapsed_ns / 1e9:,.1f} s, "
-        f"{done.skipped:,} skipped, {share:.1f} % of a core",
+        f"{count_text(done.samples, 'sample')} of {count_text(done.most_sockets, 'socket')} at most in "
+        f"{time_text(done.elapsed_ns)}, {done.skipped:,} skipped, {share:.1%} of a core",
         err=True,
     )
     click.echo(f"{path}: {size}", err=True)
@@ -141,7 +142,7 @@ def snap(
 
 
 def _size(count_bytes: int, files: int) -> str:
-    return f"{count_bytes / 1e6:,.1f} MB in {files:,} file{'' if files == 1 else 's'}"
+    return f"{bytes_text(count_bytes)} in {count_text(files, 'file')}"
 
 
 def _paths(out: str) -> tuple[Path, Path]:

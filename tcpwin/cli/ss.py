@@ -125,7 +125,7 @@ def warn_of(files: Sequence[SnapshotFile], samples: Sequence[int], wanted: str, 
         if not count:
             complain(f"warning: {file.name}: no {wanted} in it ({file.format})")
         if file.unknown.count:
-            from tcpwin.report.units import count_text
+            from tcpwin.units import count_text
 
             first, lines = file.unknown.first[0].number, count_text(file.unknown.count, "line")
             complain(f"warning: {file.name}: {lines} not understood, the first is line {first}")
@@ -153,7 +153,7 @@ def write_table(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, str], out
     with output.opened() as file:
         left_out = write_rows(rows, kinds, output.form, file)
     for name, count in left_out.items():
-        from tcpwin.report.units import count_text
+        from tcpwin.units import count_text
 
         complain(f"warning: {name}: {count_text(count, 'number')} beyond 64 bits left empty; csv and jsonl hold them")
 
@@ -362,7 +362,7 @@ class _Reading:
     def summary(self) -> Iterator[str]:
         """The end of the table."""
         from tcpwin.report.sockets import span_text
-        from tcpwin.report.units import count_text, name_text
+        from tcpwin.units import count_text, name_text
 
         read = sum(self._samples)
         words = [] if self.sockets is None else [count_text(self.sockets, "socket")]

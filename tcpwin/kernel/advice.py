@@ -17,6 +17,7 @@ from tcpwin.kernel.memory import HALF_RATIO, AdvWinScale, MemoryModel
 from tcpwin.kernel.receive import adv_win_scale_of, kernel_of
 from tcpwin.kernel.scale import MAX_FIELD
 from tcpwin.kernel.tuning import MAX_SETTING_BYTES, SEND_BUFFER_FACTOR, planning_model, setting_line
+from tcpwin.units import rate_text
 
 if TYPE_CHECKING:
     from tcpwin.hosts import SettingsSample
@@ -68,7 +69,7 @@ class _Target:
         """What a window carries of the rate, in words."""
         window_bytes = min(window_bytes, MAX_SETTING_BYTES)
         rate = window_rate_bps(window_bytes, self.rtt_ns) if window_bytes > 0 else Fraction(0)
-        return f"{_mbit(rate)} of the {_mbit(self.rate_bps)} wanted"
+        return f"{rate_text(float(rate))} of the {rate_text(float(self.rate_bps))} wanted"
 
 
 def audit(
@@ -319,7 +320,3 @@ def _buffer(name: str, sizes: tuple[int, ...], needed: int, why: str, side_effec
 
 def _values(numbers: tuple[int, ...]) -> str:
     return " ".join(str(number) for number in numbers)
-
-
-def _mbit(rate_bps: Fraction) -> str:
-    return f"{float(rate_bps) / 1e6:,.4g} Mbit/s"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcpwin.errors import TcpwinError
+from tcpwin.units import bytes_text, count_text, time_text
 
 SERIES = "6.1"
 PACKAGE = f"linux-source-{SERIES}"
@@ -58,12 +59,11 @@ class Needs:
     place: Path
 
     def __str__(self) -> str:
-        minutes = self.cpu_s / self.cores / 60
-        download = f"downloads {self.download_bytes / 1e6:,.0f} MB, " if self.download_bytes else ""
+        download = f"downloads {bytes_text(self.download_bytes)}, " if self.download_bytes else ""
         return (
-            f"{download}needs {self.disk_bytes / 1e9:.1f} GB of disk in {self.place} while it builds and "
-            f"{self.kept_bytes / 1e6:,.0f} MB afterwards, and about {self.cpu_s / 60:.0f} minutes of processor: "
-            f"{minutes:.0f} min on {self.cores} free core{'' if self.cores == 1 else 's'}; no root"
+            f"{download}needs {bytes_text(self.disk_bytes)} of disk in {self.place} while it builds and "
+            f"{bytes_text(self.kept_bytes)} afterwards, and about {time_text(self.cpu_s * 1e9)} of processor time: "
+            f"{time_text(self.cpu_s / self.cores * 1e9)} on {count_text(self.cores, 'free core')}; no root"
         )
 
 
@@ -92,7 +92,7 @@ def build(say: Say, source: Path | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(path.parent).free
     if free < BUILD_BYTES:
-        raise BuildError(f"{path.parent}: {free / 1e9:.1f} GB are free, and a build needs {BUILD_BYTES / 1e9:.1f} GB")
+        raise BuildError(f"{path.parent}: {bytes_text(free)} are free, and a build needs {bytes_text(BUILD_BYTES)}")
     with tempfile.TemporaryDirectory(prefix="build-", dir=path.parent) as folder:
         work = Path(folder)
         tree = _unpack(work, source, say)

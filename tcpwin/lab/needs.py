@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tcpwin.lab.scenario import Scenario
 from tcpwin.lab.workload import FRAME_BYTES
+from tcpwin.units import bytes_text, time_text
 
 # Measured on one core of a machine of 2026 with the lab's own kernel; a start is boot, network and three Pythons.
 _START_S = 4.0
@@ -37,14 +38,12 @@ class RunNeeds:
     disk_bytes: int
 
     def __str__(self) -> str:
-        minutes = self.processor_s / 60
-        processor = f"{minutes:.0f} minutes" if minutes >= 2 else f"{self.processor_s:.0f} s"
         runs = "1 run needs" if self.runs == 1 else f"{self.runs} runs need"
-        memory, disk = self.memory_bytes / 1e9, self.disk_bytes / 1e9
-        packets = f" and {disk:.1f} GB of disk" if disk >= 0.05 else ""
+        packets = f" and {bytes_text(self.disk_bytes)} of disk" if self.disk_bytes >= 50_000_000 else ""
         # Each system call inside is two switches of processes here, which cost several times as much on shared cores.
         busy = "two to three times that on a busy machine"
-        return f"{runs} about {processor} of one free core, {busy}; each up to {memory:.1f} GB of memory{packets}"
+        processor, memory = time_text(self.processor_s * 1e9), bytes_text(self.memory_bytes)
+        return f"{runs} about {processor} of one free core, {busy}; each up to {memory} of memory{packets}"
 
 
 def run_needs(runs: Iterable[tuple[Scenario, str]], *, capture: bool = True) -> RunNeeds:

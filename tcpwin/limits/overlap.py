@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.rule import Rule
-from tcpwin.limits.words import time_words
+from tcpwin.units import time_text
 
 _Place = tuple[int | None, str | None]
 
@@ -64,7 +64,7 @@ class Claims:
         if not takers:
             return finding
         left_ns = max(finding.cost_ns - sum(claims[code] for code in takers), 0)
-        what = f"{time_words(finding.cost_ns - left_ns)} of it" if left_ns else "its time"
+        what = f"{time_text(finding.cost_ns - left_ns)} of it" if left_ns else "its time"
         verb = "are" if left_ns else "is"
         text = f"{finding.text} ({what} {verb} counted under {' and '.join(takers)})"
         return replace(finding, cost_ns=left_ns, text=text)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tcpwin.analysis import Analysis
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.verdict import MIN_COST_NS, MIN_SHARE, Verdict, judge_connection
-from tcpwin.limits.words import bytes_words, count_words, time_words
+from tcpwin.units import bytes_text, count_text, share_text, time_text
 
 if TYPE_CHECKING:
     # Rules are asked elsewhere, or not at all; loading what asks them costs more than reading a million packets.
@@ -121,9 +121,9 @@ class _Telling:
                 for name in ("a_to_b", "b_to_a")
                 for sizes in zip(self._values(name, "unique_bytes"), self._values(name, "acked_bytes"), strict=True)
             )
-            carried = f" carried {bytes_words(total)} of data"
-        took = time_words(self.analysis.capture.duration_ns or 0)
-        return f"{count_words(self.count, 'connection')}{carried} in {took}."
+            carried = f" carried {bytes_text(total)} of data"
+        took = time_text(self.analysis.capture.duration_ns or 0)
+        return f"{count_text(self.count, 'connection')}{carried} in {took}."
 
     def limits(self) -> Iterable[str]:
         if self.count == 1:
@@ -135,7 +135,7 @@ class _Telling:
             return
         if not self.count:
             return
-        bound = f"{time_words(MIN_COST_NS)} and {MIN_SHARE:.0%} of"
+        bound = f"{time_text(MIN_COST_NS)} and {share_text(MIN_SHARE)} of"
         if not self.held_back:
             yield f"No connection was seen to lose {bound} its time to {listed(words for _, words in CAUSES.values())}."
             return
@@ -154,7 +154,7 @@ class _Telling:
         elif not wrong:
             yield "Nothing was seen to be wrong."
         elif self._first is None:
-            more = f" and {count_words(len(wrong) - WORST, 'more kind', 'more kinds')}" if len(wrong) > WORST else ""
+            more = f" and {count_text(len(wrong) - WORST, 'more kind', 'more kinds')}" if len(wrong) > WORST else ""
             yield f"What was seen to be wrong cost little or nothing: {', '.join(wrong[:WORST])}{more}."
 
     def _time(self, cause: str) -> str:
@@ -162,14 +162,14 @@ class _Telling:
             return ""
         there, back = (self._values(name, CAUSES[cause][0]) for name in ("a_to_b", "b_to_a"))
         total_ns = sum(max(there[id], back[id]) for id in self.held_back[cause])
-        return f" ({time_words(total_ns)} in all)"
+        return f" ({time_text(total_ns)} in all)"
 
     def first_change(self) -> Iterable[str]:
         first = self._first
         if first is None:
             return
         place = "" if first.connection is None else f" of connection {first.connection}"
-        cost = f" ({time_words(first.cost_ns)})" if first.cost_ns else ""
+        cost = f" ({time_text(first.cost_ns)})" if first.cost_ns else ""
         yield f"What cost most is {first.code} {first.name}{place}{cost}."
         if first.remedy is not None:
             yield f"To change first: {first.remedy.text}"
@@ -181,15 +181,15 @@ class _Telling:
         if capture.warnings:
             lacks.append("it is damaged")
         if capture.interface_drops:
-            lacks.append(f"its interface dropped {count_words(capture.interface_drops, 'packet')}")
+            lacks.append(f"its interface dropped {count_text(capture.interface_drops, 'packet')}")
         if capture.missed_bytes:
-            lacks.append(f"it lacks {bytes_words(capture.missed_bytes)} that were acknowledged")
+            lacks.append(f"it lacks {bytes_text(capture.missed_bytes)} that were acknowledged")
         if capture.connections_sampled:
-            lacks.append(f"it has only samples of {count_words(capture.connections_sampled, 'connection')}")
+            lacks.append(f"it has only samples of {count_text(capture.connections_sampled, 'connection')}")
         if capture.connections_one_way:
-            lacks.append(f"it has only one side of {count_words(capture.connections_one_way, 'connection')}")
+            lacks.append(f"it has only one side of {count_text(capture.connections_one_way, 'connection')}")
         if capture.connections_without_syn:
-            lacks.append(f"it lacks the beginning of {count_words(capture.connections_without_syn, 'connection')}")
+            lacks.append(f"it lacks the beginning of {count_text(capture.connections_without_syn, 'connection')}")
         if capture.header_cut + capture.options_cut:
             lacks.append("headers are cut")
         if capture.packets and capture.first_time_ns is None:

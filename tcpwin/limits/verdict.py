@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tcpwin.analysis import Connection, Direction
 from tcpwin.limits.budget import GROUPS, Budget
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
-from tcpwin.limits.words import bytes_words, count_words, rate_words, time_words
+from tcpwin.units import bytes_text, count_text, rate_text, share_text, time_text
 
 MIN_COST_NS = 200_000_000
 """Less is below what a person notices, and below Linux's shortest retransmission timeout."""
@@ -170,7 +170,7 @@ class _Judge:
         confidence = one_less(opinion.confidence) if self._is_weak(limit) else opinion.confidence
         blame, side, why = opinion.blame, opinion.side, opinion.why
         if share < 0.5 and groups[second]:
-            why += f"; next {self._opinion(second).phrase}, {groups[second] / self.budget.total_ns:.0%}"
+            why += f"; next {self._opinion(second).phrase}, {share_text(groups[second] / self.budget.total_ns)}"
         costly = [each for each in findings if each.severity >= Severity.WARNING and each.cost_ns >= MIN_COST_NS]
         about = next((each for each in costly if limit in groups_of(each)), None)
         if about is not None and (blame, side) == (about.blame, about.side):
@@ -203,9 +203,9 @@ class _Judge:
             if limit != "unknown":
                 why += "; but the capture holds it twice, it seems, and copies look like losses"
         words = CONFIDENCE_WORDS[confidence]
-        headline = f"limited by {opinion.phrase}: {share:.0%} of its time ({words})"
+        headline = f"limited by {opinion.phrase}: {share_text(share)} of its time ({words})"
         if limit == "unknown":
-            headline = f"not known what limited it for {share:.0%} of its time"
+            headline = f"not known what limited it for {share_text(share)} of its time"
         return Verdict(blame, side, self.name, limit, share, confidence, headline, why)
 
     def _groups(self) -> dict[str, int]:
@@ -226,7 +226,7 @@ class _Judge:
         least_ns = max(MIN_COST_NS, round(MIN_SHARE * busy_ns))
         for finding in costly:
             if finding.cost_ns >= least_ns and groups_of(finding):
-                cost = f"{finding.code} {finding.name} cost {time_words(finding.cost_ns)}"
+                cost = f"{finding.code} {finding.name} cost {time_text(finding.cost_ns)}"
                 return finding.blame, finding.side, cost
         items = self.budget.items_ns
         costs = {
@@ -238,7 +238,7 @@ class _Judge:
         if costs[worst] < least_ns or worst == limit:
             return None
         opinion = self._opinion(worst)
-        return opinion.blame, opinion.side, f"{opinion.phrase} cost {time_words(costs[worst])}"
+        return opinion.blame, opinion.side, f"{opinion.phrase} cost {time_text(costs[worst])}"
 
     def _against(
         self, groups: dict[str, int], limit: str, costly: Sequence[Finding]
@@ -251,12 +251,12 @@ class _Judge:
             window_ns = 0
         if window_ns >= least_ns and window_ns > groups["receiver"] + apart_ns:
             opinion = self._window()
-            told = f"{self.receiver}'s receive window cost {time_words(window_ns)}"
+            told = f"{self.receiver}'s receive window cost {time_text(window_ns)}"
             return (opinion.blame, opinion.side), told
         for finding in (each for each in costly if limit not in groups_of(each)):
             known_ns = sum(groups[name] for name in groups_of(finding))
             if groups_of(finding) and finding.cost_ns >= least_ns and finding.cost_ns > known_ns + apart_ns:
-                cost = f"{finding.code} {finding.name} found {time_words(finding.cost_ns)}"
+                cost = f"{finding.code} {finding.name} found {time_text(finding.cost_ns)}"
                 return (finding.blame, finding.side), cost
         return None
 
@@ -301,7 +301,7 @@ class _Judge:
             why = f"after a pause {self.sender} began again with a smaller congestion window"
             return _Opinion("restarts after pauses", "sender", self.sender, self._seen(), why)
         if group == "application":
-            waits = f"{self.sender} had nothing to send for {time_words(self.budget.items_ns['application'])}"
+            waits = f"{self.sender} had nothing to send for {time_text(self.budget.items_ns['application'])}"
             why = f"{waits} in all, between its answers" if self.data.turns > 1 else waits
             return _Opinion("the applications' own pace", "nobody", None, self._seen(), why)
         if group == "send buffer":
@@ -309,7 +309,7 @@ class _Judge:
             confidence = "low" if self.budget.kernel is None else "high"
             return _Opinion(f"{self.sender}'s send buffer", "sender", self.sender, confidence, why)
         if group == "path":
-            rate = "" if self.data.goodput_bps is None else f", {rate_words(self.data.goodput_bps)}"
+            rate = "" if self.data.goodput_bps is None else f", {rate_text(self.data.goodput_bps)}"
             return _Opinion("the path", "nobody", None, "medium", f"data went evenly at the best rate seen{rate}")
         if group == "handshake":
             return self._handshake()
@@ -324,8 +324,8 @@ class _Judge:
         sure = "high" if by_kernel else self._seen()
         if data.zero_window_episode_count and data.zero_window_ns >= MIN_SHARE * data.window_cost_ns:
             closed = (
-                f"{receiver} closed it {count_words(data.zero_window_episode_count, 'time')} "
-                f"for {time_words(data.zero_window_ns)} in all"
+                f"{receiver} closed it {count_text(data.zero_window_episode_count, 'time')} "
+                f"for {time_text(data.zero_window_ns)} in all"
             )
             if items["zero_window"] * 2 >= sum(items[item] for item in GROUPS["receiver"]):
                 sure = "high"
@@ -336,16 +336,16 @@ class _Judge:
             why = f"65.5 kB at most, for want of the window scale option in the SYN of {by}{by_kernel}"
             return _Opinion(phrase, "sender" if by == self.sender else "receiver", by, sure, why)
         if most and mean is not None and mean < most / 2:
-            sizes = f"{bytes_words(mean)} on average, of {bytes_words(most)} at most"
+            sizes = f"{bytes_text(mean)} on average, of {bytes_text(most)} at most"
             why = f"{sizes}: a slow reader on {receiver} fits{by_kernel}"
             return _Opinion(phrase, "application", receiver, min_confidence(sure, "medium"), why)
         if most is None:
             why = "what is in flight ends again and again at the edge that the least possible window scale gives it"
             return _Opinion(phrase, "receiver", receiver, "low", why)
         round_trip_ns = self.connection.path_rtt_ns
-        why = f"{bytes_words(most)} at most"
+        why = f"{bytes_text(most)} at most"
         if round_trip_ns:
-            why += f", which over {time_words(round_trip_ns)} allows {rate_words(most * 8e9 / round_trip_ns)}"
+            why += f", which over {time_text(round_trip_ns)} allows {rate_text(most * 8e9 / round_trip_ns)}"
         return _Opinion(phrase, "receiver", receiver, sure, f"{why}{by_kernel}")
 
     def _congestion(self) -> _Opinion:
@@ -360,13 +360,13 @@ class _Judge:
 
     def _loss(self) -> str:
         data = self.data
-        again = f"{count_words(data.resent_segments, 'segment')} of {data.data_segments:,} sent again"
+        again = f"{count_text(data.resent_segments, 'segment')} of {data.data_segments:,} sent again"
         return again + (f", {data.rto_retransmissions:,} by timeout" if data.rto_retransmissions else "")
 
     def _handshake(self) -> _Opinion:
         again = self.connection.a_to_b.syn_retransmissions + self.connection.b_to_a.syn_retransmissions
         if again:
-            why = f"{count_words(again, 'segment')} of it sent again"
+            why = f"{count_text(again, 'segment')} of it sent again"
             return _Opinion("the handshake", "network", None, "medium", why)
         return _Opinion("the handshake", "nobody", None, "high", "little else was to be done")
 
@@ -375,7 +375,7 @@ class _Judge:
             return "the capture holds it twice, as it left one end and as it came to the other"
         stepped_ns = self.data.clock_step_ns
         if stepped_ns * 2 > self.budget.items_ns["unknown"]:
-            return f"the capture's clock went {time_words(stepped_ns)} further than the timestamps of its packets"
+            return f"the capture's clock went {time_text(stepped_ns)} further than the timestamps of its packets"
         if self.data.window_scale.state in ("unknown", "syn_only"):
             if self.data.syn_seen:
                 return "the capture lacks a SYN, and with it the scale of the windows"

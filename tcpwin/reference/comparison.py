@@ -13,7 +13,6 @@ from math import log2
 from tcpwin.analysis import Connection
 from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale
 from tcpwin.limits import Verdict
-from tcpwin.limits.words import rate_words, time_words
 from tcpwin.reference.measured import COUNTERS, Measured, measure_connection
 from tcpwin.reference.model import RateRange, Run
 from tcpwin.reference.nearness import Nearness, nearest
@@ -24,9 +23,9 @@ from tcpwin.reference.prediction import (
     kernel_version,
     own_window,
     predict,
-    size_words,
 )
 from tcpwin.reference.run_trace import trace
+from tcpwin.units import binary_text, rate_text, time_text
 
 NEAR_RTT = 1.0
 NEAR_RATE = 1.0
@@ -195,13 +194,13 @@ def _far(measured: Measured, runs: Sequence[Run]) -> str:
     rtts = sorted({run.rtt_ns for run in runs if run.rtt_ns})
     rtt_ns = measured.rtt_ns or 0
     if not any(abs(log2(rtt_ns / each)) <= NEAR_RTT for each in rtts):
-        told = ", ".join(time_words(each) for each in rtts) or "none"
-        return f"references of this workload have round trips of {told}; yours is {time_words(rtt_ns)}"
+        told = ", ".join(time_text(each) for each in rtts) or "none"
+        return f"references of this workload have round trips of {told}; yours is {time_text(rtt_ns)}"
     rate = measured.path_rate_bps or measured.best_second_bps or measured.goodput_bps or 0.0
     rates = sorted({run.rate_bps for run in runs if run.rate_bps})
-    told = ", ".join(rate_words(each) for each in rates)
+    told = ", ".join(rate_text(each) for each in rates)
     which = "its path carries" if measured.path_rate_bps else "it carried"
-    return f"references over such a round trip have paths of {told}; {which} {rate_words(rate)}"
+    return f"references over such a round trip have paths of {told}; {which} {rate_text(rate)}"
 
 
 def _without(measured: Measured | None, why: str) -> Comparison:
@@ -215,9 +214,9 @@ def _verdict(measured: Measured, near: Sequence[Run], best: Run | None) -> str:
     if measured.workload == MESSAGES:
         return _messages_verdict(measured, near)
     own = own_window(measured)
-    yours = f"Yours came to {rate_words(measured.goodput_bps or 0.0)}"
+    yours = f"Yours came to {rate_text(measured.goodput_bps or 0.0)}"
     if measured.best_second_bps and measured.best_second_bps > 1.05 * (measured.goodput_bps or 0.0):
-        yours += f" ({rate_words(measured.best_second_bps)} in its best second)"
+        yours += f" ({rate_text(measured.best_second_bps)} in its best second)"
     yours += f", {measured.limited_by}"
     if own is not None and measured.limit == "receiver" and not measured.is_reader_slow:
         yours += f": {own.words}"
@@ -226,7 +225,7 @@ def _verdict(measured: Measured, near: Sequence[Run], best: Run | None) -> str:
     reached = f"{run_words(best)} reached {loops_words(best)}"
     if measured.workload == OSCILLATING:
         reached += " in the fast seconds of its loops"
-    return f"{reached} over {time_words(best.rtt_ns or 0)}. {yours}.{_queue_words(measured, near, best)}"
+    return f"{reached} over {time_text(best.rtt_ns or 0)}. {yours}.{_queue_words(measured, near, best)}"
 
 
 def _queue_words(measured: Measured, near: Sequence[Run], best: Run) -> str:
@@ -249,21 +248,21 @@ def _messages_verdict(measured: Measured, near: Sequence[Run]) -> str:
     told = []
     for run in near:
         said = ", ".join(
-            f"{name} {'' if each.bound == 'exact' else each.bound + ' '}{time_words(each.value_ns)}"
+            f"{name} {'' if each.bound == 'exact' else each.bound + ' '}{time_text(each.value_ns)}"
             for name, each in run.latencies.items()
         )
         switch = run.settings.get("net.ipv4.tcp_slow_start_after_idle")
         told.append(f"{said} with tcp_slow_start_after_idle {switch}" if switch is not None else said)
-    yours = f"p99 {time_words(measured.message_p99_ns or 0)}"
+    yours = f"p99 {time_text(measured.message_p99_ns or 0)}"
     switch = measured.settings.get("net.ipv4.tcp_slow_start_after_idle")
     yours += f" with tcp_slow_start_after_idle {switch}" if switch is not None else ""
     cost = (
-        f"; restarts after idle cost {time_words(measured.idle_restart_ns)} in all, which 0 would save"
+        f"; restarts after idle cost {time_text(measured.idle_restart_ns)} in all, which 0 would save"
         if measured.idle_restart_ns
         else "; no restart after idle cost it anything"
     )
     names = ", ".join(dict.fromkeys(run.reference for run in near))
-    return f"{names}, messages over {time_words(near[0].rtt_ns or 0)}: {'; '.join(told)}. Yours: {yours}{cost}."
+    return f"{names}, messages over {time_text(near[0].rtt_ns or 0)}: {'; '.join(told)}. Yours: {yours}{cost}."
 
 
 def run_words(run: Run) -> str:
@@ -273,15 +272,15 @@ def run_words(run: Run) -> str:
         parts.append("with the collapse patch")
     if run.rmem_max_bytes is not None:
         scale = "" if run.adv_win_scale is None else f" at {run.adv_win_scale:+d}"
-        window = "" if run.window_bytes is None else f" gives {size_words(run.window_bytes)}"
-        parts.append(f"{size_words(run.rmem_max_bytes)}{scale}{window}")
+        window = "" if run.window_bytes is None else f" gives {binary_text(run.window_bytes)}"
+        parts.append(f"{binary_text(run.rmem_max_bytes)}{scale}{window}")
     return f"{run.reference}/{run.name}" + (f" ({', '.join(parts)})" if parts else "")
 
 
 def loops_words(run: Run) -> str:
     """What a run reached: ``941 Mbit/s``, by loop where it has several."""
     loops = " / ".join(_range(each) for each in run.throughput)
-    return f"{loops} Mbit/s" if loops else rate_words(reached_bps(run) or 0.0)
+    return f"{loops} Mbit/s" if loops else rate_text(reached_bps(run) or 0.0)
 
 
 def _range(rates: RateRange) -> str:
@@ -347,15 +346,15 @@ def _run_cells(run: Run) -> dict[str, str | None]:
 
 
 def _time(ns: int | None) -> str | None:
-    return None if ns is None else time_words(ns) if ns else "0"
+    return None if ns is None else time_text(ns) if ns else "0"
 
 
 def _rate(bps: float | None) -> str | None:
-    return None if bps is None else rate_words(bps)
+    return None if bps is None else rate_text(bps)
 
 
 def _size(count: float | None) -> str | None:
-    return None if count is None else size_words(count)
+    return None if count is None else binary_text(count)
 
 
 def _yes(value: bool | None) -> str | None:
@@ -369,7 +368,7 @@ def _signed(value: int | None) -> str | None:
 def _stalls(measured: Measured) -> str | None:
     if measured.stall_count is None:
         return None
-    return f"{measured.stall_count:,}, {time_words(measured.stall_ns or 0)}" if measured.stall_count else "none"
+    return f"{measured.stall_count:,}, {time_text(measured.stall_ns or 0)}" if measured.stall_count else "none"
 
 
 def _count(value: int | None) -> str | None:

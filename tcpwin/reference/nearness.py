@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import log2
 
 from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale, parse_kernel
-from tcpwin.limits.words import time_words
 from tcpwin.reference.model import Run
 from tcpwin.reference.read import references
+from tcpwin.units import binary_text, rate_text, time_text
 
 NOT_STATED = 1.0
 """The distance of what a run does not state: as if it were twice as much."""
@@ -70,10 +70,10 @@ def nearest(
         ValueError: nothing is asked for, a number is not above 0, or a kernel is none.
     """
     numbers = {
-        "round trip": (rtt_ns, _rtt, time_words),
-        "rate": (rate_bps, _rate, _mbit),
-        "receive buffer": (rmem_max_bytes, _rmem, _mib),
-        "receive window": (window_bytes, _window, _mib),
+        "round trip": (rtt_ns, _rtt, time_text),
+        "rate": (rate_bps, _rate, rate_text),
+        "receive buffer": (rmem_max_bytes, _rmem, binary_text),
+        "receive window": (window_bytes, _window, binary_text),
     }
     wanted = {name: each for name, each in numbers.items() if each[0] is not None}
     if not wanted and not settings and all(each is None for each in (kernel, workload, adv_win_scale, is_patched)):
@@ -167,11 +167,3 @@ def _settings(own: Mapping[str, str], run: Run) -> list[tuple[float, str]]:
             is_same = own[name].split() == value.split()
             parts.append((float(not is_same), f"{name}: {value}, {'the same' if is_same else f'yours {own[name]}'}"))
     return parts
-
-
-def _mbit(value: float) -> str:
-    return f"{value / 1e6:g} Mbit/s"
-
-
-def _mib(value: float) -> str:
-    return f"{value / (1 << 20):g} MiB"

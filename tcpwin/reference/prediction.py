@@ -17,9 +17,9 @@ from tcpwin.kernel import (
     parse_kernel,
     window_rate_bps,
 )
-from tcpwin.limits.words import bytes_words, rate_words, time_words
 from tcpwin.reference.measured import Measured
 from tcpwin.reference.model import Run
+from tcpwin.units import binary_text, bytes_text, rate_text, share_text, time_text
 
 NEAR = 0.1
 """Windows are whole segments and whole units of the scale: a tenth off is the same."""
@@ -96,7 +96,7 @@ def allowed_by(rmem_max_bytes: int, adv_win_scale: int | None, kernel: Kernel | 
     if not window:
         return None
     share = f"{model.scale:+d}" if isinstance(model, AdvWinScale) else f"{model.ratio}/256"
-    words = f"{size_words(rmem_max_bytes)} at {share} gives {size_words(window)}"
+    words = f"{binary_text(rmem_max_bytes)} at {share} gives {binary_text(window)}"
     return Allowed(rmem_max_bytes, model, window, float(window_rate_bps(window, rtt_ns)), words)
 
 
@@ -113,12 +113,12 @@ def agreement(measured: Measured, own: Allowed | None) -> str | None:
     if own is None or not measured.window_max_bytes:
         return None
     share = measured.window_max_bytes / own.window_bytes
-    told = f"memory model: {own.words}; the largest window seen is {size_words(measured.window_max_bytes)}"
+    told = f"memory model: {own.words}; the largest window seen is {binary_text(measured.window_max_bytes)}"
     if share > 1 + NEAR:
         return f"{told}, more than the model allows: other settings were in force, or a buffer that the program set"
     if share < REACHED:
-        return f"{told}, {share:.0%} of it: the setting did not bound it"
-    return f"{told}, {share:.0%} of it: they agree"
+        return f"{told}, {share_text(share)} of it: the setting did not bound it"
+    return f"{told}, {share_text(share)} of it: they agree"
 
 
 def predict(measured: Measured, run: Run) -> Prediction:
@@ -143,21 +143,21 @@ def predict(measured: Measured, run: Run) -> Prediction:
     begin = f"With the settings of {run.reference}/{run.name}: {allowed.words}"
     if goodput <= measured.goodput_bps * (1 + NEAR):
         return _nothing(
-            f"{begin}, but no more than {rate_words(ceiling)} would come of it: "
-            f"the rate of now, {rate_words(measured.goodput_bps)}, stays."
+            f"{begin}, but no more than {rate_text(ceiling)} would come of it: "
+            f"the rate of now, {rate_text(measured.goodput_bps)}, stays."
         )
     lines = [f'sysctl -w net.ipv4.tcp_rmem="{_rmem(measured, run)}"']
     if run.adv_win_scale is not None and (kernel is None or kernel < SCALING_RATIO_SINCE):
         lines.append(f"sysctl -w net.ipv4.tcp_adv_win_scale={run.adv_win_scale}")
     path = (
-        f"the path carries {rate_words(measured.path_rate_bps)} and no more"
+        f"the path carries {rate_text(measured.path_rate_bps)} and no more"
         if measured.path_rate_bps
         else "the path carries it: a capture does not show what a path could carry (--rate says it)"
     )
     text = (
-        f"{begin}, at most {rate_words(allowed.rate_bps)} over "
-        f"{time_words(rtt_ns)}. This transfer of {bytes_words(measured.volume_bytes)} should come to about "
-        f"{rate_words(goodput)} instead of {rate_words(measured.goodput_bps)}."
+        f"{begin}, at most {rate_text(allowed.rate_bps)} over "
+        f"{time_text(rtt_ns)}. This transfer of {bytes_text(measured.volume_bytes)} should come to about "
+        f"{rate_text(goodput)} instead of {rate_text(measured.goodput_bps)}."
     )
     return Prediction(
         allowed=allowed,
@@ -167,12 +167,12 @@ def predict(measured: Measured, run: Run) -> Prediction:
         assumptions=(
             *(() if own else (UNKNOWN_BOUND,)),
             f"{path};",
-            f"the round trip stays {time_words(rtt_ns)}, and one window a round trip is the most;",
+            f"the round trip stays {time_text(rtt_ns)}, and one window a round trip is the most;",
             f"the kernel reckons by {allowed.model.name}, and a byte costs no more than "
             f"{float(allowed.model.overhead):.3g} bytes of memory: above that queues overflow too early;",
             *(() if kernel else (UNKNOWN_KERNEL,)),
             "slow start doubles the flight each round trip; the sender's buffer (tcp_wmem) and losses allow as much;",
-            f"the {time_words(rest_ns)} in which the window did not hold it back stay as they were.",
+            f"the {time_text(rest_ns)} in which the window did not hold it back stay as they were.",
         ),
         text=text,
     )
@@ -198,7 +198,7 @@ def _no_gain(measured: Measured, own: Allowed | None) -> str | None:
     if own is not None and measured.window_max_bytes and measured.window_max_bytes < REACHED * own.window_bytes:
         return (
             f"A larger setting would not help: {own.words}, and the window never came above "
-            f"{size_words(measured.window_max_bytes)}; a buffer that the program set, or too short a transfer, fits."
+            f"{binary_text(measured.window_max_bytes)}; a buffer that the program set, or too short a transfer, fits."
         )
     return None
 
@@ -211,11 +211,3 @@ def _rmem(measured: Measured, run: Run) -> str:
     own = measured.settings.get("net.ipv4.tcp_rmem", "4096 131072 0").split()
     first = own[:2] if len(own) == 3 else ["4096", "131072"]
     return " ".join([*first, str(run.rmem_max_bytes)])
-
-
-def size_words(count: float) -> str:
-    """Memory in powers of 1024, three digits: ``1 MiB``, ``511 KiB``."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= 0.9995 * size:
-            return f"{count / size:.3g} {unit}" if count < 999.5 * size else f"{count / size:.0f} {unit}"
-    return f"{count:.0f} B"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcpwin.limits.words import rate_words, time_words
 from tcpwin.reference.measured import Measured
-from tcpwin.reference.prediction import NEAR, Prediction, own_window, size_words
+from tcpwin.reference.prediction import NEAR, Prediction, own_window
+from tcpwin.units import binary_text, rate_text, share_text, time_text
 
 CLOSE = 0.25
 """Of the predicted rate: a model of windows and round trips does not know bursts and losses."""
@@ -50,21 +50,21 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
         share = run.window_max_bytes / allowed.window_bytes
         window_right = share <= 1 + NEAR and (share >= 1 - NEAR or run.limit != "receiver")
         told.append(
-            f"The model's window ({allowed.words}) and the run's ({size_words(run.window_max_bytes)}) "
+            f"The model's window ({allowed.words}) and the run's ({binary_text(run.window_max_bytes)}) "
             + ("agree" if abs(share - 1) <= NEAR else "differ: another limit came first" if window_right else "differ")
             + "."
         )
     if goodput and run.goodput_bps:
         rate_right = abs(run.goodput_bps / goodput - 1) <= CLOSE
         told.append(
-            f"Predicted were {rate_words(goodput)}, the run came to {rate_words(run.goodput_bps)} "
+            f"Predicted were {rate_text(goodput)}, the run came to {rate_text(run.goodput_bps)} "
             f"({_apart(run.goodput_bps / goodput - 1)}), {run.limited_by}."
         )
         if not rate_right and run.limit != captured.limit:
             told.append(
                 f"What was captured was {captured.limited_by}; the run's path has no losses and no traffic but its own."
             )
-    window = None if allowed is None else size_words(allowed.window_bytes)
+    window = None if allowed is None else binary_text(allowed.window_bytes)
     rows = (
         ("round trip", _time(captured.rtt_ns), None, _time(run.rtt_ns)),
         ("payload", f"{captured.volume_bytes:,} B", None, f"{run.volume_bytes:,} B"),
@@ -83,16 +83,16 @@ def _same(captured: Measured) -> float | None:
 
 
 def _apart(share: float) -> str:
-    return "less than 1% apart" if abs(share) < 0.01 else f"{abs(share):.0%} {'more' if share > 0 else 'less'}"
+    return "less than 1% apart" if abs(share) < 0.01 else f"{share_text(abs(share))} {'more' if share > 0 else 'less'}"
 
 
 def _time(ns: int | None) -> str | None:
-    return None if ns is None else time_words(ns)
+    return None if ns is None else time_text(ns)
 
 
 def _size(count: int | None) -> str | None:
-    return None if count is None else size_words(count)
+    return None if count is None else binary_text(count)
 
 
 def _rate(bps: float | None) -> str | None:
-    return None if bps is None else rate_words(bps)
+    return None if bps is None else rate_text(bps)

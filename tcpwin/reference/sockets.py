@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tcpwin.errors import SnapshotError
 from tcpwin.reference.measured import LEAST_BULK_BYTES, Measured, host_facts
 from tcpwin.reference.pace import BULK, OSCILLATING, Pace
+from tcpwin.units import share_text
 
 if TYPE_CHECKING:
     from tcpwin.hosts import Bundle, Host, SocketSample
@@ -44,7 +45,9 @@ def measure_sockets(path: str | PathLike[str], *, rate_bps: float | None = None)
     workload, shape = _shape(pace, limited_ns * 10 >= busy_ns > 0, _sent(sent))
     duration_ns = (last.time_ns or 0) - (first.time_ns or 0)
     volume = _sent(sent)
-    words = f"limited by {ends[2]}'s receive window: {limited_ns / busy_ns:.0%} of its busy time, says its kernel"
+    words = (
+        f"limited by {ends[2]}'s receive window: {share_text(limited_ns / busy_ns)} of its busy time, says its kernel"
+    )
     return Measured(
         name=f"{ends[2]}:{ends[3]} ← {ends[0]}:{ends[1]}, by its sockets",
         receiver=str(ends[2]),

@@ -13,20 +13,17 @@ if TYPE_CHECKING:
     from tcpwin.report.connection_text import render_connection
     from tcpwin.report.problems import Problem, find_held_back, judge
     from tcpwin.report.text import render
-    from tcpwin.report.units import name_text
 
 _HOMES = {
     "connection_text": ("render_connection",),
     "problems": ("Problem", "find_held_back", "judge"),
     "text": ("render",),
-    "units": ("name_text",),
 }
 
 __all__ = [
     "Problem",
     "find_held_back",
     "judge",
-    "name_text",
     "render",
     "render_connection",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Change, Comparison, FindingChange, Pair
 from tcpwin.report.findings import ARROWS
-from tcpwin.report.units import bytes_text, count_text, name_text, rate_text, time_text
+from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
 
 NAMES = {
     "goodput_bps": "goodput",

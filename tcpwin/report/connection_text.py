@@ -19,7 +19,7 @@ from tcpwin.report.timing import (
     render_start,
     render_timing,
 )
-from tcpwin.report.units import bytes_text, count_text, rate_text, time_text
+from tcpwin.units import bytes_text, count_text, rate_text, time_text
 
 EPISODES_SHOWN = 20
 

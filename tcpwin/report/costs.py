@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tcpwin.analysis import Connection, Direction
-from tcpwin.report.loss import needless_of, share_text
+from tcpwin.report.loss import needless_of, recovery_share_text
 from tcpwin.report.problems import MIN_COST_NS, MIN_SHARE
-from tcpwin.report.units import count_text, time_text
+from tcpwin.units import count_text, time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _loss_text(sender: str, direction: Direction) -> str:
     if needless:
         again += f", {needless:,} of them needlessly"
     return (
-        f"{sender} spent {share_text(direction)} of the transfer in loss recovery, "
+        f"{sender} spent {recovery_share_text(direction)} of the transfer in loss recovery, "
         f"{time_text(direction.recovery_ns)}: {again}"
     )
 

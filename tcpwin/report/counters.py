@@ -11,8 +11,8 @@ from textwrap import wrap
 from tcpwin.hosts.counters import GAUGES, MEANINGS, CounterDelta
 from tcpwin.hosts.samples import CounterSample
 from tcpwin.hosts.table import CounterRow, CounterSteps
-from tcpwin.report.sockets import clock_text, span_text
-from tcpwin.report.units import count_text, time_text
+from tcpwin.report.sockets import span_text
+from tcpwin.units import clock_text, count_text, time_text
 
 _WIDTH = 120
 _LEAST_MEANING = 40

@@ -13,7 +13,7 @@ from typing import Any
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Evidence, Finding, Findings, Severity
 from tcpwin.limits.document import plain
-from tcpwin.report.units import bytes_text, count_text, name_text, rate_text, time_text
+from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
 
 ARROWS = {"a_to_b": "a→b", "b_to_a": "b→a"}
 _UNITS: tuple[tuple[str, Callable[[Any], str]], ...] = (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Severity
 from tcpwin.report.findings import details, heading, title
-from tcpwin.report.units import name_text
+from tcpwin.units import name_text
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 

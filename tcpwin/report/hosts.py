@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.hosts import ClockOffset, JoinedSample, Seen, SocketSample, count_disagreements
 from tcpwin.kernel import Kernel, parse_kernel, receive_memory
-from tcpwin.report.units import bytes_text, count_text, name_text, time_text
+from tcpwin.units import bytes_text, count_text, name_text, share_text, time_text
 
 ROWS_SHOWN = 24
 COMPARED_PACKETS = 200_000
@@ -115,7 +115,7 @@ def _waiting(last: SocketSample) -> str | None:
         (last.count("rwnd_limited_ns") or 0, "the receive window"),
         (last.count("sndbuf_limited_ns") or 0, "its send buffer"),
     ]
-    told = [f"for {what} {time_text(ns)} ({ns / busy_ns:.0%})" for ns, what in limits if ns]
+    told = [f"for {what} {time_text(ns)} ({share_text(ns / busy_ns)})" for ns, what in limits if ns]
     waited = f"waited {', '.join(told)}" if told else "waited neither for the receive window nor for its send buffer"
     return f"busy {time_text(busy_ns)} of its life, {waited}, says its kernel"
 
@@ -128,7 +128,7 @@ def _receiving(samples: Sequence[SocketSample], connection: Connection, side: st
     memory = receive_memory(fullest, settings=connection.hosts[side].settings, kernel=_kernel(connection, side))
     parts = [
         f"receive memory at most {bytes_text(fullest.rmem_alloc_bytes)} of {bytes_text(fullest.rcvbuf_bytes)} "
-        f"({fullest.rmem_alloc_bytes / fullest.rcvbuf_bytes:.0%})"
+        f"({share_text(fullest.rmem_alloc_bytes / fullest.rcvbuf_bytes)})"
     ]
     if memory.measured_overhead is not None and fullest.recv_q_bytes:
         parts.append(
@@ -179,7 +179,9 @@ def _sender_row(connection: Connection, joined: JoinedSample) -> dict[str, str]:
         "in flight": _seen(joined.flight_bytes),
         f"window of {peer}": _seen(joined.peer_window_bytes),
         "snd_wnd": _bytes(sample.snd_wnd_bytes),
-        "rwnd_limited": f"{limits.rwnd_limited_ns / limits.elapsed_ns:.0%}" if limits is not None and is_busy else "",
+        "rwnd_limited": share_text(limits.rwnd_limited_ns / limits.elapsed_ns)
+        if limits is not None and is_busy
+        else "",
         "by packets": _share(limits.window_limited_ns, limits.elapsed_ns) if limits is not None and is_busy else "",
         "notsent": _bytes(sample.count("notsent_bytes")),
     }
@@ -205,7 +207,7 @@ def _at(connection: Connection, joined: JoinedSample) -> str:
 
 
 def _share(part: int | None, whole: int | None) -> str:
-    return f"{part / whole:.0%}" if part is not None and whole else ""
+    return share_text(part / whole) if part is not None and whole else ""
 
 
 def _since(ns: int) -> str:

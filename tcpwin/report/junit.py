@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Findings, Rule, Severity
 from tcpwin.report.findings import details, heading, summary
-from tcpwin.report.units import name_text
+from tcpwin.units import name_text
 
 
 def junit_document(

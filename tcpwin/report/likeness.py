@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from tcpwin.reference import Against, Comparison, Prediction
-from tcpwin.report.units import name_text
+from tcpwin.units import name_text
 
 _WIDTH = 118
 

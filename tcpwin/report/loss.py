@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tcpwin.analysis import Direction
-from tcpwin.report.units import bytes_text, count_text, time_text
+from tcpwin.units import bytes_text, count_text, share_text, time_text
 
 JUDGED = {"receiver": ", judged near the receiver", "unknown": ", judged from a place unknown"}
 """The sender's reasons are only inferred where its ACKs are seen before it sees them."""
@@ -23,7 +23,11 @@ def render_loss(direction: Direction, *, has_told_recovery: bool = False) -> lis
         lines.append(f"needless: {', '.join(proofs)}")
     if direction.recovery_ns and not has_told_recovery:
         times = f"{count_text(direction.recoveries, 'time')}, " if direction.recoveries else ""
-        share = f", {share_text(direction)} of the transfer" if (direction.recovery_share or 0) >= LEAST_SHARE else ""
+        share = (
+            f", {recovery_share_text(direction)} of the transfer"
+            if (direction.recovery_share or 0) >= LEAST_SHARE
+            else ""
+        )
         lines.append(f"loss recovery: {times}{time_text(direction.recovery_ns)} in all{share}")
     if direction.out_of_order:
         extent = f"by up to {bytes_text(direction.reordering_max_bytes)} and {time_text(direction.reordering_max_ns)}"
@@ -60,10 +64,10 @@ def needless_of(direction: Direction) -> int:
     return direction.spurious_by_dsack + direction.spurious_by_timestamps
 
 
-def share_text(direction: Direction) -> str:
+def recovery_share_text(direction: Direction) -> str:
     """Share of the transfer in recovery; away from the sender its ends are inferred from the path's round trip."""
     about = "" if direction.view == "sender" else "about "
-    return f"{about}{direction.recovery_share or 0:.0%}"
+    return f"{about}{share_text(direction.recovery_share or 0)}"
 
 
 def _proofs_of(direction: Direction) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from tcpwin.reference import Bucket, Latency, Nearness, RateRange, Reference, Run
-from tcpwin.report.units import bytes_text, count_text, rate_text, time_text
+from tcpwin.units import binary_text, bytes_text, count_text, rate_text, time_text
 
-_MIB = 1 << 20
 _BOUNDS = {"exact": "", "about": "about ", "over": "over "}
 
 
@@ -78,15 +77,15 @@ def _conditions(run: Run) -> Iterator[tuple[str, str]]:
         patch = {None: "", True: "with the collapse patch", False: "without the collapse patch"}[run.is_patched]
         yield "kernel", ", ".join(each for each in (run.kernel or "version not stated", patch) if each)
     memory = [
-        "" if run.rmem_max_bytes is None else f"tcp_rmem at most {mib_text(run.rmem_max_bytes)}",
+        "" if run.rmem_max_bytes is None else f"tcp_rmem at most {binary_text(run.rmem_max_bytes)}",
         "" if run.adv_win_scale is None else f"tcp_adv_win_scale {run.adv_win_scale:+d}",
-        "" if run.tcp_mem_max_bytes is None else f"tcp_mem at most {mib_text(run.tcp_mem_max_bytes)}",
+        "" if run.tcp_mem_max_bytes is None else f"tcp_mem at most {binary_text(run.tcp_mem_max_bytes)}",
         "" if run.memory_ratio is None else f"{run.memory_ratio:g} bytes of memory for each of data",
     ]
     window = [
-        "" if run.window_bytes is None else f"window {mib_text(run.window_bytes)}",
+        "" if run.window_bytes is None else f"window {binary_text(run.window_bytes)}",
         "" if run.window_raw is None else f"window {run.window_raw:,} with shift {run.window_shift}",
-        "" if run.window_max_bytes is None else f"up to {mib_text(run.window_max_bytes)}",
+        "" if run.window_max_bytes is None else f"up to {binary_text(run.window_max_bytes)}",
         "" if run.sockets is None else count_text(run.sockets, "socket"),
     ]
     if any((*memory, *window)):
@@ -127,10 +126,3 @@ def _latency(latency: Latency) -> str:
 def _span(bucket: Bucket) -> str:
     most = f"{bucket.most_ns / 1e6:g} ms:"
     return f"below {most}" if bucket.least_ns is None else f"{bucket.least_ns / 1e6:g} to {most}"
-
-
-def mib_text(count: int) -> str:
-    """A buffer's size in whole units of 1024, as settings are written."""
-    if count >= 1 << 30 and count % (1 << 30) == 0:
-        return f"{count >> 30} GiB"
-    return f"{count / _MIB:g} MiB" if count >= _MIB and count % _MIB == 0 else f"{count:,} B"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tcpwin.analysis import Event
-from tcpwin.report.units import time_text
+from tcpwin.units import time_text
 
 ROWS_SHOWN = 20
 WIDTH = 76

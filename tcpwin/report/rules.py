@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tcpwin.limits import Rule, Threshold
 from tcpwin.limits.document import sections
-from tcpwin.report.units import name_text
+from tcpwin.units import name_text
 
 _ASKED = {
     "direction": "asked of each direction",

@@ -16,7 +16,7 @@ from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Rule, Severity
 from tcpwin.limits.document import HEADINGS, describe_finding, describe_rule, sections
 from tcpwin.report.findings import ARROWS, frames_text, weight
-from tcpwin.report.units import name_text
+from tcpwin.units import name_text
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

@@ -7,13 +7,12 @@ said is `-`; what `ss` leaves out because it is zero is 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from tcpwin.hosts.field_distribution import Distribution, number_of
 from tcpwin.hosts.socket import SocketSample
 from tcpwin.hosts.table import socket_values
-from tcpwin.report.units import bytes_text, count_text, name_text, rate_text, time_text
+from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_text, share_text, time_text
 
 ABSENT = "-"
 _INDENT = "  "
@@ -26,14 +25,6 @@ _LEGEND = {
     "retrans": "retrans: segments retransmitted, now in flight / in all",
     "rwnd": "rwnd, sndbuf: share of the busy time limited by the peer's window, by the send buffer",
 }
-
-
-def clock_text(time_ns: int | None, *, with_date: bool = False) -> str:
-    """A time of day in UTC with milliseconds: ``19:41:25.336``."""
-    if time_ns is None:
-        return ABSENT
-    moment = datetime.fromtimestamp(time_ns // 1_000_000_000, UTC)
-    return f"{moment:{'%Y-%m-%d ' if with_date else ''}%H:%M:%S}.{time_ns // 1_000_000 % 1000:03}"
 
 
 def span_text(first_ns: int | None, last_ns: int | None) -> str:
@@ -64,7 +55,7 @@ def value_text(name: str, value: Any) -> str:
     if name.endswith("_ns"):
         return time_text(value).replace(" ", "")
     if name.endswith("_share"):
-        return f"{value:.0%}"
+        return share_text(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 

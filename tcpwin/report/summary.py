@@ -11,7 +11,7 @@ from textwrap import wrap
 from tcpwin.analysis import Connection, Stall
 from tcpwin.limits import ITEMS, Budget, Summary
 from tcpwin.report.budget_words import ITEM_WORDS
-from tcpwin.report.units import bytes_text, count_text, name_text, time_text
+from tcpwin.units import bytes_text, count_text, name_text, time_text
 
 WIDTH = 120
 BAR = 40

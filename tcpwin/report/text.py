@@ -9,7 +9,7 @@ from tcpwin.report.loss import render_loss
 from tcpwin.report.problems import Problem, find_held_back, judge
 from tcpwin.report.summary import render_summary, render_verdict
 from tcpwin.report.timing import render_sender_flight, render_timing
-from tcpwin.report.units import bytes_text, count_text, name_text, rate_text, time_text
+from tcpwin.units import bytes_text, count_text, name_text, rate_text, share_text, time_text
 
 WHOLE = "no drops, gaps, duplicates or damage found"
 DETAILED = 3
@@ -135,7 +135,7 @@ def problem_text(connection: Connection, problem: Problem) -> str:
     direction = connection.a_to_b if sender == "a" else connection.b_to_a
     # What the window held back while data was on its way is not seen near the receiver.
     at_least = "at least " if direction.captured_near_receiver and problem.share < 0.9 else ""
-    share = f"{at_least}{problem.share:.0%} of its life"
+    share = f"{at_least}{share_text(problem.share)} of its life"
     closed = (
         f"closed it {count_text(direction.zero_window_episode_count, 'time')} for "
         f"{time_text(direction.zero_window_ns)} in all, {time_text(direction.zero_window_longest_ns)} at the longest"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcpwin.analysis import Connection, Direction, Event, RoundTrips
-from tcpwin.report.units import bytes_text, count_text, time_text
+from tcpwin.units import bytes_text, count_text, time_text
 
 MESSAGES_FOR_SHARES = 5
 """Of fewer, percentiles only repeat the largest."""

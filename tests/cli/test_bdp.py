@@ -254,8 +254,8 @@ def test_an_audit(tmp_path: Path) -> None:
         f"{dump}: 1 setting holds the rate below that",
         "",
         "  limits  net.ipv4.tcp_rmem = 8192 2097152 16777216",
-        "          As receiver: 16,777,216 bytes allow a window of 4,194,304 (tcp_adv_win_scale -2): 111.8 Mbit/s of "
-        "the 3,500 Mbit/s wanted, which takes 131,250,000.",
+        "          As receiver: 16,777,216 bytes allow a window of 4,194,304 (tcp_adv_win_scale -2): 112 Mbit/s of "
+        "the 3.5 Gbit/s wanted, which takes 131,250,000.",
         "          Side effects: Each connection whose application reads slowly may hold that much memory, counted in "
         "tcp_mem. A large queue that fills up is collapsed, and receiving waits for it: Cloudflare measured 32 to 64 "
         "ms with 137 to 170 MiB, and no collapse where the buffer was twice the window or more. A new shift counts for "

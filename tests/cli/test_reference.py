@@ -90,7 +90,7 @@ def test_the_nearest() -> None:
     assert lines[:4] == [
         "distance 0.05: cloudflare-iperf3-300ms/512m2",
         "  round trip: 300 ms, yours 290 ms",
-        "  rate: 1000 Mbit/s, the same",
+        "  rate: 1 Gbit/s, the same",
         "  workload: iperf3, the same",
     ]
     found = document_of("--rmem", "16M", "--rtt", "130ms", "--kernel", "5.15")["nearest"]

@@ -19,9 +19,10 @@ from live import HANG_S, is_asleep, make_listener, need_right_to_capture, until,
 
 import tcpwin as library
 from tcpwin.hosts import SnapshotFile, SocketSample
+from tcpwin.units import bytes_text
 
 PAGE = Path(library.__file__).parent / "docs" / "hosts" / "collecting.md"
-SUMMARY = re.compile(r"([\d,]+) samples of ([\d,]+) sockets at most in [\d.]+ s, \d+ skipped, [\d.]+ % of a core")
+SUMMARY = re.compile(r"([\d,]+) samples? of ([\d,]+) sockets? at most in [\d.]+ m?s, \d+ skipped, [\d.]+% of a core")
 
 
 @contextmanager
@@ -54,7 +55,7 @@ def test_it_records_for_a_time(tmp_path: Path) -> None:
     assert done.stdout == b""
     first, second = done.stderr.decode().splitlines()
     assert SUMMARY.fullmatch(first)
-    assert second == f"{path}: {path.stat().st_size / 1e6:.1f} MB in 1 file"
+    assert second == f"{path}: {bytes_text(path.stat().st_size)} in 1 file"
     records = lines_of(path)
     assert (records[0]["schema"], records[0]["every_ns"]) == ("tcpwin/snap/1", 100_000_000)
     assert (records[-1]["type"], records[-1]["reason"]) == ("end", "time")
@@ -120,7 +121,7 @@ def test_a_transfer_is_recorded_with_its_packets(tmp_path: Path, tool: Callable[
             process.wait()
     assert process.returncode == 0, said
     assert sorted(each.name for each in folder.iterdir()) == ["packets.pcap", "snap.jsonl"]
-    size = f"{(folder / 'packets.pcap').stat().st_size / 1e6:.1f} MB in 1 file"
+    size = f"{bytes_text((folder / 'packets.pcap').stat().st_size)} in 1 file"
     assert re.fullmatch(rf"{folder}/packets\.pcap: \d+ packets written; kept {size}", said.decode().splitlines()[2])
     (connection,) = library.analyze(folder / "packets.pcap").connections
     assert {connection.a.port, connection.b.port} == {port, client_port}
@@ -182,11 +183,11 @@ def test_a_ring_is_told_and_read_as_one_capture(tmp_path: Path, tool: Callable[[
     assert sorted(each.name for each in folder.iterdir()) == names
     sizes = {name: (folder / name).stat().st_size for name in names}
     _, samples, packets = said.decode().splitlines()
-    kept = f"{(sizes['snap.jsonl'] + sizes['snap.jsonl.1']) / 1e6:.1f} MB in 2 files"
-    match = re.fullmatch(rf"{folder}/snap\.jsonl: [\d.]+ MB in (\d+) files written; kept {kept}", samples)
+    kept = f"{bytes_text(sizes['snap.jsonl'] + sizes['snap.jsonl.1'])} in 2 files"
+    match = re.fullmatch(rf"{folder}/snap\.jsonl: [\d.]+ [kM]?B in (\d+) files written; kept {kept}", samples)
     assert match is not None, samples
     assert int(match[1]) >= 3
-    kept = f"{(sizes['packets.pcap'] + sizes['packets.pcap.1']) / 1e6:.1f} MB in 2 files"
+    kept = f"{bytes_text(sizes['packets.pcap'] + sizes['packets.pcap.1'])} in 2 files"
     match = re.fullmatch(rf"{folder}/packets\.pcap: ([\d,]+) packets written; kept {kept}", packets)
     assert match is not None, packets
     written = int(match[1].replace(",", ""))

@@ -47,7 +47,7 @@ TABLE = """time          state   local              peer
 22:13:21.250  ESTAB   10.9.1.1:443       10.9.2.2:36984
   37.6kB   40ms  240ms  7.53M     1.49M   65.3kB    64.1kB    0B/131kB       0B    110kB      0/0   25%     10%
 22:13:20.250  ESTAB   [2001:db8::1]:443  [2001:db8::2]:50000
-  1.43kB  804ms     1s  14.2k        9M       0B    64.1kB  40kB/131kB     20kB       0B      1/5    0%      0%
+  1.43kB  805ms     1s  14.2k        9M       0B    64.1kB  40kB/131kB     20kB       0B      1/5    0%      0%
 
 cwnd: congestion window in bytes, segments × MSS
 send, delivery: bit/s
@@ -255,7 +255,7 @@ def test_the_fields_named(runs: Path) -> None:
         "      7",
         "22:13:21.250  ESTAB   10.9.1.1:443       10.9.2.2:36984         40ms      37.6kB      -                 25%"
         "      0",
-        "22:13:20.250  ESTAB   [2001:db8::1]:443  [2001:db8::2]:50000   804ms      1.43kB      -                   -"
+        "22:13:20.250  ESTAB   [2001:db8::1]:443  [2001:db8::2]:50000   805ms      1.43kB      -                   -"
         "      0",
         "",
         SUMMARY,
@@ -367,7 +367,7 @@ def test_distributions(runs: Path) -> None:
     assert lines_of(runs, *arguments) == [
         "field           count  min  p25  p50   p75   p85   p95   p99   max  mean   sum",
         "drops               3    0    0    0     7     7     7     7     7 2.333     7",
-        "rtt_ns              2 40ms 40ms 40ms 804ms 804ms 804ms 804ms 804ms 422ms 844ms",
+        "rtt_ns              2 40ms 40ms 40ms 805ms 805ms 805ms 805ms 805ms 422ms 845ms",
         "rcv_space_bytes     0    -    -    -     -     -     -     -     -     -     -",
         "",
         SUMMARY,

@@ -34,14 +34,14 @@ def test_window_scaling_off() -> None:
         value="0",
         should_be="1",
         why="Without window scaling (RFC 7323) a window is 65,535 bytes at most, either way: "
-        "1.748 Mbit/s of the 3,500 Mbit/s wanted.",
+        "1.75 Mbit/s of the 3.5 Gbit/s wanted.",
         side_effects="The shift is agreed in the SYNs: connections that are open keep theirs.",
         line="net.ipv4.tcp_window_scaling = 1",
     )
 
 
 def test_receive_buffer_too_small() -> None:
-    """Cloudflare's old setting: 16 MiB at -2 is 4 MiB, 111.8 Mbit/s over 300 ms."""
+    """Cloudflare's old setting: 16 MiB at -2 is 4 MiB, 112 Mbit/s over 300 ms."""
     settings = settings_of(tcp_rmem="8192 2097152 16777216", tcp_adv_win_scale="-2")
     advice = the_only(settings)
     assert advice == Advice(
@@ -50,7 +50,7 @@ def test_receive_buffer_too_small() -> None:
         value="8192 2097152 16777216",
         should_be="8192 2097152 525000000",
         why="As receiver: 16,777,216 bytes allow a window of 4,194,304 (tcp_adv_win_scale -2): "
-        "111.8 Mbit/s of the 3,500 Mbit/s wanted, which takes 131,250,000.",
+        "112 Mbit/s of the 3.5 Gbit/s wanted, which takes 131,250,000.",
         side_effects="Each connection whose application reads slowly may hold that much memory, counted in tcp_mem. "
         "A large queue that fills up is collapsed, and receiving waits for it: Cloudflare measured 32 to 64 ms with "
         "137 to 170 MiB, and no collapse where the buffer was twice the window or more. A new shift counts for new "
@@ -81,8 +81,8 @@ def test_send_buffer_too_small() -> None:
         kind="limits",
         value="4096 16384 4194304",
         should_be="4096 16384 262500000",
-        why="As sender: 4,194,304 bytes hold 2,097,152 in flight by the kernel's own factor of 2: 55.92 Mbit/s of the "
-        "3,500 Mbit/s wanted. Large segments need less memory, small writes more.",
+        why="As sender: 4,194,304 bytes hold 2,097,152 in flight by the kernel's own factor of 2: 55.9 Mbit/s of the "
+        "3.5 Gbit/s wanted. Large segments need less memory, small writes more.",
         side_effects="Unsent data may fill the rest of the buffer: memory, and delay for what is written last. "
         "net.ipv4.tcp_notsent_lowat = 131072 bounds it.",
         line="net.ipv4.tcp_wmem = 4096 16384 262500000",
@@ -97,7 +97,7 @@ def test_autotuning_off() -> None:
         value="0",
         should_be="1",
         why="Receive autotuning is off: the buffer stays at the second value of tcp_rmem of 131,072 bytes: "
-        "1.748 Mbit/s of the 3,500 Mbit/s wanted.",
+        "1.75 Mbit/s of the 3.5 Gbit/s wanted.",
         side_effects="Buffers grow with what each application reads, up to the third value of tcp_rmem.",
         line="net.ipv4.tcp_moderate_rcvbuf = 1",
     )

@@ -19,7 +19,7 @@ def test_what_the_articles_run_needs_is_said() -> None:
     assert run_needs(runs[:1]).processor_s == needs.processor_s / 2
     assert str(needs).startswith("2 runs need about ")
     assert " of one free core, two to three times that on a busy machine; " in str(needs)
-    assert str(needs).endswith("; each up to 4.3 GB of memory and 0.5 GB of disk")
+    assert str(needs).endswith("; each up to 4.29 GB of memory and 464 MB of disk")
 
 
 @pytest.mark.parametrize(

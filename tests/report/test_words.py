@@ -137,7 +137,7 @@ def test_nothing_wrong() -> None:
 
 def test_no_tcp_at_all() -> None:
     lines = lines_of("only-a-header.pcap")
-    assert lines[1] == "         0 packets, 0 TCP segments, 0 connections, 0 µs"
+    assert lines[1] == "         0 packets, 0 TCP segments, 0 connections, 0 s"
     assert lines[-1] == "No TCP connection in this capture."
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from tcpwin.errors import OutputError, SourceError
 from tcpwin.hosts.collect.writer import size_of_files
+from tcpwin.units import bytes_text, count_text
 
 HEADER_BYTES = 128
 """Ethernet with a tag, IPv6 and TCP with all its options are 118 bytes."""
@@ -89,7 +90,7 @@ class Capture:
         if dropped := counts.get("dropped by kernel"):
             text += f", {dropped:,} dropped by the kernel"
         files, kept_bytes = size_of_files([self._path, *(self._older(number) for number in range(1, self._keep))])
-        return f"{text}; kept {kept_bytes / 1e6:,.1f} MB in {files} file{'' if files == 1 else 's'}"
+        return f"{text}; kept {bytes_text(kept_bytes)} in {count_text(files, 'file')}"
 
     def _wait_until_read(self) -> None:
         # On a busy host it may still wait for a processor, with packets that it has not read.

@@ -200,22 +200,3 @@ def kernel_denies(case: Case, held_ns: int) -> bool:
     counted = kernel_held_back_ns(case)
     busy_ns = max((sample.busy_ns or 0 for sample in case.sockets(case.sender)), default=0)
     return counted is not None and busy_ns >= held_ns and counted * 4 < held_ns
-
-
-def rate_text(bps: float) -> str:
-    """A rate for a reader: ``6.17 Mbit/s``."""
-    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
-        if bps >= size:
-            return f"{bps / size:.3g} {unit}"
-    return f"{bps:.3g} bit/s"
-
-
-def time_text(ns: float) -> str:
-    """A time for a reader: ``85 ms``."""
-    for unit, size in (("h", 3.6e12), ("min", 6e10)):
-        if ns >= 2 * size:
-            return f"{ns / size:.3g} {unit}"
-    for unit, size in (("s", 1e9), ("ms", 1e6)):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns / 1e3:.3g} µs"

@@ -40,7 +40,7 @@ from tcpwin.limits.evidence.events import stalls_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import first_pauses, idle_frames
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import time_words
+from tcpwin.units import time_text
 
 FEWEST_SAMPLES = 5
 PAUSES = ("application", "idle", "response")
@@ -73,7 +73,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if samples:
         values |= {"app_limited_samples": flagged, "samples": samples}
     if is_silent:
-        what = f"{case.sender} had nothing to send for {time_words(silent_ns)} of {time_words(connection.duration_ns)}"
+        what = f"{case.sender} had nothing to send for {time_text(silent_ns)} of {time_text(connection.duration_ns)}"
         ruled_out = "nothing was in flight that could have been waited for, and the receive window had room."
     elif is_flagged:
         what = f"{case.sender} had no full segment left to send in {flagged} of {samples} samples of its kernel"
@@ -81,8 +81,8 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         values["ran_out_ns"] = paced_ns
         what = (
-            f"{case.sender} ran out of data in round trips that make up {time_words(paced_ns)} of "
-            f"{time_words(connection.duration_ns)}"
+            f"{case.sender} ran out of data in round trips that make up {time_text(paced_ns)} of "
+            f"{time_text(connection.duration_ns)}"
         )
         ruled_out = "nothing was in flight, or the last segment was not full, and the receive window had room."
     start_ns, end_ns, frames = _pauses(case)

@@ -31,7 +31,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import connections_of, kernel_version, longest_rtt_ns, name_of, side_of, sizes_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, rate_words, time_words
+from tcpwin.units import bytes_text, rate_text, time_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Connection
@@ -59,8 +59,8 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         ceiling = float(window_rate_bps(window, rtt_ns))
         yield case.finding(
-            f"Receive autotuning is off on {name_of(host)}: buffers stay at {bytes_words(sizes[1])}, which carries "
-            f"{rate_words(ceiling)} over {time_words(rtt_ns)}",
+            f"Receive autotuning is off on {name_of(host)}: buffers stay at {bytes_text(sizes[1])}, which carries "
+            f"{rate_text(ceiling)} over {time_text(rtt_ns)}",
             blame="receiver",
             side=side_of(host),
             confidence="high" if max(buffers, default=0) else "medium",

@@ -42,11 +42,10 @@ from tcpwin.limits.evidence.window import (
     is_shown,
     kernel_denies,
     largest_rate_bps,
-    rate_text,
-    time_text,
 )
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
+from tcpwin.units import rate_text, share_text, time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -101,7 +100,7 @@ def _text(case: Case, held: HeldBack, bound: Bound) -> str:
     rate = rate_text(largest_rate_bps(case.data, held.rtt_ns))
     return (
         f"{why}; over {time_text(held.rtt_ns)} that is {rate}, and {case.sender} waited "
-        f"{time_text(held.held_ns)} ({held.share:.0%} of the transfer)"
+        f"{time_text(held.held_ns)} ({share_text(held.share)} of the transfer)"
     )
 
 

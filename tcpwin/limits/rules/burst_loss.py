@@ -39,7 +39,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.loss import culprit, has_known_windows, pairs, reorders, resent, round_trip_ns
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import time_words
+from tcpwin.units import time_text
 
 HALF_SPACE = 1 << 31
 """Half of the sequence numbers (RFC 9293 §3.4)."""
@@ -65,7 +65,7 @@ def judge(case: Case) -> Iterator[Finding]:
     times = "" if len(bursts) == 1 else f", {len(bursts)} times,"
     yield case.finding(
         f"{case.sender} lost {len(worst)} segments of one flight close together{times} {guilty.where}, "
-        f"{time_words(cost_ns)} to repair{_shape(case, out_ns, least_ns)}",
+        f"{time_text(cost_ns)} to repair{_shape(case, out_ns, least_ns)}",
         blame="network",
         confidence="medium" if has_known_windows(case.data) else "low",
         cost_ns=cost_ns,
@@ -107,7 +107,7 @@ def _shape(case: Case, out_ns: int, least_ns: int) -> str:
     if not (out_ns and least_ns) or case.data.tail_loss_probes or case.data.rto_retransmissions:
         return ""
     if out_ns >= case.settings["grown"] * least_ns:
-        return f": a queue of {time_words(out_ns - least_ns)} fits, which overflowed"
+        return f": a queue of {time_text(out_ns - least_ns)} fits, which overflowed"
     return ": the round trip had not grown before, so a small queue or a policer fits"
 
 

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words
+from tcpwin.units import count_text
 
 DAMAGES = ("truncated", "damaged", "compression_damaged", "read_failed")
 """Kinds of warnings after which packets may be missing."""
@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
             first = damages[0]
             yield case.finding(
                 f"The file {file.file} is damaged at byte {first.byte_offset:,}: {first.message}. "
-                f"{count_words(file.packets, 'packet')} could be read; what else it held is not judged",
+                f"{count_text(file.packets, 'packet')} could be read; what else it held is not judged",
                 blame="capture",
                 confidence="high",
                 evidence=Evidence(
@@ -60,7 +60,7 @@ def judge(case: Case) -> Iterator[Finding]:
     cut = capture.options_cut + capture.header_cut
     if cut and cut >= case.settings["segments"]:
         yield case.finding(
-            f"The snapshot length cut the TCP headers of {count_words(cut, 'segment')}: window scale, SACK or "
+            f"The snapshot length cut the TCP headers of {count_text(cut, 'segment')}: window scale, SACK or "
             "timestamps are missing there",
             blame="capture",
             confidence="high",

@@ -30,6 +30,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import event_frames, share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import share_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -39,8 +40,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     _, frames = event_frames(case, "capture_duplicates", "capture_duplicate")
     yield case.finding(
-        f"{capture.capture_duplicates:,} of {capture.segments:,} segments ({share:.0%}) are copies of one before: they "
-        "are left out of all counts",
+        f"{capture.capture_duplicates:,} of {capture.segments:,} segments ({share_text(share)}) are copies of one "
+        "before: they are left out of all counts",
         blame="capture",
         confidence="high",
         evidence=Evidence(

@@ -33,7 +33,7 @@ from tcpwin.limits.evidence.doubled import FEWEST_SEGMENTS, copied_after_ns
 from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
-from tcpwin.limits.words import time_words
+from tcpwin.units import time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
     data, connection = case.data, case.connection
     pairs = [(event.original_frame, event.frame) for event in events_of(case, "syn_retransmission")]
     yield case.finding(
-        f"The capture holds this connection twice, both SYNs again after {time_words(after_ns)} at most, as captures "
+        f"The capture holds this connection twice, both SYNs again after {time_text(after_ns)} at most, as captures "
         f"of two places do that were merged. The {data.retransmissions:,} segments of {case.sender} that seem to be "
         "sent again are copies, and neither loss nor bytes in flight can be told",
         blame="capture",

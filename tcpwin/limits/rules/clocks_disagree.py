@@ -33,7 +33,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import name_of, side_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import time_words
+from tcpwin.units import time_text
 
 if TYPE_CHECKING:
     from tcpwin.hosts import ClockOffset, Host
@@ -60,8 +60,8 @@ def judge(case: Case) -> Iterator[Finding]:
                 case,
                 host,
                 clock,
-                f"The clock of {name} differs from the capture's by {time_words(abs(clock.offset_ns))}, give or take "
-                f"{time_words(uncertainty_ns)}: what packets and samples say of one moment cannot be compared well",
+                f"The clock of {name} differs from the capture's by {time_text(abs(clock.offset_ns))}, give or take "
+                f"{time_text(uncertainty_ns)}: what packets and samples say of one moment cannot be compared well",
                 Severity.WARNING,
             )
         elif clock.method == "estimated" and abs(clock.offset_ns) >= case.settings["offset_ns"]:
@@ -70,7 +70,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 case,
                 host,
                 clock,
-                f"The clock of {name} is {time_words(abs(clock.offset_ns))} {way} the capture's; its samples were "
+                f"The clock of {name} is {time_text(abs(clock.offset_ns))} {way} the capture's; its samples were "
                 "moved by that",
                 Severity.INFO,
             )

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, count_words, time_words
+from tcpwin.units import bytes_text, count_text, time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -45,8 +45,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if trips < case.settings["round_trips"] or data.messages > 1:
         return
     yield case.finding(
-        f"Slow start set the pace of {case.sender}: {bytes_words(data.unique_bytes)} took {time_words(lasted_ns)}, and "
-        f"for {count_words(trips, 'round trip')} of it the congestion window still opened",
+        f"Slow start set the pace of {case.sender}: {bytes_text(data.unique_bytes)} took {time_text(lasted_ns)}, and "
+        f"for {count_text(trips, 'round trip')} of it the congestion window still opened",
         blame="nobody",
         confidence="medium",
         evidence=Evidence(

@@ -37,7 +37,7 @@ from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import reset_frame
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, time_words
+from tcpwin.units import bytes_text, time_text
 
 ABORTS = ("TcpExtTCPAbortOnClose", "TcpExtTCPAbortOnData", "TcpExtTCPAbortOnMemory", "TcpExtTCPAbortOnTimeout")
 LAST_DATA = 3
@@ -99,11 +99,11 @@ def _text(case: Case, by: str, lost: int, unread: str | None) -> str:
     sender, receiver = case.sender, case.receiver
     if by == sender:
         return (
-            f"{sender} reset the connection with {bytes_words(lost)} of its own data unacknowledged: {receiver} may "
+            f"{sender} reset the connection with {bytes_text(lost)} of its own data unacknowledged: {receiver} may "
             "never have got them"
         )
     closed = ", after its FIN," if case.back.fin else ""
-    never = f"{bytes_words(lost)} were never acknowledged"
+    never = f"{bytes_text(lost)} were never acknowledged"
     if unread is None:
         return f"{receiver} reset the connection{closed} while {sender} was sending: {never}"
     told = f"{receiver} reset the connection{closed} with data of {sender} unread, it seems: {unread}"
@@ -125,7 +125,7 @@ def _unread(case: Case, before: list[dict[str, Any]], reset: Mapping[str, Any] |
     """What shows that the receiver had not read all, in words; None where nothing does."""
     episodes = case.data.zero_window_episodes
     if episodes and episodes[-1].ended_by == "reset":
-        return f"its window had been closed for {time_words(episodes[-1].duration_ns)}"
+        return f"its window had been closed for {time_text(episodes[-1].duration_ns)}"
     fresh_ns = max(case.settings["fresh_ns"], 2 * (case.connection.path_rtt_ns or 0))
     reset_ns = reset["time_ns"] if reset is not None else case.connection.end_ns
     if (waiting := _waiting(case, reset_ns, fresh_ns)) is not None:
@@ -136,10 +136,10 @@ def _unread(case: Case, before: list[dict[str, Any]], reset: Mapping[str, Any] |
     if gap_ns > fresh_ns:
         return None
     if "window_full" in str(before[-1]["events"]).split("|"):
-        return f"the RST came {time_words(gap_ns)} after data that filled the window"
+        return f"the RST came {time_text(gap_ns)} after data that filled the window"
     last, most = case.data.receive_window_last_bytes, case.data.receive_window_max_bytes
     if last is not None and most is not None and 2 * last < most:
-        return f"its window had fallen from {bytes_words(most)} to {bytes_words(last)}"
+        return f"its window had fallen from {bytes_text(most)} to {bytes_text(last)}"
     return None
 
 
@@ -153,7 +153,7 @@ def _waiting(case: Case, reset_ns: int, fresh_ns: float) -> str | None:
         age_ns = reset_ns - sample.time_ns - offset_ns
         # A FIN that was received counts as one byte.
         if (sample.recv_q_bytes or 0) > 1 and age_ns <= fresh_ns:
-            return f"its kernel held {bytes_words(sample.recv_q_bytes or 0)} unread {time_words(age_ns)} before"
+            return f"its kernel held {bytes_text(sample.recv_q_bytes or 0)} unread {time_text(age_ns)} before"
         return None
     return None
 

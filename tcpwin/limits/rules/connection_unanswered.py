@@ -31,7 +31,7 @@ from tcpwin.limits.evidence.capture import FRAMES
 from tcpwin.limits.evidence.ports import attempts
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words, time_words
+from tcpwin.units import count_text, time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -51,12 +51,12 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns = sum(connection.duration_ns for connection in waited)
         others = f"; {each.accepted:,} others were answered" if each.accepted else ""
         waits = (
-            f"{count_words(again, 'SYN')} sent again, {time_words(cost_ns)} waited in all"
+            f"{count_text(again, 'SYN')} sent again, {time_text(cost_ns)} waited in all"
             if again
-            else f"nothing came for {time_words(case.settings['wait_ns'])} and more"
+            else f"nothing came for {time_text(case.settings['wait_ns'])} and more"
         )
         yield case.finding(
-            f"{each.port} did not answer {count_words(len(waited), 'connection')}{others}: {waits}",
+            f"{each.port} did not answer {count_text(len(waited), 'connection')}{others}: {waits}",
             blame="receiver" if each.accepted else "network",
             side="b",
             confidence="low" if capture.connections_one_way or each.accepted else "medium",

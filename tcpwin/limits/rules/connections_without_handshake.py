@@ -30,7 +30,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, first_frames, share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words
+from tcpwin.units import count_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -41,7 +41,7 @@ def judge(case: Case) -> Iterator[Finding]:
     given = _without_syn(case, "given")
     told = f"; snapshots tell the scale of {len(given):,}" if given else ""
     yield case.finding(
-        f"{count_words(without, 'connection')} of {total:,} began before the capture{told}: without the SYNs the scale "
+        f"{count_text(without, 'connection')} of {total:,} began before the capture{told}: without the SYNs the scale "
         "of windows is not known",
         blame="capture",
         confidence="high",

@@ -36,7 +36,7 @@ from tcpwin.limits.evidence.capture import rows_of
 from tcpwin.limits.evidence.loss import share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words, time_words
+from tcpwin.units import count_text, share_text, time_text
 
 AT_ONCE_NS = 2_000_000
 """A sender that waited for an ACK goes on within it."""
@@ -55,8 +55,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if len(waits) < case.settings["waits"] or cost_ns < case.settings["cost_ns"] or share < case.settings["share"]:
         return
     yield case.finding(
-        f"{case.sender} waited {time_words(cost_ns)} in all ({share:.0%} of the connection without its pauses) for "
-        f"delayed ACKs of {case.receiver}: {count_words(len(waits), 'time')} a segment was alone in flight",
+        f"{case.sender} waited {time_text(cost_ns)} in all ({share_text(share)} of the connection without its pauses) "
+        f"for delayed ACKs of {case.receiver}: {count_text(len(waits), 'time')} a segment was alone in flight",
         blame="receiver",
         side=case.sender,
         confidence="medium",

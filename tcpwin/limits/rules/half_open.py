@@ -31,7 +31,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FIN, rows_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import time_words
+from tcpwin.units import time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{closer} closed the connection and sent its FIN {data.fin_retransmissions + 1} times; {silent} never "
         "answered: its host or the path to it is gone"
         if is_gone
-        else f"{closer} closed the connection, {silent} did not in the {time_words(silent_ns)} that the capture went "
+        else f"{closer} closed the connection, {silent} did not in the {time_text(silent_ns)} that the capture went "
         "on: " + ("its socket is in CLOSE-WAIT" if is_held else "its application seems to hold the socket open"),
         blame="network" if is_gone else "application",
         side=silent,

@@ -37,7 +37,7 @@ from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.evidence.loss import pairs, resent
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words, time_words
+from tcpwin.units import count_text, time_text
 
 OVERFLOWS = ("TcpExtListenOverflows", "TcpExtListenDrops")
 """The accept queue was full; a SYN was dropped for any reason (net/ipv4/tcp_ipv4.c, tcp_input.c)."""
@@ -65,8 +65,8 @@ def judge(case: Case) -> Iterator[Finding]:
     name = "SYN" if is_syn else "SYN/ACK"
     blame, where, confidence, ruled_out = _blame(case, is_syn=is_syn)
     yield case.finding(
-        f"The connection stood {time_words(cost_ns)} late: {case.sender} sent its {name} "
-        f"{count_words(len(events) + 1, 'time')}, as {where}",
+        f"The connection stood {time_text(cost_ns)} late: {case.sender} sent its {name} "
+        f"{count_text(len(events) + 1, 'time')}, as {where}",
         blame=blame,
         side="b" if blame == "receiver" else None,
         confidence=confidence,

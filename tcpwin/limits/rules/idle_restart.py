@@ -40,7 +40,7 @@ from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.evidence.loss import share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words, time_words
+from tcpwin.units import count_text, time_text
 
 if TYPE_CHECKING:
     from tcpwin.hosts import SocketSample
@@ -76,8 +76,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if samples:
         values["cwnd_falls_in_ss"] = cuts
     yield case.finding(
-        f"After {count_words(data.idle_restarts, 'pause')} {case.sender} began again with a smaller congestion window: "
-        f"its messages took {count_words(data.idle_restart_round_trips, 'round trip')} more, {time_words(cost_ns)} in "
+        f"After {count_text(data.idle_restarts, 'pause')} {case.sender} began again with a smaller congestion window: "
+        f"its messages took {count_text(data.idle_restart_round_trips, 'round trip')} more, {time_text(cost_ns)} in "
         "all (tcp_slow_start_after_idle)",
         blame="sender",
         side=case.sender,

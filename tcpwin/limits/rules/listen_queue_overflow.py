@@ -30,7 +30,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import growth, name_of, side_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words
+from tcpwin.units import count_text
 
 MAX_QUEUE = (1 << 31) - 1
 """somaxconn is a signed 32-bit number."""
@@ -47,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
         most = most if most is None or 0 <= most <= MAX_QUEUE else None
         times = [sample.time_ns for sample in host.counters if sample.time_ns is not None]
         yield case.finding(
-            f"A listen queue of {name_of(host)} overflowed for {count_words(overflows, 'connection')}: the application "
+            f"A listen queue of {name_of(host)} overflowed for {count_text(overflows, 'connection')}: the application "
             "does not accept fast enough",
             blame="application",
             side=side_of(host),

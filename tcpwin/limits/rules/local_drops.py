@@ -36,7 +36,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.loss import resent
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words
+from tcpwin.units import count_text
 
 CAUSES = ("rto", "go_back_n", "fast", "recovery", "lost_retransmission", "tail_loss_probe", "unknown")
 LATE = ("out_of_order", "capture_reordered")
@@ -52,7 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
     data = case.data
     is_all = len(unseen) == len(events)
     yield case.finding(
-        f"{case.sender}'s own host dropped {count_words(len(unseen), 'segment')} before they reached the wire: the "
+        f"{case.sender}'s own host dropped {count_text(len(unseen), 'segment')} before they reached the wire: the "
         f"capture beside it never saw them leave, and they were sent again",
         blame="sender",
         side=case.sender,

@@ -38,7 +38,7 @@ from tcpwin.limits.evidence.loss import busy_ns, culprit, needless, pairs, resen
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import span_of
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import rate_words, time_words
+from tcpwin.units import rate_text, share_text, time_text
 
 HALF = 0.5
 
@@ -61,8 +61,8 @@ def judge(case: Case) -> Iterator[Finding]:
     mathis_bps = mathis_rate_bps(data.mss_bytes, round_trip_ns(case), data.recoveries / data.data_segments)
     yield case.finding(
         f"Loss holds {case.sender} down: {lost:.1%} of its segments were sent again, its congestion window was cut "
-        f"{data.recoveries:,} times, and {time_words(data.recovery_ns)} ({share:.0%} of the transfer) went into "
-        f"recovery; it reached {rate_words(data.goodput_bps or 0)}. They were lost {guilty.where}",
+        f"{data.recoveries:,} times, and {time_text(data.recovery_ns)} ({share_text(share)} of the transfer) went into "
+        f"recovery; it reached {rate_text(data.goodput_bps or 0)}. They were lost {guilty.where}",
         blame=guilty.blame,
         side=case.receiver if guilty.blame == "receiver" else None,
         confidence=guilty.confidence,

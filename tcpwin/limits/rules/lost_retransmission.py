@@ -33,7 +33,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.loss import culprit, pairs, resent, weaker
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words, time_words
+from tcpwin.units import count_text, time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -44,8 +44,8 @@ def judge(case: Case) -> Iterator[Finding]:
     guilty = culprit(case, events)
     sure = min((event.confidence or "low" for event in events), key=("low", "medium", "high").index)
     yield case.finding(
-        f"{count_words(len(events), 'retransmission')} of {case.sender} were lost again {guilty.where}, which took "
-        f"{time_words(cost_ns)} more to repair: the loss lasted longer than a round trip",
+        f"{count_text(len(events), 'retransmission')} of {case.sender} were lost again {guilty.where}, which took "
+        f"{time_text(cost_ns)} more to repair: the loss lasted longer than a round trip",
         blame=guilty.blame,
         side=case.receiver if guilty.blame == "receiver" else None,
         confidence=weaker(guilty.confidence, sure),

@@ -34,7 +34,7 @@ from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.evidence.loss import share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words, time_words
+from tcpwin.units import count_text, share_text, time_text
 
 SURE = 3
 FRAMES = 6
@@ -47,9 +47,9 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     acks = events_of(case, "delayed_ack", side=case.receiver)
     yield case.finding(
-        f"{case.sender} waited {time_words(data.nagle_delay_ns)} in all ({share:.0%} of the connection without its "
-        f"pauses) for delayed ACKs of {case.receiver}: Nagle's algorithm held back "
-        f"{count_words(data.nagle_delays, 'small segment')}",
+        f"{case.sender} waited {time_text(data.nagle_delay_ns)} in all ({share_text(share)} of the connection without "
+        f"its pauses) for delayed ACKs of {case.receiver}: Nagle's algorithm held back "
+        f"{count_text(data.nagle_delays, 'small segment')}",
         blame="application",
         side=case.sender,
         confidence="high" if data.nagle_delays >= SURE else "medium",

@@ -32,6 +32,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FRAMES, share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import share_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -43,9 +44,9 @@ def judge(case: Case) -> Iterator[Finding]:
     if largest < case.settings["times"] * mss:
         return
     yield case.finding(
-        f"{capture.super_segments:,} of {capture.segments:,} segments ({share:.0%}) are longer than the MSS, up to "
-        f"{largest:,} bytes: the capture was made beside segmentation offload. Rates and windows are right, findings "
-        "that count packets are less sure",
+        f"{capture.super_segments:,} of {capture.segments:,} segments ({share_text(share)}) are longer than the MSS, "
+        f"up to {largest:,} bytes: the capture was made beside segmentation offload. Rates and windows are right, "
+        "findings that count packets are less sure",
         blame="capture",
         confidence="high",
         evidence=Evidence(

@@ -30,7 +30,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, first_frames, share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words
+from tcpwin.units import count_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if not one_way or share < case.settings["share"]:
         return
     yield case.finding(
-        f"Of {count_words(one_way, 'connection')} of {total:,} the capture holds one side only: bytes in flight, round "
+        f"Of {count_text(one_way, 'connection')} of {total:,} the capture holds one side only: bytes in flight, round "
         "trips and loss cannot be told there",
         blame="capture",
         confidence="high",

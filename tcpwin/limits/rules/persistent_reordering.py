@@ -34,7 +34,7 @@ from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.evidence.loss import needless, pairs, resent
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, count_words, time_words
+from tcpwin.units import bytes_text, count_text, share_text, time_text
 
 DUPLICATE_ACK_THRESHOLD = 3
 """RFC 5681 §3.2; Linux raises its own, net.ipv4.tcp_reordering, as it learns."""
@@ -54,10 +54,11 @@ def _seen(case: Case) -> Finding:
     events = resent(case, "out_of_order")
     beyond = data.reordering_max_bytes > DUPLICATE_ACK_THRESHOLD * data.mss_bytes
     harmed = needless(case)
-    effect = f"; {count_words(harmed, 'segment')} sent again needlessly" if harmed else ""
+    effect = f"; {count_text(harmed, 'segment')} sent again needlessly" if harmed else ""
     return case.finding(
-        f"{data.out_of_order / data.data_segments:.0%} of {case.sender}'s segments ({data.out_of_order:,}) came out of "
-        f"order, by up to {bytes_words(data.reordering_max_bytes)} and {time_words(data.reordering_max_ns)}{effect}",
+        f"{share_text(data.out_of_order / data.data_segments)} of {case.sender}'s segments ({data.out_of_order:,}) "
+        f"came out of order, by up to {bytes_text(data.reordering_max_bytes)} and "
+        f"{time_text(data.reordering_max_ns)}{effect}",
         blame="network",
         confidence="high" if events and all(event.confidence == "high" for event in events) else "medium",
         severity=Severity.WARNING if harmed and beyond else Severity.INFO,

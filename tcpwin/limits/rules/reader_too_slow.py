@@ -30,9 +30,10 @@ from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.full_buffer import full_buffer
-from tcpwin.limits.evidence.window import full_frames, held_back_ns, kernel_denies, time_text
+from tcpwin.limits.evidence.window import full_frames, held_back_ns, kernel_denies
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:

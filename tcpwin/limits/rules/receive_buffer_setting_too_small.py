@@ -36,7 +36,7 @@ from tcpwin.limits.evidence.hosts import best_goodput_bps, kernel_version, sizes
 from tcpwin.limits.evidence.window import HELD_BACK, full_frames, held_back, kernel_denies
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, rate_words, time_words
+from tcpwin.units import bytes_text, rate_text, share_text, time_text
 
 SETTING = "net.ipv4.tcp_rmem"
 AT_LIMIT = 0.95
@@ -73,9 +73,9 @@ def judge(case: Case) -> Iterator[Finding]:
     allowed_bps = float(window_rate_bps(allowed, held.rtt_ns))
     lost_bps = best_bps - goodput_bps if best_bps > goodput_bps else None
     yield case.finding(
-        f"{case.receiver} allows a window of {bytes_words(allowed)} at most ({SETTING}), which is "
-        f"{rate_words(allowed_bps)} over {time_words(held.rtt_ns)}; it held {case.sender} "
-        f"back for {held.share:.0%} of the transfer",
+        f"{case.receiver} allows a window of {bytes_text(allowed)} at most ({SETTING}), which is "
+        f"{rate_text(allowed_bps)} over {time_text(held.rtt_ns)}; it held {case.sender} "
+        f"back for {share_text(held.share)} of the transfer",
         blame="receiver",
         side=case.receiver,
         cost_ns=held.held_ns,
@@ -98,7 +98,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="A slow reader: the window stayed near its largest, so that what came was read at once.",
         ),
         remedy=Remedy(
-            f"Raise the third value of {SETTING} on {case.receiver}: the line is for {rate_words(wanted_bps)}.",
+            f"Raise the third value of {SETTING} on {case.receiver}: the line is for {rate_text(wanted_bps)}.",
             settings=(advice.line,),
             side_effects=advice.side_effects,
         ),

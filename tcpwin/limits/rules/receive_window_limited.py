@@ -47,11 +47,10 @@ from tcpwin.limits.evidence.window import (
     is_at_field_limit,
     is_shown,
     kernel_denies,
-    rate_text,
-    time_text,
 )
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import rate_text, share_text, time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -77,8 +76,8 @@ def judge(case: Case) -> Iterator[Finding]:
 def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, ...]) -> Finding:
     return case.finding(
         f"the receive window of {case.receiver} held {case.sender} back for {time_text(held.held_ns)} "
-        f"({held.share:.0%} of the transfer): it was below half of what it had been for {drained:.0%} of the time, "
-        "which fits an application that reads more slowly than data comes",
+        f"({share_text(held.share)} of the transfer): it was below half of what it had been for {share_text(drained)} "
+        "of the time, which fits an application that reads more slowly than data comes",
         blame="application",
         side=case.receiver,
         # Data out of order take memory too: in long recoveries they may have filled the buffer.
@@ -102,8 +101,8 @@ def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, 
 def _small_window(case: Case, held: HeldBack, frames: tuple[int, ...]) -> Finding:
     return case.finding(
         f"the receive window of {case.receiver}, {held.window_bytes:,} bytes on average, held {case.sender} back for "
-        f"{time_text(held.held_ns)} ({held.share:.0%} of the transfer): over {time_text(held.rtt_ns)} it carries "
-        f"{rate_text(held.ceiling_bps)}, and {rate_text(case.data.goodput_bps or 0)} were reached",
+        f"{time_text(held.held_ns)} ({share_text(held.share)} of the transfer): over {time_text(held.rtt_ns)} it "
+        f"carries {rate_text(held.ceiling_bps)}, and {rate_text(case.data.goodput_bps or 0)} were reached",
         blame="receiver",
         side=case.receiver,
         confidence=confidence_of(case),

@@ -31,7 +31,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FRAMES, GOODBYE_BYTES, RST, first_frames, rows_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, count_words
+from tcpwin.units import bytes_text, count_text
 
 LISTED = 100
 """Connections that are told of one by one, those that lost most."""
@@ -66,7 +66,7 @@ def _lost(case: Case, id: int, lost_a: int, lost_b: int) -> Finding:
     by, side = connection.reset_by, "a" if lost_a >= lost_b else "b"
     resets = [row["frame"] for row in rows_of(case, connection) if row["flags"] & RST]
     found = case.finding(
-        f"{by} reset the connection after both sides had closed: {bytes_words(max(lost_a, lost_b))} from {side} were "
+        f"{by} reset the connection after both sides had closed: {bytes_text(max(lost_a, lost_b))} from {side} were "
         "never acknowledged and may be lost",
         severity=Severity.WARNING,
         blame="application",
@@ -86,12 +86,12 @@ def _lost(case: Case, id: int, lost_a: int, lost_b: int) -> Finding:
 
 def _harmless(case: Case, ids: list[int], most: int) -> Finding:
     lost = (
-        f": at most {bytes_words(most)} of each were never acknowledged, no more than a goodbye takes"
+        f": at most {bytes_text(most)} of each were never acknowledged, no more than a goodbye takes"
         if most
         else " with all data acknowledged: nothing was lost"
     )
     found = case.finding(
-        f"{count_words(len(ids), 'connection')} {'was' if len(ids) == 1 else 'were'} reset after both sides had "
+        f"{count_text(len(ids), 'connection')} {'was' if len(ids) == 1 else 'were'} reset after both sides had "
         f"closed{lost}",
         blame="nobody",
         confidence="high",

@@ -41,7 +41,7 @@ from tcpwin.limits.evidence.capture import rows_of
 from tcpwin.limits.evidence.loss import Culprit, culprit, has_sack, pairs, resent, share_of, wait_ns, weaker
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words, time_words
+from tcpwin.units import count_text, share_text, time_text
 
 DEFAULTS = {"net.ipv4.tcp_sack": 1, "net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
 """Linux's defaults, by which SACK, RACK and tail loss probes are on (Documentation/networking/ip-sysctl.rst)."""
@@ -62,9 +62,9 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     guilty = culprit(case, events) if is_answered else _gone(case)
     sure = "low" if any(event.confidence == "low" for event in events) else "high"
-    times = count_words(len(events), "time")
+    times = count_text(len(events), "time")
     yield case.finding(
-        f"{case.sender} stood still for {time_words(cost_ns)} in all ({share:.0%} of the connection) "
+        f"{case.sender} stood still for {time_text(cost_ns)} in all ({share_text(share)} of the connection) "
         f"until its retransmission timer ran out, {times}: segments were lost {guilty.where}, and no ACK told it",
         blame=guilty.blame,
         side=case.receiver if guilty.blame == "receiver" else case.sender,

@@ -33,7 +33,7 @@ from tcpwin.limits.evidence.loss import round_trip_ns
 from tcpwin.limits.evidence.sockets import LARGEST
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, rate_words, time_words
+from tcpwin.units import bytes_text, rate_text, time_text
 
 SETTING = "net.ipv4.tcp_notsent_lowat"
 UNSET = 1 << 31
@@ -59,8 +59,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if setting is not None and setting < UNSET:
         return
     yield case.finding(
-        f"What the application on {case.sender} writes waits {time_words(delay_ns)} in the send buffer before it "
-        f"leaves: {bytes_words(median_bytes)} unsent at {rate_words(case.data.goodput_bps)}; no harm to bulk data",
+        f"What the application on {case.sender} writes waits {time_text(delay_ns)} in the send buffer before it "
+        f"leaves: {bytes_text(median_bytes)} unsent at {rate_text(case.data.goodput_bps)}; no harm to bulk data",
         blame="sender",
         side=case.sender,
         confidence="high",

@@ -32,7 +32,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.sockets import LARGEST, grown
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, time_words
+from tcpwin.units import bytes_text, share_text, time_text
 
 DEFAULT_WMEM = (4096, 16_384, 4_194_304)
 """net.ipv4.tcp_wmem of Linux (Documentation/networking/ip-sysctl.rst)."""
@@ -46,10 +46,10 @@ def judge(case: Case) -> Iterator[Finding]:
     if not busy_ns or limited_ns < case.settings["cost_ns"] or limited_ns < case.settings["share"] * busy_ns:
         return
     buffer_bytes = min(max((sample.sndbuf_bytes or 0 for sample in samples), default=0), LARGEST)
-    size = f", {bytes_words(buffer_bytes)} at most," if buffer_bytes else ""
+    size = f", {bytes_text(buffer_bytes)} at most," if buffer_bytes else ""
     yield case.finding(
-        f"{case.sender}'s send buffer{size} was too small for {time_words(limited_ns)}, {limited_ns / busy_ns:.0%} of "
-        "the time in which it had data to send: the application waited for room",
+        f"{case.sender}'s send buffer{size} was too small for {time_text(limited_ns)}, "
+        f"{share_text(limited_ns / busy_ns)} of the time in which it had data to send: the application waited for room",
         blame="sender",
         side=case.sender,
         confidence="high",

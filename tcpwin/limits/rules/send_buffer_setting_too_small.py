@@ -31,7 +31,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import best_goodput_bps, kernel_version, sizes_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, rate_words, time_words
+from tcpwin.units import bytes_text, rate_text, share_text, time_text
 
 SETTING = "net.ipv4.tcp_wmem"
 AT_LIMIT = 0.95
@@ -64,8 +64,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if advice is None or advice.line is None:
         return
     yield case.finding(
-        f"The send buffer of {case.sender} was full for {time_words(limited_ns)} ({limited_ns / busy_ns:.0%} of the "
-        f"time in which there was data to send): {SETTING} allows {bytes_words(sizes[2])} at most",
+        f"The send buffer of {case.sender} was full for {time_text(limited_ns)} ({share_text(limited_ns / busy_ns)} of "
+        f"the time in which there was data to send): {SETTING} allows {bytes_text(sizes[2])} at most",
         blame="sender",
         side=case.sender,
         cost_ns=limited_ns,
@@ -85,7 +85,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="A slow application: the kernel counts this only while a writer waits for room in the buffer.",
         ),
         remedy=Remedy(
-            f"Raise the third value of {SETTING} on {case.sender}: the line is for {rate_words(wanted_bps)}.",
+            f"Raise the third value of {SETTING} on {case.sender}: the line is for {rate_text(wanted_bps)}.",
             settings=(advice.line,),
             side_effects=advice.side_effects,
         ),

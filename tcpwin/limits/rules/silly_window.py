@@ -29,9 +29,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.window import held_back_ns, spread, time_text
+from tcpwin.limits.evidence.window import held_back_ns, spread
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FRAMES
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words, time_words
+from tcpwin.units import count_text, time_text
 
 SETTING = "net.ipv4.tcp_slow_start_after_idle"
 
@@ -42,8 +42,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     restarts = [event.frame for event in case.events("idle_restart", side=case.sender)]
     yield case.finding(
-        f"{case.sender} lost its congestion window after {count_words(data.idle_restarts, 'pause')}: "
-        f"{time_words(data.idle_restart_cost_ns)} in all (see TW401), and {SETTING} is on",
+        f"{case.sender} lost its congestion window after {count_text(data.idle_restarts, 'pause')}: "
+        f"{time_text(data.idle_restart_cost_ns)} in all (see TW401), and {SETTING} is on",
         blame="sender",
         side=case.sender,
         confidence="high",

@@ -35,7 +35,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import rows_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, count_words, time_words
+from tcpwin.units import bytes_text, count_text, time_text
 
 AT_ONCE_NS = 2_000_000
 """A sender goes on within it when an ACK comes."""
@@ -64,9 +64,9 @@ def judge(case: Case) -> Iterator[Finding]:
     if trips < 1 or trips * rtt_ns < case.settings["cost_ns"]:
         return
     yield case.finding(
-        f"{case.sender} began with {count_words(started, 'segment')} where {wanted} are the rule: its first message of "
-        f"{bytes_words(message * data.mss_bytes)} took {count_words(trips, 'round trip')} more, "
-        f"{time_words(trips * rtt_ns)}",
+        f"{case.sender} began with {count_text(started, 'segment')} where {wanted} are the rule: its first message of "
+        f"{bytes_text(message * data.mss_bytes)} took {count_text(trips, 'round trip')} more, "
+        f"{time_text(trips * rtt_ns)}",
         blame="sender",
         side=case.sender,
         confidence="medium",

@@ -31,7 +31,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FRAMES, rows_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, count_words
+from tcpwin.units import bytes_text, count_text
 
 JUMBO_BYTES = 8960
 """The payload of an Ethernet jumbo frame."""
@@ -55,7 +55,7 @@ def judge(case: Case) -> Iterator[Finding]:
     needed = -(-data.payload_bytes // data.mss_bytes)
     yield case.finding(
         f"The application on {case.sender} writes in small pieces: {data.data_segments:,} segments carry "
-        f"{bytes_words(mean_bytes)} each where {count_words(needed, 'segment')} of {data.mss_bytes:,} bytes would do",
+        f"{bytes_text(mean_bytes)} each where {count_text(needed, 'segment')} of {data.mss_bytes:,} bytes would do",
         blame="application",
         side=case.sender,
         confidence="high",

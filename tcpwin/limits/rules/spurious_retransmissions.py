@@ -37,7 +37,7 @@ from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.evidence.loss import pairs, resent
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, count_words
+from tcpwin.units import bytes_text, count_text
 
 FRAMES = 12
 CAUSES = ("rto", "go_back_n", "fast", "recovery", "lost_retransmission", "tail_loss_probe", "spurious", "unknown")
@@ -61,7 +61,7 @@ def judge(case: Case) -> Iterator[Finding]:
     by_ack = data.fast_retransmissions + data.recovery_retransmissions
     reason, advice = _explain(case, by_timer=by_timer, by_ack=by_ack)
     yield case.finding(
-        f"{case.sender} sent {count_words(needless, 'segment')} again that {case.receiver} had already "
+        f"{case.sender} sent {count_text(needless, 'segment')} again that {case.receiver} had already "
         f"({needless / data.data_segments:.1%} of its data segments): {reason}",
         blame="network",
         side=case.sender,
@@ -79,7 +79,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out=f"Loss: the proof comes from {case.receiver}, which had the bytes before.",
         ),
         remedy=Remedy(
-            f"{advice} {bytes_words(data.resent_bytes)} were sent again in all.",
+            f"{advice} {bytes_text(data.resent_bytes)} were sent again in all.",
             side_effects="A sender that waits longer before it sends again repairs real losses later.",
         ),
     )

@@ -36,7 +36,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.loss import culprit, needless, pairs, resent, share_of, wait_ns, weaker
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words, time_words
+from tcpwin.units import count_text, share_text, time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -53,8 +53,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     guilty = culprit(case, events)
     yield case.finding(
-        f"{case.sender} waited {time_words(cost_ns)} in all ({share:.0%} of the connection) until a probe or its timer "
-        f"sent the last segment again: {count_words(len(events), 'time')} it was lost {guilty.where}",
+        f"{case.sender} waited {time_text(cost_ns)} in all ({share_text(share)} of the connection) until a probe or "
+        f"its timer sent the last segment again: {count_text(len(events), 'time')} it was lost {guilty.where}",
         blame=guilty.blame,
         side=case.receiver if guilty.blame == "receiver" else case.sender,
         confidence=weaker(guilty.confidence, "medium"),

@@ -30,7 +30,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import LARGEST_COUNT, growth, name_of, side_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import bytes_words, count_words
+from tcpwin.units import bytes_text, count_text
 
 if TYPE_CHECKING:
     from tcpwin.hosts import Host, MemorySample
@@ -51,9 +51,9 @@ def judge(case: Case) -> Iterator[Finding]:
         said = []
         if worst is not None:
             bound = (worst.high_bytes if is_exhausted else worst.pressure_bytes) or 0
-            said.append(f"{bytes_words(worst.tcp_memory_bytes or 0)} in use, above the {bytes_words(bound)} of tcp_mem")
+            said.append(f"{bytes_text(worst.tcp_memory_bytes or 0)} in use, above the {bytes_text(bound)} of tcp_mem")
         if is_counted:
-            said.append(f"the kernel counted {count_words(pressures, 'entry', 'entries')} into memory pressure")
+            said.append(f"the kernel counted {count_text(pressures, 'entry', 'entries')} into memory pressure")
         times = [sample.time_ns for sample, _ in above if sample.time_ns is not None]
         yield case.finding(
             f"TCP was short of memory on {name_of(host)}: {'; '.join(said)}. "

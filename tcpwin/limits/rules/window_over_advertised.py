@@ -36,9 +36,9 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.dropped import DROPPED
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.evidence.receive_buffer import more_overhead
-from tcpwin.limits.evidence.window import time_text
 from tcpwin.limits.finding import Evidence, Finding, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import time_text
 
 FRAMES = 6
 CAUSES = ("fast", "recovery", "lost_retransmission")

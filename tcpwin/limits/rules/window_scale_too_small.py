@@ -40,11 +40,10 @@ from tcpwin.limits.evidence.window import (
     is_at_field_limit,
     is_shown,
     kernel_denies,
-    rate_text,
-    time_text,
 )
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
+from tcpwin.units import rate_text, share_text, time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -65,7 +64,7 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.receiver} chose a window scale of {shift}, so that its window cannot exceed {largest:,} bytes: "
         f"{rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; it reached {data.receive_window_max_bytes:,}, and "
-        f"{case.sender} waited for it {time_text(held.held_ns)} ({held.share:.0%} of the transfer)",
+        f"{case.sender} waited for it {time_text(held.held_ns)} ({share_text(held.share)} of the transfer)",
         blame="receiver",
         side=case.receiver,
         confidence=confidence_of(case),

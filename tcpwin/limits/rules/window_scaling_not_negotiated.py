@@ -38,11 +38,10 @@ from tcpwin.limits.evidence.window import (
     is_at_field_limit,
     is_shown,
     kernel_denies,
-    rate_text,
-    time_text,
 )
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
+from tcpwin.units import rate_text, share_text, time_text
 
 SETTING = "net.ipv4.tcp_window_scaling"
 
@@ -75,7 +74,7 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"window scaling is off because {packet} came without the option{told}: {case.receiver} can "
         f"offer {MAX_FIELD:,} bytes at most, which is {rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; "
-        f"{case.sender} waited for that window {time_text(held.held_ns)} ({held.share:.0%} of the transfer)",
+        f"{case.sender} waited for that window {time_text(held.held_ns)} ({share_text(held.share)} of the transfer)",
         blame="network" if was_removed else "sender" if culprit == case.sender else "receiver",
         side=None if was_removed else culprit,
         confidence="high" if is_sure else "medium",

@@ -29,7 +29,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import longest_rtt_ns, name_of, role_of, side_of, syns_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import rate_words, time_words
+from tcpwin.units import rate_text, time_text
 
 SETTING = "net.ipv4.tcp_window_scaling"
 MAX_FIELD = 65_535
@@ -48,7 +48,7 @@ def judge(case: Case) -> Iterator[Finding]:
         if rtt_ns is not None and rtt_ns < case.settings["rtt_ns"]:
             continue
         ceiling = None if rtt_ns is None else float(window_rate_bps(MAX_FIELD, rtt_ns))
-        over = "" if ceiling is None else f": {rate_words(ceiling)} at most over {time_words(rtt_ns or 0)}"
+        over = "" if ceiling is None else f": {rate_text(ceiling)} at most over {time_text(rtt_ns or 0)}"
         yield case.finding(
             f"Window scaling is off on {name_of(host)}, so that no window is above 65,535 bytes{over}",
             blame=role_of(case, host),

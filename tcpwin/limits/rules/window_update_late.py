@@ -33,9 +33,9 @@ from collections.abc import Iterator
 
 from tcpwin.analysis import ZeroWindowEpisode
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.window import time_text
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import time_text
 
 FRAMES = 6
 AT_ONCE_NS = 10_000_000

@@ -40,12 +40,11 @@ from tcpwin.limits.evidence.window import (
     is_shown,
     kernel_denies,
     largest_rate_bps,
-    rate_text,
     stood_still,
-    time_text,
 )
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
+from tcpwin.units import rate_text, share_text, time_text
 
 _PROFILES = (None, "Internet")
 LEVELS = ("disabled", "highlyrestricted", "restricted")
@@ -72,7 +71,7 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.receiver} offered {offer}{sure}: its window reached {most:,} bytes, over {time_text(held.rtt_ns)} that "
         f"is {rate_text(largest_rate_bps(data, held.rtt_ns))}, and {case.sender} waited {time_text(held.held_ns)} "
-        f"({held.share:.0%} of the transfer)",
+        f"({share_text(held.share)} of the transfer)",
         blame="receiver",
         side=case.receiver,
         confidence="high" if told else "low",

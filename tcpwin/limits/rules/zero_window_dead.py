@@ -29,9 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.window import time_text
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.words import count_words
+from tcpwin.units import count_text, share_text
 
 FRAMES = 6
 
@@ -48,8 +48,8 @@ def judge(case: Case) -> Iterator[Finding]:
     longest, count = episodes[0], data.zero_window_episode_count
     frames = [frame for episode in episodes[: FRAMES // 2] for frame in (episode.start_frame, episode.end_frame)]
     yield case.finding(
-        f"{case.receiver} closed its receive window {count_words(count, 'time')}, for "
-        f"{data.zero_window_ns / 1e9:.3g} s in all ({share:.0%} of the connection): its application reads too slowly",
+        f"{case.receiver} closed its receive window {count_text(count, 'time')}, for {data.zero_window_ns / 1e9:.3g} s "
+        f"in all ({share_text(share)} of the connection): its application reads too slowly",
         blame="application",
         side=case.receiver,
         confidence="high",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.report.drawing.text import escape
 from tcpwin.report.drawing.theme import axis, base_layout
-from tcpwin.report.units import count_text, short_name
+from tcpwin.units import count_text, short_name
 
 if TYPE_CHECKING:
     from tcpwin.report.drawing.kind import FigureKind

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpwin.analysis import Event
-from tcpwin.report.units import time_text
+from tcpwin.units import time_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

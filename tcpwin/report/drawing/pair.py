@@ -15,7 +15,7 @@ from tcpwin.report.drawing.kind import Nothing
 from tcpwin.report.drawing.request import make_request
 from tcpwin.report.drawing.size import fit
 from tcpwin.report.drawing.text import escape
-from tcpwin.report.units import name_text
+from tcpwin.units import name_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Connection

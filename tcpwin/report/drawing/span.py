@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpwin.report.drawing.theme import COLOURS, GREY
-from tcpwin.report.units import count_text, time_text
+from tcpwin.units import count_text, time_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

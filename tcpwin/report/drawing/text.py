@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcpwin.report.units import name_text
+from tcpwin.units import name_text
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 MAX_CHARACTERS = 120

@@ -19,7 +19,7 @@ import numpy as np
 from tcpwin.report.drawing.kind import FigureKind, Nothing
 from tcpwin.report.drawing.panel import Panel
 from tcpwin.report.drawing.theme import COLOURS, SECONDS_AXIS, log_axis, pattern_fill
-from tcpwin.report.units import time_text
+from tcpwin.units import time_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Direction

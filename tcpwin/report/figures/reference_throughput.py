@@ -22,7 +22,7 @@ from tcpwin.report.drawing.kind import FigureKind, Nothing
 from tcpwin.report.drawing.panel import Panel
 from tcpwin.report.drawing.theme import COLOURS, RATE_AXIS
 from tcpwin.report.figures.throughput import INTERVALS, steps
-from tcpwin.report.units import time_text
+from tcpwin.units import time_text
 
 if TYPE_CHECKING:
     from tcpwin.report.drawing.request import Request

@@ -23,7 +23,7 @@ from tcpwin.report.drawing.marker import markers
 from tcpwin.report.drawing.panel import Panel
 from tcpwin.report.drawing.sockets import MARKS, socket_values
 from tcpwin.report.drawing.theme import COLOURS, MS_AXIS
-from tcpwin.report.units import time_text
+from tcpwin.units import time_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Series

@@ -33,7 +33,7 @@ from tcpwin.report.drawing.panel import Panel
 from tcpwin.report.drawing.sockets import socket_curve
 from tcpwin.report.drawing.span import stalls, zero_windows
 from tcpwin.report.drawing.theme import BYTES_AXIS, COLOURS
-from tcpwin.report.units import time_text
+from tcpwin.units import time_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

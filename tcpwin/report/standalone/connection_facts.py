@@ -16,7 +16,7 @@ from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.hosts import render_sockets
 from tcpwin.report.summary import longest_stalls
 from tcpwin.report.text import close_text, render_direction
-from tcpwin.report.units import bytes_text, name_text, time_text
+from tcpwin.units import bytes_text, name_text, time_text
 
 RESENT_SHOWN = 20
 GROUP_OF = {item: group for group, items in GROUPS.items() for item in items}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Remedy
 from tcpwin.report.findings import ARROWS, span_text, value_words
-from tcpwin.report.units import name_text, rate_text, time_text
+from tcpwin.units import name_text, rate_text, time_text
 
 OPEN = "Not ruled out: "
 """So begins what a rule says of another explanation that stays possible."""

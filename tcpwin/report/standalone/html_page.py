@@ -23,7 +23,7 @@ from tcpwin.report.standalone.references import tell_likeness
 from tcpwin.report.standalone.report import THEMES, Report
 from tcpwin.report.standalone.table import ConnectionTable, make_table, pack_bytes
 from tcpwin.report.text import WHOLE, quality_remarks
-from tcpwin.report.units import count_text, name_text, short_name
+from tcpwin.units import count_text, name_text, short_name
 
 
 def render_page(

@@ -14,7 +14,7 @@ from tcpwin.report.standalone.finding import FindingTold, begin, tell_findings
 from tcpwin.report.standalone.method import capture_facts, files_told, hosts_told, method_text, unread
 from tcpwin.report.standalone.references import FarTold, LikeTold, tell_likeness
 from tcpwin.report.text import WHOLE, quality_remarks
-from tcpwin.report.units import count_text, name_text, short_name
+from tcpwin.units import count_text, name_text, short_name
 
 if TYPE_CHECKING:
     from tcpwin.report.standalone.connection_facts import ConnectionTold, DirectionTold

@@ -11,8 +11,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tcpwin.report.hosts import render_hosts
-from tcpwin.report.sockets import clock_text, span_text
-from tcpwin.report.units import bytes_text, count_text, name_text, rate_text, time_text
+from tcpwin.report.sockets import span_text
+from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_text, time_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcpwin.report.units import name_text
+from tcpwin.units import name_text
 
 if TYPE_CHECKING:
     from tcpwin.reference import Comparison

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,7 @@ from report.standalone.made import MARKUP, hostile, of_a_week, of_many, one_pack
 
 import tcpwin
 from tcpwin.report.standalone.pdf import MOST_BYTES, print_page
+from tcpwin.units import bytes_text, rate_text, time_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -267,7 +270,7 @@ def test_a_word_an_hour_is_no_rate_of_zero_and_a_week_has_days(browser: Browser,
     with opened(browser, out) as page:
         draw_all(page)
         assert column(page, "goodput") == ["0.22 bit/s"]
-        assert column(page, "duration") == ["7.0 d"]
+        assert column(page, "duration") == ["7 d"]
         ticks = page.locator(".plot").first.locator(".xtick text").all_text_contents()
         assert ticks[0].startswith("Sep 14")
         assert "Sep 20" in ticks
@@ -301,3 +304,26 @@ def test_the_page_is_valid_html(pages: Callable[[Path], Path], tool: Callable[[s
     said = (done.stderr + done.stdout).splitlines()
     # Its styles are those of 2018.
     assert [line for line in said if not re.search(r'error: CSS: .*Property "[a-z-]+" doesn.t exist', line)] == []
+
+
+def test_the_page_writes_numbers_as_tcpwin_does(browser: Browser) -> None:
+    source = files("tcpwin.report.standalone").joinpath("page/report.js").read_text(encoding="utf-8")
+    found = re.search(r"^  const PREFIXES = .*?(?=^  const SAY)", source, re.MULTILINE | re.DOTALL)
+    assert found, "the page has its numbers elsewhere"
+    random = Random(20)
+    values = [0, 0.0004, 0.03, 0.5, 1, 999.5, 1125, 99_950, 999_499, 999_500, 7_200_000_000, 5 * 10**15]
+    values += [random.randrange(10 ** random.randrange(1, 16)) for _ in range(2000)]
+    values += [10 ** random.uniform(-2, 15) for _ in range(2000)]
+    page = browser.new_page()
+    ask = (
+        f"(values) => {{ {found[0]} return values.map((each) => [scaled(each, 'B'), scaled(each, 'bit/s'), "
+        "time(each)]); }"
+    )
+    shown = page.evaluate(ask, values)
+    page.close()
+    for value, texts in zip(values, shown, strict=True):
+        expected = [bytes_text(value), rate_text(value)]
+        # Times reach the page in whole microseconds.
+        assert texts[:2] == expected, value
+        if isinstance(value, int):
+            assert texts[2] == time_text(value * 1000), value

@@ -9,7 +9,7 @@ from fastapi import Depends, HTTPException, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import AfterValidator
 
-from tcpwin.report.units import count_text
+from tcpwin.units import count_text
 from tcpwin_web.captures import ConflictError
 from tcpwin_web.service import Service
 from tcpwin_web.storage.models import Capture

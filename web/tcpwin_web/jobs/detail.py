@@ -17,7 +17,7 @@ from tcpwin.limits.document import plain
 from tcpwin.reference import compare
 from tcpwin.reference.document import describe_comparison
 from tcpwin.report import figures
-from tcpwin.report.units import count_text
+from tcpwin.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections

@@ -13,7 +13,7 @@ from typing import Any
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.report import figures
 from tcpwin.report.standalone.figures import _typed
-from tcpwin.report.units import count_text
+from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
 from tcpwin_web.jobs.work import Case

@@ -6,7 +6,7 @@ from fastapi.templating import Jinja2Templates
 
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.standalone.finding import begin
-from tcpwin.report.units import bytes_text, rate_text, time_text
+from tcpwin.units import bytes_text, rate_text, time_text
 from tcpwin_web.pages.prose import prose
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tcpwin.report.units import bytes_text, rate_text, time_text
+from tcpwin.units import bytes_text, rate_text, share_text, time_text
 
 SIDES = ("a_to_b", "b_to_a")
 SHARES = ("p5", "p25", "p50", "p75", "p95", "p99")
@@ -58,7 +58,7 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
             [
                 ("mean", _of(bytes_text, "flight_mean_bytes")),
                 ("greatest", _of(bytes_text, "flight_max_bytes")),
-                ("of the window, in the mean", _of(_share, "window_utilisation")),
+                ("of the window, in the mean", _of(share_text, "window_utilisation")),
             ],
         ),
         (
@@ -157,7 +157,3 @@ def _closed(facts: Facts) -> str | None:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
-
-
-def _share(value: float) -> str:
-    return f"{value:.0%}"

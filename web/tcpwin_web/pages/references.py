@@ -14,8 +14,8 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.reference import Cell, Reference, Run, is_ours, matrix, references
-from tcpwin.report.reference import mib_text, rates_text, run_facts
-from tcpwin.report.units import rate_text, time_text
+from tcpwin.report.reference import rates_text, run_facts
+from tcpwin.units import binary_text, rate_text, time_text
 from tcpwin_web.api.parts import ServiceOf, analysed, detailed
 from tcpwin_web.pages.parts import show
 from tcpwin_web.results import layout, queries
@@ -191,7 +191,7 @@ def _heat_map(
     if mine is not None and mine.measured["rtt_ns"]:
         row = _your_row(mine.measured, settings, shade_mine)
         rows.insert(_place_of(mine.measured["rtt_ns"], trips_ns), row)
-    return HeatMap(title, [f"{mib_text(size)} at {scale:+d}" for size, scale in settings], rows)
+    return HeatMap(title, [f"{binary_text(size)} at {scale:+d}" for size, scale in settings], rows)
 
 
 def _place_of(rtt_ns: int, trips_ns: Sequence[int]) -> int:
@@ -210,7 +210,7 @@ def _your_row(
     if own in settings:
         shades = [told if each == own else Shade() for each in settings]
     else:
-        where = "settings not known" if None in own else f"{mib_text(own[0])} at {own[1]:+d}"
+        where = "settings not known" if None in own else f"{binary_text(own[0])} at {own[1]:+d}"
         shades = [Shade((f"{where}: {', '.join(told.lines)}",), told.level, columns=len(settings))]
     return HeatRow(time_text(measured["rtt_ns"]), kernel, "yours", shades, is_yours=True)
 

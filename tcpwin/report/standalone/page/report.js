@@ -158,24 +158,23 @@
   all(".needs-script").forEach((each) => { each.hidden = false; });
 
   // ---- the table of connections ----------------------------------------------------------------------------------
+  // tcpwin/units.py, for the values of this table; tests/report/standalone holds the two to each other.
   const PREFIXES = ["", "k", "M", "G", "T"];
+  const TIMES = [["d", 86400e6, 3], ["h", 3600e6, 2], ["min", 60e6, 2], ["s", 1e6, 1], ["ms", 1e3, 1], ["µs", 1, 0]];
+  const rounded = (value) => Number(value.toPrecision(3));
+  const digits = (value) => rounded(value).toLocaleString("en", { maximumFractionDigits: 3 });
   function scaled(value, unit) {
-    // Rounded to nothing, little would be said to be none.
-    if (value > 0 && value < 0.5) return `${value < 0.001 ? "less than 0.001" : Number(value.toPrecision(2))} ${unit}`;
     let place = 0;
-    while (Math.round(Math.abs(value)) >= 1000 && place < 4) { value /= 1000; place += 1; }
-    const digits = place === 0 || value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
-    return `${digits} ${PREFIXES[place]}${unit}`;
+    while (rounded(value / 1000 ** place) >= 1000 && place < PREFIXES.length - 1) place += 1;
+    if (place) return `${digits(value / 1000 ** place)} ${PREFIXES[place]}${unit}`;
+    // "0 B" would say that there is none.
+    if (value > 0 && value < 0.5) return `${value < 0.001 ? "less than 0.001" : Number(value.toPrecision(2))} ${unit}`;
+    return `${value.toFixed(0)} ${unit}`;
   }
   function time(us) {
-    const three = (value) => String(Number(value.toPrecision(3)));
-    if (us >= 3 * 86400e6) return `${(us / 86400e6).toFixed(1)} d`;
-    if (us >= 7200e6) return `${(us / 3600e6).toFixed(1)} h`;
-    if (us >= 120e6) return `${(us / 60e6).toFixed(1)} min`;
-    // Three digits round up to the next unit.
-    if (us >= 999.5e3) return `${three(Math.max(us / 1e6, 1))} s`;
-    if (us >= 999.5) return `${three(Math.max(us / 1e3, 1))} ms`;
-    return `${three(us)} µs`;
+    if (us === 0) return "0 s";
+    const [unit, size] = TIMES.find(([, each, least]) => rounded(us / each) >= least);
+    return `${digits(us / size)} ${unit}`;
   }
   const SAY = {
     int: (value) => value.toLocaleString("en"),

@@ -1,0 +1,120 @@
+"""Numbers and names as people read them: the one place that writes a value with its unit.
+
+Three significant digits at most, sizes in powers of 1000 (kB = 1,000 bytes), rates in bit/s. The same value reads the
+same in the terminal, in findings, in reports and on the service's pages. ``standalone/page/report.js`` is its twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_UP, Context, Decimal
+from pathlib import PurePath
+
+__all__ = [
+    "binary_text",
+    "bytes_text",
+    "clock_text",
+    "count_text",
+    "name_text",
+    "rate_text",
+    "share_text",
+    "short_name",
+    "time_text",
+]
+
+# Halves round up, as JavaScript's toPrecision does.
+_THREE = Context(prec=3, rounding=ROUND_HALF_UP)
+_TWO = Context(prec=2, rounding=ROUND_HALF_UP)
+_SIZES = (("B", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
+_BINARY_SIZES = (("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40))
+_RATES = (("bit/s", 1), ("kbit/s", 10**3), ("Mbit/s", 10**6), ("Gbit/s", 10**9), ("Tbit/s", 10**12))
+_TIMES = (
+    ("µs", 10**3, 0),
+    ("ms", 10**6, 1),
+    ("s", 10**9, 1),
+    # From two of a unit on: 90 s says more than 1.5 min, and 100 min more than 1.67 h.
+    ("min", 60 * 10**9, 2),
+    ("h", 3600 * 10**9, 2),
+    ("d", 86_400 * 10**9, 3),
+)
+
+
+def time_text(ns: float | None) -> str:
+    """Write a duration: ``271 ms``, ``5.03 s``, ``2.5 min``, ``7.2 h``, ``3.5 d``."""
+    if ns is None:
+        return "unknown"
+    if ns <= 0:
+        return f"-{time_text(-ns)}" if ns else "0 s"
+    unit, size, _ = next(each for each in reversed(_TIMES) if _rounded(ns / each[1]) >= each[2])
+    # A mean may hold parts of a nanosecond, which no clock does.
+    return f"{_digits(ns / size if ns >= 1000 else round(ns) / size)} {unit}"
+
+
+def bytes_text(count: float | None) -> str:
+    """Write a size with a decimal prefix: ``65.5 kB``."""
+    return "unknown" if count is None else _scaled(count, _SIZES)
+
+
+def binary_text(count: float | None) -> str:
+    """Write memory that is set in powers of 1024: ``512 MiB``."""
+    return "unknown" if count is None else _scaled(count, _BINARY_SIZES)
+
+
+def rate_text(bits_per_second: float | None) -> str:
+    """Write a rate with a decimal prefix: ``6.03 Mbit/s``."""
+    return "no rate" if bits_per_second is None else _scaled(bits_per_second, _RATES)
+
+
+def share_text(share: float | None) -> str:
+    """Write a share of a whole: ``89%``; what is there, but less than half a percent, is ``<1%``."""
+    if share is None:
+        return "unknown"
+    text = f"{share:.0%}"
+    return "<1%" if text == "0%" and share > 0 else text
+
+
+def count_text(count: int, one: str, many: str | None = None) -> str:
+    """Write a count with its noun: ``1 probe``, ``4,586 packets``, ``2 retries``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def clock_text(time_ns: int | None, *, with_date: bool = False) -> str:
+    """Write a moment in UTC with milliseconds: ``19:41:25.336``."""
+    if time_ns is None:
+        return "-"
+    moment = datetime.fromtimestamp(time_ns // 1_000_000_000, UTC)
+    return f"{moment:{'%Y-%m-%d ' if with_date else ''}%H:%M:%S}.{time_ns // 1_000_000 % 1000:03}"
+
+
+def name_text(name: str) -> str:
+    """Write a name on one line: characters that would act on a terminal become escapes."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in name)
+
+
+def short_name(name: str) -> str:
+    """Write a capture's name without its folders, which say little; the member of a bundle stays whole."""
+    path, colon, member = name.partition(": ")
+    return name_text(f"{PurePath(path).name or path}{colon}{member}")
+
+
+def _scaled(value: float, units: Sequence[tuple[str, int]]) -> str:
+    if value < 0:
+        return f"-{_scaled(-value, units)}"
+    unit, size = next((each for each in units if _rounded(value / each[1]) < 1000), units[-1])
+    if size > 1:
+        return f"{_digits(value / size)} {unit}"
+    if 0 < value < 0.5:
+        # "0 B" would say that there is none.
+        return f"{_TWO.create_decimal(value).normalize():f} {unit}" if value >= 0.001 else f"less than 0.001 {unit}"
+    return f"{Decimal(value).to_integral_value(ROUND_HALF_UP)} {unit}"
+
+
+def _rounded(value: float) -> Decimal:
+    """The number that three significant digits say."""
+    return _THREE.create_decimal(value)
+
+
+def _digits(value: float) -> str:
+    """Three significant digits without an exponent: ``5.03``, ``14,600``."""
+    return f"{_rounded(value).normalize():,f}"
