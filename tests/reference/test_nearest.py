@@ -23,7 +23,7 @@ def test_the_same_path_and_workload_come_first() -> None:
     assert (first.run.reference, first.run.name, first.distance) == ("cloudflare-oscil-20ms", "137p4", 0.0)
     assert first.why == (
         "round trip: 20 ms, the same",
-        "rate: 1000 Mbit/s, the same",
+        "rate: 1 Gbit/s, the same",
         "receive buffer: 137 MiB, the same",
         "receive window: 128 MiB, the same",
         "workload: oscillating-reader, the same",
@@ -36,7 +36,7 @@ def test_a_number_counts_by_its_doublings() -> None:
     assert first.distance == pytest.approx(log2(300 / 240) + 1)
     assert first.why == (
         "round trip: 300 ms, yours 240 ms",
-        "rate: 1000 Mbit/s, yours 500 Mbit/s",
+        "rate: 1 Gbit/s, yours 500 Mbit/s",
         "workload: oscillating-reader, the same",
     )
 
