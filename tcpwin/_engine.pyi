@@ -74,7 +74,6 @@ class Result:
         index: str | None = None,
         progress: _Progress = None,
     ) -> tuple[dict[str, Any], bool]: ...
-    def place(self, id: int, from_initiator: bool) -> Place: ...
     def first_events(
         self, id: int, from_initiator: bool | None, names: Sequence[str], causes: Sequence[str]
     ) -> FirstEvents: ...
@@ -91,6 +90,7 @@ class Place:
     result: Result
     id: int
     from_initiator: bool
+    def __init__(self, result: Result, id: int, from_initiator: bool) -> None: ...
 
 class FieldAttribute:
     """An attribute of a class whose instances have a `Place` in their ``_place``: a field of that direction.

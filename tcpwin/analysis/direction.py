@@ -240,7 +240,7 @@ class Direction:
     def from_engine(cls, engine: _engine.Result, id: int, *, from_initiator: bool) -> Direction:
         """A direction whose fields are taken from the engine as they are asked for: most are not."""
         direction = object.__new__(cls)
-        direction.__dict__["_place"] = engine.place(id, from_initiator)
+        direction.__dict__["_place"] = _engine.Place(engine, id, from_initiator)
         return direction
 
     def __getstate__(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 //!
 //! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
 
-mod again;
 mod changes;
 mod columns;
 mod details;
@@ -10,12 +9,16 @@ mod dictionary;
 mod event_columns;
 mod events;
 mod facts;
+mod field_attribute;
 mod files;
 mod first_events;
 mod headers;
 mod pass;
 mod picks;
+mod reopen;
 mod result;
+mod run;
+mod second_reading;
 mod values;
 
 use pyo3::prelude::*;
@@ -26,16 +29,17 @@ use crate::event::NAMES;
 use crate::output::budget_fields::item_names;
 use crate::output::columns::VIEW_COLUMNS;
 use crate::output::event_fields::{event_field_names, event_schema};
-use crate::output::fields::{direction_fields, Kind, CONNECTION_FIELDS};
+use crate::output::field::Kind;
+use crate::output::fields::{direction_fields, CONNECTION_FIELDS};
 use crate::output::rows::COLUMNS;
 use crate::output::track::SERIES;
 use crate::recovery::cause::Cause;
 use changes::MessageLayout;
 use details::Details;
+use field_attribute::{FieldAttribute, Place};
 use first_events::FirstEvents;
 use picks::Picks;
 use result::Result;
-use values::{FieldAttribute, Place};
 
 /// Fields of a group as (name, kind, documentation).
 #[pyfunction]
@@ -68,7 +72,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MessageLayout>()?;
     module.add_class::<Details>()?;
     module.add_function(wrap_pyfunction!(pass::analyze, module)?)?;
-    module.add_function(wrap_pyfunction!(again::reopen, module)?)?;
+    module.add_function(wrap_pyfunction!(reopen::reopen, module)?)?;
     module.add_function(wrap_pyfunction!(pass::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(pass::row_columns, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;

@@ -2,9 +2,9 @@
 //! before anything of its body is looked at.
 
 use super::buffer::ByteBuffer;
+use super::buffer::MAX_RECORD_BYTES;
 use super::endian::Endian;
 use super::error::Fault;
-use super::pcap::MAX_RECORD_BYTES;
 
 /// A block's type: those that are interpreted, all others being skipped unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,12 @@
 
 use std::io::{self, Read};
 
-use super::decompress::is_damage;
+use super::decompress::input::is_damage;
 use super::error::{Fault, WarningKind};
-use super::LinkType;
+use super::packet::LinkType;
 
+/// A record that claims more than this is damage whatever the snaplen: libpcap's limit for a pcapng block.
+pub(super) const MAX_RECORD_BYTES: u32 = 16 * 1024 * 1024;
 /// Fits the second-level cache, so that the copy from the page cache is still there when it is parsed.
 pub(super) const BUFFER_BYTES: usize = 256 * 1024;
 

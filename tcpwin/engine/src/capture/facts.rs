@@ -3,7 +3,7 @@
 
 use super::endian::Endian;
 use super::error::{Fault, Warning};
-use super::LinkType;
+use super::packet::LinkType;
 
 /// Warnings kept; more are only counted.
 const MAX_WARNINGS: usize = 100;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use super::buffer::Record;
 use super::error::{CaptureError, Fault, WarningKind};
 use super::facts::CaptureFacts;
+use super::packet::Packet;
 use super::reader::CaptureReader;
-use super::Packet;
 
 /// For the look at a file's first packet, and for files that are read in turns.
 const MERGE_BUFFER_BYTES: usize = 64 * 1024;

@@ -7,6 +7,7 @@ mod endian;
 mod error;
 mod facts;
 mod foreign;
+mod landmarks;
 mod merge;
 mod options;
 mod packet;
@@ -18,10 +19,11 @@ mod time_scale;
 
 pub use error::{CaptureError, CaptureErrorKind, Warning, WarningKind};
 pub use facts::{ByteOrder, CaptureFacts, Compression, FileFormat, Interface};
+pub use landmarks::Landmarks;
 pub use merge::MergedReader;
 pub use packet::{LinkType, Packet};
 pub use reader::CaptureReader;
-pub use records::{Landmarks, RecordReader};
+pub use records::RecordReader;
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,11 @@
 //! pcap files (draft-ietf-opsawg-pcap): file header and records → [`Record`]s.
 //! Both byte orders, micro- and nanoseconds, and Kuznetzov's 24-byte record headers.
 
-use super::buffer::{ByteBuffer, Found, Record};
+use super::buffer::{ByteBuffer, Found, Record, MAX_RECORD_BYTES};
 use super::endian::Endian;
 use super::error::{Fault, WarningKind};
 use super::facts::{CaptureFacts, FileFormat, Interface};
-use super::LinkType;
+use super::packet::LinkType;
 
 const MAGIC_MICROSECONDS: u32 = 0xa1b2_c3d4;
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
@@ -18,8 +18,6 @@ const MODIFIED_RECORD_HEADER_BYTES: usize = 24;
 
 /// A record that claims more than this is damage, unless the header's snaplen allows it (libpcap's `MAXIMUM_SNAPLEN`).
 const MAX_CAPTURED_BYTES: u32 = 262_144;
-/// A record that claims more than this is damage whatever the snaplen: libpcap's limit for a pcapng block.
-pub(super) const MAX_RECORD_BYTES: u32 = 16 * 1024 * 1024;
 /// The link type; above it lie the FCS length and reserved bits, which readers ignore (draft-ietf-opsawg-pcap §4).
 const LINK_TYPE_MASK: u32 = 0x0000_ffff;
 

@@ -10,8 +10,8 @@ use super::endian::Endian;
 use super::error::{Fault, WarningKind};
 use super::facts::{ByteOrder, CaptureFacts, FileFormat, Interface};
 use super::options::Options;
+use super::packet::LinkType;
 use super::time_scale::{ticks_per_second, TimeScale};
-use super::LinkType;
 
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;

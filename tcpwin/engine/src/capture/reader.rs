@@ -9,14 +9,15 @@ use std::sync::Arc;
 
 use super::block::is_pcapng;
 use super::buffer::{ByteBuffer, Found, Record, BUFFER_BYTES};
-use super::decompress::{decompress, is_damage};
-use super::error::{CaptureError, CaptureErrorKind, Fault};
+use super::decompress::decompress;
+use super::decompress::input::is_damage;
+use super::error::{CaptureError, CaptureErrorKind, Fault, WarningKind};
 use super::facts::CaptureFacts;
 use super::foreign::name_foreign;
+use super::landmarks::Landmarks;
+use super::packet::Packet;
 use super::pcap::{is_pcap, Pcap};
 use super::pcapng::{Pcapng, Step};
-use super::records::Landmarks;
-use super::Packet;
 
 enum Parser {
     Pcap(Pcap),
@@ -192,7 +193,7 @@ impl CaptureReader {
                 .map(Parser::Pcapng)
                 .map_err(into_error);
         }
-        if let Some(fault) = cut.filter(|f| f.kind != super::WarningKind::Truncated) {
+        if let Some(fault) = cut.filter(|f| f.kind != WarningKind::Truncated) {
             return Err(fault.into_error(&name));
         }
         let looks = match name_foreign(head.get(..16).unwrap_or(head)) {

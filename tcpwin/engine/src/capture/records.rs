@@ -7,18 +7,12 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 
 use super::error::CaptureError;
+use super::landmarks::Landmarks;
+use super::packet::Packet;
 use super::reader::{unreadable, CaptureReader};
-use super::Packet;
 
 /// Room for a few packets of headers: what lies between two wanted ones is not worth reading.
 const BUFFER_BYTES: usize = 4096;
-
-/// What records refer to, of a plain file whose records mean the same wherever they are read from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Landmarks {
-    /// Offsets of the blocks that describe the interfaces, in order; none in pcap files.
-    pub interfaces: Vec<u64>,
-}
 
 /// Reads records of one file.
 pub struct RecordReader {

@@ -2,7 +2,7 @@
 
 use crate::connection::direction::Direction;
 use crate::event;
-use crate::output::fields::{fields, DirectionField, DirectionView, Value};
+use crate::output::field::{fields, DirectionField, DirectionView, Value};
 use crate::output::place::path_rtt_ns;
 use crate::timing::doubt::Shift;
 use crate::timing::item::{forget_flight, Item, ITEMS};

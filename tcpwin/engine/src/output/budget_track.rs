@@ -6,7 +6,7 @@
 
 use crate::connection::direction::Direction;
 use crate::connection::state::Connection;
-use crate::output::fields::DirectionView;
+use crate::output::field::DirectionView;
 use crate::output::place::path_rtt_ns;
 use crate::output::series::Span;
 use crate::output::timeline::{Timeline, KINDS, OPEN};

@@ -1,6 +1,5 @@
 //! The fields of connections and directions: one list from which columns, JSON and the Python objects are made.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -11,59 +10,21 @@ use crate::connection::state::{Connection, Initiator};
 use crate::connection::syn::syn_kind;
 use crate::event;
 use crate::output::budget_fields::BUDGET_FIELDS;
+use crate::output::field::{
+    count, fields, int, optional, text, ConnectionField, ConnectionView, DirectionField,
+    DirectionView, Value,
+};
 use crate::output::loss_fields::LOSS_FIELDS;
 use crate::output::place::{handshake_half_ns, nearer, path_rtt_ns, Nearer};
 use crate::output::time_fields::TIME_FIELDS;
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
 use crate::window::zero::{Episode, ZeroWindow};
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    None,
-    Bool(bool),
-    Int(i64),
-    Real(f64),
-    Text(Cow<'static, str>),
-    /// A text too.
-    Address([u8; 16]),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Bool,
-    Int,
-    Real,
-    Text,
-}
-
-pub struct Field<Get> {
-    pub name: &'static str,
-    pub kind: Kind,
-    /// What it says, with its unit and, where it matters, its source.
-    pub doc: &'static str,
-    pub get: Get,
-}
-
-pub type ConnectionField = Field<for<'a> fn(&ConnectionView<'a>) -> Value>;
-pub type DirectionField = Field<for<'a> fn(&DirectionView<'a>) -> Value>;
-
 /// Share of the mean window that must be delivered per round trip to call a transfer limited by it.
 const WINDOW_FILLED: f64 = 0.8;
 
 /// Over a shorter path the hosts' own delays outweigh the path's, and the capture point cannot be told.
 const NEAR_FROM_NS: i64 = 1_000_000;
-
-/// A connection under its number.
-pub struct ConnectionView<'a> {
-    pub id: u32,
-    pub connection: &'a Connection,
-}
-
-/// Data from `sender` to the other side, and the other side's acknowledgments and windows.
-pub struct DirectionView<'a> {
-    pub connection: &'a Connection,
-    pub sender: usize,
-}
 
 impl<'a> DirectionView<'a> {
     /// `a_to_b` for true, `b_to_a` for false.
@@ -290,18 +251,6 @@ impl<'a> DirectionView<'a> {
     }
 }
 
-pub(super) fn int(value: impl Into<i64>) -> Value {
-    Value::Int(value.into())
-}
-
-pub(super) fn count(value: u64) -> Value {
-    Value::Int(i64::try_from(value).unwrap_or(i64::MAX))
-}
-
-pub(super) fn optional(value: Option<impl Into<i64>>) -> Value {
-    value.map_or(Value::None, |value| Value::Int(value.into()))
-}
-
 fn mean(integral: f64, known_ns: i64, last: u32) -> f64 {
     if known_ns > 0 {
         integral / known_ns as f64
@@ -309,22 +258,6 @@ fn mean(integral: f64, known_ns: i64, last: u32) -> f64 {
         f64::from(last)
     }
 }
-
-pub(super) fn text(value: &'static str) -> Value {
-    Value::Text(Cow::Borrowed(value))
-}
-
-macro_rules! fields {
-    ($($name:ident $kind:ident $doc:literal $get:expr;)*) => {
-        &[$(crate::output::fields::Field {
-            name: stringify!($name),
-            kind: crate::output::fields::Kind::$kind,
-            doc: $doc,
-            get: $get,
-        }),*]
-    };
-}
-pub(super) use fields;
 
 fn side(view: &ConnectionView<'_>, is_initiator: bool) -> usize {
     let initiator = view.connection.initiator_side();
@@ -531,6 +464,7 @@ fn utilisation(view: &DirectionView<'_>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::field::Kind;
     use std::collections::HashSet;
 
     #[test]

@@ -4,9 +4,8 @@ use std::fmt::Write;
 
 use crate::connection::state::Connection;
 use crate::output::address::write_address;
-use crate::output::fields::{
-    direction_fields, ConnectionView, DirectionView, Value, CONNECTION_FIELDS,
-};
+use crate::output::field::{ConnectionView, DirectionView, Value};
+use crate::output::fields::{direction_fields, CONNECTION_FIELDS};
 use crate::window::zero::Episode;
 
 /// Append one connection as an object. Writing to a String cannot fail, so results are dropped.

@@ -1,7 +1,7 @@
 //! Fields of a direction: loss, order, acknowledgments.
 
 use crate::event;
-use crate::output::fields::{count, fields, int, optional, DirectionField, DirectionView, Value};
+use crate::output::field::{count, fields, int, optional, DirectionField, DirectionView, Value};
 use crate::recovery::episode::Episode;
 use crate::timing::pace::Pace;
 

@@ -6,6 +6,7 @@ mod budget_track;
 pub mod columns;
 pub mod detail;
 pub mod event_fields;
+pub mod field;
 pub mod fields;
 pub mod headers;
 pub mod histogram;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::capture::{CaptureFacts, MergedReader, Packet};
 use crate::connection::state::Connection;
 use crate::event::CAPTURE_DUPLICATE;
-use crate::output::index::{Frames, NoIndex};
+use crate::output::index::write::{Frames, NoIndex};
 use crate::recovery::duplicate::{is_duplicate, RECENT};
 use crate::tracker::{Place, Tracker, Verdict};
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use crate::connection::arena::Arena;
 use crate::connection::state::Connection;
-use crate::output::fields::DirectionView;
+use crate::output::field::DirectionView;
 use crate::window::zero::EndedBy;
 
 /// Time that the receive window cost; the worse direction counts.

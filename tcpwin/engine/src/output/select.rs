@@ -4,10 +4,8 @@ use std::collections::HashMap;
 
 use crate::connection::arena::Arena;
 use crate::output::address::address_text;
-use crate::output::fields::{
-    connection_field, direction_field, ConnectionField, ConnectionView, DirectionField,
-    DirectionView, Value,
-};
+use crate::output::field::{ConnectionField, ConnectionView, DirectionField, DirectionView, Value};
+use crate::output::fields::{connection_field, direction_field};
 
 /// How a field is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

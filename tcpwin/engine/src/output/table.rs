@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use crate::connection::arena::Arena;
 use crate::connection::state::Connection;
-use crate::output::fields::{
-    connection_field, direction_field, ConnectionField, ConnectionView, DirectionField,
-    DirectionView, Kind, Value,
+use crate::output::field::{
+    ConnectionField, ConnectionView, DirectionField, DirectionView, Kind, Value,
 };
+use crate::output::fields::{connection_field, direction_field};
 
 /// Connections of which all columns are taken before the next ones: they stay in the cache.
 const BLOCK: usize = 64;

@@ -1,6 +1,6 @@
 //! Fields of a direction: round trips, timers, congestion window, pauses and messages.
 
-use crate::output::fields::{
+use crate::output::field::{
     count, fields, int, optional, text, DirectionField, DirectionView, Value,
 };
 use crate::output::place::{nearer, path_rtt_ns, Nearer};

@@ -3,72 +3,26 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use super::again::begin_index;
 use super::columns::rows_to_python;
 use super::details::Details;
 use super::facts::facts_to_python;
 use super::files::{open, raise_if_kept, Opened, PythonOut};
 use super::result::Result;
+use super::run::pass;
+use super::second_reading::begin_index;
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::{Frames, NoIndex};
-use crate::output::pass::{run_with, Findings, NoSink, Sink};
+use crate::output::pass::NoSink;
 use crate::output::rows::{Format, RowWriter};
 use crate::output::series::Span;
 use crate::tracker::Tracker;
-
-/// Run a pass without the GIL, with progress and signals now and then.
-pub fn pass<S: Sink + Send, F: Frames + Send>(
-    py: Python<'_>,
-    opened: Opened,
-    tracker: Tracker,
-    sink: &mut S,
-    frames: &mut F,
-    progress: Option<&Py<PyAny>>,
-) -> PyResult<Findings> {
-    let Opened { input, interrupt } = opened;
-    let outcome = watched(py, progress, |report| {
-        run_with(input, tracker, sink, frames, report)
-    });
-    raise_if_kept(&interrupt)?;
-    outcome
-}
-
-/// Run something without the GIL. It reports how far it is now and then: signals and progress have their turn then, and
-/// where either raises, it is told to stop and what was raised is the outcome.
-pub fn watched<T: Send>(
-    py: Python<'_>,
-    progress: Option<&Py<PyAny>>,
-    work: impl FnOnce(&mut (dyn FnMut(u64) -> bool + Send)) -> T + Send,
-) -> PyResult<T> {
-    let mut failure: Option<PyErr> = None;
-    let failed = &mut failure;
-    let outcome = py.detach(|| {
-        catch_unwind(AssertUnwindSafe(|| {
-            work(&mut |bytes_read| {
-                let told = Python::attach(|py| {
-                    py.check_signals()?;
-                    progress.map_or(Ok(()), |call| call.call1(py, (bytes_read,)).map(drop))
-                });
-                told.map_err(|error| *failed = Some(error)).is_ok()
-            })
-        }))
-    });
-    match (failure, outcome) {
-        (Some(error), _) => Err(error),
-        (None, Ok(done)) => Ok(done),
-        (None, Err(_)) => Err(PyRuntimeError::new_err(
-            "internal error in the engine; please report this capture",
-        )),
-    }
-}
 
 /// Read a capture. `follow` chooses the connections of which series, events and up to `rows` rows are kept: None, "all"
 /// or numbers. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's

@@ -5,7 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::output::fields::Value;
+use crate::output::field::Value;
 use crate::output::select::{Comparison, Condition, Picked, Question};
 
 /// Name of a field, sign, value.

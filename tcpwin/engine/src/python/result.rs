@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyList};
 
-use super::again::Wish;
 use super::columns::{column_to_python, rows_to_python, ColumnAndMask};
 use super::details::Details;
 use super::dictionary::set_fields;
@@ -16,7 +15,8 @@ use super::events::episode_to_python;
 use super::facts::facts_to_python;
 use super::first_events::{Decoded, FirstEvents, Wanted};
 use super::picks::{question, Asked, Picks};
-use super::values::{value_to_python, Place};
+use super::second_reading::Wish;
+use super::values::value_to_python;
 use crate::connection::arena::Arena;
 use crate::connection::journal::Entry;
 use crate::connection::stalls::{Pause, PAUSES};
@@ -25,9 +25,9 @@ use crate::event::NAMES;
 use crate::output::address::address_text;
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
+use crate::output::field::{ConnectionView, DirectionView};
 use crate::output::fields::{
-    connection_field, direction_field, direction_fields, ConnectionView, DirectionView,
-    CONNECTION_FIELDS,
+    connection_field, direction_field, direction_fields, CONNECTION_FIELDS,
 };
 use crate::output::json::write_connection;
 use crate::output::pass::{Findings, Sink};
@@ -412,12 +412,6 @@ impl Result {
         };
         let (rows, _, is_same) = self.read(wish, new)?;
         Ok((rows_to_python(py, rows)?, is_same))
-    }
-
-    /// Of which direction the fields are, for attributes that take them.
-    fn place(slf: &Bound<'_, Self>, id: u32, from_initiator: bool) -> PyResult<Place> {
-        slf.get().get(id)?;
-        Ok(Place::new(slf.clone().unbind(), id, from_initiator))
     }
 
     /// The longest pauses in which a side had nothing to send, at most three, the longest first: begin, end, frame of the

@@ -6,37 +6,12 @@
 use crate::sequence::Seq;
 use crate::timing::estimator::RttEstimator;
 use crate::timing::pace::Pace;
+use crate::timing::sent::Sent;
 
 /// `time_ns` of no segment.
 const NONE: i64 = i64::MIN;
 /// Samples kept before there is a [`Pace`]; this stands for none.
 const NO_SAMPLE: u32 = u32::MAX;
-
-/// A segment that was sent once and is not acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    pub time_ns: i64,
-    pub end: Seq,
-    /// The frame's number modulo 2^32; 0 where several are joined.
-    frame: u32,
-}
-
-impl Sent {
-    /// One segment in place of two neighbours, as old as the older.
-    pub fn joined(self, newer: Sent) -> Sent {
-        Sent {
-            end: newer.end,
-            frame: 0,
-            ..self
-        }
-    }
-
-    /// The number of its frame, `newest` being a later one; none where it stands for several.
-    pub fn frame(&self, newest: u64) -> Option<u64> {
-        let before = (newest as u32).wrapping_sub(self.frame);
-        (self.frame != 0).then(|| newest.saturating_sub(u64::from(before)))
-    }
-}
 
 const NOTHING_SENT: Sent = Sent {
     time_ns: NONE,

@@ -13,4 +13,5 @@ pub mod item;
 pub mod ledger;
 pub mod pace;
 pub mod sender_view;
+pub mod sent;
 pub mod turns;

@@ -7,8 +7,8 @@ use crate::timing::ack_ids::AckIds;
 use crate::timing::budget::{Budget, Shown};
 use crate::timing::estimator::RttEstimator;
 use crate::timing::idle::Idle;
-use crate::timing::ledger::Sent;
 use crate::timing::sender_view::SenderView;
+use crate::timing::sent::Sent;
 use crate::timing::turns::{Turns, PAUSE_MIN_NS};
 use crate::wire::Segment;
 

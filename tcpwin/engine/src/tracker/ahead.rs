@@ -11,7 +11,7 @@ use crate::sequence::Seq;
 use crate::timing::estimator::RttEstimator;
 use crate::timing::pace::Pace;
 use crate::timing::sender_view::{Known, SenderView};
-use crate::tracker::Place;
+use crate::tracker::place::Place;
 use crate::wire::Segment;
 
 const LINE_BYTES: usize = 64;

@@ -12,7 +12,7 @@ use crate::recovery::holes::{lateness, Hole, Lateness};
 use crate::recovery::resent::{judge, shows_probing, Case};
 use crate::sequence::Seq;
 use crate::timing::estimator::RTO_MAX_NS;
-use crate::timing::ledger::Sent;
+use crate::timing::sent::Sent;
 use crate::tracker::probe::{is_too_late, take_keep_alive, take_probe};
 use crate::wire::{Segment, FIN};
 

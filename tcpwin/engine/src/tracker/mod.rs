@@ -12,6 +12,7 @@ mod fork;
 mod journal;
 mod limit;
 mod open;
+mod place;
 mod probe;
 mod reset;
 mod send;
@@ -33,6 +34,7 @@ use crate::sequence::Seq;
 use crate::tracker::ahead::Ahead;
 use crate::tracker::fork::Forks;
 use crate::tracker::journal::Journaled;
+pub use crate::tracker::place::Place;
 use crate::window::scale::{ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, SYN};
 
@@ -66,14 +68,6 @@ pub struct Verdict {
     pub evidence: Option<Evidence>,
     /// The silence that this segment ended.
     pub stall: Option<Stall>,
-}
-
-/// Number of a connection as the table has it now; of none while there is none.
-#[derive(Clone, Copy, Debug)]
-pub struct Place(u32);
-
-impl Place {
-    pub const UNKNOWN: Place = Place(u32::MAX);
 }
 
 #[derive(Default)]

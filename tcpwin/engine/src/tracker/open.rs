@@ -7,7 +7,6 @@ use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Verdict};
 use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
-use crate::tracker::take::sequence_length;
 use crate::window::receive::Advertisement;
 use crate::window::scale::{negotiate, Offer, ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, ACK, FIN};
@@ -126,7 +125,7 @@ pub fn take_syn(
         sent.first_tsval = tsval;
     }
     if !is_again {
-        let end = seq + sequence_length(segment);
+        let end = seq + segment.sequence_length();
         if !sent.flight.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn
         {
             sent.flight.start(seq, now_ns);

@@ -8,7 +8,6 @@ use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
 use crate::tracker::below::{take_below, Below};
 use crate::tracker::probe::{is_probe, take_probe};
-use crate::tracker::take::sequence_length;
 use crate::wire::{Segment, FIN};
 
 /// Further from SND.MAX than any window reaches (RFC 7323 §2.3): no segment of this connection's sequence space.
@@ -28,7 +27,7 @@ pub fn take(
     let is_scale_certain = peer.own_scale.is_certain();
     let now_ns = segment.time_ns;
     let seq = Seq(segment.seq);
-    let length = sequence_length(segment);
+    let length = segment.sequence_length();
     if !sent.flight.is_started {
         sent.flight.start(seq, now_ns);
         sent.flight.is_started = true;

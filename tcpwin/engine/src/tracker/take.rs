@@ -19,19 +19,12 @@ use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
 use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
 
-/// Sequence space that a segment takes: payload, SYN and FIN (RFC 9293 §3.3.1).
-#[inline]
-pub(super) fn sequence_length(segment: &Segment) -> u32 {
-    let control = u32::from(segment.flags & SYN != 0) + u32::from(segment.flags & FIN != 0);
-    segment.payload_len.saturating_add(control)
-}
-
 impl Connection {
     /// Whether the segment brings nothing that none before it did: no new sequence space, no new acknowledgment.
     #[inline]
     pub(super) fn brings_nothing(&self, side: usize, segment: &Segment) -> bool {
         let (sent, acked) = (&self.directions[side], &self.directions[1 - side]);
-        let end = Seq(segment.seq) + sequence_length(segment);
+        let end = Seq(segment.seq) + segment.sequence_length();
         sent.flight.is_started
             && !sent.flight.nxt.is_before(end)
             && (segment.flags & ACK == 0 || !acked.flight.una.is_before(Seq(segment.ack)))

@@ -1,6 +1,6 @@
 //! Ethernet and what an EtherType names: tags, MPLS, PPPoE, and the protocols that lead to IP; LLC with SNAP.
 
-use super::parser::Outcome;
+use super::outcome::Outcome;
 use super::ppp;
 use super::view::{Layer, Step, View};
 

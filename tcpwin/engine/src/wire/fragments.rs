@@ -4,9 +4,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::ip::TCP;
-use super::parser::IpFacts;
-use super::view::View;
+use super::ip_facts::IpFacts;
+use super::view::{View, TCP};
 
 const MAX_DATAGRAMS: usize = 1024;
 /// Separate runs of bytes that one datagram may have before further fragments are ignored.

@@ -1,6 +1,6 @@
 //! GRE (RFC 1701, 2784, 2890), its PPTP form (RFC 2637), ERSPAN and the 802.11 frames that Aruba carries in it.
 
-use super::parser::Outcome;
+use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
 
 mod flag {

@@ -3,13 +3,12 @@
 
 use super::fast::mapped;
 use super::fragments::Fragment;
+use super::ip_facts::IpFacts;
 use super::ip_tunnel;
-use super::parser::{IpFacts, Outcome, Walk};
+use super::outcome::Outcome;
 use super::segment::NO_IP_ID;
-use super::view::{Layer, Step, View};
-
-pub(super) const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
+use super::view::{Layer, Step, View, TCP, UDP};
+use super::walk::Walk;
 
 const V4_LEN: usize = 20;
 const V6_LEN: usize = 40;

@@ -1,8 +1,9 @@
 //! What an IP datagram may carry other than TCP and UDP: IP again, GRE, Ethernet, MPLS, AH, IPComp, ICMP errors.
 
-use super::parser::{Outcome, Walk};
+use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
-use super::{gre, ip, ipcomp};
+use super::walk::Walk;
+use super::{gre, ipcomp};
 
 /// IANA protocol numbers.
 mod protocol {
@@ -34,9 +35,6 @@ pub(super) fn step<'a>(walk: &mut Walk<'_>, protocol: u8, view: View<'a>) -> Ste
         protocol::COMPRESSED => Err(ipcomp::descend(walk, view)),
         protocol::MPLS => Ok((Layer::Mpls, view)),
         protocol::ETHERNET => Ok((Layer::Ethernet, view)),
-        extension if walk.ip.version == 6 && ip::is_extension(extension) => {
-            ip::extension(walk, extension, view)
-        }
         protocol::ICMP => icmp_error(walk, view, &[3, 4, 5, 11, 12]),
         protocol::ICMPV6 => icmp_error(walk, view, &[1, 2, 3, 4]),
         _ => Err(Outcome::NotTcp),

@@ -2,8 +2,9 @@
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::parser::{Outcome, Walk};
+use super::outcome::Outcome;
 use super::view::{Layer, View};
+use super::walk::Walk;
 
 const HEADER_LEN: usize = 4;
 /// RFC 3173 §3.3: the well-known compression parameter index of DEFLATE; those of other algorithms are below 64 too.

@@ -1,6 +1,6 @@
 //! Link types (<https://www.tcpdump.org/linktypes.html>) → the first layer of a packet.
 
-use super::parser::Outcome;
+use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
 use super::{ethernet, ppp, wifi};
 use crate::capture::LinkType;

@@ -5,9 +5,11 @@ mod fast;
 mod fragments;
 mod gre;
 mod ip;
+mod ip_facts;
 mod ip_tunnel;
 mod ipcomp;
 mod link;
+mod outcome;
 mod parser;
 mod ppp;
 mod segment;
@@ -15,10 +17,12 @@ mod sflow;
 mod tcp;
 mod udp;
 mod view;
+mod walk;
 mod wifi;
 
 #[cfg(test)]
 mod tests;
 
-pub use parser::{Outcome, ParseCounters, SegmentParser};
+pub use outcome::Outcome;
+pub use parser::{ParseCounters, SegmentParser};
 pub use segment::{capture_flag, Options, Segment, ACK, FIN, NO_IP_ID, PSH, RST, SYN, URG};

@@ -3,8 +3,11 @@
 
 use super::fast;
 use super::fragments::{FragmentTable, Rebuilt};
-use super::segment::{capture_flag, Segment, NO_IP_ID};
-use super::view::{Layer, Step, View};
+use super::ip_facts::IpFacts;
+use super::outcome::Outcome;
+use super::segment::{capture_flag, Segment};
+use super::view::{Layer, Step, View, TCP, UDP};
+use super::walk::Walk;
 use super::{ethernet, ip, ip_tunnel, link, ppp, sflow, tcp, udp, wifi};
 use crate::capture::{LinkType, Packet};
 
@@ -12,26 +15,6 @@ use crate::capture::{LinkType, Packet};
 const MAX_LAYERS: u32 = 64;
 
 const LINK_TYPE_ETHERNET: LinkType = 1;
-
-/// What a frame turned out to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Outcome {
-    /// A TCP segment; the output is filled.
-    Segment,
-    /// No TCP header here.
-    NotTcp,
-    /// An IP fragment whose datagram is not complete yet; the frame that completes it is the segment.
-    FragmentPending,
-    /// A TCP header quoted inside an ICMP or ICMPv6 error: a report about a segment, not one.
-    Quoted,
-    /// The capture ends before the 20 fixed bytes of the TCP header do, or inside a header below it.
-    HeaderCut,
-    /// A header contradicts itself or the length of its packet.
-    Malformed,
-    /// The link type is not one of those that are understood.
-    UnknownLink(LinkType),
-}
 
 /// How many frames had each outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,45 +175,6 @@ impl SegmentParser {
     }
 }
 
-/// What the innermost IP header says of the segment that it carries.
-#[derive(Clone, Copy)]
-pub(super) struct IpFacts {
-    pub src: [u8; 16],
-    pub dst: [u8; 16],
-    pub ip_id: u32,
-    pub version: u8,
-    pub ttl: u8,
-    /// The length came from the frame, since the header's length field is 0.
-    pub length_from_frame: bool,
-}
-
-impl IpFacts {
-    const NONE: IpFacts = IpFacts {
-        src: [0; 16],
-        dst: [0; 16],
-        ip_id: NO_IP_ID,
-        version: 0,
-        ttl: 0,
-        length_from_frame: false,
-    };
-}
-
-/// The state of the walk through one frame.
-pub(super) struct Walk<'p> {
-    pub fragments: &'p mut FragmentTable,
-    pub out: &'p mut Segment,
-    pub frame: u64,
-    pub time_ns: i64,
-    layers_left: u32,
-    /// Inside an ICMP error.
-    pub quoted: bool,
-    /// A compressed payload was inflated already: once per frame bounds the work.
-    pub inflated: bool,
-    /// Bits of [`capture_flag`] that hold for whatever is found further in.
-    pub frame_flags: u8,
-    pub ip: IpFacts,
-}
-
 impl Walk<'_> {
     /// Walk from `layer` inwards until the outcome is known.
     pub fn descend(&mut self, mut layer: Layer, mut view: View<'_>) -> Outcome {
@@ -254,8 +198,13 @@ impl Walk<'_> {
                 Layer::Ip => ip::by_version(view),
                 Layer::Ipv4 => return self.ipv4(view),
                 Layer::Ipv6 => return self.ipv6(view),
-                Layer::Transport(ip::TCP) => return tcp::parse(self, view),
-                Layer::Transport(ip::UDP) => udp::step(view),
+                Layer::Transport(TCP) => return tcp::parse(self, view),
+                Layer::Transport(UDP) => udp::step(view),
+                Layer::Transport(protocol)
+                    if self.ip.version == 6 && ip::is_extension(protocol) =>
+                {
+                    ip::extension(self, protocol, view)
+                }
                 Layer::Transport(protocol) => ip_tunnel::step(self, protocol, view),
                 Layer::Sflow => return sflow::descend(self, view),
             };
@@ -284,7 +233,7 @@ impl Walk<'_> {
     #[inline(always)]
     fn after_ip(&mut self, step: Step<'_>) -> Outcome {
         match step {
-            Ok((Layer::Transport(ip::TCP), payload)) => tcp::parse(self, payload),
+            Ok((Layer::Transport(TCP), payload)) => tcp::parse(self, payload),
             Ok((layer, payload)) => self.descend(layer, payload),
             Err(outcome) => outcome,
         }

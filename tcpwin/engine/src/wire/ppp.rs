@@ -1,6 +1,6 @@
 //! PPP (RFC 1661) with or without HDLC-like framing (RFC 1662), PPPoE sessions (RFC 2516), Cisco HDLC.
 
-use super::parser::Outcome;
+use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
 
 mod protocol {

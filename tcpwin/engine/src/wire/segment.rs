@@ -139,6 +139,13 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Sequence space that it takes: payload, SYN and FIN (RFC 9293 §3.3.1).
+    #[inline]
+    pub fn sequence_length(&self) -> u32 {
+        let control = u32::from(self.flags & SYN != 0) + u32::from(self.flags & FIN != 0);
+        self.payload_len.saturating_add(control)
+    }
+
     /// A segment with every field zero, for buffers that are filled later.
     pub const EMPTY: Segment = Segment {
         frame: 0,

@@ -1,8 +1,9 @@
 //! sFlow version 5 (sflow.org/sflow_version_5.txt): the headers of sampled packets; the first TCP header found counts.
 
-use super::parser::{Outcome, Walk};
+use super::outcome::Outcome;
 use super::segment::capture_flag;
 use super::view::{Layer, View};
+use super::walk::Walk;
 
 const VERSION: u32 = 5;
 const MAX_SAMPLES: u32 = 32;

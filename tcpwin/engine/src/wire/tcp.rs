@@ -1,9 +1,10 @@
 //! The TCP header and its options (RFC 9293 §3.1) → the output segment.
 //! Options are read as Linux reads them (net/ipv4/tcp_input.c, tcp_parse_options): the last of a kind wins.
 
-use super::parser::{Outcome, Walk};
+use super::outcome::Outcome;
 use super::segment::{capture_flag, Options, Segment};
 use super::view::View;
+use super::walk::Walk;
 
 const FIXED_LEN: usize = 20;
 const QUOTED_LEN: usize = 8;

@@ -1,6 +1,6 @@
 //! UDP (RFC 768) for the tunnels that run over it, known by their ports.
 
-use super::parser::Outcome;
+use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
 
 const HEADER_LEN: usize = 8;

@@ -1,8 +1,12 @@
 //! What one header hands to the next: the captured bytes of a layer, its length on the wire, and what it holds.
 //! Every read is checked. A read past the capture ends the walk as `HeaderCut`, past the wire as `Malformed`.
 
-use super::parser::Outcome;
+use super::outcome::Outcome;
 use crate::capture::LinkType;
+
+/// Protocol numbers of [`Layer::Transport`] (IANA).
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
 
 /// One layer: `bytes` were captured of the `wire_len` bytes that were sent.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! IEEE 802.11 data frames, their aggregates (A-MSDU), and the capture headers that stand before them.
 
-use super::parser::{Outcome, Walk};
+use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
+use super::walk::Walk;
 
 const HEADER_LEN: usize = 24;
 const MAX_SUBFRAMES: usize = 16;

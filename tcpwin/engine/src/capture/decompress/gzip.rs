@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::{damaged, Input};
+use super::input::{damaged, Input};
 
 /// Header and checksum of each are the inflater's work.
 pub(super) struct Gzip {

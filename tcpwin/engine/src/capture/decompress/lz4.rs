@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use lz4_flex::frame::FrameDecoder;
 
-use super::{copy_prefix, damaged, Input};
+use super::input::{copy_prefix, damaged, Input};
 
 pub(super) const LEGACY_MAGIC: [u8; 4] = [0x02, 0x21, 0x4c, 0x18];
 

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 
 use ::zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
-use super::{damaged, Input};
+use super::input::{damaged, Input};
 
 /// Largest window that is followed: 128 MiB, the limit of `zstd -d` without `--long`.
 const WINDOW_LOG_MAX: u32 = 27;

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{PacketIndex, Unfit};
+use super::read::PacketIndex;
+use super::unfit::Unfit;
 use crate::output::pass::{Findings, Sink};
 use crate::tracker::Tracker;
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};

@@ -1,6 +1,6 @@
 //! One frame's entry, and a block of them as bytes.
 
-use super::Unfit;
+use super::unfit::Unfit;
 
 /// Entries of a block.
 pub const BLOCK: usize = 1 << 14;

@@ -13,19 +13,10 @@ mod again;
 mod entry;
 mod read;
 mod trailer;
-mod write;
+mod unfit;
+pub mod write;
 
 pub use again::read_again;
 pub use read::PacketIndex;
+pub use unfit::Unfit;
 pub use write::{Frames, IndexWriter, NoIndex};
-
-/// The index cannot be used, and the capture must be read as a whole: there is none, it is damaged, or not of this
-/// capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unfit;
-
-impl From<std::io::Error> for Unfit {
-    fn from(_: std::io::Error) -> Self {
-        Unfit
-    }
-}

@@ -8,7 +8,7 @@ use super::entry::{
     Entry, Head, BLOCK, HEAD_BYTES, IS_DUPLICATE, IS_FRAGMENT, NO_ROOT, PLACE_MASK,
 };
 use super::trailer::{seal, u32_of, Stamp, Start, Trailer, START_BYTES};
-use super::Unfit;
+use super::unfit::Unfit;
 use crate::capture::RecordReader;
 
 /// Entries that are compared before it is looked which of them it was.

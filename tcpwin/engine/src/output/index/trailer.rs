@@ -3,7 +3,7 @@
 use std::fs::Metadata;
 use std::time::UNIX_EPOCH;
 
-use super::Unfit;
+use super::unfit::Unfit;
 use crate::capture::Landmarks;
 
 /// Which engine wrote it: another may tell connections apart otherwise.

@@ -5,17 +5,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
 
-use super::details::Details;
 use super::files::open;
-use super::pass::{pass, watched};
-use super::result::Result;
+use super::run::{pass, watched};
 use crate::capture::MergedReader;
-use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::{read_again, IndexWriter, NoIndex, PacketIndex, Unfit};
 use crate::output::pass::{Findings, Sink};
-use crate::output::series::Span;
 use crate::tracker::Tracker;
 
 /// What is to be read again.
@@ -53,7 +48,7 @@ impl Wish<'_, '_> {
     }
 
     /// Read the packets that the index names.
-    fn read_by<S: Sink + Send>(
+    pub(super) fn read_by<S: Sink + Send>(
         &self,
         index: &PacketIndex,
         sink: &mut S,
@@ -67,7 +62,7 @@ impl Wish<'_, '_> {
 }
 
 /// Empty an index that turned out to be damaged: the next whole reading that is asked for one writes it anew.
-fn spoil(index: &Path) {
+pub(super) fn spoil(index: &Path) {
     drop(File::create(index));
 }
 
@@ -86,56 +81,7 @@ pub fn begin_index(
 }
 
 /// The path, where the source is only one.
-fn only_path(source: &Bound<'_, PyAny>) -> Option<PathBuf> {
+pub(super) fn only_path(source: &Bound<'_, PyAny>) -> Option<PathBuf> {
     let paths: Vec<PathBuf> = source.extract().ok()?;
     <[PathBuf; 1]>::try_from(paths).ok().map(|[path]| path)
-}
-
-/// Read some connections of a capture by its index; None where that does not fit. The result knows no others. What it says
-/// of the capture are these facts and counts, which a whole reading gave.
-#[pyfunction]
-#[pyo3(signature = (source, index, ids, *, facts, counters, buckets=1024, rows=0, shifts=None))]
-#[allow(clippy::too_many_arguments)]
-pub fn reopen(
-    source: &Bound<'_, PyAny>,
-    index: PathBuf,
-    ids: HashSet<u32>,
-    facts: Py<PyList>,
-    counters: Py<PyDict>,
-    buckets: usize,
-    rows: usize,
-    shifts: Option<HashMap<u32, [u8; 2]>>,
-) -> PyResult<Option<Result>> {
-    let py = source.py();
-    let Some(capture) = only_path(source) else {
-        return Ok(None);
-    };
-    let Ok(opened) = py.detach(|| PacketIndex::open(&index, &capture)) else {
-        return Ok(None);
-    };
-    if ids.iter().any(|id| *id >= opened.connections()) {
-        return Ok(None);
-    }
-    let wish = Wish {
-        source,
-        name: "",
-        index: None,
-        ids: &ids,
-        shifts: shifts.unwrap_or_default(),
-        progress: None,
-    };
-    let extent = Extent {
-        span: Span::ALL,
-        buckets,
-        rows,
-    };
-    let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
-    let Ok(findings) = wish.read_by(&opened, &mut sink)? else {
-        spoil(&index);
-        return Ok(None);
-    };
-    let details = sink.finish(&findings.tracker);
-    let details = Py::new(py, Details::new(details, true))?;
-    let whole = (opened.connections(), facts, counters);
-    Ok(Some(Result::partial(findings, details, whole)))
 }

@@ -1,0 +1,96 @@
+//! What the decoders read: a stream whose first bytes were looked at; and how they say that it is damaged.
+
+use std::fmt;
+use std::io::{self, BufReader, Read};
+
+/// Bytes looked at to tell what a stream is.
+const HEAD_BYTES: usize = 16;
+
+pub(super) type Stream = Box<dyn Read + Send>;
+
+/// A stream that is no valid compressed stream, as opposed to one that could not be read.
+#[derive(Debug)]
+struct DamagedStream(String);
+
+impl fmt::Display for DamagedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DamagedStream {}
+
+pub(super) fn damaged(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, DamagedStream(message))
+}
+
+pub fn is_damage(error: &io::Error) -> bool {
+    error
+        .get_ref()
+        .is_some_and(|inner| inner.is::<DamagedStream>())
+}
+
+/// A stream whose first bytes were looked at and are handed out again.
+pub(super) struct Headed {
+    head: [u8; HEAD_BYTES],
+    head_len: usize,
+    given: usize,
+    error: Option<io::Error>,
+    inner: Stream,
+}
+
+impl Headed {
+    pub(super) fn read(mut inner: Stream) -> io::Result<Self> {
+        let mut head = [0; HEAD_BYTES];
+        let mut head_len = 0;
+        let mut error = None;
+        while let Some(space) = head.get_mut(head_len..).filter(|space| !space.is_empty()) {
+            match inner.read(space) {
+                Ok(0) => break,
+                Ok(n) => head_len += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if head_len == 0 => return Err(e),
+                Err(e) => {
+                    error = Some(e);
+                    break;
+                }
+            }
+        }
+        Ok(Self {
+            head,
+            head_len: head_len.min(HEAD_BYTES),
+            given: 0,
+            error,
+            inner,
+        })
+    }
+
+    pub(super) fn head(&self) -> &[u8] {
+        self.head.get(..self.head_len).unwrap_or_default()
+    }
+}
+
+impl Read for Headed {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let rest = self.head.get(self.given..self.head_len).unwrap_or_default();
+        if !rest.is_empty() {
+            let n = copy_prefix(rest, out);
+            self.given += n;
+            return Ok(n);
+        }
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.inner.read(out),
+        }
+    }
+}
+
+pub(super) fn copy_prefix(from: &[u8], to: &mut [u8]) -> usize {
+    let n = from.len().min(to.len());
+    if let (Some(from), Some(to)) = (from.get(..n), to.get_mut(..n)) {
+        to.copy_from_slice(from);
+    }
+    n
+}
+
+pub(super) type Input = BufReader<Headed>;

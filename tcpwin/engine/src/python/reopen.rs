@@ -1,0 +1,63 @@
+//! An analysis of some connections by the index that an earlier one wrote.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use super::details::Details;
+use super::result::Result;
+use super::second_reading::{only_path, spoil, Wish};
+use crate::output::detail::{Chosen, DetailSink, Extent};
+use crate::output::index::PacketIndex;
+use crate::output::series::Span;
+
+/// Read some connections of a capture by its index; None where that does not fit. The result knows no others. What it says
+/// of the capture are these facts and counts, which a whole reading gave.
+#[pyfunction]
+#[pyo3(signature = (source, index, ids, *, facts, counters, buckets=1024, rows=0, shifts=None))]
+#[allow(clippy::too_many_arguments)]
+pub fn reopen(
+    source: &Bound<'_, PyAny>,
+    index: PathBuf,
+    ids: HashSet<u32>,
+    facts: Py<PyList>,
+    counters: Py<PyDict>,
+    buckets: usize,
+    rows: usize,
+    shifts: Option<HashMap<u32, [u8; 2]>>,
+) -> PyResult<Option<Result>> {
+    let py = source.py();
+    let Some(capture) = only_path(source) else {
+        return Ok(None);
+    };
+    let Ok(opened) = py.detach(|| PacketIndex::open(&index, &capture)) else {
+        return Ok(None);
+    };
+    if ids.iter().any(|id| *id >= opened.connections()) {
+        return Ok(None);
+    }
+    let wish = Wish {
+        source,
+        name: "",
+        index: None,
+        ids: &ids,
+        shifts: shifts.unwrap_or_default(),
+        progress: None,
+    };
+    let extent = Extent {
+        span: Span::ALL,
+        buckets,
+        rows,
+    };
+    let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
+    let Ok(findings) = wish.read_by(&opened, &mut sink)? else {
+        spoil(&index);
+        return Ok(None);
+    };
+    let details = sink.finish(&findings.tracker);
+    let details = Py::new(py, Details::new(details, true))?;
+    let whole = (opened.connections(), facts, counters);
+    Ok(Some(Result::partial(findings, details, whole)))
+}

@@ -1,0 +1,29 @@
+//! A segment in flight.
+
+use crate::sequence::Seq;
+
+/// A segment that was sent once and is not acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub time_ns: i64,
+    pub end: Seq,
+    /// The frame's number modulo 2^32; 0 where several are joined.
+    pub(super) frame: u32,
+}
+
+impl Sent {
+    /// One segment in place of two neighbours, as old as the older.
+    pub fn joined(self, newer: Sent) -> Sent {
+        Sent {
+            end: newer.end,
+            frame: 0,
+            ..self
+        }
+    }
+
+    /// The number of its frame, `newest` being a later one; none where it stands for several.
+    pub fn frame(&self, newest: u64) -> Option<u64> {
+        let before = (newest as u32).wrapping_sub(self.frame);
+        (self.frame != 0).then(|| newest.saturating_sub(u64::from(before)))
+    }
+}

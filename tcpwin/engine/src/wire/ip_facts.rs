@@ -1,0 +1,26 @@
+//! What an IP header says of the segment that it carries.
+
+use super::segment::NO_IP_ID;
+
+/// What the innermost IP header says of the segment that it carries.
+#[derive(Clone, Copy)]
+pub(super) struct IpFacts {
+    pub src: [u8; 16],
+    pub dst: [u8; 16],
+    pub ip_id: u32,
+    pub version: u8,
+    pub ttl: u8,
+    /// The length came from the frame, since the header's length field is 0.
+    pub length_from_frame: bool,
+}
+
+impl IpFacts {
+    pub(super) const NONE: IpFacts = IpFacts {
+        src: [0; 16],
+        dst: [0; 16],
+        ip_id: NO_IP_ID,
+        version: 0,
+        ttl: 0,
+        length_from_frame: false,
+    };
+}

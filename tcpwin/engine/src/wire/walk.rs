@@ -1,0 +1,20 @@
+//! The state of the walk through one frame.
+
+use super::fragments::FragmentTable;
+use super::ip_facts::IpFacts;
+use super::segment::Segment;
+/// The state of the walk through one frame.
+pub(super) struct Walk<'p> {
+    pub fragments: &'p mut FragmentTable,
+    pub out: &'p mut Segment,
+    pub frame: u64,
+    pub time_ns: i64,
+    pub(super) layers_left: u32,
+    /// Inside an ICMP error.
+    pub quoted: bool,
+    /// A compressed payload was inflated already: once per frame bounds the work.
+    pub inflated: bool,
+    /// Bits of [`capture_flag`] that hold for whatever is found further in.
+    pub frame_flags: u8,
+    pub ip: IpFacts,
+}
