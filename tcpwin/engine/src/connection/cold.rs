@@ -1,7 +1,6 @@
 //! What most directions never need, kept behind one pointer so that the record stays small.
 
-use crate::connection::journal::{Journal, TELLING};
-use crate::connection::stalls::Stalls;
+use crate::connection::journal::TELLING;
 use crate::event::{Counts, Events};
 use crate::recovery::episode::{Episode, Phase};
 use crate::recovery::holes::Holes;
@@ -24,10 +23,10 @@ pub struct Cold {
     pub sacked_bytes: u32,
     /// The episode is not quiet (see [`Episode::is_quiet`]).
     pub is_disturbed: bool,
-    /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.
-    pub probe_end: Option<Seq>,
     /// A keep-alive was sent and nothing has come back since.
     pub is_keep_alive_unanswered: bool,
+    /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.
+    pub probe_end: Option<Seq>,
     /// The newest ACK that came while something was lost, reported or sent again: its time and frame.
     pub last_answer: Option<(i64, u64)>,
     /// The ACK that first spoke of loss since SND.UNA moved: its time and frame.
@@ -60,17 +59,9 @@ pub struct Cold {
     pub earlier_isn: Option<Seq>,
     /// Shift in an earlier copy of the SYN, whose last copy came without the option.
     pub earlier_shift: Option<u8>,
-    /// Events of the connection; kept with side 0.
-    pub journal: Option<Box<Journal>>,
-    /// Silences of the connection; kept with side 0.
-    pub stalls: Option<Box<Stalls>>,
-    /// Frame of the first RST of a connection that had data; kept with side 0.
-    pub reset_frame: Option<u64>,
-    /// Some of the connection's segments are samples: of what else was sent the capture tells nothing; kept with side 0.
-    pub is_sampled: bool,
-    pub odd: Option<Box<Odd>>,
     /// Shift of this side's windows by a snapshot of the socket.
     pub given_shift: Option<u8>,
+    pub odd: Option<Box<Odd>>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
     pub scale_confirming: Option<(u64, u16)>,
 }
@@ -82,9 +73,6 @@ pub struct Odd {
     pub early_frame: Option<u64>,
     /// Initial sequence number and frame of the newest SYN that was sent again.
     pub syn_copy: Option<(Seq, u64)>,
-    /// A RST that its receiver need not have obeyed, while nothing refutes that it did: the side that sent it, its time
-    /// and frame; kept with side 0.
-    pub doubtful_reset: Option<(u8, i64, u64)>,
 }
 
 impl Cold {
@@ -153,10 +141,6 @@ impl Cold {
     /// Whether nothing here bears on the next segment of this direction.
     pub(super) fn is_quiet_to_send(&self) -> bool {
         !self.is_zero_open()
-            && self
-                .odd
-                .as_ref()
-                .is_none_or(|odd| odd.doubtful_reset.is_none())
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()

@@ -1,8 +1,9 @@
 //! What is kept of a connection: one record, two directions, nothing per packet.
 //!
-//! Hot fields stand in the record; what most connections never need lies behind one pointer a direction.
+//! Hot fields stand in the record; what most connections never need lies behind one pointer a direction, and one for both.
 
 use crate::connection::direction::Direction;
+use crate::connection::incidents::Incidents;
 use crate::wire::Segment;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -60,15 +61,10 @@ pub struct Connection {
     pub closed_first: Option<u8>,
     /// A RST was seen from this side first.
     pub reset_by: Option<u8>,
+    pub incidents: Option<Box<Incidents>>,
 }
 
 impl Connection {
-    /// Whether some of its segments are samples.
-    pub fn is_sampled(&self) -> bool {
-        let cold = self.directions[0].cold.as_ref();
-        cold.is_some_and(|cold| cold.is_sampled)
-    }
-
     pub fn new(segment: &Segment, epoch: u16) -> Self {
         Connection {
             endpoints: [
@@ -95,6 +91,7 @@ impl Connection {
             established_ns: NEVER,
             closed_first: None,
             reset_by: None,
+            incidents: None,
         }
     }
 

@@ -320,8 +320,7 @@ pub fn close_state(connection: &Connection) -> &'static str {
 
 impl ConnectionView<'_> {
     fn stalled(&self, get: fn(&Stalls) -> i64) -> Value {
-        let cold = self.connection.directions[0].cold.as_deref();
-        Value::Int(cold.and_then(|cold| cold.stalls.as_deref()).map_or(0, get))
+        Value::Int(self.connection.stalls().map_or(0, get))
     }
 }
 

@@ -27,9 +27,7 @@ impl Decoded {
                 return entries.clone();
             }
         }
-        let cold = connection.directions[0].cold.as_deref();
-        let journal = cold.and_then(|cold| cold.journal.as_deref());
-        let entries: Arc<[Entry]> = journal.map_or(vec![], Journal::entries).into();
+        let entries: Arc<[Entry]> = connection.journal().map_or(vec![], Journal::entries).into();
         *last = Some((id, entries.clone()));
         entries
     }

@@ -418,8 +418,7 @@ impl Result {
     /// segment that ended it.
     fn pauses(&self, id: u32, from_initiator: bool) -> PyResult<Vec<(i64, i64, u64)>> {
         let side = self.side(id, from_initiator)?;
-        let cold = self.get(id)?.directions[0].cold.as_deref();
-        let stalls = cold.and_then(|cold| cold.stalls.as_deref());
+        let stalls = self.get(id)?.stalls();
         let pauses = stalls.map_or([None; PAUSES], |stalls| stalls.pauses[side]);
         let told = |pause: Pause| (pause.start_ns, pause.end_ns, pause.after_frame);
         Ok(pauses.into_iter().flatten().map(told).collect())
@@ -436,8 +435,7 @@ impl Result {
 
     /// Frame of the first RST of a connection that had data.
     fn reset_frame(&self, id: u32) -> PyResult<Option<u64>> {
-        let cold = self.get(id)?.directions[0].cold.as_deref();
-        Ok(cold.and_then(|cold| cold.reset_frame))
+        Ok(self.get(id)?.reset_frame())
     }
 
     /// How many of the first events kept of a connection one side sent, of one name.

@@ -65,7 +65,7 @@ fn journal(
     events: Events,
     evidence: Option<Evidence>,
 ) -> bool {
-    let journal = &mut connection.directions[0].cold().journal;
+    let journal = &mut connection.incidents_mut().journal;
     let journal = journal.get_or_insert_with(Box::default);
     let is_kept = journal.note(side, segment, events, evidence);
     let full = journal.full();

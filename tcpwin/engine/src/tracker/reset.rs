@@ -4,6 +4,7 @@
 //! answered by a challenge ACK. Older stacks obey all within the window, and a capture may lack what moved RCV.NXT: of
 //! those beyond SND.MAX what follows decides.
 
+use crate::connection::incidents::DoubtfulReset;
 use crate::connection::state::Connection;
 use crate::sequence::Seq;
 use crate::window::zero::EndedBy;
@@ -49,27 +50,29 @@ pub fn judge(connection: &Connection, side: usize, segment: &Segment) -> Reset {
 /// sender's.
 #[inline]
 pub fn refute(connection: &mut Connection, side: usize, segment: &Segment) {
-    let doubt =
-        (connection.directions[0].cold.as_ref()).and_then(|cold| cold.odd.as_ref()?.doubtful_reset);
-    let Some((by, time_ns, _)) = doubt.filter(|_| segment.flags & RST == 0) else {
+    let doubt = connection.doubtful_reset();
+    let Some(doubt) = doubt.filter(|_| segment.flags & RST == 0) else {
         return;
     };
     let crossing_ns = connection.handshake_rtt_ns().unwrap_or(CROSSING_DEFAULT_NS);
-    let is_crossing = side != usize::from(by)
-        && segment.time_ns.saturating_sub(time_ns) <= crossing_ns.saturating_mul(2);
+    let is_crossing = side != usize::from(doubt.side)
+        && segment.time_ns.saturating_sub(doubt.time_ns) <= crossing_ns.saturating_mul(2);
     if !is_crossing {
-        connection.directions[0].cold().odd().doubtful_reset = None;
+        connection.incidents_mut().doubtful_reset = None;
     }
 }
 
 /// At the connection's end: a doubtful RST after which nothing came was obeyed.
 pub fn conclude(connection: &mut Connection) {
-    let cold = connection.directions[0].cold.as_mut();
-    let Some((side, time_ns, frame)) =
-        cold.and_then(|cold| cold.odd.as_mut()?.doubtful_reset.take())
-    else {
+    let incidents = connection.incidents.as_mut();
+    let Some(doubt) = incidents.and_then(|incidents| incidents.doubtful_reset.take()) else {
         return;
     };
+    let DoubtfulReset {
+        side,
+        time_ns,
+        frame,
+    } = doubt;
     connection.closed_first.get_or_insert(side);
     if connection.reset_by.is_some() {
         return;
@@ -80,7 +83,7 @@ pub fn conclude(connection: &mut Connection) {
         .iter()
         .any(|each| each.data_segments > 0);
     if has_data {
-        connection.directions[0].cold().reset_frame = Some(frame);
+        connection.incidents_mut().reset_frame = Some(frame);
     }
     for direction in &mut connection.directions {
         if let Some(cold) = &mut direction.cold {

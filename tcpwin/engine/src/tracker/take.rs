@@ -5,6 +5,7 @@
 
 use super::{ack, fast, open, reset, send, stall, Taken, Verdict};
 use crate::connection::direction::Direction;
+use crate::connection::incidents::DoubtfulReset;
 use crate::connection::stalls::Stall;
 use crate::connection::state::{Connection, Initiator};
 use crate::event::{self, Events};
@@ -74,7 +75,7 @@ impl Connection {
         }
         self.end_ns = self.end_ns.max(segment.time_ns);
         if segment.capture_flags & capture_flag::SAMPLED != 0 {
-            self.directions[0].cold().is_sampled = true;
+            self.incidents_mut().is_sampled = true;
         }
         reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
@@ -95,7 +96,7 @@ impl Connection {
         }
         if let Some(before) = before {
             let ended = before.judge(self, side, segment, events);
-            let stalls = &mut self.directions[0].cold().stalls;
+            let stalls = &mut self.incidents_mut().stalls;
             stalls.get_or_insert_with(Box::default).add(&ended);
             *stall = Some(ended);
         }
@@ -136,7 +137,8 @@ impl Connection {
     #[inline]
     fn judge_ordinary(&mut self) {
         let [first, second] = &self.directions;
-        if !first.is_ordinary_to_send() || !second.is_ordinary_to_send() {
+        let is_open = first.is_ordinary_to_send() && second.is_ordinary_to_send();
+        if !is_open || self.doubtful_reset().is_some() {
             self.is_ordinary = [false; 2];
             return;
         }
@@ -241,8 +243,12 @@ impl Connection {
             Reset::Obeyed => {}
             Reset::Refused => return (0, None),
             Reset::Doubtful => {
-                let doubt = &mut self.directions[0].cold().odd().doubtful_reset;
-                doubt.get_or_insert((side as u8, now_ns, segment.frame));
+                let doubt = &mut self.incidents_mut().doubtful_reset;
+                doubt.get_or_insert(DoubtfulReset {
+                    side: side as u8,
+                    time_ns: now_ns,
+                    frame: segment.frame,
+                });
                 return (0, None);
             }
         }
@@ -254,7 +260,7 @@ impl Connection {
                 .iter()
                 .any(|direction| direction.data_segments > 0)
             {
-                self.directions[0].cold().reset_frame = Some(segment.frame);
+                self.incidents_mut().reset_frame = Some(segment.frame);
             }
         }
         for direction in &mut self.directions {
