@@ -57,7 +57,8 @@ def nstat(
     from tcpwin.hosts.table import CounterSteps
 
     output = choose_output(form, as_json, out, files)
-    reading = _Reading(open_snapshots(files, formats=_FORMATS, what="counters", only=only, one_host=True))
+    found = open_snapshots(files, formats=_FORMATS, what="counters", only=only, one_host=True)
+    reading = _Reading(_by_one_clock(found) if len(files) == 1 else found)
     steps = CounterSteps(iter(reading), name=reading.name)
     if is_each:
         _write_steps(reading, steps, is_all, output)
@@ -112,6 +113,20 @@ class _Reading:
         warn_of(self._files, self._samples, "counters of the network stack", self._ended)
         if self._is_backwards:
             complain("note: the samples are not in order of time: those before an earlier one count as without a time")
+
+
+def _by_one_clock(files: list[SnapshotFile]) -> list[SnapshotFile]:
+    """Of a bundle's files those with times, where only some have them: the others count the same, at times unknown."""
+    if len(files) < 2:
+        return files
+    firsts = [_first_of(file) for file in files]
+    timed = [file for file, first in zip(files, firsts, strict=True) if first and first.time_ns is not None]
+    if timed and len(timed) < sum(first is not None for first in firsts):
+        kept = {id(file) for file in timed}
+        left_out = [file.name for file, first in zip(files, firsts, strict=True) if first and id(file) not in kept]
+        complain(f"note: without times, and left out: {', '.join(left_out)}")
+        return timed
+    return files
 
 
 def _in_order(files: list[SnapshotFile]) -> list[SnapshotFile]:

@@ -364,6 +364,16 @@ class _Tar:
             if not info.isdir() and (not info.isreg() or info.issparse()):
                 refusal = "a link, or a special file"
             yield _Entry(info.name, info.size if info.isreg() else 0, _tar_time(info), info, info.isdir(), refusal)
+        self._check_end()
+
+    def _check_end(self) -> None:
+        """Refuse an archive that goes on after its last member, but with no header: tarfile takes that for the end."""
+        self._file.seek(self._tar.offset)
+        rest = self._file.read(tarfile.BLOCKSIZE)
+        if 0 < len(rest) < tarfile.BLOCKSIZE:
+            raise tarfile.ReadError("ends inside a header")
+        if any(rest):
+            raise tarfile.ReadError("a header is damaged")
 
     def open(self, entry: _Entry) -> IO[bytes]:
         file: IO[bytes] | None = self._tar.extractfile(entry.handle)

@@ -10,6 +10,7 @@ import polars
 import pyarrow
 import pytest
 from cli.command import TEXT, refused, tcpwin
+from reference import LAB_RUNS
 
 from tcpwin.hosts.counters import MEANINGS
 
@@ -440,3 +441,15 @@ def test_the_counters_of_a_bundle(tmp_path: Path) -> None:
         assert [each["name"] for each in found["files"]] == [f"{name}/nstat_before.txt", f"{name}/nstat_after.txt"]
     said = refused("nstat", folder, status=2)
     assert f"{folder} has counters of 2 hosts; choose one (--only NAME): db, web" in said
+
+
+@pytest.mark.parametrize("end", ["snd", "rcv"])
+def test_a_host_of_a_run_whose_files_are_of_two_clocks(end: str) -> None:
+    """Beside a table with times lie counts before and after it, without: analyze reads all, so one is enough here."""
+    run = LAB_RUNS / "zero_window_stall5s"
+    done = tcpwin("nstat", run, "--only", end, "--json")
+    alone = tcpwin("nstat", run / f"nstat_{end}.csv", "--json")
+    assert (done.returncode, alone.returncode) == (0, 0)
+    assert json.loads(done.stdout)["counters"] == json.loads(alone.stdout)["counters"]
+    assert json.loads(done.stdout)["counters"]
+    assert f"left out: nstat_{end}_after.txt, nstat_{end}_before.txt" in done.stderr.decode()

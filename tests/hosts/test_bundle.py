@@ -282,6 +282,22 @@ def test_a_bomb_is_refused_before_it_goes_off(write: Writer, tmp_path: Path) -> 
         Bundle.open(path)
 
 
+@pytest.mark.parametrize("kind", ["cut", "nearly whole", "damaged"])
+def test_a_tar_with_half_a_header(tmp_path: Path, kind: str) -> None:
+    """Python's tarfile takes it for the end."""
+    whole = tar_with({"a.txt": NETSH, "b.txt": NETSH})
+    second = whole.index(b"b.txt")
+    left = {
+        "cut": whole[: second + 1],
+        "nearly whole": whole[: second + 511],
+        "damaged": whole[:second] + b"x" + whole[second + 1 :],
+    }
+    (tmp_path / "b").write_bytes(left[kind])
+    with Bundle.open(tmp_path / "b") as bundle:
+        assert [member.name for member in bundle.members] == ["a.txt"]
+        assert any("cut or damaged" in note for note in bundle.notes)
+
+
 def test_a_tar_header_that_would_fill_the_memory(tmp_path: Path) -> None:
     """A pax header is read as a whole: here it says that it has 4 GiB."""
     info = tarfile.TarInfo("header")

@@ -62,6 +62,16 @@ def test_a_span_of_a_series_begins_with_the_value_in_force(client: TestClient, c
     assert (one["min"], one["max"], one["last"]) == ([min(whole["min"])], [max(whole["max"])], [whole["last"][-1]])
 
 
+@pytest.mark.parametrize("what", ["events", "segments", "series/receive_window", "snapshots", "stalls"])
+def test_a_span_that_ends_before_it_begins_is_refused(client: TestClient, capture: bytes, what: str) -> None:
+    place = f"{API}/captures/{analysed(client, capture)}/connections/0/{what}"
+    answer = client.get(place, params={"start_ns": START_NS + 1, "end_ns": START_NS})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "ends before it begins" in answer.json()["detail"]
+    assert client.get(place, params={"start_ns": START_NS, "end_ns": START_NS}).status_code == 200
+
+
 def test_segments_of_a_span(client: TestClient, capture: bytes) -> None:
     place = f"/captures/{analysed(client, capture)}/connections/0/segments"
     found = get(client, place, start_ns=START_NS + 250_000_000, end_ns=START_NS + 2_850_000_000)

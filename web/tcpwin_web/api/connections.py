@@ -24,6 +24,7 @@ from tcpwin_web.api.parts import (
     Words,
     arrow,
     as_json,
+    check_span,
     wants_arrow,
 )
 from tcpwin_web.results import layout, queries
@@ -42,6 +43,9 @@ class PartAsked:
     end_ns: EndNs = None
     offset: Offset = 0
     limit: Limit = 1000
+
+    def __post_init__(self) -> None:
+        check_span(self.start_ns, self.end_ns)
 
 
 Part = Annotated[PartAsked, Depends()]
@@ -112,6 +116,7 @@ async def show_series(
     format: Format = None,
 ) -> Response:
     """A series between two times as extremes per bucket; while samples stand alone `width_ns` is 1."""
+    check_span(start_ns, end_ns)
     span = await asyncio.to_thread(
         queries.read_series,
         await service.queue.series(capture.id, connection_id),

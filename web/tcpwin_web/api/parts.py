@@ -46,6 +46,12 @@ EndNs = Annotated[int | None, Query(ge=-MAX_NS, le=MAX_NS, description="up to th
 Format = Annotated[Literal["json", "arrow"] | None, Query(description="json, or arrow: an Arrow IPC stream")]
 
 
+def check_span(start_ns: int | None, end_ns: int | None) -> None:
+    """Refuse two times of which the second is earlier: nothing lies between them."""
+    if start_ns is not None and end_ns is not None and end_ns < start_ns:
+        raise HTTPException(422, "The span ends before it begins.")
+
+
 async def analysed(service: ServiceOf, capture_id: CaptureId) -> Capture:
     """The capture, whose results are there; 404 or 409 otherwise."""
     capture = await service.captures.get(capture_id)
