@@ -1,11 +1,17 @@
-"""`tcpwin` as a user starts it: a process of its own."""
+"""`tcpwin` as a user starts it, by the same `main`."""
 
+import io
+import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from live import HANG_S
+
+from tcpwin.cli import main
 
 TCPWIN = Path(sys.executable).with_name("tcpwin")
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -17,15 +23,43 @@ TEXT = CAPTURES / "broken" / "text.pcap"
 
 
 def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command to its end. Whatever happens, nobody wants to see a traceback."""
-    if "input" not in more:
-        more.setdefault("stdin", subprocess.DEVNULL)
-    command = [TCPWIN, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, timeout=HANG_S, check=False, **more)
+    """Run a command to its end, in this process unless more than input is asked for: a start of Python takes seconds.
+
+    Whatever happens, nobody wants to see a traceback.
+    """
+    command = [str(TCPWIN), *map(str, arguments)]
+    if more.keys() <= {"input"}:
+        done = _run_here(command, more.get("input", b""))
+    else:
+        if "input" not in more:
+            more.setdefault("stdin", subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, timeout=HANG_S, check=False, **more)
     assert b"Traceback" not in done.stderr
     assert b"panicked" not in done.stderr
     assert b"Exception ignored" not in done.stderr
     return done
+
+
+def _run_here(command: list[str], given: bytes) -> subprocess.CompletedProcess[bytes]:
+    out, err = io.BytesIO(), io.BytesIO()
+    streams = {
+        "stdin": io.TextIOWrapper(io.BytesIO(given), "utf-8", "surrogateescape"),
+        "stdout": io.TextIOWrapper(out, "utf-8", "strict"),
+        "stderr": io.TextIOWrapper(err, "utf-8", "backslashreplace", write_through=True),
+    }
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    with ExitStack() as stack:
+        for name, stream in streams.items():
+            stack.enter_context(patch.object(sys, name, stream))
+        for number, handler in handlers.items():
+            stack.callback(signal.signal, number, handler)
+        try:
+            main(command[1:])
+            status = 0
+        except SystemExit as leave:
+            status = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+        streams["stdout"].flush()
+        return subprocess.CompletedProcess(command, status, out.getvalue(), err.getvalue())
 
 
 def refused(*arguments: object, status: int = 3, **more: Any) -> str:
