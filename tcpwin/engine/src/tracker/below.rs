@@ -220,107 +220,142 @@ fn judge_below(
     below: &Below,
     old_end: Seq,
 ) -> Evidence {
-    let Below {
-        seq,
-        end,
-        handshake_rtt_ns,
-    } = *below;
-    let now_ns = segment.time_ns;
-    let (una, nxt) = (sent.flight.una, sent.flight.nxt);
-    let length = seq.to(old_end).max(0) as u32;
-    let near_ns = peer.far_ns().unwrap_or(0);
-    let (last_data_ns, last_ack_ns) = (sent.last_data_ns, sent.last_ack_ns);
-    let hole = sent
-        .cold
-        .as_ref()
-        .and_then(|cold| cold.holes.at(seq, old_end));
-    let never_seen = sent
-        .cold
-        .as_ref()
-        .map_or(0, |cold| cold.unseen.overlap(seq, old_end));
-    let is_below = !end.is_after(una);
-    if never_seen == length && length > 0 && !is_below {
-        let newest_tsval = sent.has_tsval.then_some(sent.tsval);
-        if let Some(evidence) = judge_late(hole.as_ref(), segment, newest_tsval, handshake_rtt_ns) {
-            return evidence;
-        }
+    let seq = below.seq;
+    if let Some(evidence) = judge_never_captured(sent, segment, below, old_end) {
+        return evidence;
     }
-    let resend = sent
-        .cold
-        .as_ref()
-        .and_then(|cold| cold.episode.as_ref()?.last_resend(seq, old_end));
-    let original = sent.first_copy(seq);
-    let last_sent_ns = resend
+    let last_sent_ns = last_sent_ns(sent, seq, old_end);
+    let case = case_of(sent, peer, segment.time_ns, (seq, old_end), last_sent_ns);
+    let verdict = judge_resent(sent, segment, below, &case);
+    let rto_ns = learn_probing(sent, &case, &verdict);
+    Evidence {
+        original_frame: sent.newest_copy(seq, segment.frame),
+        trigger_frame: trigger_frame(sent, verdict.cause),
+        age_ns: last_sent_ns.map(|ns| segment.time_ns.saturating_sub(ns).max(0)),
+        rto_ns: Some(rto_ns),
+        ..Evidence::of(verdict)
+    }
+}
+
+/// Where all of it was missing until now: whether it is the original, which came late.
+fn judge_never_captured(
+    sent: &Direction,
+    segment: &Segment,
+    below: &Below,
+    old_end: Seq,
+) -> Option<Evidence> {
+    let cold = sent.cold.as_ref()?;
+    let length = below.seq.to(old_end).max(0) as u32;
+    let is_missing = length > 0 && cold.unseen.overlap(below.seq, old_end) == length;
+    if !is_missing || !below.end.is_after(sent.flight.una) {
+        return None;
+    }
+    let hole = cold.holes.at(below.seq, old_end);
+    let newest_tsval = sent.has_tsval.then_some(sent.tsval);
+    judge_late(hole.as_ref(), segment, newest_tsval, below.handshake_rtt_ns)
+}
+
+/// When the bytes were last sent, or, of what was never captured, when they were missed.
+fn last_sent_ns(sent: &Direction, seq: Seq, old_end: Seq) -> Option<i64> {
+    let cold = sent.cold.as_ref();
+    let resend = cold.and_then(|cold| cold.episode.as_ref()?.last_resend(seq, old_end));
+    resend
         .map(|resend| resend.time_ns)
-        .or(original.map(|sent| sent.time_ns))
-        .or(hole.map(|hole| hole.time_ns));
-    let age_ns = last_sent_ns.map(|ns| now_ns.saturating_sub(ns).max(0));
-    let backoff = sent
-        .cold
-        .as_ref()
-        .and_then(|cold| cold.episode.as_ref())
-        .map_or(0, |episode| episode.backoff);
+        .or_else(|| sent.first_copy(seq).map(|sent| sent.time_ns))
+        .or_else(|| Some(cold?.holes.at(seq, old_end)?.time_ns))
+}
+
+/// What had been reported of loss when the sender sent the segment.
+struct Reported {
+    duplicate_acks: u32,
+    sacked_above: u32,
+    sacked_ranges: u32,
+}
+
+/// An ACK seen here reaches the sender, and shows in what it does, one round trip to the sender later.
+fn has_reached(time_ns: i64, near_ns: i64, now_ns: i64) -> bool {
+    time_ns.saturating_add(near_ns / 5 * 4) <= now_ns
+}
+
+fn reported_to(sent: &Direction, seq: Seq, near_ns: i64, now_ns: i64) -> Reported {
+    let cold = sent.cold.as_deref();
+    let mut reported = Reported {
+        duplicate_acks: u32::from(sent.duplicate_acks),
+        sacked_above: 0,
+        sacked_ranges: 0,
+    };
+    let ranges = cold.into_iter().flat_map(|cold| cold.sacked.iter());
+    for (left, right) in ranges.filter(|range| range.0.is_after(seq)) {
+        let bytes = left.to(right).max(0) as u32;
+        reported.sacked_above = reported.sacked_above.saturating_add(bytes);
+        reported.sacked_ranges += 1;
+    }
+    let first_report = cold.and_then(|cold| cold.loss_report);
+    if first_report.is_some_and(|(time_ns, _)| has_reached(time_ns, near_ns, now_ns)) {
+        return reported;
+    }
+    // On the way still: the sender knew of less than what sets a repair off.
+    Reported {
+        duplicate_acks: reported.duplicate_acks.min(2),
+        sacked_above: reported.sacked_above.min(sent.segment_size()),
+        sacked_ranges: reported.sacked_ranges.min(1),
+    }
+}
+
+/// What is known of bytes from `seq` to `old_end` that are captured a second time.
+fn case_of(
+    sent: &Direction,
+    peer: &Direction,
+    now_ns: i64,
+    (seq, old_end): (Seq, Seq),
+    last_sent_ns: Option<i64>,
+) -> Case {
+    let (una, nxt) = (sent.flight.una, sent.flight.nxt);
+    let since_ns = |time_ns: i64| now_ns.saturating_sub(time_ns).max(0);
+    let near_ns = peer.far_ns().unwrap_or(0);
+    let cold = sent.cold.as_deref();
+    let episode = cold.and_then(|cold| cold.episode.as_deref());
+    let last_answer = cold.and_then(|cold| cold.last_answer);
+    let backoff = episode.map_or(0, |episode| episode.backoff);
     // The timer that began with a retransmission had the estimate of that time.
+    let resend = episode.and_then(|episode| episode.last_resend(seq, old_end));
     let base_rto_ns = sent
         .ledger
         .rto_ns(near_ns)
         .min(resend.map_or(i64::MAX, |resend| resend.rto_ns));
-    let rto_ns = base_rto_ns
-        .saturating_mul(1 << backoff.min(10))
-        .min(RTO_MAX_NS);
-    let is_closed = sent.window.is_known && sent.window.bytes == 0;
-    let mss = sent.segment_size();
-    let has_sack = sent.syn.has(syn_kind::SACK_PERMITTED) && peer.syn.has(syn_kind::SACK_PERMITTED)
-        || sent
-            .cold
-            .as_ref()
-            .is_some_and(|cold| !cold.sacked.is_empty());
     let estimator = sent.ledger.estimator();
-    let cold = sent.cold.as_deref();
-    let last_answer = cold.and_then(|cold| cold.last_answer);
-    let report = cold.and_then(|cold| cold.loss_report);
-    let episode = cold.and_then(|cold| cold.episode.as_deref());
-    // An ACK seen here reaches the sender, and shows in what it does, one round trip to the sender later.
-    let reached = |time_ns: i64| time_ns.saturating_add(near_ns / 5 * 4) <= now_ns;
-    let has_reached = report.is_some_and(|(time_ns, _)| reached(time_ns));
-    let (mut sacked_above, mut sacked_ranges) = (0u32, 0u32);
-    if let Some(cold) = cold {
-        for (left, right) in cold.sacked.iter().filter(|range| range.0.is_after(seq)) {
-            sacked_above = sacked_above.saturating_add(left.to(right).max(0) as u32);
-            sacked_ranges += 1;
-        }
-    }
-    if !has_reached {
-        (sacked_above, sacked_ranges) = (sacked_above.min(mss), sacked_ranges.min(1));
-    }
-    let duplicate_acks = u32::from(sent.duplicate_acks);
-    let heard_ns = last_ack_ns
-        .max(last_answer.map_or(i64::MIN, |(time_ns, _)| time_ns))
-        .saturating_add(near_ns);
     let smoothed_ns = estimator
         .has_samples()
         .then(|| estimator.smoothed_ns().saturating_add(near_ns));
     let round_ns = smoothed_ns.unwrap_or(0).saturating_mul(3) / 2;
-    let case = Case {
+    let heard_ns = sent
+        .last_ack_ns
+        .max(last_answer.map_or(i64::MIN, |(time_ns, _)| time_ns))
+        .saturating_add(near_ns);
+    let has_sack = sent.syn.has(syn_kind::SACK_PERMITTED) && peer.syn.has(syn_kind::SACK_PERMITTED)
+        || cold.is_some_and(|cold| !cold.sacked.is_empty());
+    let Reported {
+        duplicate_acks,
+        sacked_above,
+        sacked_ranges,
+    } = reported_to(sent, seq, near_ns, now_ns);
+    Case {
         phase: episode.map_or(Phase::Open, |episode| episode.phase),
         is_head: !una.is_before(seq),
         is_tail: old_end == nxt,
         is_repeated: episode.is_some_and(|episode| episode.is_repeated(seq, old_end)),
         is_probe_out: episode.is_some_and(|episode| episode.is_probe_out()),
-        is_lone: una.to(nxt) <= length as i32,
+        is_lone: una.to(nxt) <= seq.to(old_end).max(0),
         sends_probes: episode.and_then(|episode| episode.sends_probes),
         is_near: smoothed_ns.is_some_and(|smoothed_ns| near_ns < smoothed_ns / 4),
         has_sack,
-        duplicate_acks: if has_reached {
-            duplicate_acks
-        } else {
-            duplicate_acks.min(2)
-        },
+        duplicate_acks,
         sacked_above,
         sacked_ranges,
-        mss,
+        mss: sent.segment_size(),
         was_recovered: episode.is_some_and(|episode| episode.was_recovered(seq, old_end)),
-        is_sacked_again: last_answer.is_some_and(|(time_ns, _)| reached(time_ns))
+        is_sacked_again: last_answer
+            .is_some_and(|(time_ns, _)| has_reached(time_ns, near_ns, now_ns))
             && episode
                 .zip(cold)
                 .is_some_and(|(episode, cold)| episode.is_any_repeated(seq, cold.sacked.iter())),
@@ -331,59 +366,63 @@ fn judge_below(
             .zip(last_sent_ns)
             .is_some_and(|(episode, sent_ns)| episode.is_overtaken(sent_ns)),
         backoff,
-        oldest_ns: sent
-            .ledger
-            .oldest_ns()
-            .map_or(0, |ns| now_ns.saturating_sub(ns).max(0)),
-        age_ns: age_ns.unwrap_or(now_ns.saturating_sub(last_data_ns).max(0)),
-        is_answered: last_data_ns >= heard_ns.saturating_sub(near_ns / 5),
-        advance_ns: now_ns
-            .saturating_sub(last_ack_ns.saturating_add(near_ns))
-            .max(0),
-        quiet_ns: now_ns.saturating_sub(last_data_ns.max(heard_ns)).max(0),
+        oldest_ns: sent.ledger.oldest_ns().map_or(0, since_ns),
+        age_ns: since_ns(last_sent_ns.unwrap_or(sent.last_data_ns)),
+        is_answered: sent.last_data_ns >= heard_ns.saturating_sub(near_ns / 5),
+        advance_ns: since_ns(sent.last_ack_ns.saturating_add(near_ns)),
+        quiet_ns: since_ns(sent.last_data_ns.max(heard_ns)),
         smoothed_ns,
-        rto_ns,
+        rto_ns: base_rto_ns
+            .saturating_mul(1 << backoff.min(10))
+            .min(RTO_MAX_NS),
         base_rto_ns,
-    };
-    let verdict = if is_below {
+    }
+}
+
+/// Why it was sent again: what stands in the segment and the window first, then what the sender's timers and ACKs say.
+fn judge_resent(sent: &Direction, segment: &Segment, below: &Below, case: &Case) -> Verdict {
+    let una = sent.flight.una;
+    let is_closed = sent.window.is_known && sent.window.bytes == 0;
+    if !below.end.is_after(una) {
         Verdict::high(Cause::Spurious, "acknowledged before it was captured")
-    } else if is_closed && seq == una && sent.flight.is_outstanding() {
+    } else if is_closed && below.seq == una && sent.flight.is_outstanding() {
         Verdict::high(Cause::ZeroWindow, "the receive window is closed")
     } else if segment.payload_len == 0 {
         Verdict::high(Cause::Fin, "the FIN was not acknowledged in time")
-    } else if sent.is_left_out(seq) {
+    } else if sent.is_left_out(below.seq) {
         Verdict::high(
             Cause::FastOpen,
             "the SYN/ACK left out the data of the SYN: the server did not take it (RFC 7413 §4.2)",
         )
     } else {
-        judge(&case)
-    };
-    let shown = shows_probing(&case, &verdict);
-    let mut rto_ns = rto_ns;
-    if let Some(sends_probes) = shown {
-        let episode = sent.cold().episode();
-        episode.sends_probes = Some(sends_probes);
-        if case.is_probe_out && !sends_probes {
-            // What looked like a probe was a timeout.
-            episode.backoff = 1;
-            rto_ns = rto_ns.saturating_mul(2).min(RTO_MAX_NS);
-        }
+        judge(case)
     }
-    let trigger_frame = match verdict.cause {
-        Cause::Fast => report.or(last_answer).map(|(_, frame)| frame),
-        Cause::Recovery | Cause::LostRetransmission | Cause::GoBackN => {
-            last_answer.map(|(_, frame)| frame)
-        }
+}
+
+/// Take in what it shows of the sender's probes for tail loss; give the timeout that the sender had.
+fn learn_probing(sent: &mut Direction, case: &Case, verdict: &Verdict) -> i64 {
+    let Some(sends_probes) = shows_probing(case, verdict) else {
+        return case.rto_ns;
+    };
+    let episode = sent.cold().episode();
+    episode.sends_probes = Some(sends_probes);
+    if !case.is_probe_out || sends_probes {
+        return case.rto_ns;
+    }
+    // What looked like a probe was a timeout.
+    episode.backoff = 1;
+    case.rto_ns.saturating_mul(2).min(RTO_MAX_NS)
+}
+
+/// The ACK that set it off.
+fn trigger_frame(sent: &Direction, cause: Cause) -> Option<u64> {
+    let cold = sent.cold.as_deref()?;
+    let answer = match cause {
+        Cause::Fast => cold.loss_report.or(cold.last_answer),
+        Cause::Recovery | Cause::LostRetransmission | Cause::GoBackN => cold.last_answer,
         _ => None,
     };
-    Evidence {
-        original_frame: sent.newest_copy(seq, segment.frame),
-        trigger_frame,
-        age_ns,
-        rto_ns: Some(rto_ns),
-        ..Evidence::of(verdict)
-    }
+    answer.map(|(_, frame)| frame)
 }
 
 /// Bytes never captured before that come late, by reordering on the way or in the capture.
