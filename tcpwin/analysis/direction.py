@@ -146,6 +146,10 @@ class Direction:
     zero_window_longest_ns: int
     zero_window_probes: int
     keep_alives: int
+    stall_at_end: str | None
+    stall_at_end_start_ns: int | None
+    stall_at_end_ns: int
+    stall_at_end_tries: int
     fin: bool
     rst: bool
     retransmissions: int
@@ -228,6 +232,7 @@ class Direction:
     budget_fast_recovery_ns: int
     budget_timeout_ns: int
     budget_tail_ns: int
+    budget_peer_silent_ns: int
     budget_idle_restart_ns: int
     budget_application_ns: int
     budget_send_buffer_ns: int

@@ -22,6 +22,7 @@ GROUPS = {
     "receiver": ("zero_window", "small_window", "window_full"),
     "congestion window": ("slow_start", "congestion", "after_loss"),
     "loss recovery": ("fast_recovery", "timeout", "tail"),
+    "silent peer": ("peer_silent",),
     "idle restart": ("idle_restart",),
     "application": ("application",),
     "send buffer": ("send_buffer",),

@@ -49,6 +49,7 @@ _GROUPS_BY_CODE = {
     "TW406": ("congestion window",),
     "TW409": ("congestion window",),
     "TW503": ("handshake",),
+    "TW506": ("silent peer",),
     "TW701": ("receiver",),
     "TW702": ("send buffer",),
     "TW703": ("receiver",),
@@ -297,6 +298,9 @@ class _Judge:
             return self._congestion()
         if group == "loss recovery":
             return _Opinion("loss recovery", "network", None, self._seen(), self._loss())
+        if group == "silent peer":
+            why = f"{self.receiver} answered nothing for {time_text(self.budget.items_ns['peer_silent'])}, to the end"
+            return _Opinion(f"{self.receiver}'s silence", "network", self.receiver, self._seen(), why)
         if group == "idle restart":
             why = f"after a pause {self.sender} began again with a smaller congestion window"
             return _Opinion("restarts after pauses", "sender", self.sender, self._seen(), why)

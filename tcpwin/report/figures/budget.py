@@ -7,6 +7,7 @@ the packets alone; items of one colour belong together:
 - **receive window**: it was closed, too small for a segment, or full.
 - **congestion window**: slow start, congestion window, cwnd after loss.
 - **loss recovery**: fast recovery, timeout, tail loss. **idle restart**: round trips that a cut window cost.
+- **peer silent**: at the end the peer left data, probes or keep-alives unanswered.
 - **nothing to send**, **send buffer**, **path**, **handshake**, **closed** and **not known** stand alone.
 """
 
@@ -33,6 +34,7 @@ PATTERNS = {
     "receiver": ("", "/", "x"),
     "congestion window": ("", "/", "x"),
     "loss recovery": ("-", "\\", "+"),
+    "silent peer": ("x",),
     "idle restart": ("\\",),
     "application": ("",),
     "send buffer": ("|",),

@@ -116,6 +116,14 @@ impl MergedReader {
         }
     }
 
+    /// Time of the latest packet so far.
+    pub fn last_time_ns(&self) -> Option<i64> {
+        self.facts()
+            .iter()
+            .filter_map(|facts| facts.last_time_ns)
+            .max()
+    }
+
     pub fn into_facts(self) -> Vec<CaptureFacts> {
         match self.0 {
             Inputs::Single(reader) => vec![reader.into_facts()],

@@ -1,5 +1,6 @@
 //! What most directions never need, kept behind one pointer so that the record stays small.
 
+use crate::connection::end_stall::{EndStall, Tries};
 use crate::connection::journal::TELLING;
 use crate::event::{Counts, Events};
 use crate::recovery::episode::{Episode, Phase};
@@ -73,6 +74,10 @@ pub struct Odd {
     pub early_frame: Option<u64>,
     /// Initial sequence number and frame of the newest SYN that was sent again.
     pub syn_copy: Option<(Seq, u64)>,
+    /// Since the peer was heard of.
+    pub tries: Option<Tries>,
+    /// In progress when the capture, or a reset, ended the connection.
+    pub end_stall: Option<EndStall>,
 }
 
 impl Cold {
@@ -141,6 +146,7 @@ impl Cold {
     /// Whether nothing here bears on the next segment of this direction.
     pub(super) fn is_quiet_to_send(&self) -> bool {
         !self.is_zero_open()
+            && self.odd.as_ref().is_none_or(|odd| odd.tries.is_none())
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()

@@ -3,6 +3,7 @@
 pub mod arena;
 pub mod cold;
 pub mod direction;
+pub mod end_stall;
 pub mod incidents;
 pub mod journal;
 pub mod room;

@@ -1,12 +1,14 @@
 //! Fields of a direction: where the sender's time went. They add up to the connection's duration.
 
 use crate::connection::direction::Direction;
+use crate::connection::end_stall::EndStall;
 use crate::event;
 use crate::output::field::{fields, DirectionField, DirectionView, Value};
 use crate::output::place::path_rtt_ns;
 use crate::timing::doubt::Shift;
 use crate::timing::item::{forget_flight, Item, ITEMS};
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
+use crate::window::zero::EndedBy;
 
 /// A SYN waits a second for its answer (RFC 6298 §2.1; Linux's TCP_TIMEOUT_INIT): sooner it is a copy.
 const SOONEST_SYN_NS: i64 = 500_000_000;
@@ -36,6 +38,8 @@ impl DirectionView<'_> {
             spent[item as usize] += ns;
         };
         take(Item::Handshake, self.handshake_ns(total_ns));
+        let silent_ns = self.unanswered_ns();
+        take(Item::PeerSilent, silent_ns);
         let data = self.data();
         let is_known = data.is_seen
             && (data.data_segments == 0 || (data.is_flight_known() && self.had_room()));
@@ -48,11 +52,12 @@ impl DirectionView<'_> {
             Some(budget) if budget.has_begun() => {
                 let mut items = budget.spent(self.known_shift());
                 let closed_ns = items[Item::ZeroWindow as usize];
+                items[Item::PeerSilent as usize] = 0;
                 // Before two segments were in flight: what its own counts say, the rest its application's.
                 let mut early_ns = budget.began_ns.saturating_sub(connection.start_ns)
                     - self.handshake_ns(total_ns);
                 for (item, ns) in [
-                    (Item::ZeroWindow, self.closed_ns() - closed_ns),
+                    (Item::ZeroWindow, self.waiting_ns() - closed_ns),
                     (Item::WindowFull, budget.early_limited_ns),
                 ] {
                     let ns = ns.clamp(0, early_ns.max(0));
@@ -80,7 +85,7 @@ impl DirectionView<'_> {
                     early_ns,
                 );
                 // A closed window costs nothing while there is nothing to send.
-                let idle_ns = (closed_ns - self.closed_ns()).max(0);
+                let idle_ns = (closed_ns - self.waiting_ns()).max(0);
                 items[Item::ZeroWindow as usize] -= idle_ns;
                 items[Item::Application as usize] += idle_ns;
                 for (item, ns) in Item::ALL.into_iter().zip(items) {
@@ -88,7 +93,7 @@ impl DirectionView<'_> {
                 }
             }
             _ => {
-                take(Item::ZeroWindow, self.closed_ns());
+                take(Item::ZeroWindow, self.waiting_ns());
                 take(Item::WindowFull, data.limited_ns());
                 take(Item::FastRecovery, self.recovery_ns());
                 if data.has_fin && !data.flight.is_outstanding() {
@@ -111,6 +116,28 @@ impl DirectionView<'_> {
             forget_flight(&mut spent);
         }
         spent
+    }
+
+    /// What stalls when the capture, or a reset, ends the connection.
+    pub(super) fn end_stall(&self) -> Option<EndStall> {
+        self.cold()?.odd.as_ref()?.end_stall
+    }
+
+    /// Time of it in which the peer did not answer.
+    fn unanswered_ns(&self) -> i64 {
+        self.end_stall()
+            .filter(|stall| stall.kind.is_unanswered())
+            .map_or(0, |stall| stall.duration_ns())
+    }
+
+    /// Time in which the window was closed, the sender had something to send and its peer was there.
+    fn waiting_ns(&self) -> i64 {
+        let is_closed = self
+            .episodes()
+            .last()
+            .is_some_and(|episode| matches!(episode.ended_by, EndedBy::Open | EndedBy::Reset));
+        let silent_ns = if is_closed { self.unanswered_ns() } else { 0 };
+        (self.closed_ns() - silent_ns).max(0)
     }
 
     /// Whether the capture holds the packets twice: as they left one end, and later as they came to the other.
@@ -220,6 +247,7 @@ pub const BUDGET_FIELDS: &[DirectionField] = fields! {
     budget_fast_recovery_ns Int "Time in fast recovery." |v| v.spent(Item::FastRecovery);
     budget_timeout_ns Int "Time of silence before retransmission timeouts, and of recovery after them." |v| v.spent(Item::Timeout);
     budget_tail_ns Int "Time of silence before tail loss probes." |v| v.spent(Item::Tail);
+    budget_peer_silent_ns Int "Time at the end in which the peer left data, probes or keep-alives unanswered: see stall_at_end." |v| v.spent(Item::PeerSilent);
     budget_idle_restart_ns Int "Time that idle restarts cost." |v| v.spent(Item::IdleRestart);
     budget_application_ns Int "Time in which the sender had nothing to send, as far as the packets show." |v| v.spent(Item::Application);
     budget_send_buffer_ns Int "Time in round trips of a flight that stayed the same below every other limit: a send buffer is suspected." |v| v.spent(Item::SendBuffer);

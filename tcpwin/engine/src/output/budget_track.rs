@@ -208,6 +208,11 @@ impl BudgetTrack {
             }
             None => {}
         }
+        if let Some(stall) = view.end_stall().filter(|stall| stall.kind.is_unanswered()) {
+            let into = Item::PeerSilent as usize;
+            self.timeline
+                .convert(stall.start_ns, stall.end_ns, &ANY, into, i64::MAX);
+        }
         let handshake_ns = view.handshake_ns(end_ns.saturating_sub(start_ns).max(0));
         let (to_ns, into) = (
             start_ns.saturating_add(handshake_ns),

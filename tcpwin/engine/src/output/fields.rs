@@ -336,8 +336,8 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     epoch Int "How many earlier connections of the capture had the same four-tuple." |v| int(v.connection.epoch);
     first_frame Int "Frame of the first segment." |v| count(v.connection.first_frame);
     start_ns Int "Time of the first segment, nanoseconds since the Unix epoch." |v| int(v.connection.start_ns);
-    end_ns Int "Time of the last segment, nanoseconds since the Unix epoch." |v| int(v.connection.end_ns);
-    duration_ns Int "From the first to the last segment." |v| int(v.connection.end_ns.saturating_sub(v.connection.start_ns));
+    end_ns Int "Time of the last segment, nanoseconds since the Unix epoch; of a connection that stalls when the capture ends, of the capture's last packet, at most two minutes later (see stall_at_end)." |v| int(v.connection.end_ns);
+    duration_ns Int "From start_ns to end_ns." |v| int(v.connection.end_ns.saturating_sub(v.connection.start_ns));
     syn_ns Int "Time of the last SYN." |v| optional(v.connection.syn_ns());
     syn_ack_ns Int "Time of the last SYN/ACK." |v| optional(v.connection.syn_ack_ns());
     established_ns Int "Time of the ACK that completed the handshake." |v| optional(v.connection.established_ns());
@@ -404,6 +404,10 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     zero_window_longest_ns Int "Longest time for which the receiver's window was closed." |v| v.zero_int(|z| z.longest_ns);
     zero_window_probes Int "Probes sent into the closed window." |v| v.zero_int(|z| i64::from(z.probes));
     keep_alives Int "Keep-alives sent." |v| v.sent_count(event::KEEP_ALIVE);
+    stall_at_end Text "What the sender waits for when the capture, or a reset, ends the connection: zero_window (the closed window to open), small_window (one that holds the next segment), unacknowledged (data in flight for longer than its retransmission timeout) or peer_silent (no answer to three retransmissions, probes or keep-alives and more); none where nothing stalls." |v| v.end_stall().map_or(Value::None, |stall| text(stall.kind.name()));
+    stall_at_end_start_ns Int "Since when: the window closed, the oldest byte in flight was sent, the last acknowledgment came or the first probe or keep-alive was left unanswered." |v| optional(v.end_stall().map(|stall| stall.start_ns));
+    stall_at_end_ns Int "For how long: until the reset, or the capture's last packet, at most two minutes after the connection's." |v| int(v.end_stall().map_or(0, |stall| stall.duration_ns()));
+    stall_at_end_tries Int "Retransmissions, probes and keep-alives since the peer was last heard of, each of a timer of its own." |v| int(v.end_stall().map_or(0, |stall| stall.tries));
     fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin);
     rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);
 };

@@ -176,7 +176,7 @@ pub fn run_with<S: Sink, F: Frames>(
         // A short batch leaves a gap that is never read: it is the last one.
         taken += BATCH;
     }
-    tracker.finish();
+    tracker.finish(input.last_time_ns());
     if !was_stopped {
         frames.finish(&input, &tracker);
     }

@@ -351,6 +351,28 @@ impl Budget {
         self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(span_ns);
     }
 
+    /// So much of the time until now is that item's, whatever it was charged to: first what `likely` items have.
+    #[cold]
+    pub fn claim(&mut self, item: Item, span_ns: i64, likely: &[Item]) {
+        let mut left_ns = span_ns.saturating_sub(self.spent_ns[item as usize]);
+        let mut claimed_ns = 0i64;
+        let mut give = |spent_ns: &mut i64| {
+            let moved_ns = left_ns.clamp(0, (*spent_ns).max(0));
+            *spent_ns -= moved_ns;
+            left_ns -= moved_ns;
+            claimed_ns += moved_ns;
+        };
+        for other in likely {
+            give(&mut self.spent_ns[*other as usize]);
+        }
+        give(&mut self.busy_ns);
+        for other in Item::ALL.into_iter().rev().filter(|other| *other != item) {
+            give(&mut self.spent_ns[other as usize]);
+        }
+        let spent_ns = &mut self.spent_ns[item as usize];
+        *spent_ns = spent_ns.saturating_add(claimed_ns);
+    }
+
     /// Data that followed the last data by so much.
     #[inline(always)]
     pub fn note_gap(&mut self, gap_ns: i64) {

@@ -133,7 +133,8 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
 pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer {
     let now_ns = segment.time_ns;
     let mut answer = Answer::default();
-    if !acked.flight.is_acked {
+    let is_first = !acked.flight.is_acked;
+    if is_first {
         begin(acked, ack, now_ns);
     }
     let advance = acked.flight.una.to(ack);
@@ -148,7 +149,11 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
     }
     let is_known = acked.is_flight_known();
     acked.flight.integrate(now_ns, is_known);
-    if beyond > 0 {
+    if beyond > 0 && is_first && !acked.has_syn {
+        // What is in flight when a capture begins was sent before it: no frame of the capture is missing.
+        acked.flight.nxt = ack;
+        acked.ledger.forget();
+    } else if beyond > 0 {
         answer.events |= acknowledge_unseen(acked, ack, beyond as u32);
     }
     let mut by_echo = None;

@@ -7,6 +7,7 @@ mod ack;
 mod ahead;
 mod below;
 mod cadence;
+mod end_stall;
 mod fast;
 mod fork;
 mod journal;
@@ -315,11 +316,36 @@ impl Tracker {
         }
     }
 
-    /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection.
-    pub fn finish(&mut self) {
-        for connection in self.connections.iter_mut() {
-            connection.finish();
+    /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection. One that
+    /// stalls goes on to the capture's end: `last_ns` is the time of its last packet.
+    pub fn finish(&mut self, last_ns: Option<i64>) {
+        for index in 0..self.connections.len() {
+            let Some(connection) = self.connections.get(index) else {
+                continue;
+            };
+            let mut until_ns = connection.end_ns;
+            let waits_until_ns = connection.waits_until_ns(last_ns.unwrap_or(until_ns));
+            // Where a SYN opened another, the four-tuple says nothing of this one any more.
+            if connection.is_stalled(waits_until_ns) && self.is_newest(index, connection) {
+                until_ns = waits_until_ns;
+            }
+            if let Some(connection) = self.connections.get_mut(index) {
+                connection.finish(until_ns);
+            }
         }
+    }
+
+    /// Whether no later connection has its four-tuple.
+    fn is_newest(&self, index: u32, connection: &Connection) -> bool {
+        let is_same = |other: &Connection| {
+            let [first, second] = connection.endpoints;
+            [[first, second], [second, first]].contains(&other.endpoints)
+        };
+        let tag = self.table.tag_of(&connection.endpoints);
+        let newest = self.table.find(tag, |index| {
+            self.connections.get(index).is_some_and(is_same)
+        });
+        newest == Some(index)
     }
 
     /// The connection of a segment and the side that sent it; opens a new one where none fits.

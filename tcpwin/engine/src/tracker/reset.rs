@@ -77,6 +77,7 @@ pub fn conclude(connection: &mut Connection) {
     if connection.reset_by.is_some() {
         return;
     }
+    connection.note_end_stalls(time_ns);
     connection.reset_by = Some(side);
     let has_data = connection
         .directions

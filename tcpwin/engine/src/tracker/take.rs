@@ -14,6 +14,7 @@ use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
 use crate::timing::clock_step;
 use crate::timing::item::Item;
+use crate::tracker::end_stall::ASKING;
 use crate::tracker::reset::Reset;
 use crate::tracker::stall::Before;
 use crate::window::scale::ScaleState;
@@ -166,6 +167,8 @@ impl Connection {
             (second, first)
         };
         sent.segments += 1;
+        acked.note_heard();
+        let last_data_ns = sent.last_data_ns;
         let mut events = 0;
         let mut rtt_ns = None;
         if segment.window == 0 && segment.flags & FIN == 0 {
@@ -182,6 +185,12 @@ impl Connection {
             }
         }
         events |= send::take(sent, acked, segment, handshake_rtt_ns, evidence);
+        if events & ASKING != 0 {
+            sent.note_try(now_ns, last_data_ns);
+        } else if segment.payload_len > 0 {
+            // New data needs room, which an answer makes: what was not captured.
+            sent.note_heard();
+        }
         sent.is_seen = true;
         sent.note_timestamps(segment.options.timestamps, now_ns);
         if segment.payload_len > 0 {
@@ -254,6 +263,7 @@ impl Connection {
         }
         self.closed_first.get_or_insert(side as u8);
         if self.reset_by.is_none() {
+            self.note_end_stalls(now_ns);
             self.reset_by = Some(side as u8);
             if self
                 .directions
@@ -297,9 +307,14 @@ impl Connection {
         }
     }
 
-    pub(super) fn finish(&mut self) {
-        let end_ns = self.end_ns;
+    /// The capture is over, or nothing later is of this connection, at `until_ns`.
+    pub(super) fn finish(&mut self, until_ns: i64) {
         reset::conclude(self);
+        if self.reset_by.is_none() {
+            self.end_ns = until_ns;
+            self.note_end_stalls(until_ns);
+        }
+        let end_ns = self.end_ns;
         for direction in &mut self.directions {
             let is_known = direction.is_flight_known();
             direction.flight.integrate(end_ns, is_known);

@@ -55,6 +55,8 @@ pub struct ZeroWindow {
     pub probes: u32,
     current: Option<Episode>,
     last_probe_ns: i64,
+    /// The sender is known to have more to send, though it did not probe.
+    pub is_waited_for: bool,
     /// A probe was sent and nothing has come back since.
     pub is_probe_unanswered: bool,
     /// The segment that ended the last episode: when, and its timestamp value.
@@ -172,7 +174,7 @@ impl ZeroWindow {
         self.total_ns = self.total_ns.saturating_add(duration_ns);
         self.longest_ns = self.longest_ns.max(duration_ns);
         self.undecided_ns = None;
-        if episode.probes > 0 {
+        if episode.probes > 0 || std::mem::take(&mut self.is_waited_for) {
             self.waiting_ns = self.waiting_ns.saturating_add(duration_ns);
         } else if matches!(ended_by, EndedBy::Update | EndedBy::ProbeAnswer) {
             self.undecided_ns = Some(duration_ns);

@@ -49,7 +49,7 @@ pub fn read_again<S: Sink>(
         take(&mut tracker, &segment, entry.is_duplicate, sink);
         Ok(())
     })?;
-    tracker.finish();
+    tracker.finish(index.last_time_ns());
     if !was_stopped && tracker.connections.len() as usize != relatives.len() {
         return Err(Unfit);
     }

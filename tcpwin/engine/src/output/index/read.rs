@@ -114,6 +114,11 @@ impl PacketIndex {
         self.trailer.journal_until
     }
 
+    /// Time of the capture's last packet.
+    pub fn last_time_ns(&self) -> Option<i64> {
+        self.trailer.last_time_ns
+    }
+
     /// The capture's records.
     pub fn records(&self) -> Result<RecordReader, Unfit> {
         RecordReader::open(&self.capture, &self.trailer.landmarks).map_err(|_| Unfit)

@@ -7,7 +7,7 @@ use super::unfit::Unfit;
 use crate::capture::Landmarks;
 
 /// Which engine wrote it: another may tell connections apart otherwise.
-const MAGIC: &[u8; 16] = b"tcpwin index 1\0\0";
+const MAGIC: &[u8; 16] = b"tcpwin index 2\0\0";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const VERSION_BYTES: usize = 16;
 pub const START_BYTES: usize = 80;
@@ -84,6 +84,8 @@ impl Start {
 pub struct Trailer {
     pub landmarks: Landmarks,
     pub journal_until: Option<u64>,
+    /// Time of the last packet.
+    pub last_time_ns: Option<i64>,
     /// Over the entries of fragments.
     pub fragments_seal: u64,
     /// By connection.
@@ -97,6 +99,7 @@ impl Trailer {
         let mut bytes = Vec::with_capacity(64 + self.roots.len() * 12);
         let mut put = |word: u64| bytes.extend(word.to_le_bytes());
         put(self.journal_until.unwrap_or(u64::MAX));
+        put(self.last_time_ns.unwrap_or(i64::MIN) as u64);
         put(self.fragments_seal);
         put(self.landmarks.interfaces.len() as u64);
         self.landmarks.interfaces.iter().copied().for_each(&mut put);
@@ -109,6 +112,7 @@ impl Trailer {
     pub fn parse(bytes: &[u8]) -> Result<Self, Unfit> {
         let mut numbers = Numbers(bytes);
         let journal_until = numbers.u64()?;
+        let last_time_ns = numbers.u64()? as i64;
         let fragments_seal = numbers.u64()?;
         let count = numbers.u64()?;
         let interfaces = numbers.u64s(count)?.collect();
@@ -121,6 +125,7 @@ impl Trailer {
         Ok(Trailer {
             landmarks: Landmarks { interfaces },
             journal_until: (journal_until != u64::MAX).then_some(journal_until),
+            last_time_ns: (last_time_ns != i64::MIN).then_some(last_time_ns),
             fragments_seal,
             roots,
             seals,
@@ -189,6 +194,7 @@ mod tests {
                 interfaces: vec![28, 60],
             },
             journal_until: Some(3),
+            last_time_ns: Some(-5),
             fragments_seal: 4,
             roots: vec![0, 1, 0],
             seals: vec![10, 11, 0],

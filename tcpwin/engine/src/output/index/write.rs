@@ -182,6 +182,7 @@ impl IndexWriter {
         let trailer = Trailer {
             landmarks: landmarks.ok_or_else(none)?,
             journal_until: tracker.journal_until(),
+            last_time_ns: input.last_time_ns(),
             fragments_seal: self.fragments_seal,
             roots: roots.collect::<Option<_>>().ok_or_else(none)?,
             seals: {
