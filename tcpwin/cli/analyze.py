@@ -21,7 +21,9 @@ from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 @click.option(
     "--connection", type=ConnectionNumber(), metavar="N", help="Show connection N, in full; as JSON with its events."
 )
-@click.option("--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem.")
+@click.option(
+    "--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem or stalls at the end."
+)
 def analyze(
     captures: tuple[str, ...],
     snapshots: tuple[str, ...],
@@ -50,6 +52,7 @@ def analyze(
         click.echo(render(analysis, limit=limit))
     if not check:
         return 0
+    stalled = {id for id, _ in analysis.select("direction", [("stall_at_end_ns", ">", 0)])}
     if connection is None:
-        return EXIT_PROBLEM if find_held_back(analysis) else 0
-    return EXIT_PROBLEM if judge(analysis.connections[connection]) else 0
+        return EXIT_PROBLEM if stalled or find_held_back(analysis) else 0
+    return EXIT_PROBLEM if connection in stalled or judge(analysis.connections[connection]) else 0

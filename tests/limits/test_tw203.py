@@ -68,10 +68,17 @@ def test_fires_after_more_closed_windows_than_are_listed(tmp_path: Path) -> None
     assert one(analysis, "TW203").cost_ns == 12_700_000_000
 
 
-def test_does_not_fire_sooner(tmp_path: Path) -> None:
+def test_is_a_warning_sooner(tmp_path: Path) -> None:
     story = closed(9.9, ending="reset")
+    finding = one(story.analyze(tmp_path), "TW203")
+    assert (str(finding.severity), finding.cost_ns) == ("warning", 9_900_000_000)
+    [finding] = judged(story.analyze(tmp_path), "TW203", {"TW203.dead_ns": 9e9})
+    assert str(finding.severity) == "error"
+
+
+def test_does_not_fire_before_a_timer_would(tmp_path: Path) -> None:
+    story = closed(0.19, ending="reset")
     assert not judged(story.analyze(tmp_path), "TW203")
-    assert judged(story.analyze(tmp_path), "TW203", {"TW203.dead_ns": 9e9})
 
 
 def test_does_not_fire_where_it_opened_again(tmp_path: Path) -> None:

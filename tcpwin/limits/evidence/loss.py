@@ -30,6 +30,8 @@ TOO_OLD = "TcpExtPAWSEstab"
 """Counter of segments discarded for an old timestamp (RFC 7323 §5): original ones, where a path reorders far enough."""
 TOO_OLD_SHARE = 0.1
 """Of the segments sent again: the counter is the host's, and other connections may have raised it."""
+UNANSWERED = ("unacknowledged", "peer_silent")
+"""Stalls at the end in which nothing was acknowledged."""
 REORDERED_SHARE = 0.01
 REORDERED_ACKS = 30
 """Duplicate ACKs before anything was sent again: of a loss a sender waits for three, or sends again at once."""
@@ -72,11 +74,16 @@ def share_of(case: Case, cost_ns: int) -> float:
 def resent(case: Case, *causes: str) -> Sequence[Event]:
     """The sender's segments that were sent again for one of the causes, in order of time. Reads the source.
 
-    None where they are copies that a second place captured.
+    None where they are copies that a second place captured. Those that the peer never answered, to the end, tell of its
+    silence, not of loss.
     """
     if copied_after_ns(case) is not None:
         return ()
-    return events_of(case, side=case.sender, causes=causes)
+    events = events_of(case, side=case.sender, causes=causes)
+    start_ns = case.data.stall_at_end_start_ns
+    if start_ns is None or case.data.stall_at_end not in UNANSWERED:
+        return events
+    return [event for event in events if event.time_ns < start_ns]
 
 
 def wait_ns(case: Case, event: Event) -> int:

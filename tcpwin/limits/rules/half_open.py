@@ -39,6 +39,9 @@ def judge(case: Case) -> Iterator[Finding]:
     closer = connection.closed_first
     if closer is None or end_ns is None or end_ns - connection.end_ns < case.settings["silent_ns"]:
         return
+    if connection.a_to_b.stall_at_end or connection.b_to_a.stall_at_end:
+        # Somebody still waits for an answer or a window: a finding of its own.
+        return
     silent_ns = end_ns - connection.end_ns
     silent = "b" if closer == "a" else "a"
     data = connection.a_to_b if closer == "a" else connection.b_to_a

@@ -88,8 +88,8 @@ def judge(case: Case) -> Iterator[Finding]:
 def _cost_ns(data: Direction) -> int:
     """Time in recovery without that of timeouts and probes: at least what the budget gives to fast recovery alone."""
     if not (data.rto_retransmissions or data.tail_loss_probes):
-        return data.recovery_ns
-    left_ns = data.recovery_ns - data.budget_timeout_ns - data.budget_tail_ns
+        return max(data.recovery_ns - data.budget_peer_silent_ns, 0)
+    left_ns = data.recovery_ns - data.budget_timeout_ns - data.budget_tail_ns - data.budget_peer_silent_ns
     return min(max(left_ns, data.budget_fast_recovery_ns), data.recovery_ns)
 
 

@@ -9,7 +9,8 @@ TW5) are silent or less sure for these connections.
 
 ## How it is judged
 
-Connections of which one side sent more than a SYN and the other side is never seen: at least `share` of all.
+Connections of which one side sent more than a SYN and the other side is never seen: at least `share` of all. Those
+whose one side asks again and again without an answer (TW506) do not count.
 
 ## When it is wrong
 
@@ -26,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from tcpwin.analysis import Connection, Direction
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, first_frames, share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
@@ -34,9 +36,10 @@ from tcpwin.units import count_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    one_way, total = case.analysis.capture.connections_one_way, len(case.analysis)
+    silent = _silent(case)
+    one_way, total = case.analysis.capture.connections_one_way - len(silent), len(case.analysis)
     share = share_of(one_way, total)
-    if not one_way or share < case.settings["share"]:
+    if one_way <= 0 or share < case.settings["share"]:
         return
     yield case.finding(
         f"Of {count_text(one_way, 'connection')} of {total:,} the capture holds one side only: bytes in flight, round "
@@ -44,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
         blame="capture",
         confidence="high",
         evidence=Evidence(
-            frames=first_frames(case, _one_way(case)),
+            frames=first_frames(case, (id for id in _one_way(case) if id not in silent)),
             values={
                 "connections_one_way": one_way,
                 "connections": total,
@@ -57,6 +60,17 @@ def judge(case: Case) -> Iterator[Finding]:
             "Capture where both directions pass: on a host itself, or with both directions of a port mirrored."
         ),
     )
+
+
+def _silent(case: Case) -> set[int]:
+    """Connections of which one side says nothing because it is gone: the other asks it again and again."""
+    stalled = case.analysis.select("direction", (("stall_at_end", "==", "peer_silent"),))
+    backs = ((id, _back(case.analysis.connections[id], way)) for id, way in stalled)
+    return {id for id, back in backs if back.segments <= back.rst}
+
+
+def _back(connection: Connection, way: str | None) -> Direction:
+    return connection.b_to_a if way == "a_to_b" else connection.a_to_b
 
 
 def _one_way(case: Case) -> Iterator[int]:

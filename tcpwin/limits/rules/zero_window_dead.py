@@ -1,6 +1,7 @@
 """## What it finds
 
-The receiver closed its window and never opened it again: the connection was reset, or the capture ended so.
+The receiver closed its window, or left it smaller than a segment, and did not open it again: the connection was reset,
+or the capture ended so.
 
 ## Why it matters
 
@@ -9,8 +10,10 @@ how a hung application looks from outside.
 
 ## How it is judged
 
-The last closed window ended by a reset, or was closed still when the capture ended; it had been closed for at least
-`dead_ns`, and the sender had probed it at least once, so that data were waiting.
+When the capture ended, or a RST came, the window had been closed (or smaller than the next segment, with nothing in
+flight) for `stall_ns` and more, and the sender waited for it: it probed, had data in flight, or its first probe was not
+due yet. From `dead_ns` on it is an error, before that a warning. The cost is that time; a capture that goes on after
+the connection's last packet adds two minutes to it at most, the longest that a timer waits.
 
 ## When it is wrong
 
@@ -31,31 +34,37 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import time_text
+from tcpwin.units import count_text, time_text
+
+KINDS = ("zero_window", "small_window")
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    data = case.data
-    if not data.zero_window_episodes:
+    data, by = case.data, case.connection.reset_by
+    kind, start_ns, cost_ns = data.stall_at_end, data.stall_at_end_start_ns, data.stall_at_end_ns
+    if kind not in KINDS or start_ns is None:
         return
-    last = data.zero_window_episodes[-1]
-    if last.ended_by not in ("open", "reset") or last.probes == 0 or last.duration_ns < case.settings["dead_ns"]:
-        return
-    was_reset = last.ended_by == "reset"
-    by = case.connection.reset_by
-    end = f"until {by} reset the connection" if was_reset else "and it was closed still when the capture ended"
+    last = data.zero_window_episodes[-1] if kind == "zero_window" and data.zero_window_episodes else None
+    probes = last.probes if last else 0
+    frames = (last.start_frame, last.end_frame) if last else ()
+    did = "closed its receive window" if last else "left its receive window smaller than a segment"
+    end = f"until {by} reset the connection" if by else "and had not opened it when the capture ended"
+    waits = (
+        f"{case.sender} had more to send and probed {count_text(probes, 'time')}" if probes else f"{case.sender} waits"
+    )
     yield case.finding(
-        f"{case.receiver} closed its receive window for {time_text(last.duration_ns)}, {end}; {case.sender} had more "
-        f"to send and probed {last.probes} times: the application of {case.receiver} no longer reads",
+        f"{case.receiver} {did} for {time_text(cost_ns)}, {end}; {waits}: the application of {case.receiver} no longer "
+        "reads",
         blame="application",
         side=case.receiver,
-        confidence="high" if was_reset else "medium",
-        cost_ns=last.duration_ns,
+        confidence="high" if by else "medium",
+        cost_ns=cost_ns,
+        severity=Severity.ERROR if cost_ns >= case.settings["dead_ns"] else None,
         evidence=Evidence(
-            frames=tuple(frame for frame in (last.start_frame, last.end_frame) if frame),
-            start_ns=last.start_ns,
-            end_ns=last.end_ns,
-            values={"closed_ns": last.duration_ns, "probes": last.probes, "ended_by": last.ended_by},
+            frames=tuple(frame for frame in frames if frame),
+            start_ns=start_ns,
+            end_ns=start_ns + cost_ns,
+            values={"closed_ns": cost_ns, "probes": probes, "ended_by": "reset" if by else "open"},
             ruled_out="A broken path: the window was announced as zero, which the receiver alone does.",
         ),
         remedy=Remedy(
@@ -70,14 +79,15 @@ RULE = Rule(
     code="TW203",
     name="zero-window-dead",
     title="the receiver's window closed for good",
-    severity=Severity.ERROR,
+    severity=Severity.WARNING,
     scope="direction",
     judge=judge,
     page=__doc__,
-    when=(("zero_window_longest_ns", ">=", "{dead_ns}"), ("zero_window_probes", ">", 0.0)),
+    when=(("stall_at_end_ns", ">=", "{stall_ns}"),),
     thresholds={
+        "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
         "dead_ns": Threshold(
             10e9, "ns", "Readers pause for seconds; by then Linux has probed five times (0.2 s, doubled each time)."
-        )
+        ),
     },
 )

@@ -9,9 +9,9 @@ reads more slowly than data comes. A faster network or a larger congestion windo
 
 ## How it is judged
 
-The time from the first accepted window of zero to the first above it, summed over the connection, is at least
-`stall_ns` and at least `share` of the connection's duration. Windows are accepted as a sender does (SND.WL1, RFC 9293
-§3.10.7.4), so that a reordered ACK closes nothing.
+The time from an accepted window of zero to the next above it, summed over the connection, is at least `stall_ns` and
+at least `share` of the connection's duration. Windows are accepted as a sender does (SND.WL1, RFC 9293 §3.10.7.4), so
+that a reordered ACK closes nothing. A window that never opened again is TW203's.
 
 ## When it is wrong
 
@@ -31,37 +31,43 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import count_text, share_text
+from tcpwin.units import count_text, share_text, time_text
 
 FRAMES = 6
 
 
 def judge(case: Case) -> Iterator[Finding]:
     data, connection = case.data, case.connection
-    share = data.zero_window_ns / connection.duration_ns if connection.duration_ns else 0.0
-    if share < case.settings["share"]:
+    episodes, count = list(data.zero_window_episodes), data.zero_window_episode_count
+    cost_ns = data.zero_window_ns
+    if episodes and episodes[-1].ended_by in ("open", "reset"):
+        # A window that never opened again is a finding of its own, as is a peer that fell silent with it closed.
+        if data.stall_at_end == "peer_silent":
+            cost_ns -= data.stall_at_end_ns
+        else:
+            cost_ns -= episodes.pop().duration_ns
+            count -= 1
+    share = cost_ns / connection.duration_ns if connection.duration_ns else 0.0
+    if not episodes or cost_ns < case.settings["stall_ns"] or share < case.settings["share"]:
         return
-    if not data.zero_window_episodes or data.zero_window_episodes[-1].ended_by in ("open", "reset"):
-        # A window that never opened again is a finding of its own.
-        return
-    episodes = sorted(data.zero_window_episodes, key=lambda episode: -episode.duration_ns)
-    longest, count = episodes[0], data.zero_window_episode_count
+    episodes.sort(key=lambda episode: -episode.duration_ns)
+    longest = episodes[0]
     frames = [frame for episode in episodes[: FRAMES // 2] for frame in (episode.start_frame, episode.end_frame)]
     yield case.finding(
-        f"{case.receiver} closed its receive window {count_text(count, 'time')}, for {data.zero_window_ns / 1e9:.3g} s "
-        f"in all ({share_text(share)} of the connection): its application reads too slowly",
+        f"{case.receiver} closed its receive window {count_text(count, 'time')}, for {time_text(cost_ns)} in all "
+        f"({share_text(share)} of the connection): its application reads too slowly",
         blame="application",
         side=case.receiver,
         confidence="high",
-        cost_ns=data.zero_window_ns,
+        cost_ns=cost_ns,
         evidence=Evidence(
             frames=tuple(frame for frame in frames if frame),
             start_ns=longest.start_ns,
             end_ns=longest.end_ns,
             values={
-                "zero_window_ns": data.zero_window_ns,
-                "episodes": data.zero_window_episode_count,
-                "longest_ns": data.zero_window_longest_ns,
+                "zero_window_ns": cost_ns,
+                "episodes": count,
+                "longest_ns": longest.duration_ns,
             },
             ruled_out="Loss and congestion: the sender waited with the window at zero, which the receiver alone sets.",
         ),

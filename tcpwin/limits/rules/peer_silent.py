@@ -1,0 +1,131 @@
+"""## What it finds
+
+Data that its receiver never acknowledged, or probes and keep-alives that nothing answered, to the end of the capture
+or until the connection was reset.
+
+## Why it matters
+
+The connection hangs: the sender repeats its data at ever longer intervals, on Linux for about fifteen minutes
+(`net.ipv4.tcp_retries2`), before its application hears of an error. The peer may be gone (power, crash, a laptop that
+sleeps), or a firewall, NAT or route on the way no longer lets packets through.
+
+## How it is judged
+
+When the capture ended, or a RST came, data had been in flight for longer than its retransmission timeout (RFC 6298,
+200 ms on Linux at least), and for `stall_ns` or more since it was sent or the last acknowledgment came; or three
+retransmissions, probes or keep-alives and more, each of a timer of its own, were left without any answer. From
+`dead_ns` on, or once the peer counts as silent, it is an error, else a warning. The cost is that time; a capture that
+goes on after the connection's last packet adds two minutes to it at most, the longest that a timer waits.
+
+## When it is wrong
+
+A capture that lost the answers, or holds one direction only from some time on, looks alike: then new data goes on.
+An acknowledgment that was under way when the capture stopped cannot be told from one that never came while the stall
+is shorter than a few timeouts: a longer capture tells.
+
+## What to do
+
+See whether the peer is up and reachable, and look for devices on the path that keep state: idle connections are dropped
+from NAT and firewall tables after minutes. Let applications bound the time that they wait (TCP_USER_TIMEOUT on Linux).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.capture import rows_of
+from tcpwin.limits.evidence.events import events_of
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import bytes_text, count_text, time_text
+
+KINDS = ("unacknowledged", "peer_silent")
+ASKING = (
+    "retransmission",
+    "fast_retransmission",
+    "recovery_retransmission",
+    "rto_retransmission",
+    "lost_retransmission",
+    "go_back_n",
+    "tail_loss_probe",
+    "zero_window_probe",
+    "keep_alive",
+)
+"""Events of segments that ask for an answer again."""
+FRAMES = 6
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    data = case.data
+    kind, start_ns = data.stall_at_end, data.stall_at_end_start_ns
+    if kind not in KINDS or start_ns is None:
+        return
+    waiting = max(data.unique_bytes - data.acked_bytes, 0)
+    is_silent = kind == "peer_silent"
+    yield case.finding(
+        _text(case, waiting),
+        blame="network",
+        side=case.receiver,
+        confidence="high" if is_silent else "medium",
+        cost_ns=data.stall_at_end_ns,
+        severity=Severity.ERROR if is_silent or data.stall_at_end_ns >= case.settings["dead_ns"] else None,
+        evidence=Evidence(
+            frames=_frames(case, start_ns),
+            start_ns=start_ns,
+            end_ns=start_ns + data.stall_at_end_ns,
+            values={
+                "stall_at_end": kind,
+                "stall_at_end_ns": data.stall_at_end_ns,
+                "tries": data.stall_at_end_tries,
+                "unacknowledged_bytes": waiting,
+            },
+            ruled_out=(
+                "A lost acknowledgment: the repeated packets had no answer either."
+                if is_silent
+                else "Data in flight as usual: it is older than its retransmission timeout."
+            ),
+        ),
+        remedy=Remedy(
+            f"See whether {case.receiver} is up and reachable, and what on the path forgets connections. Bound the "
+            f"wait of the application on {case.sender}: the socket option TCP_USER_TIMEOUT, in milliseconds.",
+            side_effects="A sender that gives up closes the connection; what it had sent and not read is lost.",
+        ),
+    )
+
+
+def _frames(case: Case, start_ns: int) -> tuple[int, ...]:
+    """The last data before the stall, and what asked for an answer in it."""
+    asked = [each.frame for each in events_of(case, *ASKING, side=case.sender) if each.time_ns >= start_ns]
+    data = [row["frame"] for row in rows_of(case) if row["direction"] == case.sender and row["length"]]
+    before = [frame for frame in data if not asked or frame < asked[0]]
+    return (*before[-1:], *asked[:FRAMES])
+
+
+def _text(case: Case, waiting: int) -> str:
+    by, tries = case.connection.reset_by, case.data.stall_at_end_tries
+    end = f"until {by} reset the connection" if by else "to the end of the capture"
+    lasted = time_text(case.data.stall_at_end_ns)
+    if case.data.stall_at_end == "peer_silent":
+        asked = count_text(tries, "retransmission, probe or keep-alive", "retransmissions, probes and keep-alives")
+        return f"{case.receiver} was silent for {lasted}, {end}: {case.sender} sent {asked} and nothing came back"
+    again = f", though it was sent again {count_text(tries, 'time')}" if tries else ""
+    return f"{case.receiver} did not acknowledge {bytes_text(waiting)} for {lasted}, {end}{again}"
+
+
+RULE = Rule(
+    code="TW506",
+    name="peer-silent",
+    title="data or probes that the peer never answered",
+    severity=Severity.WARNING,
+    scope="direction",
+    judge=judge,
+    page=__doc__,
+    when=(("stall_at_end_ns", ">=", "{stall_ns}"),),
+    thresholds={
+        "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+        "dead_ns": Threshold(
+            10e9, "ns", "By then Linux has sent the data again five times (0.2 s, doubled each time): no chance loss."
+        ),
+    },
+)

@@ -1,0 +1,29 @@
+"""Captures cut at a time: the packets until then, and one of nobody's that tells how long the capture went on."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from io import BytesIO
+
+from hangs.judge import SIZES, UNITS
+
+import tcpwin
+
+ARP = b"\x08\x06" + bytes(46)
+
+
+def cut(header: bytes, records: Sequence[tuple[int, bytes]], end_ns: int | None = None) -> bytes:
+    """The records as a capture file; one that went on to `end_ns`, where that is given."""
+    last = b"" if end_ns is None else _nobodys(header, end_ns)
+    return header + b"".join(record for _, record in records) + last
+
+
+def analyze(capture: bytes) -> tcpwin.Analysis:
+    return tcpwin.analyze(BytesIO(capture))
+
+
+def _nobodys(header: bytes, time_ns: int) -> bytes:
+    link, unit = int.from_bytes(header[20:24], "little"), UNITS[int.from_bytes(header[:4], "little")]
+    frame = bytes(SIZES[link] - 2) + ARP if link != 276 else ARP[:2] + bytes(18) + ARP[2:]
+    return struct.pack("<IIII", time_ns // 10**9, time_ns % 10**9 // unit, len(frame), len(frame)) + frame

@@ -1,0 +1,120 @@
+"""Connections told in stories: what hangs at the end is named, with its time, cost, finding and exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hangs.captures import analyze, cut
+from hangs.judge import Judge, packets, read
+from hangs.stories import CASES, FREE, Case
+from stories.story import A_PORT
+
+import tcpwin
+from tcpwin.analysis import Direction
+from tcpwin.cli.program import cli
+from tcpwin.limits import Severity
+
+EACH = pytest.mark.parametrize("name", CASES)
+
+
+def capture_of(case: Case, folder: Path, begin: int = 0) -> tuple[bytes, int]:
+    """The capture from its frame `begin` + 1 on, and the stall's time in nanoseconds."""
+    header, records = read(case.story().write(folder))
+    end_ns = records[-1][0] + round(case.goes_on_s * 1e9)
+    return cut(header, records[begin:], end_ns), end_ns - records[case.since - 1][0]
+
+
+def sides(analysis: tcpwin.Analysis) -> tuple[Direction, Direction, str]:
+    """The direction of the one that hangs, the other one, and the first one's name."""
+    [connection] = analysis.connections
+    both = connection.a_to_b, connection.b_to_a
+    return (*both, "a_to_b") if connection.a.port == A_PORT else (*both[::-1], "b_to_a")
+
+
+@EACH
+def test_the_judge_says_the_same(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    header, records = read(case.story().write(tmp_path))
+    judge = Judge()
+    for packet in packets(header, records):
+        assert packet is not None
+        judge.take(packet)
+    end_ns = records[-1][0] + round(case.goes_on_s * 1e9)
+    [(_, stall)] = judge.stalls(end_ns)
+    assert (stall.kind, stall.start_ns) == (case.kind, records[case.since - 1][0])
+
+
+@EACH
+def test_what_stalls_is_named(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    capture, stall_ns = capture_of(case, tmp_path)
+    analysis = analyze(capture)
+    data, back, way = sides(analysis)
+    assert (data.stall_at_end, data.stall_at_end_ns) == (case.kind, stall_ns)
+    assert (back.stall_at_end, back.stall_at_end_ns) == (None, 0)
+    [connection] = analysis.connections
+    items = connection.budget[way].items_ns
+    item = "zero_window" if case.kind == "zero_window" else "peer_silent"
+    assert items[item] == stall_ns
+    assert sum(items.values()) == connection.duration_ns
+    for other in ("path", "tail", "timeout", "window_full"):
+        assert items[other] == 0
+    assert items["application"] <= connection.duration_ns - stall_ns
+    series = connection.view(buckets=1 << 12).budget(direction=way)
+    assert int(series.spent_ns[item].sum()) == stall_ns
+
+
+@EACH
+def test_the_finding_costs_what_the_stall_takes(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    capture, stall_ns = capture_of(case, tmp_path)
+    findings = analyze(capture).findings
+    [finding] = [each for each in findings if each.code == case.rule]
+    assert finding.cost_ns == stall_ns
+    assert finding.severity >= Severity.WARNING
+    assert sum(each.cost_ns for each in findings) == stall_ns
+
+
+@EACH
+@pytest.mark.parametrize("command", [["check"], ["analyze", "--check"], ["analyze", "--check", "--connection", "0"]])
+def test_exit_status(name: str, command: list[str], tmp_path: Path) -> None:
+    capture, _ = capture_of(CASES[name], tmp_path)
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(capture)
+    assert CliRunner().invoke(cli, [*command, str(path)], standalone_mode=False).return_value == 1
+
+
+@EACH
+def test_a_capture_begun_in_the_stall_lacks_nothing(name: str, tmp_path: Path) -> None:
+    """No frame of it is missing; what can still be told is told, for as long as it was captured."""
+    case = CASES[name]
+    begin = case.since - 1 if case.kind == "zero_window" else case.since
+    capture, stall_ns = capture_of(case, tmp_path, begin)
+    analysis = analyze(capture)
+    data, back, _ = sides(analysis)
+    assert [each.missed_bytes for each in (data, back)] == [each.acked_unseen for each in (data, back)] == [0, 0]
+    found = {each.code for each in analysis.findings}
+    assert not found & {"TW601", "TW605"}
+    if not case.blind:
+        assert data.stall_at_end == case.kind
+        assert 0.9 * stall_ns <= data.stall_at_end_ns <= stall_ns
+        assert case.rule in found
+        assert "TW604" not in found
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_nothing_stalls(name: str, tmp_path: Path) -> None:
+    analysis = FREE[name]().analyze(tmp_path)
+    assert [each.stall_at_end for each in sides(analysis)[:2]] == [None, None]
+    assert not {"TW203", "TW506"} & {each.code for each in analysis.findings}
+
+
+def test_a_closed_connection_ends_with_its_last_packet(tmp_path: Path) -> None:
+    """Other packets of the capture prolong only what somebody waits in, and that by two minutes at most."""
+    for story, goes_on_s in ((FREE["closed by both sides"](), 0), (CASES["silent peer"].story(), 120)):
+        header, records = read(story.write(tmp_path))
+        last_ns = records[-1][0]
+        [connection] = analyze(cut(header, records, last_ns + 3600 * 10**9)).connections
+        assert connection.end_ns == last_ns + goes_on_s * 10**9

@@ -1,0 +1,73 @@
+"""TW506 peer-silent: what was never answered, to the end or to a reset, and what was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hangs.stories import closed, keep_alives, reset, tail_probe, transfer, unanswered
+from stories.story import Story, judged
+
+
+def told(story: Story, folder: Path) -> tuple[str, str, int]:
+    """Severity, confidence and cost of the one finding."""
+    [finding] = judged(story.analyze(folder), "TW506")
+    assert (finding.direction, finding.side, finding.blame) == ("a_to_b", "b", "network")
+    return str(finding.severity), finding.confidence, finding.cost_ns
+
+
+def test_fires_on_retransmissions_without_an_answer(tmp_path: Path) -> None:
+    # Timeouts after 240 ms, then twice as late each: 0.24 · (2^5 − 1).
+    assert told(unanswered(5), tmp_path) == ("error", "high", 7_440_000_000)
+
+
+def test_evidence_shows_what_was_asked(tmp_path: Path) -> None:
+    [finding] = judged(unanswered(5).analyze(tmp_path), "TW506")
+    # The last of three segments, then five times the first.
+    assert finding.evidence.frames == (27, 28, 29, 30, 31, 32)
+    assert finding.evidence.values["tries"] == 5
+    assert finding.evidence.values["unacknowledged_bytes"] == 3 * 1460
+
+
+def test_a_single_timeout_is_a_warning(tmp_path: Path) -> None:
+    story = unanswered(1)
+    story.wait(0.1)
+    story.step("b", "A", ack=1)
+    assert told(story, tmp_path) == ("warning", "medium", 340_000_000)
+
+
+def test_is_an_error_where_it_lasts(tmp_path: Path) -> None:
+    story = unanswered(1)
+    story.wait(10)
+    story.step("b", "A", ack=1)
+    assert told(story, tmp_path)[0] == "error"
+
+
+def test_fires_on_keep_alives_without_an_answer(tmp_path: Path) -> None:
+    assert told(keep_alives(4), tmp_path) == ("error", "high", 30_000_000_000)
+
+
+def test_fires_on_a_reset_with_data_unanswered(tmp_path: Path) -> None:
+    assert told(reset(unanswered(4), "a"), tmp_path) == ("error", "high", 3_700_000_000)
+
+
+def test_does_not_fire_on_data_of_a_moment_ago(tmp_path: Path) -> None:
+    assert not judged(transfer().burst("a", 3).analyze(tmp_path), "TW506")
+    assert not judged(tail_probe().analyze(tmp_path), "TW506")
+
+
+def test_does_not_fire_where_it_was_answered(tmp_path: Path) -> None:
+    story = unanswered(5)
+    story.wait(0.04)
+    story.ack("b")
+    assert not judged(story.analyze(tmp_path), "TW506")
+    assert not judged(keep_alives(5, answered=5).analyze(tmp_path), "TW506")
+
+
+def test_does_not_fire_on_a_closed_window(tmp_path: Path) -> None:
+    analysis = closed(6).analyze(tmp_path)
+    assert not judged(analysis, "TW506")
+    assert judged(analysis, "TW203")
+
+
+def test_threshold_can_be_set(tmp_path: Path) -> None:
+    assert not judged(unanswered(5).analyze(tmp_path), "TW506", {"TW506.stall_ns": 8e9})
