@@ -6,6 +6,7 @@ or the kernel do not allow, only; any other skip fails.
 
 import fcntl
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -18,6 +19,9 @@ from hypothesis import HealthCheck, settings
 from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_RIGHT, REFERENCE_CAPTURES, ROOT
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+PACKAGES = {"initdb": "postgresql", "java": "default-jre-headless", "ss": "iproute2"}
+"""Debian's packages of programs that have other names."""
 
 # No example fails for being slow on a busy machine; in CI all runs ask the same ones.
 settings.register_profile(
@@ -84,6 +88,24 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     report = yield
     return _fail_if_skipped_in_ci(report)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    """Say after the reasons how many tests were skipped, and what would let them run."""
+    yield
+    reports = terminalreporter.stats.get("skipped", [])
+    if not reports:
+        return
+    reasons = {each.longrepr[2] if isinstance(each.longrepr, tuple) else str(each.longrepr) for each in reports}
+    programs = {name for reason in reasons for name in re.findall(r"(\S+) is not installed", reason)}
+    needs = [f"apt-get install {' '.join(sorted(PACKAGES.get(name, name) for name in programs))}"] if programs else []
+    if any(ABSENT in reason for reason in reasons):
+        needs.append("TCPWIN_REFERENCE_CAPTURES=FOLDER, of public captures")
+    if any(NO_RIGHT in reason for reason in reasons):
+        needs.append("root's rights")
+    if needs:
+        terminalreporter.write_line(f"Skipped: {len(reports):,}. To run more of them: {'; '.join(needs)}.")
 
 
 def _fail_if_skipped_in_ci(report: Report) -> Report:
