@@ -61,6 +61,57 @@ pub fn take_syn(
     let mut rtt_ns = None;
     note_initiator(connection, side, is_answer);
     let is_again = connection.directions[side].has_syn && connection.directions[side].isn == seq;
+    let is_return = note_copy(connection, side, segment, is_again);
+    if is_again || is_return || connection.established_ns().is_some() {
+        *evidence = Some(sent_again(connection, side, segment, is_answer));
+        connection.directions[side].cold().odd().syn_copy = Some((seq, segment.frame));
+    }
+    if connection.established_ns().is_some() {
+        connection.directions[side].cold().syn_again_ns = Some(now_ns);
+        // What was agreed stands: a late copy of the SYN, or a second answer to it, changes nothing (RFC 9293 §3.10.7.4).
+        return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
+    }
+    if is_again || is_return {
+        events |= event::SYN_RETRANSMISSION | event::RETRANSMISSION;
+    }
+    let [first, second] = &mut connection.directions;
+    let (sent, acked) = if side == 0 {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    take_options(sent, acked, segment, is_again);
+    if is_again {
+        sent.ledger.forget();
+    } else {
+        begin_sequence(sent, segment);
+    }
+    sent.has_syn = true;
+    sent.is_seen = true;
+    take_early_data(sent, segment);
+    sent.note_timestamps(segment.options.timestamps, now_ns);
+    if let (Some((_, echo)), true) = (segment.options.timestamps, is_answer) {
+        acked.echo.echoed(echo, now_ns);
+    }
+    if is_answer {
+        let answer = crate::tracker::ack::acknowledge(acked, Seq(segment.ack), segment);
+        events |= answer.events;
+        rtt_ns = answer.rtt_ns;
+    }
+    take_window(acked, segment, is_answer, is_again);
+    if segment.payload_len > 0 {
+        sent.flight.note_max();
+    }
+    connection.is_handshake_ambiguous |= is_again;
+    connection.note_syn(is_answer, now_ns);
+    settle(connection);
+    (events, rtt_ns)
+}
+
+/// Note what earlier SYNs of this side it follows; true where it repeats the sequence number of the one before the last.
+fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_again: bool) -> bool {
+    let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
+    let is_answer = segment.flags & ACK != 0;
     let own = &mut connection.directions[side];
     let is_return = !is_again
         && own.has_syn
@@ -82,24 +133,11 @@ pub fn take_syn(
         let cold = connection.directions[side].cold();
         cold.syn_copy_ns = cold.syn_copy_ns.or(age_ns);
     }
-    if is_again || is_return || connection.established_ns().is_some() {
-        *evidence = Some(sent_again(connection, side, segment, is_answer));
-        connection.directions[side].cold().odd().syn_copy = Some((seq, segment.frame));
-    }
-    if connection.established_ns().is_some() {
-        connection.directions[side].cold().syn_again_ns = Some(now_ns);
-        // What was agreed stands: a late copy of the SYN, or a second answer to it, changes nothing (RFC 9293 §3.10.7.4).
-        return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
-    }
-    if is_again || is_return {
-        events |= event::SYN_RETRANSMISSION | event::RETRANSMISSION;
-    }
-    let [first, second] = &mut connection.directions;
-    let (sent, acked) = if side == 0 {
-        (first, second)
-    } else {
-        (second, first)
-    };
+    is_return
+}
+
+/// What its options and data agree on with the peer.
+fn take_options(sent: &mut Direction, acked: &Direction, segment: &Segment, is_again: bool) {
     let offer = offer(segment);
     if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_again) {
         sent.cold().earlier_shift = Some(shift);
@@ -124,37 +162,40 @@ pub fn take_syn(
     if let Some((tsval, _)) = segment.options.timestamps {
         sent.first_tsval = tsval;
     }
-    if !is_again {
-        let end = seq + segment.sequence_length();
-        if !sent.flight.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn
-        {
-            sent.flight.start(seq, now_ns);
-            sent.ledger.forget();
-        }
-        sent.flight.nxt = if sent.flight.is_started {
-            sent.flight.nxt.max(end)
-        } else {
-            end
-        };
-        sent.flight.is_started = true;
-        sent.isn = seq;
-        sent.has_only_syn = true;
-        sent.flight.control = u8::from(!sent.flight.una.is_after(seq));
-        if segment.flags & FIN != 0 {
-            (sent.has_fin, sent.fin_end) = (true, end);
-            sent.flight.control += 1;
-        }
-        if sent.window.is_known {
-            // The peer's SYN came first: its window now has a place in this side's sequence space.
-            sent.window.anchor(seq + 1);
-        }
-        let una = sent.flight.una;
-        sent.ledger.sent(end, una, now_ns, segment.frame);
-    } else {
+}
+
+/// The sequence space of a direction begins with its SYN.
+fn begin_sequence(sent: &mut Direction, segment: &Segment) {
+    let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
+    let end = seq + segment.sequence_length();
+    if !sent.flight.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn {
+        sent.flight.start(seq, now_ns);
         sent.ledger.forget();
     }
-    sent.has_syn = true;
-    sent.is_seen = true;
+    sent.flight.nxt = if sent.flight.is_started {
+        sent.flight.nxt.max(end)
+    } else {
+        end
+    };
+    sent.flight.is_started = true;
+    sent.isn = seq;
+    sent.has_only_syn = true;
+    sent.flight.control = u8::from(!sent.flight.una.is_after(seq));
+    if segment.flags & FIN != 0 {
+        (sent.has_fin, sent.fin_end) = (true, end);
+        sent.flight.control += 1;
+    }
+    if sent.window.is_known {
+        // The peer's SYN came first: its window now has a place in this side's sequence space.
+        sent.window.anchor(seq + 1);
+    }
+    let una = sent.flight.una;
+    sent.ledger.sent(end, una, now_ns, segment.frame);
+}
+
+/// Data in the SYN (RFC 7413).
+fn take_early_data(sent: &mut Direction, segment: &Segment) {
+    let now_ns = segment.time_ns;
     if segment.payload_len > 0 {
         sent.data_segments += 1;
         sent.payload_bytes += u64::from(segment.payload_len);
@@ -163,20 +204,16 @@ pub fn take_syn(
         }
         sent.last_data_ns = now_ns;
     }
-    sent.note_timestamps(segment.options.timestamps, now_ns);
-    if let (Some((_, echo)), true) = (segment.options.timestamps, is_answer) {
-        acked.echo.echoed(echo, now_ns);
-    }
+}
+
+/// The window of a SYN is plain whatever the scale (RFC 7323 §2.2).
+fn take_window(acked: &mut Direction, segment: &Segment, is_answer: bool, is_again: bool) {
+    let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
     let ack = if is_answer {
         Seq(segment.ack)
     } else {
         acked.flight.una
     };
-    if is_answer {
-        let answer = crate::tracker::ack::acknowledge(acked, ack, segment);
-        events |= answer.events;
-        rtt_ns = answer.rtt_ns;
-    }
     acked.window.last_raw = segment.window;
     acked.window.advertise(
         now_ns,
@@ -192,13 +229,6 @@ pub fn take_syn(
     if segment.window == 0 && is_answer {
         acked.cold().zero().begin(segment.frame, now_ns);
     }
-    if segment.payload_len > 0 {
-        sent.flight.note_max();
-    }
-    connection.is_handshake_ambiguous |= is_again;
-    connection.note_syn(is_answer, now_ns);
-    settle(connection);
-    (events, rtt_ns)
 }
 
 /// A SYN or SYN/ACK once more: by its sender's timer (RFC 6298 §2.1), or since its answer was lost.
