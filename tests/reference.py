@@ -1,4 +1,4 @@
-"""Captures that are not the project's own: where they lie, and the reasons for which a test may be skipped in CI."""
+"""Captures of the lab's runs, and those that are not the project's own; reasons for which CI may skip a test."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LAB_RUNS = ROOT / "captures" / "runs"
 REFERENCE_CAPTURES = Path(os.environ.get("TCPWIN_REFERENCE_CAPTURES", ROOT.parent / "shared" / "captures"))
 ABSENT = "reference captures are absent"
 NO_RIGHT = "the process has no right to"

@@ -8,13 +8,13 @@ from typing import Any
 import ladder
 import pytest
 from analysis.bundled import READABLE, analyze, name_of
+from reference import LAB_RUNS
 
 import tcpwin
 from tcpwin import _engine
 
 DIRECTIONS = ("a_to_b", "b_to_a")
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
-LAB = Path(__file__).parents[3] / "shared" / "captures" / "lab"
 LADDERS = sorted(SCENARIOS.glob("*.ladder"))
 MS = 1_000_000
 
@@ -57,9 +57,8 @@ def test_sums_are_the_fields_of_each_ladder(path: Path, tmp_path: Path) -> None:
         compare(view, 1024)
 
 
-@pytest.mark.skipif(not LAB.is_dir(), reason="the lab's captures are not at hand")
 def test_sums_are_the_fields_of_the_labs_captures() -> None:
-    for path in sorted(LAB.glob("*/*.pcap.gz")):
+    for path in sorted(LAB_RUNS.glob("*/*.pcap.gz")):
         analysis = tcpwin.analyze(path)
         for view in analysis.views(range(min(len(analysis), 8))):
             compare(view, 1024)

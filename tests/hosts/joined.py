@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from lab.runs import Run
 from lab.selection import COPIES
+from reference import LAB_RUNS
 
 LAB_TRUTH = Path(__file__).parents[1] / "lab" / "truth"
 LAB_CAPTURES = Path(__file__).parents[2] / "captures" / "lab"
@@ -31,11 +32,11 @@ SCALE = bytes([1, 3, 3, 7])
 
 
 def read_run(request: pytest.FixtureRequest) -> Run:
-    """Return a run of the lab by a test's parameter; skip where it is no copy and the reference captures are absent."""
+    """Return a run of the lab by a test's parameter."""
     scenario, end, copy = request.param
     if copy:
         return Run(scenario, end, LAB_TRUTH / scenario, LAB_CAPTURES / f"{copy}.pcap.gz")
-    folder = request.getfixturevalue("reference_captures") / "lab" / scenario
+    folder = LAB_RUNS / scenario
     return Run(scenario, end, folder, folder / f"{end}.pcap.gz")
 
 

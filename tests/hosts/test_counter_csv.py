@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import LAB_RUNS
 
 from tcpwin.hosts import CounterSample, UnknownLine
 from tcpwin.hosts.formats.counter_csv import full_name, recognise
@@ -129,8 +130,8 @@ def test_no_text_raises(text: str) -> None:
     assert len(samples) + unknown.count <= len(text)
 
 
-def test_each_table_of_the_lab_is_read_whole(reference_captures: Path) -> None:
-    files = sorted((reference_captures / "lab").glob("*/nstat_*.csv"))
+def test_each_table_of_the_lab_is_read_whole() -> None:
+    files = sorted(LAB_RUNS.glob("*/nstat_*.csv"))
     assert len(files) >= 40
     for file in files:
         text = file.read_text(encoding="utf8")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import LAB_RUNS
 
 import tcpwin
 from tcpwin.hosts import CounterSample
@@ -202,9 +203,9 @@ def test_the_page_says_the_same_words() -> None:
     assert all(name in page for name in GAUGES)
 
 
-def test_before_and_after_of_the_lab_frame_its_table(reference_captures: Path) -> None:
+def test_before_and_after_of_the_lab_frame_its_table() -> None:
     """What the table saw grow during a run cannot be more than what grew between the texts before and after it."""
-    folders = sorted(path.parent for path in (reference_captures / "lab").glob("*/nstat_rcv.csv"))
+    folders = sorted(path.parent for path in LAB_RUNS.glob("*/nstat_rcv.csv"))
     assert len(folders) >= 20
     grown = 0
     for folder in folders:

@@ -10,13 +10,13 @@ import pytest
 from hosts.truth_files import ANY_TEXT, TRUTH, read, read_text
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import ABSENT, REFERENCE_CAPTURES
+from reference import LAB_RUNS
 
 from tcpwin.hosts import SnapshotFile
 from tcpwin.hosts.throughput import ThroughputSample
 
 BEGIN_NS = 1795288970 * 1_000_000_000
-LAB = REFERENCE_CAPTURES / "lab" / "iperf3_300ms_20mbit_512m2" / "meta.json"
+LAB = LAB_RUNS / "iperf3_300ms_20mbit_512m2" / "meta.json"
 
 FIRST = ThroughputSample(
     time_ns=BEGIN_NS + 1_000_087_000,
@@ -148,8 +148,6 @@ def test_nonsense_is_unknown_and_soon_over(text: str) -> None:
 
 def test_the_labs_client() -> None:
     """Every interval of a run, against the JSON as json reads it."""
-    if not LAB.is_file():
-        pytest.skip(ABSENT)
     document = json.loads(LAB.read_text(encoding="utf8"))["ground_truth"]["reader"]
     file = SnapshotFile(json.dumps(document, indent="\t").encode())
     intervals = [each for each in file if not each.is_summary]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import LAB_RUNS
 
 from tcpwin.hosts import CounterSample, UnknownLine
 from tcpwin.hosts.formats.nstat import HELD_SAMPLES, MAX_NAMES, recognise
@@ -238,8 +239,8 @@ def test_very_long_lines_are_soon_done() -> None:
         assert unknown.count <= 1
 
 
-def test_each_file_of_the_lab_is_read_whole(reference_captures: Path) -> None:
-    files = sorted((reference_captures / "lab").glob("*/nstat_*.txt"))
+def test_each_file_of_the_lab_is_read_whole() -> None:
+    files = sorted(LAB_RUNS.glob("*/nstat_*.txt"))
     assert len(files) >= 80
     for file in files:
         text = file.read_text(encoding="utf8")

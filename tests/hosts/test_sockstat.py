@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import LAB_RUNS
 
 from tcpwin.hosts import MemorySample, UnknownLine
 from tcpwin.hosts.formats.sockstat import MAX_SECTIONS, recognise
@@ -123,8 +124,8 @@ def test_no_text_raises(text: str) -> None:
     assert len(samples) + unknown.count <= 2 * len(text)
 
 
-def test_each_file_of_the_lab_is_read_whole(reference_captures: Path) -> None:
-    files = sorted((reference_captures / "lab").glob("*/sockstat_*.txt"))
+def test_each_file_of_the_lab_is_read_whole() -> None:
+    files = sorted(LAB_RUNS.glob("*/sockstat_*.txt"))
     assert len(files) >= 40
     for file in files:
         rows = file.read_text(encoding="utf8").splitlines()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from hosts.ss_truth import Case, cases, plain, read_lines, read_text
 from lab import ss_text
+from reference import LAB_RUNS
 
 from tcpwin.hosts import SnapshotFile, SocketSample
 from tcpwin.hosts.formats.ss import FORMAT
@@ -125,8 +125,8 @@ def _two_lines(number: int) -> list[str]:
     ]
 
 
-def test_every_file_of_the_lab_agrees_with_the_labs_own_reader(reference_captures: Path) -> None:
-    paths = sorted((reference_captures / "lab").glob("*/ss_*.txt"))
+def test_every_file_of_the_lab_agrees_with_the_labs_own_reader() -> None:
+    paths = sorted(LAB_RUNS.glob("*/ss_*.txt"))
     assert len(paths) >= 44
     for path in paths:
         text = path.read_text(encoding="utf8")
@@ -142,8 +142,8 @@ def test_every_file_of_the_lab_agrees_with_the_labs_own_reader(reference_capture
             _compare(socket, lab)
 
 
-def test_other_files_of_the_lab_are_left_to_others(reference_captures: Path) -> None:
-    paths = [path for path in (reference_captures / "lab").glob("*/*") if path.suffix in (".txt", ".csv", ".json")]
+def test_other_files_of_the_lab_are_left_to_others() -> None:
+    paths = [path for path in LAB_RUNS.glob("*/*") if path.suffix in (".txt", ".csv", ".json")]
     others = [path for path in paths if not path.name.startswith("ss_")]
     assert len(others) >= 44
     for path in others:

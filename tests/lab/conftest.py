@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from lab.runs import Run
+from reference import LAB_RUNS
 
 HERE = Path(__file__).resolve().parent
 COPIED_CAPTURES = HERE.parents[1] / "captures" / "lab"
@@ -14,11 +15,11 @@ COPIED_CAPTURES = HERE.parents[1] / "captures" / "lab"
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest) -> Run:
-    """Return one capture with its truths; skip where it is not a copy and the reference captures are absent."""
+    """Return one capture with its truths."""
     scenario, end, copy = request.param
     if copy:
         return read_run(scenario, end, HERE / "truth" / scenario, COPIED_CAPTURES / f"{copy}.pcap.gz")
-    folder = request.getfixturevalue("reference_captures") / "lab" / scenario
+    folder = LAB_RUNS / scenario
     return read_run(scenario, end, folder, folder / f"{end}.pcap.gz")
 
 

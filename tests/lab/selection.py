@@ -1,7 +1,7 @@
 """Which captures a test stands on: `on(...)` parametrises it over runs of the lab, at one end or both.
 
-The names are written out, so that nothing is collected from a folder that may be absent; test_selection holds them
-against what the runs' own counters and scenarios say.
+The names are written out under what each run is; test_selection holds them against what the runs' own counters and
+scenarios say.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from lab.selection import SCENARIOS
+from reference import LAB_RUNS
 
 import tcpwin
 from tcpwin.limits import check, choose
@@ -35,8 +36,8 @@ FOUND: dict[str, dict[str, str | None]] = {
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_finds_what_the_run_was_made_for(scenario: str, reference_captures: Path, tmp_path: Path) -> None:
-    folder = reference_captures / "lab" / scenario
+def test_finds_what_the_run_was_made_for(scenario: str, tmp_path: Path) -> None:
+    folder = LAB_RUNS / scenario
     meta = json.loads((folder / "meta.json").read_text(encoding="utf8"))
     snapshots = []
     for end, label in (("snd", "sender"), ("rcv", "receiver")):

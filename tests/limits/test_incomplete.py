@@ -27,6 +27,7 @@ from pathlib import Path
 
 import pytest
 from lab.selection import COPIES, SCENARIOS
+from reference import LAB_RUNS
 from stories import incomplete
 from stories.lab_table import RUNS
 
@@ -138,8 +139,8 @@ def test_the_projects_captures(tmp_path: Path, scenario: str, end: str, copy: st
 
 @pytest.mark.parametrize("end", ["snd", "rcv"])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_labs_captures(tmp_path: Path, reference_captures: Path, scenario: str, end: str) -> None:
-    expect_all(tmp_path, reference_captures / "lab" / scenario / f"{end}.pcap.gz", scenario, end)
+def test_the_labs_captures(tmp_path: Path, scenario: str, end: str) -> None:
+    expect_all(tmp_path, LAB_RUNS / scenario / f"{end}.pcap.gz", scenario, end)
 
 
 def test_nothing_is_lost_by_the_helper(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from lab.selection import COPIES, ENDS, SCENARIOS
+from reference import LAB_RUNS
 from stories.lab_table import RUNS, Blamed, Cell
 
 import tcpwin
@@ -35,9 +36,9 @@ def settings_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def judged(scenario: str, cell: Cell, reference_captures: Path, settings_folder: Path) -> tcpwin.Analysis:
+def judged(scenario: str, cell: Cell, settings_folder: Path) -> tcpwin.Analysis:
     """The analysis of one capture of a run."""
-    return _analyze(reference_captures / "lab" / scenario, cell, settings_folder)
+    return _analyze(LAB_RUNS / scenario, cell, settings_folder)
 
 
 @cache

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from reference import LAB_RUNS
 from report.made_findings import bundled, rule
 from stories.story import Story
 
@@ -116,9 +117,9 @@ def test_of_the_same_rank_the_lower_code_comes_first(one_way: tcpwin.Analysis) -
     assert [code for code, *_ in told(one_way, *rules)] == ["TW901", "TW902", "TW903"]
 
 
-def test_a_slow_reader_costs_what_its_closed_window_leaves(reference_captures: Path) -> None:
+def test_a_slow_reader_costs_what_its_closed_window_leaves() -> None:
     """Beside the sender: 6.1 s with the window closed, 20.5 s with one too small for the next segment."""
-    folder = reference_captures / "lab" / "slow_reader"
+    folder = LAB_RUNS / "slow_reader"
     analysis = tcpwin.analyze(folder / "snd.pcap.gz", snapshots=[folder / "ss_rcv.txt"])
     data = analysis.connections[0].b_to_a
     assert round(data.zero_window_ns / SECOND, 1) == 6.1

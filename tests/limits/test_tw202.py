@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from reference import LAB_RUNS
 from stories.story import Story, judged
 from stories.window_stories import full, one, rounds, sample, scaled
 
@@ -103,9 +104,7 @@ def test_the_labs_slow_reader_from_either_end(name: str, view: str) -> None:
     assert abs(finding.cost_ns - 20_600_000_000) < 200_000_000
 
 
-def test_less_sure_where_much_was_lost(reference_captures: Path) -> None:
+def test_less_sure_where_much_was_lost() -> None:
     # The receiver refuses segments: b is in recovery for 14.6 s, and held back for 25.0 s.
-    finding = one(
-        tcpwin.analyze(reference_captures / "lab" / "oscil_10mbit_300ms_170p2_guard" / "snd.pcap.gz"), "TW202"
-    )
+    finding = one(tcpwin.analyze(LAB_RUNS / "oscil_10mbit_300ms_170p2_guard" / "snd.pcap.gz"), "TW202")
     assert (finding.side, finding.blame, finding.confidence) == ("a", "application", "low")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from reference import LAB_RUNS
 from stories.story import Story, judged
 from stories.window_stories import full, one, rounds, sample, scaled
 
@@ -88,9 +89,9 @@ def test_does_not_fire_where_the_kernel_is_not_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("scenario", "measured"), [("oscil_10mbit_300ms_170p2_guard", 1.49), ("slow_reader", None)])
-def test_the_labs_runs(tmp_path: Path, reference_captures: Path, scenario: str, measured: float | None) -> None:
+def test_the_labs_runs(tmp_path: Path, scenario: str, measured: float | None) -> None:
     # The first run accounts each frame with 3,328 bytes; plain veth takes 1.07 for a byte of payload.
-    folder = reference_captures / "lab" / scenario
+    folder = LAB_RUNS / scenario
     settings = tmp_path / "sysctl_rcv.txt"
     settings.write_text(SETTINGS.format("6.1.192"), encoding="ascii")
     analysis = tcpwin.analyze(folder / "rcv.pcap.gz", snapshots=[folder / "ss_rcv.txt", settings])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from reference import LAB_RUNS
 from stories.story import Story, judged
 
 import tcpwin
@@ -134,9 +135,9 @@ def test_does_not_fire_where_it_had_closed_before(tmp_path: Path) -> None:
     assert not judged(analysis, "TW301", {"TW301.cost_ns": 0, "TW301.share": 0})
 
 
-def test_two_timeouts_of_a_lab_run(reference_captures: Path) -> None:
+def test_two_timeouts_of_a_lab_run() -> None:
     """The sender's kernel counted 2 TCPTimeouts, here of 27.6 s: too small a share to be told."""
-    analysis = tcpwin.analyze(reference_captures / "lab" / "loss1_reno_sack0" / "snd.pcap.gz")
+    analysis = tcpwin.analyze(LAB_RUNS / "loss1_reno_sack0" / "snd.pcap.gz")
     assert not judged(analysis, "TW301")
     [finding] = judged(analysis, "TW301", {"TW301.share": 0.001})
     assert finding.evidence.values["timeouts"] == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from reference import LAB_RUNS
 from stories.story import Story, judged
 
 import tcpwin
@@ -70,8 +71,8 @@ def test_does_not_fire_on_loss() -> None:
 
 
 @pytest.mark.parametrize("end", ["snd", "rcv"])
-def test_a_lab_run_that_reorders_and_loses_nothing(reference_captures: Path, end: str) -> None:
-    analysis = tcpwin.analyze(reference_captures / "lab" / "reorder_only_cubic" / f"{end}.pcap.gz")
+def test_a_lab_run_that_reorders_and_loses_nothing(end: str) -> None:
+    analysis = tcpwin.analyze(LAB_RUNS / "reorder_only_cubic" / f"{end}.pcap.gz")
     [finding] = judged(analysis, "TW306")
     assert (finding.direction, finding.blame, finding.severity) == ("b_to_a", "network", Severity.INFO)
     if end == "snd":

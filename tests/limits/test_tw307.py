@@ -6,6 +6,7 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
+from reference import LAB_RUNS
 from stories.story import judged
 
 import tcpwin
@@ -54,9 +55,9 @@ def test_does_not_fire_on_loss_that_is_none() -> None:
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW307")
 
 
-def test_blames_a_receiver_that_refuses_what_arrives(reference_captures: Path) -> None:
+def test_blames_a_receiver_that_refuses_what_arrives() -> None:
     """Nothing was lost on this path (tc); the receiver's kernel refused segments. Beside the sender that stays open."""
-    folder = reference_captures / "lab" / "oscil_10mbit_300ms_170p2_guard"
+    folder = LAB_RUNS / "oscil_10mbit_300ms_170p2_guard"
     [beside_receiver] = judged(tcpwin.analyze(folder / "rcv.pcap.gz"), "TW307")
     assert (beside_receiver.blame, beside_receiver.side, beside_receiver.confidence) == ("receiver", "a", "medium")
     [beside_sender] = judged(tcpwin.analyze(folder / "snd.pcap.gz"), "TW307")

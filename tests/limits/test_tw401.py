@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from reference import LAB_RUNS
 from stories.story import Story, judged
 
 import tcpwin
@@ -94,6 +95,6 @@ def test_does_not_fire_on_a_pause_below_the_timeout(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["snd", "rcv"])
-def test_the_lab_run_with_the_sysctl_off(reference_captures: Path, end: str) -> None:
-    analysis = tcpwin.analyze(reference_captures / "lab" / "idle_restart_ssai0" / f"{end}.pcap.gz")
+def test_the_lab_run_with_the_sysctl_off(end: str) -> None:
+    analysis = tcpwin.analyze(LAB_RUNS / "idle_restart_ssai0" / f"{end}.pcap.gz")
     assert not judged(analysis, "TW401", {"TW401.cost_ns": 0, "TW401.share": 0})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from reference import LAB_RUNS
 from stories.story import Story, judged
 
 import tcpwin
@@ -97,9 +98,9 @@ def test_share_can_be_set(tmp_path: Path) -> None:
     assert not judged(analysis, "TW402", {"TW402.share": 0.87})
 
 
-def test_by_the_kernels_flag(reference_captures: Path) -> None:
+def test_by_the_kernels_flag() -> None:
     """64 KB each 100 ms over 80 ms: no pause is longer than the timeout, but the kernel had nothing left to send."""
-    folder = reference_captures / "lab" / "app_limited"
+    folder = LAB_RUNS / "app_limited"
     [alone] = judged(tcpwin.analyze(folder / "snd.pcap.gz"), "TW402")
     assert alone.confidence == "medium"
     [finding] = judged(tcpwin.analyze(folder / "snd.pcap.gz", snapshots=[folder / "ss_snd.txt"]), "TW402")
@@ -113,9 +114,9 @@ def test_does_not_fire_where_tcp_sets_the_pace(name: str) -> None:
     assert not judged(tcpwin.analyze(ROOT / "captures" / "lab" / f"{name}.pcap.gz"), "TW402")
 
 
-def test_the_kernel_refutes_short_pauses(reference_captures: Path, tmp_path: Path) -> None:
+def test_the_kernel_refutes_short_pauses(tmp_path: Path) -> None:
     """The same samples without the flag."""
-    folder = reference_captures / "lab" / "app_limited"
+    folder = LAB_RUNS / "app_limited"
     denied = tmp_path / "ss_snd.txt"
     denied.write_text((folder / "ss_snd.txt").read_text(encoding="utf8").replace(" app_limited", ""), encoding="utf8")
     assert not judged(tcpwin.analyze(folder / "snd.pcap.gz", snapshots=[denied]), "TW402")

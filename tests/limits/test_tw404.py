@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reference import LAB_RUNS
 from stories.story import judged
 
 import tcpwin
@@ -43,9 +44,9 @@ def test_delay_can_be_set() -> None:
     assert not judged(tcpwin.analyze(CAPTURE, snapshots=[SS]), "TW404", {"TW404.delay_ns": 60e9})
 
 
-def test_the_lab_pair(reference_captures: Path) -> None:
+def test_the_lab_pair() -> None:
     def found(name: str) -> int:
-        folder = reference_captures / "lab" / name
+        folder = LAB_RUNS / name
         return len(judged(tcpwin.analyze(folder / "snd.pcap.gz", snapshots=[folder / "ss_snd.txt"]), "TW404"))
 
     assert found("notsent_lowat_off_466ms_10mbit") == 1

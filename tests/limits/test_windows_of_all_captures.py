@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from reference import LAB_RUNS
 from stories.window_stories import codes_on_windows
 
 import tcpwin
@@ -84,8 +85,8 @@ def test_no_capture_is_left_out() -> None:
 
 @pytest.mark.parametrize("end", ["snd", "rcv"])
 @pytest.mark.parametrize("scenario", RUNS)
-def test_the_labs_runs(scenario: str, end: str, reference_captures: Path) -> None:
-    folder = reference_captures / "lab" / scenario
+def test_the_labs_runs(scenario: str, end: str) -> None:
+    folder = LAB_RUNS / scenario
     snapshots = [
         folder / f"{what}_{side}.{kind}" for what, kind in (("ss", "txt"), ("nstat", "csv")) for side in ("snd", "rcv")
     ]

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference import ABSENT, REFERENCE_CAPTURES
+from reference import LAB_RUNS
 from report.figures.drawn import named, trace
 
 import tcpwin
 from tcpwin.report import figures
 
-LAB = REFERENCE_CAPTURES / "lab"
 SIDES = ("snd", "rcv")
 GUARD, STOCK, WIDE = (
     f"oscil_10mbit_300ms_{name}" for name in ("170p2_guard", "170p2_vanilla", "512m2_guard_vethtruesize")
@@ -29,14 +28,12 @@ ROUND_S, ROUNDS = 20, 3
 BUCKET_S = 0.12
 """Two buckets of the curves of a minute."""
 
-pytestmark = pytest.mark.skipif(not LAB.is_dir(), reason=ABSENT)
-
 
 @cache
 def reader(run: str, side: str) -> Any:
     """Return the connection of a run, with what both hosts said, captured on one side."""
-    said = [LAB / run / f"ss_{end}.txt" for end in SIDES]
-    (connection,) = tcpwin.analyze(LAB / run / f"{side}.pcap.gz", snapshots=said).connections
+    said = [LAB_RUNS / run / f"ss_{end}.txt" for end in SIDES]
+    (connection,) = tcpwin.analyze(LAB_RUNS / run / f"{side}.pcap.gz", snapshots=said).connections
     return connection
 
 
