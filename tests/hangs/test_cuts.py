@@ -11,6 +11,7 @@ import pytest
 from analysis.bundled import CAPTURES
 from hangs.captures import analyze, cut
 from hangs.judge import Place, Way, places, read
+from reference import LAB_RUNS
 
 import tcpwin
 from tcpwin.limits import Severity
@@ -83,8 +84,8 @@ def test_bundled_captures_have_places_in_a_stall() -> None:
     assert seen["zero_window"] == PLACES // 2
 
 
-def test_cuts_of_all_lab_captures_at_both_ends(reference_captures: Path) -> None:
-    paths = sorted((reference_captures / "lab").glob("*/*.pcap.gz"))
+def test_cuts_of_all_lab_captures_at_both_ends() -> None:
+    paths = sorted(LAB_RUNS.glob("*/*.pcap.gz"))
     assert len(paths) >= 40
     seen: Counter[str] = Counter()
     for path in paths:
