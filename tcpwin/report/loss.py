@@ -5,7 +5,7 @@ from __future__ import annotations
 from tcpwin.analysis import Direction
 from tcpwin.units import bytes_text, count_text, share_text, time_text
 
-JUDGED = {"receiver": ", judged near the receiver", "unknown": ", judged from a place unknown"}
+JUDGED = {"receiver": ", judged near the receiver", "unknown": ", capture point unknown"}
 """The sender's reasons are only inferred where its ACKs are seen before it sees them."""
 
 LEAST_SHARE = 0.005

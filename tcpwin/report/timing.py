@@ -61,7 +61,7 @@ def _render_round_trip(connection: Connection, direction: Direction) -> list[str
         where = SEEN_FROM[direction.view]
     else:
         least_ns, smoothed_ns = direction.rtt_min_ns, direction.rtt_smoothed_ns
-        where = "at the sender" if direction.view == "sender" else "from the capture point on, a place unknown"
+        where = "at the sender" if direction.view == "sender" else "from an unknown capture point on"
     least = f"least {time_text(least_ns)}, " if least_ns is not None else ""
     timeout = f", RTO {time_text(direction.rto_ns)}" if direction.rto_ns is not None else ""
     return [f"round trip: {least}smoothed {time_text(smoothed_ns)}{timeout}, {where}"]
