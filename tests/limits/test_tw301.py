@@ -29,7 +29,12 @@ def timed_out(after: float) -> Story:
 def test_fires_on_a_lost_tail(tmp_path: Path) -> None:
     [finding] = judged(timed_out(0.3).analyze(tmp_path), "TW301")
     assert isinstance(finding, Finding)
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "a", "network", "high")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "a_to_b",
+        "client",
+        "network",
+        "certain",
+    )
     # 300 ms since it was sent, less the round trip of 40 ms.
     assert finding.cost_ns == 260_000_000
     # Frames 1 to 3 are the handshake, 4 to 7 the data, 8 the ACK.
@@ -125,7 +130,7 @@ def left_alone(*, is_closed: bool) -> Story:
 
 def test_is_not_sure_where_the_receiver_never_answers_again(tmp_path: Path) -> None:
     [finding] = judged(left_alone(is_closed=False).analyze(tmp_path), "TW301")
-    assert (finding.blame, finding.side, finding.confidence) == ("network", "a", "low")
+    assert (finding.owner, finding.side, finding.confidence) == ("network", "client", "possible")
     assert "or b is gone: it never answered again" in finding.text
 
 

@@ -47,9 +47,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.receiver} closed its receive window for {time_text(last.duration_ns)}, {end}; {case.sender} had more "
         f"to send and probed {last.probes} times: the application of {case.receiver} no longer reads",
-        blame="application",
+        owner="application",
         side=case.receiver,
-        confidence="high" if was_reset else "medium",
+        confidence="certain" if was_reset else "likely",
         cost_ns=last.duration_ns,
         evidence=Evidence(
             frames=tuple(frame for frame in (last.start_frame, last.end_frame) if frame),
@@ -72,6 +72,7 @@ RULE = Rule(
     title="the receiver's window closed for good",
     severity=Severity.ERROR,
     scope="direction",
+    limits=("receiver_application",),
     judge=judge,
     page=__doc__,
     when=(("zero_window_longest_ns", ">=", "{dead_ns}"), ("zero_window_probes", ">", 0.0)),

@@ -50,9 +50,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.receiver} closed its receive window {count_text(count, 'time')}, for {data.zero_window_ns / 1e9:.3g} s "
         f"in all ({share_text(share)} of the connection): its application reads too slowly",
-        blame="application",
+        owner="application",
         side=case.receiver,
-        confidence="high",
+        confidence="certain",
         cost_ns=data.zero_window_ns,
         evidence=Evidence(
             frames=tuple(frame for frame in frames if frame),
@@ -78,6 +78,7 @@ RULE = Rule(
     title="the receiver's window was closed",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_application",),
     judge=judge,
     page=__doc__,
     when=(("zero_window_ns", ">=", "{stall_ns}"),),
