@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tcpwin.analysis.table import Table
     from tcpwin.hosts import Host, JoinedSample, ScaleClaim, SocketSample
     from tcpwin.hosts.joined import Joined
-    from tcpwin.limits import Findings, Summary
+    from tcpwin.limits import Findings, Summary, Verdict
     from tcpwin.report.standalone import Report
 
 SCHEMA = "tcpwin/analysis/1"
@@ -46,6 +46,10 @@ class Analysis:
         "tcpwin.limits",
         "findings_of",
         "What all rules found, with their default thresholds; `tcpwin.limits.check` takes others.",
+    )
+    problems: Sequence[int] = room("tcpwin.limits", "problems_of", "Connections with a problem, the worst first.")
+    verdict: Verdict | None = room(
+        "tcpwin.limits", "worst_verdict_of", "What limited the worst connection; None without any."
     )
     summary: Summary = room("tcpwin.limits", "summary_of", "The capture in words, with the findings that cost most.")
 
@@ -86,8 +90,9 @@ class Analysis:
         return Connections(self)
 
     def worst(self, limit: int = 10) -> Sequence[Connection]:
-        """Those that the receive window cost most time: closed, or too small for the next segment; worst first."""
-        return [Connection(self, id) for id in self._engine.worst(limit)]
+        """Those whose verdicts say that most time was lost to what somebody can mend; worst first. Asks the rules."""
+        found: list[int] = later("tcpwin.limits", "worst")(self, limit)
+        return [Connection(self, id) for id in found]
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -129,13 +134,6 @@ class Analysis:
         if path is not None:
             made.write(path, theme=theme)
         return made
-
-    def held_back(self, *, cost_ns: int, share: float) -> list[int]:
-        """Numbers of the connections, costliest first, of which the receive window cost a direction that much time.
-
-        At least `cost_ns`, and this share of the connection's duration, or any share where the window stayed closed.
-        """
-        return self._engine.held_back(cost_ns, share)
 
     def select(
         self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]

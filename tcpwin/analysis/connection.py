@@ -40,7 +40,12 @@ class Connection:
     """
 
     budget: dict[str, Budget] = room("tcpwin.limits", "budgets_of", "Where the sender's time went, by direction.")
-    verdict: Verdict = room("tcpwin.limits", "verdict_of", "What limited it, and who can change that; asks the rules.")
+    verdict: Verdict = room(
+        "tcpwin.limits",
+        "verdict_of",
+        "What limited the direction that lost most, or has more data, and who can change it; asks the rules.",
+    )
+    verdicts: dict[str, Verdict] = room("tcpwin.limits", "verdicts_of", "What limited each direction; asks the rules.")
 
     def __init__(self, analysis: Analysis, id: int) -> None:
         self._analysis = analysis

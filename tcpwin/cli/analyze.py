@@ -21,9 +21,7 @@ from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 @click.option(
     "--connection", type=ConnectionNumber(), metavar="N", help="Show connection N, in full; as JSON with its events."
 )
-@click.option(
-    "--check", is_flag=True, help="Exit with 1 when a connection has a receive-window problem or stalls at the end."
-)
+@click.option("--check", is_flag=True, help="Exit with 1 when a connection lost time to what can be mended.")
 def analyze(
     captures: tuple[str, ...],
     snapshots: tuple[str, ...],
@@ -39,7 +37,7 @@ def analyze(
     FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4); several are read in time order as one;
     - is standard input. A folder, .zip or .tar.gz is a bundle: a capture with the snapshots of its hosts.
     """
-    from tcpwin.report import find_held_back, judge, render, render_connection
+    from tcpwin.report import render, render_connection
 
     follow = None if connection is None else [connection]
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, follow=follow)
@@ -52,7 +50,5 @@ def analyze(
         click.echo(render(analysis, limit=limit))
     if not check:
         return 0
-    stalled = {id for id, _ in analysis.select("direction", [("stall_at_end_ns", ">", 0)])}
-    if connection is None:
-        return EXIT_PROBLEM if stalled or find_held_back(analysis) else 0
-    return EXIT_PROBLEM if connection in stalled or judge(analysis.connections[connection]) else 0
+    is_problem = analysis.connections[connection].verdict.is_problem if connection is not None else analysis.problems
+    return EXIT_PROBLEM if is_problem else 0

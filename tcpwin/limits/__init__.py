@@ -10,33 +10,53 @@ from typing import TYPE_CHECKING
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.limits.budget import GROUPS, ITEMS, Budget, KernelLimits
+    from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, Budget, KernelLimits
     from tcpwin.limits.case import Case
     from tcpwin.limits.comparison import Change, Comparison, FindingChange, Pair, compare
-    from tcpwin.limits.finding import BLAMES, CONFIDENCES, Evidence, Finding, Remedy, Severity
+    from tcpwin.limits.finding import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity
     from tcpwin.limits.findings import Findings, asked_of, check, choose
-    from tcpwin.limits.rooms import budgets_of, findings_of, summary_of, verdict_of
+    from tcpwin.limits.ranking import problems, worst
+    from tcpwin.limits.rooms import (
+        budgets_of,
+        findings_of,
+        problems_of,
+        summary_of,
+        verdict_of,
+        verdicts_of,
+        worst_verdict_of,
+    )
     from tcpwin.limits.rule import Rule, Threshold, all_rules
     from tcpwin.limits.summary import Summary, summarize
-    from tcpwin.limits.verdict import Verdict, judge_connection
+    from tcpwin.limits.verdict import Verdict, judge_connection, judge_directions
 
 _HOMES = {
-    "budget": ("Budget", "GROUPS", "ITEMS", "KernelLimits"),
+    "budget": ("Budget", "GROUPS", "ITEMS", "ITEM_LIMITS", "KernelLimits", "LIMITS"),
     "case": ("Case",),
     "findings": ("Findings", "asked_of", "check", "choose"),
     "comparison": ("Change", "Comparison", "FindingChange", "Pair", "compare"),
-    "finding": ("BLAMES", "CONFIDENCES", "Evidence", "Finding", "Remedy", "Severity"),
-    "rooms": ("budgets_of", "findings_of", "summary_of", "verdict_of"),
+    "finding": ("CONFIDENCES", "Evidence", "Finding", "OWNERS", "Remedy", "Severity"),
+    "ranking": ("problems", "worst"),
+    "rooms": (
+        "budgets_of",
+        "findings_of",
+        "problems_of",
+        "summary_of",
+        "verdict_of",
+        "verdicts_of",
+        "worst_verdict_of",
+    ),
     "rule": ("Rule", "Threshold", "all_rules"),
     "summary": ("Summary", "summarize"),
-    "verdict": ("Verdict", "judge_connection"),
+    "verdict": ("Verdict", "judge_connection", "judge_directions"),
 }
 
 __all__ = [
-    "BLAMES",
     "CONFIDENCES",
     "GROUPS",
     "ITEMS",
+    "ITEM_LIMITS",
+    "LIMITS",
+    "OWNERS",
     "Budget",
     "Case",
     "Change",
@@ -61,9 +81,15 @@ __all__ = [
     "compare",
     "findings_of",
     "judge_connection",
+    "judge_directions",
+    "problems",
+    "problems_of",
     "summarize",
     "summary_of",
     "verdict_of",
+    "verdicts_of",
+    "worst",
+    "worst_verdict_of",
 ]
 
 __getattr__ = loader(__name__, _HOMES)

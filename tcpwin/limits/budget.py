@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tcpwin import _engine
 from tcpwin.analysis import Direction
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ GROUPS = {
 }
 """Items by who or what they belong to."""
 ITEMS = tuple(item for items in GROUPS.values() for item in items)
+ITEM_LIMITS = dict(_engine.ITEM_LIMITS)
+"""The limit that each item is about, as far as the packets alone tell."""
+LIMITS = tuple(limit for limit, _ in _engine.LIMITS)
+"""What limits a connection."""
 WINDOW_ITEMS = GROUPS["receiver"]
 CHRONOGRAPHS = ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")
 """What `KernelLimits` takes from a sample."""

@@ -14,6 +14,7 @@ from tcpwin.analysis import Analysis, Connection, Direction, Event, Stall
 from tcpwin.analysis.cached import kept
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import Reading, count_first_events, first_events, reading_of
+from tcpwin.limits.roles import ENDS
 from tcpwin.limits.rule import Rule
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class Case:
         self,
         text: str,
         *,
-        blame: str,
+        owner: str,
         confidence: str,
         side: str | None = None,
         cost_ns: int = 0,
@@ -180,7 +181,14 @@ class Case:
         remedy: Remedy | None = None,
         severity: Severity | None = None,
     ) -> Finding:
-        """A finding of this case's rule."""
+        """A finding of this case's rule.
+
+        Args:
+            owner: who can change it: ``application``, ``host`` (those of `side`), ``network`` or ``nobody``.
+            side: ``a`` or ``b``, at which to change something.
+            cost_ns: the time that the rule saw; what other findings or no budget claims of it is taken off later.
+        """
+        end = None if side is None else ENDS[side]
         return Finding(
             code=self.rule.code,
             name=self.rule.name,
@@ -188,11 +196,12 @@ class Case:
             text=text,
             connection=None if self.subject is None else self.subject.id,
             direction=self.direction,
-            blame=blame,
-            side=side,
+            owner=f"{end}_{owner}" if end is not None and owner in ("application", "host") else owner,
+            side=end,
             cost_ns=cost_ns,
             lost_bps=lost_bps,
             confidence=confidence,
             evidence=evidence or Evidence(),
             remedy=remedy,
+            limits=self.rule.limits,
         )

@@ -21,12 +21,21 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
-CONFIDENCES = ("low", "medium", "high")
-"""`high`: the packets or the kernel prove it. `medium`: they fit it, and the likely alternatives are ruled out. `low`:
-they fit it."""
+CONFIDENCES = ("possible", "likely", "certain")
+"""`certain`: read off the packets or the kernel's count. `likely`: judged; the likely alternatives are ruled out.
+`possible`: one of several readings."""
 
-BLAMES = ("sender", "receiver", "network", "application", "capture", "nobody")
-"""Who can change it. The application is that of the sender or of the receiver, as the finding's text says."""
+OWNERS = (
+    "client_application",
+    "server_application",
+    "client_host",
+    "server_host",
+    "application",
+    "host",
+    "network",
+    "nobody",
+)
+"""Who can change it; ``application`` and ``host`` where it is both ends', or not known which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +78,16 @@ class Finding:
     Attributes:
         code, name: of its rule: ``TW201``, ``zero-window-stall``.
         severity: of this finding; by default its rule's.
-        text: what happened, in one or two sentences with numbers; sides are ``a`` and ``b``.
+        text: what happened, in one or two sentences with numbers.
         connection: the connection's number; None for a finding of the capture or of a host.
         direction: ``a_to_b`` or ``b_to_a``: whose data suffered; None where it is both or neither.
-        blame: one of `BLAMES`.
-        side: the side, ``a`` or ``b``, at which to change something; None where it is no side.
+        owner: one of `OWNERS`.
+        side: the end, ``client`` or ``server``, at which to change something; None where it is no end.
         cost_ns: time lost, nanoseconds; 0 where it is a rate that is lost, or nothing.
         lost_bps: rate lost against what the path gave, bits per second; None where it is not known.
         confidence: one of `CONFIDENCES`.
+        limits: its rule's.
+        items_ns: the items of the direction's time budget that the cost is of; no other finding's cost is of them.
     """
 
     code: str
@@ -85,10 +96,12 @@ class Finding:
     text: str
     connection: int | None
     direction: str | None
-    blame: str
+    owner: str
     side: str | None
     cost_ns: int
     lost_bps: float | None
     confidence: str
     evidence: Evidence
     remedy: Remedy | None = None
+    limits: tuple[str, ...] = ()
+    items_ns: Mapping[str, int] = field(default_factory=dict)

@@ -11,9 +11,10 @@ from functools import cached_property
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.errors import RuleError, TcpwinError
 from tcpwin.limits.case import Case, Subject
+from tcpwin.limits.claims import Claims, narrow_first
 from tcpwin.limits.finding import Finding, Severity
-from tcpwin.limits.overlap import Claims, narrow_first
 from tcpwin.limits.reading import reading_of
+from tcpwin.limits.roles import main_direction
 from tcpwin.limits.rule import Rule, all_rules
 
 Picked = Sequence[tuple[int, str | None]]
@@ -100,7 +101,6 @@ def check(
     found: list[Finding] = []
     counts: dict[str, int] = {}
     worst = 0
-    claims = Claims.among(asked)
     shared = _Shared(analysis)
     ordered = asked_of(analysis, narrow_first(asked))
     settings = {rule.code: _settings(rule, wanted) for rule in ordered}
@@ -109,7 +109,7 @@ def check(
     for rule in ordered:
         try:
             cases = _cases(analysis, rule, settings[rule.code], picked, shared)
-            judged = claims.settle(rule, (each for case in cases for each in rule.judge(case)))
+            judged = [each for case in cases for each in rule.judge(case)]
         except (TcpwinError, OSError):
             raise
         except Exception as error:
@@ -118,10 +118,27 @@ def check(
             counts[rule.code] = len(judged)
             worst = max(worst, *(each.severity for each in judged))
             found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
+    found = _settle(found, shared, {rule.code: rule.yields_to for rule in ordered})
     # Of the same rank the lower code comes first, in whichever order the rules were asked.
     found.sort(key=lambda finding: finding.code)
     found.sort(key=rank, reverse=True)
     return Findings(tuple(found), {code: counts[code] for code in sorted(counts)}, Severity(worst) if worst else None)
+
+
+def _settle(found: Sequence[Finding], shared: _Shared, yields_to: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """The findings with the cost that is each one's own, in an order in which narrow rules come first."""
+    claims: dict[int, Claims] = {}
+    settled = []
+    for finding in found:
+        if finding.connection is not None and finding.cost_ns:
+            connection = shared.connection(finding.connection)
+            claimed = claims.get(connection.id)
+            if claimed is None:
+                claimed = claims[connection.id] = Claims(connection.budget, connection.duration_ns)
+            direction = finding.direction or main_direction(connection) or "a_to_b"
+            finding = claimed.settle(finding, direction, yields_to[finding.code])
+        settled.append(finding)
+    return settled
 
 
 def asked_of(analysis: Analysis, rules: Iterable[Rule]) -> list[Rule]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.limits.budget import Budget, draw_up
 from tcpwin.limits.findings import Findings, check
+from tcpwin.limits.ranking import problems, worst
 from tcpwin.limits.summary import Summary, summarize
-from tcpwin.limits.verdict import Verdict, judge_connection
+from tcpwin.limits.verdict import Verdict, choose_direction, judge_directions
 
 
 def budgets_of(connection: Connection) -> dict[str, Budget]:
@@ -18,9 +19,25 @@ def budgets_of(connection: Connection) -> dict[str, Budget]:
     }
 
 
+def verdicts_of(connection: Connection) -> dict[str, Verdict]:
+    """What limited each direction, by its budget and all that the rules found of it."""
+    return judge_directions(connection, connection.findings)
+
+
 def verdict_of(connection: Connection) -> Verdict:
-    """What limited a connection, by its budget and all that the rules found of it."""
-    return judge_connection(connection, connection.findings)
+    """What limited the direction that lost most, else the one with more data."""
+    return choose_direction(connection, connection.verdicts)
+
+
+def problems_of(analysis: Analysis) -> list[int]:
+    """Numbers of the connections whose verdict is a problem, the worst first."""
+    return problems(analysis, analysis.findings)
+
+
+def worst_verdict_of(analysis: Analysis) -> Verdict | None:
+    """The verdict on the worst connection; None without any."""
+    ids = analysis.problems[:1] or worst(analysis, 1)
+    return analysis.connections[ids[0]].verdict if ids else None
 
 
 def findings_of(analysis: Analysis) -> Findings:

@@ -61,6 +61,8 @@ class Rule:
         judge: from a case to findings.
         page: the module's docstring, in Markdown.
         needs_hosts: it has nothing to say without snapshots of a host, and is not asked then.
+        limits: the limits that its findings are about, of `tcpwin.limits.LIMITS`: the time they cost is of those, and
+            their verdicts. None for what costs a sender no time, or time of any kind.
         yields_to: codes of rules that say more exactly where the same time went: this rule's cost is what they leave.
     """
 
@@ -73,6 +75,7 @@ class Rule:
     page: str
     when: tuple[Condition, ...] = ()
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()
     yields_to: tuple[str, ...] = ()
     needs_hosts: bool = False
 

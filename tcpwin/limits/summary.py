@@ -1,7 +1,6 @@
 """A capture in a paragraph that people understand who do not know TCP, and the findings that cost most.
 
-In: an analysis, and what rules found, where they were asked. Out: Summary. Connections are picked by the engine; with
-many, and no rules asked, nothing is added up, so that the paragraph costs next to nothing.
+In: an analysis, and what rules found. Out: Summary. It judges nothing: each connection's verdict says what limited it.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits.finding import Finding, Severity
+from tcpwin.limits.finding import Finding
+from tcpwin.limits.ranking import problems, worst
 from tcpwin.limits.verdict import MIN_COST_NS, MIN_SHARE, Verdict, judge_connection
-from tcpwin.units import bytes_text, count_text, share_text, time_text
+from tcpwin.units import bytes_text, count_text, time_text
 
 if TYPE_CHECKING:
     # Rules are asked elsewhere, or not at all; loading what asks them costs more than reading a million packets.
@@ -23,22 +23,26 @@ if TYPE_CHECKING:
 WORST = 3
 FEW = 500
 """Connections that are looked at one by one; of more, columns are read, for which numpy is loaded."""
-CAUSES = {
-    "window": ("window_cost_ns", "a receiver's window"),
-    "loss": ("recovery_ns", "repairs of losses"),
-    "idle_restart": ("idle_restart_cost_ns", "restarts after pauses"),
+TOLD = 1000
+"""Connections with a problem whose limits are counted; of more, the worst."""
+LIMIT_WORDS = {
+    "receiver_window": "a receive window",
+    "receiver_application": "an application that reads too slowly",
+    "sender_application": "an application that had nothing to send",
+    "send_buffer": "a send buffer",
+    "path_rate": "the path's rate",
+    "path_loss": "loss on the path",
+    "path_policer": "a policer",
+    "congestion_control": "a congestion window",
+    "idle_restart": "slow start after idle",
+    "retransmission_timer": "a retransmission timer",
+    "delayed_ack": "delayed ACKs",
+    "handshake": "the handshake",
+    "peer_silent": "a peer that fell silent",
+    "capture": "what the capture lacks",
+    "none": "nothing",
 }
-"""What holds connections back: the field of a direction that says how long, and the cause in words."""
-
-WHO = {
-    "sender": "by the sender, {side}",
-    "receiver": "by the receiver, {side}",
-    "network": "in the network",
-    "application": "by the application on {side}",
-}
-"""Who can change something, by blame."""
-UNCHANGEABLE = ("application", "path", "unknown")
-"""Limits that are as they should be: who is to blame beside them is to blame for less."""
+"""Limits in words, after ``limited by``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,131 +52,93 @@ class Summary:
     Attributes:
         text: a paragraph without line breaks.
         worst: the three findings that cost most; fewer where fewer cost anything, none where no rules were asked.
-        held_back: numbers of the connections that each of `CAUSES` held back; one may be in several.
+        problems: numbers of the connections with a problem by the limit that cost each most, the worst first; of the
+            first `TOLD` of them.
+        verdict: that of the worst connection; None without any.
     """
 
     text: str
     worst: tuple[Finding, ...]
-    held_back: Mapping[str, tuple[int, ...]]
+    problems: Mapping[str, tuple[int, ...]]
+    verdict: Verdict | None = None
 
 
 def summarize(analysis: Analysis, found: Findings | None = None) -> Summary:
-    """The summary of a capture; with what rules found it says what to change first."""
-    telling = _Telling(analysis, found)
+    """The summary of a capture, with what rules found: by default all of them, with their default thresholds."""
+    telling = _Telling(analysis, analysis.findings if found is None else found)
     sentences = [telling.carried(), *telling.limits(), *telling.first_change(), *telling.caveats()]
-    return Summary(" ".join(sentences), tuple(telling.costly[:WORST]), telling.held_back)
-
-
-def find_held_back(analysis: Analysis) -> dict[str, tuple[int, ...]]:
-    """Connections that each cause cost a direction at least `MIN_COST_NS` and `MIN_SHARE` of its time.
-
-    The window's time is a share of the duration, as for `tcpwin analyze --check`; that of repairs, of the transfer;
-    that of restarts, of the duration less the pauses.
-    """
-    # Of a million short connections none needs a closer look.
-    lasting = ("connection.duration_ns", ">=", MIN_COST_NS)
-    by_loss = analysis.select(
-        "direction", [lasting, ("recovery_ns", ">=", MIN_COST_NS), ("recovery_share", ">=", MIN_SHARE)]
-    )
-    restarted = analysis.select("direction", [lasting, ("idle_restart_cost_ns", ">=", MIN_COST_NS)])
-    by_restarts = []
-    for id, name in restarted:
-        fields = analysis._engine.direction(id, name == "a_to_b")
-        busy_ns = analysis._engine.connection(id)["duration_ns"] - fields["idle_ns"]
-        if fields["idle_restart_cost_ns"] >= MIN_SHARE * busy_ns:
-            by_restarts.append(id)
-    found = {
-        "window": analysis.held_back(cost_ns=MIN_COST_NS, share=MIN_SHARE),
-        "loss": [id for id, _ in by_loss],
-        "idle_restart": by_restarts,
-    }
-    return {cause: tuple(sorted(set(ids))) for cause, ids in found.items() if ids}
+    return Summary(" ".join(sentences), tuple(telling.costly[:WORST]), telling.problems, telling.verdict)
 
 
 class _Telling:
     """The sentences of one summary."""
 
-    def __init__(self, analysis: Analysis, found: Findings | None) -> None:
+    def __init__(self, analysis: Analysis, found: Findings) -> None:
         self.analysis = analysis
         self.found = found
         self.count = len(analysis)
 
     @cached_property
-    def held_back(self) -> dict[str, tuple[int, ...]]:
-        return find_held_back(self.analysis)
+    def ids(self) -> Sequence[int]:
+        """Numbers of the connections with a problem, the worst first."""
+        return problems(self.analysis, self.found)
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """That of the worst connection."""
+        ids = self.ids[:1] or worst(self.analysis, 1, self.found)
+        return self._judge(ids[0]) if ids else None
+
+    @cached_property
+    def problems(self) -> dict[str, tuple[int, ...]]:
+        by_limit: dict[str, list[int]] = {}
+        for id in self.ids[:TOLD]:
+            verdict = self._judge(id)
+            by_limit.setdefault(verdict.also or verdict.limit, []).append(id)
+        return {limit: tuple(ids) for limit, ids in by_limit.items()}
 
     @cached_property
     def costly(self) -> list[Finding]:
-        return [] if self.found is None else [each for each in self.found if each.cost_ns or each.lost_bps]
+        return [each for each in self.found if each.cost_ns or each.lost_bps]
 
-    @cached_property
-    def _first(self) -> Finding | None:
-        """The costliest, if it cost enough to be told."""
-        return next((each for each in self.costly if each.cost_ns >= MIN_COST_NS or each.lost_bps), None)
+    def _judge(self, id: int) -> Verdict:
+        return judge_connection(self.analysis.connections[id], self.found.of(id))
 
     def carried(self) -> str:
         if not self.count:
-            return "The capture holds no TCP connection."
-        carried = ""
-        if self.found is not None or self.count <= FEW:
-            # What was acknowledged was carried, though the capture may lack it.
-            total = sum(
-                max(sizes)
-                for name in ("a_to_b", "b_to_a")
-                for sizes in zip(self._values(name, "unique_bytes"), self._values(name, "acked_bytes"), strict=True)
-            )
-            carried = f" carried {bytes_text(total)} of data"
+            return "No TCP connection in this capture."
+        # What was acknowledged was carried, though the capture may lack it.
+        total = sum(
+            max(sizes)
+            for name in ("a_to_b", "b_to_a")
+            for sizes in zip(self._values(name, "unique_bytes"), self._values(name, "acked_bytes"), strict=True)
+        )
         took = time_text(self.analysis.capture.duration_ns or 0)
-        return f"{count_text(self.count, 'connection')}{carried} in {took}."
+        many = "" if self.count == 1 else f"{count_text(self.count, 'connection')}, "
+        return f"{many}{bytes_text(total)} in {took}."
 
     def limits(self) -> Iterable[str]:
+        if not self.count or self.verdict is None:
+            return
         if self.count == 1:
-            findings = () if self.found is None else self.found.of(0)
-            verdict = judge_connection(self.analysis.connections[0], findings)
-            yield from told_of_one(verdict)
-            if verdict.blame == "nobody" and verdict.direction is not None:
-                yield from self._beside(findings)
+            yield from told_of_one(self.verdict)
             return
-        if not self.count:
+        bounds = f"Thresholds: {time_text(MIN_COST_NS)} and {MIN_SHARE * 100:.0f} % of the time with data to send."
+        if not self.ids:
+            yield f"No problem found. ({bounds})"
             return
-        bound = f"{time_text(MIN_COST_NS)} and {share_text(MIN_SHARE)} of"
-        if not self.held_back:
-            yield f"No connection was seen to lose {bound} its time to {listed(words for _, words in CAUSES.values())}."
-            return
-        all_ids = set().union(*self.held_back.values())
-        order = sorted(self.held_back, key=lambda cause: -len(self.held_back[cause]))
-        told = ", ".join(f"{len(self.held_back[cause]):,} to {CAUSES[cause][1]}{self._time(cause)}" for cause in order)
-        whose = "its" if len(all_ids) == 1 else "their"
-        yield f"{len(all_ids):,} of them lost at least {bound} {whose} time: {told}."
-
-    def _beside(self, findings: Sequence[Finding]) -> Iterable[str]:
-        """What is wrong with a connection that nobody is to blame for, where no sentence on costs tells it."""
-        wrong = list(dict.fromkeys(f"{each.code} {each.name}" for each in findings if each.severity > Severity.INFO))
-        if self.found is None:
-            # The rules were not asked, and some are about what costs no time.
-            yield "Nothing was seen to cost it time."
-        elif not wrong:
-            yield "Nothing was seen to be wrong."
-        elif self._first is None:
-            more = f" and {count_text(len(wrong) - WORST, 'more kind', 'more kinds')}" if len(wrong) > WORST else ""
-            yield f"What was seen to be wrong cost little or nothing: {', '.join(wrong[:WORST])}{more}."
-
-    def _time(self, cause: str) -> str:
-        if self.found is None and self.count > FEW:
-            return ""
-        there, back = (self._values(name, CAUSES[cause][0]) for name in ("a_to_b", "b_to_a"))
-        total_ns = sum(max(there[id], back[id]) for id in self.held_back[cause])
-        return f" ({time_text(total_ns)} in all)"
+        told = ", ".join(f"{len(ids):,} by {LIMIT_WORDS[limit]}" for limit, ids in self.problems.items())
+        yield f"{count_text(len(self.ids), 'connection')} slowed: {told}. ({bounds})"
 
     def first_change(self) -> Iterable[str]:
-        first = self._first
-        if first is None:
+        verdict = self.verdict
+        if verdict is None or not verdict.is_problem or verdict.fix is None:
             return
-        place = "" if first.connection is None else f" of connection {first.connection}"
-        cost = f" ({time_text(first.cost_ns)})" if first.cost_ns else ""
-        yield f"What cost most is {first.code} {first.name}{place}{cost}."
-        if first.remedy is not None:
-            yield f"To change first: {first.remedy.text}"
+        if self.count == 1:
+            yield f"Fix: {verdict.fix}"
+            return
+        id = self.ids[0]
+        yield f"Worst: connection {id}. {verdict.text} It cost {time_text(verdict.lost_ns)}. Fix first: {verdict.fix}"
 
     def caveats(self) -> Iterable[str]:
         """What makes all of it less sure."""
@@ -195,7 +161,7 @@ class _Telling:
         if capture.packets and capture.first_time_ns is None:
             lacks.append("it has no times")
         if lacks:
-            yield f"The capture is not whole, so this is less sure than it reads: {', '.join(lacks)}."
+            yield f"The capture is not whole: {', '.join(lacks)}."
 
     def _values(self, direction: str, field: str) -> Sequence[int]:
         """A field of all connections; 0 where there is none."""
@@ -214,16 +180,9 @@ class _Telling:
 
 
 def told_of_one(verdict: Verdict) -> Iterable[str]:
-    """What limited the only connection, and who can change it."""
-    begins = {"limited": "It was", "carried": "It"}.get(verdict.headline.partition(" ")[0], "It is")
-    yield f"{begins} {verdict.text if begins == 'It' else verdict.headline}."
-    who = WHO.get(verdict.blame, "").format(side=verdict.side)
-    if who:
-        what = "What went wrong beside it" if verdict.limit in UNCHANGEABLE else "That"
-        yield f"{what} {'may' if verdict.confidence == 'low' else 'is to'} be changed {who}."
-
-
-def listed(words: Iterable[str]) -> str:
-    """``a, b or c``."""
-    *first, last = words
-    return f"{', '.join(first)} or {last}"
+    """What limited the only connection, and what that cost."""
+    yield verdict.text
+    if verdict.is_problem and verdict.also is None:
+        yield f"It cost {time_text(verdict.lost_ns)}."
+    elif not verdict.is_problem and verdict.limit not in ("none", "capture"):
+        yield "No problem found."

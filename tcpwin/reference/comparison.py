@@ -13,7 +13,7 @@ from math import log2
 from tcpwin.analysis import Connection
 from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale
 from tcpwin.limits import Verdict
-from tcpwin.reference.measured import COUNTERS, Measured, measure_connection
+from tcpwin.reference.measured import COUNTERS, WINDOW_LIMITS, Measured, measure_connection
 from tcpwin.reference.model import RateRange, Run
 from tcpwin.reference.nearness import Nearness, nearest
 from tcpwin.reference.pace import MESSAGES, OSCILLATING
@@ -218,7 +218,7 @@ def _verdict(measured: Measured, near: Sequence[Run], best: Run | None) -> str:
     if measured.best_second_bps and measured.best_second_bps > 1.05 * (measured.goodput_bps or 0.0):
         yours += f" ({rate_text(measured.best_second_bps)} in its best second)"
     yours += f", {measured.limited_by}"
-    if own is not None and measured.limit == "receiver" and not measured.is_reader_slow:
+    if own is not None and measured.limit in WINDOW_LIMITS and not measured.is_reader_slow:
         yours += f": {own.words}"
     if best is None:
         return f"{yours}. The references that are near state no rate."

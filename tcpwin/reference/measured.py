@@ -37,6 +37,9 @@ LEAST_ROUND_TRIPS = 15
 FIRST_FLIGHT_BYTES = 10 * 1448
 """Ten segments of Ethernet (RFC 6928)."""
 
+WINDOW_LIMITS = ("receiver_window", "receiver_application")
+"""Limits that a receive window is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -58,7 +61,7 @@ class Measured:
         is_patched: whether the receiver's kernel collapses no large queues; None where its settings are not known.
         settings: of both hosts, the receiver's first.
         workload: the references' name for its shape; None where it has none of these; `shape` says what was seen.
-        limit: the group of `tcpwin.limits.GROUPS` that took most time; `limited_by` in words.
+        limit: one of `tcpwin.limits.LIMITS`, that took most time; `limited_by` in words.
         is_reader_slow: the receiver's application kept the window small.
         is_unscaled: window scaling is off: 65,535 bytes are the most, whatever the settings.
         first_flight_bytes: what the sender began with, before any ACK.
@@ -150,8 +153,8 @@ def measure_connection(
         workload=workload,
         shape=shape,
         limit=verdict.limit,
-        limited_by=verdict.headline,
-        is_reader_slow=verdict.limit == "receiver" and verdict.blame == "application",
+        limited_by=verdict.headline[:1].lower() + verdict.headline[1:],
+        is_reader_slow=verdict.limit == "receiver_application",
         is_unscaled=data.window_scale.state == "disabled",
         first_flight_bytes=data.initial_flight_bytes or FIRST_FLIGHT_BYTES,
         window_ns=sum(budget.items_ns[item] for item in GROUPS["receiver"]),

@@ -17,7 +17,7 @@ from tcpwin.kernel import (
     parse_kernel,
     window_rate_bps,
 )
-from tcpwin.reference.measured import Measured
+from tcpwin.reference.measured import WINDOW_LIMITS, Measured
 from tcpwin.reference.model import Run
 from tcpwin.units import binary_text, bytes_text, rate_text, share_text, time_text
 
@@ -187,9 +187,9 @@ def slow_start_ns(volume_bytes: int, first_flight_bytes: int, rtt_ns: int) -> in
 
 
 def _no_gain(measured: Measured, own: Allowed | None) -> str | None:
-    if measured.limit == "unknown":
+    if measured.limit == "capture":
         return "What limited it is not known, so that nothing follows from another receive buffer."
-    if measured.limit != "receiver":
+    if measured.limit not in WINDOW_LIMITS:
         return f"A larger receive buffer would not help: it was {measured.limited_by}."
     if measured.is_reader_slow:
         return f"A larger receive buffer would not help: the application on {measured.receiver} reads too slowly."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcpwin.reference.measured import Measured
+from tcpwin.reference.measured import WINDOW_LIMITS, Measured
 from tcpwin.reference.prediction import NEAR, Prediction, own_window
 from tcpwin.units import binary_text, rate_text, share_text, time_text
 
@@ -48,7 +48,7 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
     told = []
     if allowed is not None and run.window_max_bytes:
         share = run.window_max_bytes / allowed.window_bytes
-        window_right = share <= 1 + NEAR and (share >= 1 - NEAR or run.limit != "receiver")
+        window_right = share <= 1 + NEAR and (share >= 1 - NEAR or run.limit not in WINDOW_LIMITS)
         told.append(
             f"The model's window ({allowed.words}) and the run's ({binary_text(run.window_max_bytes)}) "
             + ("agree" if abs(share - 1) <= NEAR else "differ: another limit came first" if window_right else "differ")

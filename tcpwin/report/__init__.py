@@ -11,19 +11,14 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.report.connection_text import render_connection
-    from tcpwin.report.problems import Problem, find_held_back, judge
     from tcpwin.report.text import render
 
 _HOMES = {
     "connection_text": ("render_connection",),
-    "problems": ("Problem", "find_held_back", "judge"),
     "text": ("render",),
 }
 
 __all__ = [
-    "Problem",
-    "find_held_back",
-    "judge",
     "render",
     "render_connection",
 ]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcpwin.analysis import Connection, Direction, Event, Percentiles
-from tcpwin.report.costs import weigh
 from tcpwin.report.loss import render_loss
-from tcpwin.report.problems import judge
 from tcpwin.report.resent import render_resent
 from tcpwin.report.summary import render_budgets, render_stalls, render_verdict
-from tcpwin.report.text import head_line, problem_text
+from tcpwin.report.text import head_line
 from tcpwin.report.timing import (
     render_acks,
     render_restart_frames,
@@ -27,8 +25,6 @@ EPISODES_SHOWN = 20
 def render_connection(connection: Connection) -> str:
     """Everything about a connection. Reads the source again for percentiles and events."""
     lines = [head_line(connection), *_indent(render_verdict(connection))]
-    lines += [f"  ! {problem_text(connection, problem)}" for problem in judge(connection)]
-    lines += [f"  ! {cost.text}" for cost in weigh(connection)]
     events = connection.events
     lines += ["", *_indent(_render_handshake(connection)), "", *_indent(_render_options(connection))]
     lines += _indent([*render_budgets(connection), *render_stalls(connection)])

@@ -70,14 +70,19 @@ def details(analysis: Analysis, finding: Finding) -> Iterator[str]:
     if finding.connection is not None:
         connection = analysis.connections[finding.connection]
         yield _line("ends", f"a is {connection.a}, b is {connection.b}")
-    where = f", to be changed at {finding.side}" if finding.side else ""
-    yield _line("blame", f"{finding.blame}{where}")
+    yield _line("owner", owner_text(finding.owner))
     yield from (_line(name, text) for name, text in _evidence(analysis, finding.evidence))
     if finding.remedy is not None:
         yield _line("remedy", finding.remedy.text)
         yield from (_line("", setting) for setting in finding.remedy.settings)
         if finding.remedy.side_effects:
             yield _line("beware", finding.remedy.side_effects)
+
+
+def owner_text(owner: str) -> str:
+    """Who can change it, in words: ``the client's application``, ``the network``."""
+    end, _, what = owner.rpartition("_")
+    return f"the {end}'s {what}" if end else owner if owner == "nobody" else f"the {what}"
 
 
 def summary(analysis: Analysis, found: Findings, *, asked: int) -> str:

@@ -12,7 +12,7 @@ LEAST_SHARE = 0.005
 """Less is printed as 0%."""
 
 
-def render_loss(direction: Direction, *, has_told_recovery: bool = False) -> list[str]:
+def render_loss(direction: Direction) -> list[str]:
     """Causes of what was sent again, what of it was needless, time in recovery, reordering. Nothing of what was not."""
     lines = []
     causes = causes_of(direction)
@@ -21,7 +21,7 @@ def render_loss(direction: Direction, *, has_told_recovery: bool = False) -> lis
     proofs = _proofs_of(direction)
     if proofs:
         lines.append(f"needless: {', '.join(proofs)}")
-    if direction.recovery_ns and not has_told_recovery:
+    if direction.recovery_ns:
         times = f"{count_text(direction.recoveries, 'time')}, " if direction.recoveries else ""
         share = (
             f", {recovery_share_text(direction)} of the transfer"

@@ -5,7 +5,7 @@ In: summaries, and connections as measured. Out: lines. Only stalls read the sou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from tcpwin.analysis import Connection, Stall
@@ -27,10 +27,21 @@ def render_summary(summary: Summary) -> list[str]:
 
 
 def render_verdict(connection: Connection) -> list[str]:
-    """What limited a connection, by its time budget alone."""
-    from tcpwin.limits import judge_connection
+    """What limited a connection: the answer, what it cost, what to change, and what shows it."""
+    verdict = connection.verdict
+    lines = [f"{verdict.text} ({verdict.reason})"]
+    if verdict.is_problem:
+        lost = f"About {time_text(verdict.lost_ns)} of {time_text(connection.duration_ns)}."
+        lines.append(lost if verdict.fix is None else f"{lost} Fix: {verdict.fix}")
+    if verdict.frames:
+        code = f" ({verdict.code})" if verdict.code else ""
+        lines.append(f"Evidence: {frames_filter(verdict.frames)}{code}")
+    return [name_text(line) for line in lines]
 
-    return [name_text(judge_connection(connection).text)]
+
+def frames_filter(frames: Sequence[int]) -> str:
+    """Frames as a display filter of Wireshark."""
+    return f"frame.number in {{{', '.join(map(str, sorted(set(frames))))}}}"
 
 
 def render_budgets(connection: Connection) -> Iterator[str]:

@@ -15,13 +15,13 @@ FRAMES_SHOWN = 10
 SEEN_FROM = {"receiver": "captured near the receiver", "between": "captured in between"}
 
 
-def render_timing(connection: Connection, direction: Direction, *, has_told_restarts: bool = False) -> list[str]:
+def render_timing(connection: Connection, direction: Direction) -> list[str]:
     """Round trip, pauses and what they cost, messages, answers, waits for delayed ACKs. Nothing of what was not."""
     lines = _render_round_trip(connection, direction)
     if direction.idle_gaps:
         gaps = f"{direction.idle_gaps:,} longer than the RTO with nothing in flight"
         lines.append(f"pauses: {gaps}, {time_text(direction.idle_ns)} in all")
-    if direction.idle_restarts and not has_told_restarts:
+    if direction.idle_restarts:
         trips = count_text(direction.idle_restart_round_trips, "round trip")
         cut = "the congestion window was cut" if direction.view == "sender" else "the congestion window seems cut"
         cost = f"{trips}, {time_text(direction.idle_restart_cost_ns)}"

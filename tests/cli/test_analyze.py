@@ -11,7 +11,11 @@ from analysis.bundled import READABLE, TRUTHS, UNREADABLE, WHOLE, name_of, plain
 from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
 
 # The captures of whose titles a person would say: here a receive window held a connection back.
-HELD_BACK = {
+PROBLEMS = {
+    "idle-restart.pcap.gz",
+    "loss-1-percent.pcap.gz",
+    "lossy-path-receiver.pcap.gz",
+    "lossy-path.pcapng.gz",
     "aborted-by-reader.pcapng",
     "lost-window-update-receiver.pcap.gz",
     "lost-window-update.pcap.gz",
@@ -26,11 +30,10 @@ HELD_BACK = {
 
 
 @pytest.mark.parametrize("path", WHOLE, ids=name_of)
-def test_check_exits_with_1_where_a_window_held_back(path: Path) -> None:
+def test_check_exits_with_1_where_time_was_lost(path: Path) -> None:
     done = tcpwin("analyze", "--check", path)
-    assert done.returncode == (1 if path.name in HELD_BACK else 0)
+    assert done.returncode == (1 if path.name in PROBLEMS else 0)
     assert done.stderr == b""
-    assert (b"Held back by a receive window: 1 of 1 connection." in done.stdout) == (path.name in HELD_BACK)
     assert tcpwin("analyze", path).returncode == 0
 
 
@@ -145,9 +148,9 @@ def test_limit(limit: int, shown: int) -> None:
     assert "65 connections" in text
 
 
-def test_limit_0_still_tells_whether_any_was_held_back() -> None:
+def test_limit_0_still_tells_what_limited() -> None:
     text = tcpwin("analyze", "--limit", 0, SLOW_READER).stdout.decode()
-    assert "Held back by a receive window: 1 of 1 connection." in text
+    assert "Limited by the client's receive window" in text
 
 
 def test_one_connection_in_full() -> None:

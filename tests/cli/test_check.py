@@ -23,15 +23,13 @@ BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 # The receiver's kernel counted 66 zero windows; 6,095,703,000 ns lie between closing and opening ACKs.
 TW201 = ("--select", "TW201", SLOW_READER)
 HEAD = (
-    f"{SLOW_READER}:#0 b→a TW201 zero-window-stall (warning, cost 6.1 s, high): "
+    f"{SLOW_READER}:#0 b→a TW201 zero-window-stall (warning, cost 6.1 s, certain): "
     "a closed its receive window 66 times, for 6.1 s in all (20% of the connection): its application reads too slowly"
 )
 PARAGRAPH = [
-    "1 connection carried 6 MB of data in 30.1 s. It was limited by a's receive window: 89% of its time (sure). "
-    "That is to be",
-    "changed by the application on a. What cost most is TW201 zero-window-stall of connection 0 (6.1 s). "
-    "To change first:",
-    "Make the application on a read faster, or give the sender less.",
+    "6 MB in 30.1 s. Limited by the client's receive window (89%, certain). The client's application reads too "
+    "slowly. It",
+    "cost 26.9 s. Fix: Make the application on a read faster, or give the sender less.",
     "",
 ]
 SUMMARY = "1 finding (1 warning) in 1 connection: 1 rule asked of 1 connection."
@@ -50,11 +48,11 @@ def document(*arguments: object, **more: Any) -> dict[str, Any]:
 
 def test_text() -> None:
     told = lines(*TW201)
-    assert told[:4] == PARAGRAPH
-    assert told[4] == HEAD
-    assert told[5:8] == [
+    assert told[:3] == PARAGRAPH
+    assert told[3] == HEAD
+    assert told[4:7] == [
         "    ends       a is 10.9.2.2:36984, b is 10.9.1.1:5201",
-        "    blame      application, to be changed at a",
+        "    owner      the client's application",
         "    evidence   frames 1627, 1628, 1577, 1578, 1474, 1475",
     ]
     assert told[-2:] == ["", SUMMARY]
@@ -103,7 +101,7 @@ def test_json() -> None:
     [rule] = read.pop("rules")
     assert rule["thresholds"]["stall_ns"]["default"] == 200_000_000
     assert read == {
-        "schema": "tcpwin/findings/1",
+        "schema": "tcpwin/findings/2",
         "name": str(SLOW_READER),
         "connections": 1,
         "counts": {"TW201": 1},
@@ -127,7 +125,7 @@ def test_limit_is_for_every_form() -> None:
     ("name", "begins"),
     [
         ("out.txt", PARAGRAPH[0]),
-        ("out.json", '{"schema": "tcpwin/findings/1", "findings": [\n'),
+        ("out.json", '{"schema": "tcpwin/findings/2", "findings": [\n'),
         ("out.sarif", '{\n "$schema": "https://docs.oasis-open.org/sarif/'),
         ("out.xml", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites '),
     ],
@@ -139,7 +137,7 @@ def test_output_goes_to_a_file_in_the_form_of_its_name(tmp_path: Path, name: str
     assert text.startswith(begins)
     assert text.endswith("\n")
     assert tcpwin("check", *TW201, "-o", tmp_path / "again", "--format", "text").stdout == b""
-    assert (tmp_path / "again").read_text(encoding="utf8").splitlines()[4] == HEAD
+    assert (tmp_path / "again").read_text(encoding="utf8").splitlines()[3] == HEAD
 
 
 def test_sarif_and_junit_and_github_are_whole() -> None:
@@ -239,7 +237,7 @@ def test_shares_of_thresholds() -> None:
 
 def test_standard_input_and_several_files() -> None:
     told = lines("--select", "TW201", "-", input=SLOW_READER.read_bytes())
-    assert told[4] == HEAD.replace(str(SLOW_READER), "standard input")
+    assert told[3] == HEAD.replace(str(SLOW_READER), "standard input")
     told = lines("--select", "TW201", KEEP_ALIVE, SLOW_READER)
     assert told[told.index("") + 1].startswith("2 files:#")
     assert told[-1] == "1 finding (1 warning) in 1 connection: 1 rule asked of 2 connections."

@@ -53,7 +53,7 @@ def test_events_tell_why_a_segment_was_sent_again() -> None:
     first = resent[0]
     assert (first["frame"], first["original_frame"], first["trigger_frame"]) == (127, 60, 119)
     assert (first["direction"], first["names"], first["cause"]) == ("b", ["fast_retransmission"], "fast")
-    assert first["confidence"] == "high"
+    assert first["confidence"] == "certain"
     assert "SACK" in first["reason"]
 
 

@@ -131,7 +131,7 @@ def test_an_event_tells_the_frames_and_times_of_its_resend(run: Run) -> None:
         assert event.original_frame == last.frame
         assert event.age_ns == each.passage.left.time_ns - last.time_ns
         assert event.reason
-        assert event.confidence in {"high", "medium", "low"}
+        assert event.confidence in {"certain", "likely", "possible"}
         if event.trigger_frame is not None:
             trigger = segments[event.trigger_frame]
             assert event.trigger_frame < event.frame

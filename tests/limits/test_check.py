@@ -46,7 +46,7 @@ def many(case: Case) -> Iterator[Finding]:
     """Find as many as `count`, the costliest in the middle, as rules come upon them."""
     count = int(case.settings["count"])
     for number in range(count):
-        yield case.finding(f"{number}", blame="nobody", confidence="low", cost_ns=(number * 7) % count)
+        yield case.finding(f"{number}", owner="nobody", confidence="possible", cost_ns=(number * 7) % count)
 
 
 MANY = replace(rule("TW901", "made-many"), judge=many, thresholds={"count": Threshold(1500, "count", "A made one.")})
@@ -69,7 +69,7 @@ def test_rule_without_findings_is_not_counted() -> None:
 def asked(case: Case) -> Iterator[Finding]:
     """Say what is asked about."""
     connection = None if case.subject is None else case.subject.id
-    yield case.finding(f"{connection} {case.direction} {case.settings}", blame="nobody", confidence="low")
+    yield case.finding(f"{connection} {case.direction} {case.settings}", owner="nobody", confidence="possible")
 
 
 def test_direction_is_asked_about_where_all_conditions_hold(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def test_a_step_is_nobodys_time(tmp_path: Path, name: str, way: str | None) -> N
         assert abs(more["unknown"] / 1e9 - STEP_S) < 1
         assert max(ns for item, ns in more.items() if item != "unknown") < 1e9
     if name == "window-scaling.pcap.gz":
-        assert connection.verdict.limit == "unknown"
-        assert "clock" in connection.verdict.why
+        assert connection.verdict.limit == "capture"
+        assert "clock" in connection.verdict.reason
 
 
 @pytest.mark.parametrize("name", ["loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])

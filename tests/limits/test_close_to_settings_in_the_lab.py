@@ -12,25 +12,25 @@ from reference import LAB_RUNS
 import tcpwin
 from tcpwin.limits import check, choose
 
-ABORTED: dict[str, str | None] = {"TW501": "a"}
+ABORTED: dict[str, str | None] = {"TW501": "client"}
 FOUND: dict[str, dict[str, str | None]] = {
-    "idle_restart_ssai1": {"TW705": "b"},
+    "idle_restart_ssai1": {"TW705": "server"},
     # iperf3's client (a) sends; its server closes first and resets with 720 kB under way.
-    "iperf3_300ms_20mbit_512m2": {"TW501": "b"},
-    "loss1_reno_sack0": {"TW704": "a", "TW704 too": "b"},
+    "iperf3_300ms_20mbit_512m2": {"TW501": "server"},
+    "loss1_reno_sack0": {"TW704": "client", "TW704 too": "server"},
     "mid_connection_noSYN": {"TW607": None},
-    "no_wscale_85ms": {"TW703": "a", "TW703 too": "b"},
+    "no_wscale_85ms": {"TW703": "client", "TW703 too": "server"},
     "notsent_lowat_128k_466ms_10mbit": ABORTED,
     "notsent_lowat_off_466ms_10mbit": ABORTED,
     "offload_on_bigframes": {"TW603": None},
     "oscil_10mbit_300ms_170p2_guard": ABORTED,
-    "oscil_10mbit_300ms_170p2_vanilla": {**ABORTED, "TW705": "b"},
+    "oscil_10mbit_300ms_170p2_vanilla": {**ABORTED, "TW705": "server"},
     "oscil_10mbit_300ms_512m2_guard_vethtruesize": ABORTED,
-    "rmem_1024k_196ms": {"TW701": "a"},
+    "rmem_1024k_196ms": {"TW701": "client"},
     # Both buffers are 64 KiB: the kernel counts 16 s for the window and 1.4 s for the send buffer.
-    "rmem_64k_196ms": {"TW701": "a", "TW702": "b"},
+    "rmem_64k_196ms": {"TW701": "client", "TW702": "server"},
     "slow_reader": ABORTED,
-    "zero_window_stall5s": {"TW705": "b"},
+    "zero_window_stall5s": {"TW705": "server"},
 }
 """The side at which to change something, by code; a run that is not here is clean for these rules."""
 

@@ -94,8 +94,9 @@ def _expect_budget(scenario: str, cell: Cell, judged: tcpwin.Analysis) -> None:
 
 def _expect_first(scenario: str, cell: Cell, judged: tcpwin.Analysis) -> None:
     row = RUNS[scenario]
-    found = [Blamed(each.code, each.blame, each.side) for each in judged.findings]
-    assert (found[0] if found else None) == (row.top if cell[1] else row.alone or row.top)
+    found = [Blamed(each.code, each.owner, each.side) for each in judged.findings]
+    expected = row.firsts.get(cell, row.top if cell[1] else row.alone or row.top)
+    assert (found[0] if found else None) == expected
 
 
 @EACH_CELL

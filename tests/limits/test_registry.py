@@ -116,7 +116,7 @@ from tcpwin.limits import Case, Evidence, Rule, Severity
 
 
 def judge(case):
-    yield case.finding(f"{len(case.analysis)} connections", blame="nobody", confidence="high")
+    yield case.finding(f"{len(case.analysis)} connections", owner="nobody", confidence="certain")
 
 
 RULE = Rule("ACME001", "acme-capture", "there is a capture", Severity.ERROR, "capture", judge, __doc__)
@@ -168,8 +168,8 @@ def test_rule_of_another_package_is_asked(tmp_path: Path, point: str) -> None:
     done = run(tmp_path, "check", KEEP_ALIVE, "--select", "ACME")
     assert done.returncode == 1
     assert after_the_summary(done.stdout) == [
-        f"{KEEP_ALIVE} ACME001 acme-capture (error, high): 1 connections",
-        "    blame      nobody",
+        f"{KEEP_ALIVE} ACME001 acme-capture (error, certain): 1 connections",
+        "    owner      nobody",
         "",
         "1 finding (1 error): 1 rule asked of 1 connection.",
     ]
@@ -190,9 +190,9 @@ def test_rule_of_the_page_about_rules_works(tmp_path: Path) -> None:
     done = run(tmp_path, *arguments, "--threshold", "ACME001.slow_ns=30ms")
     assert done.returncode == 1
     assert after_the_summary(done.stdout) == [
-        f"{SLOW_READER}:#0 ACME001 slow-handshake (info, cost 40 ms, high): the handshake took 40 ms",
+        f"{SLOW_READER}:#0 ACME001 slow-handshake (info, cost 40 ms, certain): the handshake took 40 ms",
         "    ends       a is 10.9.2.2:36984, b is 10.9.1.1:5201",
-        "    blame      network",
+        "    owner      the network",
         "    evidence   frame 1",
         "    values     handshake rtt 40 ms",
         "",

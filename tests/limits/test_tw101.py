@@ -23,7 +23,12 @@ def unscaled(window: int = 65_535, *, count: int = 20, options: tuple[str, str] 
 def test_fires_where_neither_syn_has_the_option(tmp_path: Path) -> None:
     finding = one(unscaled().analyze(tmp_path), "TW101")
     # The capture is a's own, and b may not offer what the SYN did not (RFC 7323 section 2.2).
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "a", "sender", "high")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "a_to_b",
+        "client",
+        "client_host",
+        "certain",
+    )
     # 20 rounds of 40 ms, each waited for whole.
     assert finding.cost_ns == 800_000_000
     # The SYN; 3 frames of handshake, then 44 full segments, one that fills the window, and an ACK in each round. Of the
@@ -66,11 +71,11 @@ def test_does_not_fire_below_the_threshold(tmp_path: Path) -> None:
 def test_an_answer_without_the_option_is_less_sure_far_from_its_sender(tmp_path: Path) -> None:
     options = ("<mss 1460,sackOK,ws 7>", "<mss 1460,sackOK>")
     finding = one(unscaled(options=options).analyze(tmp_path), "TW101")
-    assert (finding.side, finding.blame, finding.confidence) == ("b", "receiver", "medium")
+    assert (finding.side, finding.owner, finding.confidence) == ("server", "server_host", "likely")
 
 
 @pytest.mark.parametrize(
-    ("setting", "expected"), [("0", ("b", "receiver", "high")), ("1", (None, "network", "medium"))]
+    ("setting", "expected"), [("0", ("server", "server_host", "certain")), ("1", (None, "network", "likely"))]
 )
 def test_the_hosts_setting_decides(tmp_path: Path, setting: str, expected: tuple[str | None, str, str]) -> None:
     options = ("<mss 1460,sackOK,ws 7>", "<mss 1460,sackOK>")
@@ -79,7 +84,7 @@ def test_the_hosts_setting_decides(tmp_path: Path, setting: str, expected: tuple
         "sysctl_b.txt": f"net.ipv4.tcp_window_scaling = {setting}\nnet.ipv4.tcp_sack = 1\n",
     }
     finding = one(unscaled(options=options).analyze(tmp_path, snapshots=snapshots), "TW101")
-    assert (finding.side, finding.blame, finding.confidence) == expected
+    assert (finding.side, finding.owner, finding.confidence) == expected
     assert finding.remedy is not None
     assert finding.remedy.settings == ("sysctl -w net.ipv4.tcp_window_scaling=1",)
 
@@ -94,7 +99,12 @@ def test_a_kernel_that_waited_for_something_else_refutes_it(tmp_path: Path) -> N
 def test_the_labs_run_without_scaling() -> None:
     finding = one(tcpwin.analyze(CAPTURES / "no-window-scaling.pcap.gz"), "TW101")
     # Captured at b, the sender; 85 ms; its kernel counted rwnd_limited 12,920 ms of busy 13,180 ms.
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", "a", "receiver", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "b_to_a",
+        "client",
+        "client_host",
+        "likely",
+    )
     # By packets it is less: from when data is in flight, not from the write on (see tests/lab/test_held_back.py).
     assert 0.9 * 12_920_000_000 <= finding.cost_ns <= 12_920_000_000
     # 65,535 x 8 bits in 85 ms.

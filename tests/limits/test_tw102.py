@@ -27,7 +27,7 @@ def test_fires_on_one_answer_without_the_option_among_others_with_it(tmp_path: P
     finding = one(connections([WITHOUT, scaled(7), scaled(7), scaled(7)]).analyze(tmp_path), "TW102")
     assert (finding.connection, finding.direction, finding.side) == (0, None, None)
     # SACK in the answer: no SYN cookie, which would keep the MSS only.
-    assert (finding.blame, finding.confidence, finding.cost_ns) == ("network", "medium", 0)
+    assert (finding.owner, finding.confidence, finding.cost_ns) == ("network", "likely", 0)
     assert finding.evidence.frames == (1,)
     assert finding.evidence.values == {"without_in_answer": 1, "with_in_both": 3}
 
@@ -43,13 +43,13 @@ def test_does_not_fire_where_the_syn_lacks_it(tmp_path: Path) -> None:
 
 def test_an_answer_that_may_be_a_syn_cookie_is_less_sure(tmp_path: Path) -> None:
     bare = ("<mss 1460,sackOK,ws 7>", "<mss 1460>")
-    assert one(connections([bare, scaled(7), scaled(7), scaled(7)]).analyze(tmp_path), "TW102").confidence == "low"
+    assert one(connections([bare, scaled(7), scaled(7), scaled(7)]).analyze(tmp_path), "TW102").confidence == "possible"
 
 
 def test_the_kernel_of_the_responder_proves_it(tmp_path: Path) -> None:
     text = sample("b", 0.1, "wscale:7,7 rto:240 rtt:40/1 mss:1460 cwnd:10 bytes_received:1460")
     finding = one(connections([WITHOUT]).analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW102")
-    assert (finding.connection, finding.blame, finding.confidence) == (0, "network", "high")
+    assert (finding.connection, finding.owner, finding.confidence) == (0, "network", "certain")
     assert finding.evidence.values == {"without_in_answer": 1, "with_in_both": 0}
 
 

@@ -22,8 +22,8 @@ def overruns(count: int, window: int = 509) -> Story:
 
 def test_fires_on_a_sender_that_reads_502_as_502_bytes(tmp_path: Path) -> None:
     finding = one(stops_after(502).analyze(tmp_path), "TW103")
-    assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "a")
-    assert (finding.blame, finding.confidence, finding.cost_ns) == ("sender", "medium", 0)
+    assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "client")
+    assert (finding.owner, finding.confidence, finding.cost_ns) == ("client_host", "likely", 0)
     # The first met the SYN/ACK's window of 65,160. Segment and ACK in turn: frames 6, 8, ... 24; of the ten, six.
     assert finding.evidence.frames == (6, 8, 12, 16, 20, 24)
     assert finding.evidence.values == {
@@ -47,7 +47,12 @@ def test_does_not_fire_on_nine_of_them(tmp_path: Path) -> None:
 
 def test_fires_on_a_sender_that_scales_what_is_not_scaled(tmp_path: Path) -> None:
     finding = one(overruns(5).analyze(tmp_path), "TW103")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "a", "sender", "low")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "a_to_b",
+        "client",
+        "client_host",
+        "possible",
+    )
     assert finding.evidence.values == {
         "window_overrun": 10,
         "shift": 0,

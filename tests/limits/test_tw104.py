@@ -15,7 +15,7 @@ LATE = CAPTURES / "lab" / "mid-connection.pcap.gz"
 
 def test_fires_on_a_capture_that_began_late() -> None:
     finding = one(tcpwin.analyze(LATE), "TW104")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", None, "capture", "high")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == ("b_to_a", None, "nobody", "certain")
     assert str(finding.severity) == "info"
     assert finding.evidence.frames == (1,)
     # 354,760 bytes in flight do not fit the raw window below a shift of 5.

@@ -22,11 +22,11 @@ def closed_for(seconds: float) -> Story:
 def test_fires_on_a_window_closed_for_a_second(tmp_path: Path) -> None:
     story = closed_for(1.0)
     [finding] = judged(story.analyze(tmp_path), "TW201")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "a_to_b",
-        "b",
-        "application",
-        "high",
+        "server",
+        "server_application",
+        "certain",
     )
     assert finding.cost_ns == 1_000_000_000
     # SYN, SYN/ACK, ACK, 20 segments, then the closing and the opening ACK.

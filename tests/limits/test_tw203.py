@@ -39,11 +39,11 @@ def closed(seconds: float, *, ending: str, probes: bool = True, times_before: in
 
 def test_fires_on_a_reset_after_twelve_seconds(tmp_path: Path) -> None:
     finding = one(closed(12.7, ending="reset").analyze(tmp_path), "TW203")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "a_to_b",
-        "b",
-        "application",
-        "high",
+        "server",
+        "server_application",
+        "certain",
     )
     assert str(finding.severity) == "error"
     assert finding.cost_ns == 12_700_000_000
@@ -56,7 +56,7 @@ def test_fires_on_a_reset_after_twelve_seconds(tmp_path: Path) -> None:
 
 def test_an_end_of_the_capture_is_less_sure(tmp_path: Path) -> None:
     finding = one(closed(12.7, ending="cut").analyze(tmp_path), "TW203")
-    assert finding.confidence == "medium"
+    assert finding.confidence == "likely"
     assert finding.evidence.frames == (24,)
     assert finding.evidence.values["ended_by"] == "open"
 

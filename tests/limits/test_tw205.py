@@ -24,7 +24,12 @@ def acked_with(*windows: int) -> Story:
 
 def test_fires_on_an_edge_that_moves_back(tmp_path: Path) -> None:
     finding = one(acked_with(400, 380, 360).analyze(tmp_path), "TW205")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "b", "receiver", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "a_to_b",
+        "server",
+        "server_host",
+        "likely",
+    )
     assert finding.cost_ns == 0
     # Handshake, a segment and its ACK; then frames 6 and 7, ... The others move it by 20 x 128 - 1,460 bytes.
     assert finding.evidence.frames == (7, 9, 11)
@@ -49,11 +54,15 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("windows", "host", "expected"),
     [
-        ((400, 380, 360), "net.ipv4.tcp_shrink_window = 1\nnet.ipv4.tcp_sack = 1\nkernel.osrelease = 6.8.0\n", "high"),
+        (
+            (400, 380, 360),
+            "net.ipv4.tcp_shrink_window = 1\nnet.ipv4.tcp_sack = 1\nkernel.osrelease = 6.8.0\n",
+            "certain",
+        ),
         (
             (400, 380, 360),
             "net.ipv4.tcp_shrink_window = 0\nnet.ipv4.tcp_sack = 1\nkernel.osrelease = 6.8.0\n",
-            "medium",
+            "likely",
         ),
     ],
 )
@@ -62,7 +71,7 @@ def test_the_kernels_rule_is_named(tmp_path: Path, windows: tuple[int, ...], hos
     analysis = acked_with(*windows).analyze(tmp_path, snapshots={"ss_b.txt": ss, "sysctl_b.txt": host})
     finding = one(analysis, "TW205")
     assert finding.confidence == expected
-    assert ("tcp_shrink_window is 1" in finding.text) == (expected == "high")
+    assert ("tcp_shrink_window is 1" in finding.text) == (expected == "certain")
 
 
 @pytest.mark.parametrize(("release", "named"), [("6.8.0", True), ("6.5.0", False)])

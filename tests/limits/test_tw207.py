@@ -36,7 +36,12 @@ def ss(*buffers: int) -> str:
 
 def test_fires_on_a_window_that_never_grows(tmp_path: Path) -> None:
     finding = one(stuck().analyze(tmp_path), "TW207")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "b", "receiver", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "a_to_b",
+        "server",
+        "server_host",
+        "likely",
+    )
     assert finding.cost_ns == 800_000_000
     # 22 segments and one of 648 bytes: with an ACK 24 frames a round; six of all 20.
     assert finding.evidence.frames == tuple(3 + 23 + 24 * number for number in (0, 3, 7, 11, 15, 19))
@@ -78,7 +83,7 @@ def test_the_setting_that_bounds_it_is_named(tmp_path: Path) -> None:
     # Half of 65,536 bytes is 32,768. The line allows four times the window, and the default at least.
     snapshots = {"ss_b.txt": ss(65_536), "sysctl_b.txt": RMEM.format(65_536, 65_536, 1) + RELEASE}
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
-    assert (finding.blame, finding.confidence) == ("receiver", "high")
+    assert (finding.owner, finding.confidence) == ("server_host", "certain")
     assert finding.evidence.values["buffer_bytes"] == 65_536
     assert finding.remedy is not None
     assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_rmem="4096 65536 6291456"',)
@@ -87,7 +92,7 @@ def test_the_setting_that_bounds_it_is_named(tmp_path: Path) -> None:
 def test_a_buffer_that_a_program_fixed(tmp_path: Path) -> None:
     snapshots = {"ss_b.txt": ss(70_000, 70_000, 70_000), "sysctl_b.txt": RMEM.format(131_072, 6_291_456, 1) + RELEASE}
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
-    assert (finding.side, finding.blame, finding.confidence) == ("b", "application", "medium")
+    assert (finding.side, finding.owner, finding.confidence) == ("server", "server_application", "likely")
     assert finding.evidence.values["buffer_bytes"] == 70_000
     assert finding.remedy is not None
     assert finding.remedy.settings == ()
@@ -95,13 +100,13 @@ def test_a_buffer_that_a_program_fixed(tmp_path: Path) -> None:
 
 def test_without_the_settings_a_constant_buffer_says_little(tmp_path: Path) -> None:
     finding = one(stuck().analyze(tmp_path, snapshots={"ss_b.txt": ss(70_000, 70_000, 70_000)}), "TW207")
-    assert (finding.blame, finding.confidence) == ("receiver", "medium")
+    assert (finding.owner, finding.confidence) == ("server_host", "likely")
 
 
 def test_a_buffer_that_grew_was_not_fixed(tmp_path: Path) -> None:
     snapshots = {"ss_b.txt": ss(70_000, 70_000, 80_000), "sysctl_b.txt": RMEM.format(131_072, 6_291_456, 1) + RELEASE}
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
-    assert (finding.blame, finding.confidence) == ("receiver", "medium")
+    assert (finding.owner, finding.confidence) == ("server_host", "likely")
 
 
 def test_autotuning_that_is_off(tmp_path: Path) -> None:
@@ -110,7 +115,7 @@ def test_autotuning_that_is_off(tmp_path: Path) -> None:
         "sysctl_b.txt": RMEM.format(131_072, 6_291_456, 0) + RELEASE,
     }
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
-    assert (finding.blame, finding.confidence) == ("receiver", "high")
+    assert (finding.owner, finding.confidence) == ("server_host", "certain")
     assert finding.remedy is not None
     assert finding.remedy.settings == (
         "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1",
@@ -121,7 +126,12 @@ def test_autotuning_that_is_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["receive-buffer-64k", "receive-buffer-64k-receiver"])
 def test_the_labs_run_with_64_kilobytes(name: str) -> None:
     finding = one(tcpwin.analyze(CAPTURES / f"{name}.pcap.gz"), "TW207")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", "a", "receiver", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "b_to_a",
+        "client",
+        "client_host",
+        "likely",
+    )
     assert finding.evidence.values["window_max_bytes"] == 32_120
     # The sender's kernel counted rwnd_limited 15.93 s.
     assert abs(finding.cost_ns - 15_930_000_000) < 500_000_000

@@ -35,11 +35,11 @@ def ss(*fills: tuple[int, int]) -> str:
 def test_fires_on_a_buffer_that_stays_full(tmp_path: Path) -> None:
     text = ss((50_000, 80_000), (60_000, 95_000), (0, 0), (0, 0), (0, 0))
     finding = one(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW208")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "a_to_b",
-        "b",
-        "application",
-        "high",
+        "server",
+        "server_application",
+        "certain",
     )
     # The first flight did not fill the SYN/ACK's window.
     assert finding.cost_ns == 19 * 40_000_000
@@ -75,11 +75,11 @@ def test_does_not_fire_without_the_receivers_samples(tmp_path: Path) -> None:
 
 def test_the_labs_slow_reader() -> None:
     finding = one(tcpwin.analyze(BUNDLES / "slow-reader.zip"), "TW208")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "b_to_a",
-        "a",
-        "application",
-        "high",
+        "client",
+        "client_application",
+        "certain",
     )
     # The sender's kernel counted rwnd_limited 26.71 s at the last.
     assert abs(finding.cost_ns - 26_710_000_000) < 200_000_000

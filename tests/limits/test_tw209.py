@@ -25,9 +25,9 @@ def counters(*rows: tuple[int, ...]) -> str:
 def test_fires_on_five_calls(tmp_path: Path) -> None:
     told = {"ss_b.txt": SS, "nstat_b.csv": counters((7, 100, 0, 0, 0, 0), (10, 600, 0, 0, 0, 0), (12, 900, 0, 0, 0, 0))}
     finding = one(transfer().analyze(tmp_path, snapshots=told), "TW209")
-    assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "b")
+    assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "server")
     # The counters are the host's: they are likely this connection's.
-    assert (finding.blame, finding.confidence, finding.cost_ns) == ("receiver", "medium", 0)
+    assert (finding.owner, finding.confidence, finding.cost_ns) == ("server_host", "likely", 0)
     assert finding.evidence.values == {"host": "b", "TcpExtPruneCalled": 5, "TcpExtTCPRcvCollapsed": 800}
     assert finding.remedy is not None
     # Half of 6 MiB is the window; at -2 four times as much memory gives it.
@@ -53,7 +53,7 @@ def test_does_not_fire_on_what_was_counted_before(tmp_path: Path) -> None:
 def test_names_the_host_alone_where_no_connection_brought_it_much(tmp_path: Path) -> None:
     told = {"ss_b.txt": SS, "nstat_b.csv": counters((0, 0, 0, 0, 0, 0), (9, 9_000, 0, 0, 0, 0))}
     finding = one(transfer(99_999).analyze(tmp_path, snapshots=told), "TW209")
-    assert (finding.connection, finding.direction, finding.side, finding.confidence) == (None, None, None, "high")
+    assert (finding.connection, finding.direction, finding.side, finding.confidence) == (None, None, None, "certain")
 
 
 def test_from_6_6_on_another_remedy(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ def transfer() -> Story:
 def test_fires_on_five_packets_of_any_kind(tmp_path: Path) -> None:
     told = {"ss_b.txt": SS, "nstat_b.csv": f"{HEAD}{FIRST}1600000001.0,1000,1000,1001,1002,1001,1001\n"}
     finding = one(transfer().analyze(tmp_path, snapshots=told), "TW210")
-    assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "b")
-    assert (finding.blame, finding.confidence, finding.cost_ns) == ("receiver", "medium", 0)
+    assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "server")
+    assert (finding.owner, finding.confidence, finding.cost_ns) == ("server_host", "likely", 0)
     assert finding.evidence.values == {
         "host": "b",
         "TcpExtTCPRcvQDrop": 1,

@@ -30,7 +30,12 @@ def dropped(times: int, *, arrived: bool = True) -> Story:
 
 def test_fires_on_segments_that_reached_the_receiver(tmp_path: Path) -> None:
     finding = one(dropped(5).analyze(tmp_path), "TW211")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "b", "receiver", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "a_to_b",
+        "server",
+        "server_host",
+        "likely",
+    )
     # Handshake, then nine frames each time: the segment, three pairs, the segment again, its ACK.
     assert finding.evidence.frames == (4, 11, 13, 20, 22, 29)
     assert finding.evidence.start_ns == START_NS + 40_000_000 + 40_300_000
@@ -58,5 +63,5 @@ def test_the_kernels_counters_make_it_sure(tmp_path: Path) -> None:
         "nstat_b.csv": "t,TCPRcvQDrop,TCPOFODrop,PruneCalled\n1600000000.0,3,0,0\n1600000001.0,8,0,0\n",
     }
     finding = one(dropped(5).analyze(tmp_path, snapshots=told), "TW211")
-    assert finding.confidence == "high"
+    assert finding.confidence == "certain"
     assert finding.evidence.values["TcpExtTCPRcvQDrop"] == 5

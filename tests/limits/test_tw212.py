@@ -40,7 +40,12 @@ def told(overheads: list[float], *, release: str = "6.1.0", unread: int = 100_00
 
 def test_fires_on_1_47_where_1_33_are_reckoned_with(tmp_path: Path) -> None:
     finding = one(transfer().analyze(tmp_path, snapshots=told([1.2, 1.47, 1.6])), "TW212")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "b", "receiver", "high")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "a_to_b",
+        "server",
+        "server_host",
+        "certain",
+    )
     assert finding.cost_ns == 0
     # A scale of 2: the window is three quarters of the buffer.
     assert finding.evidence.values == {

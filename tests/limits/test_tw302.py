@@ -25,7 +25,12 @@ def probed(*, is_lost: bool) -> Story:
 
 def test_fires_on_a_lost_tail(tmp_path: Path) -> None:
     [finding] = judged(probed(is_lost=True).analyze(tmp_path), "TW302")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", "a", "network", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "a_to_b",
+        "client",
+        "network",
+        "likely",
+    )
     # 240.5 ms since it was sent, less the round trip of 40 ms.
     assert finding.cost_ns == 200_500_000
     assert finding.evidence.frames == (4, 5)

@@ -28,7 +28,7 @@ def lose(numbers: list[int], *, flight: int, delay: float = 0.04) -> Story:
 
 def test_fires_on_neighbours(tmp_path: Path) -> None:
     [finding] = judged(lose(list(range(2, 12)), flight=20).analyze(tmp_path), "TW304")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", None, "network", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == ("a_to_b", None, "network", "likely")
     # The ten leave within 0.9 ms, and a round trip of 40 ms follows.
     assert finding.cost_ns == 40_900_000
     # Frames 1 to 3 are the handshake, 4 to 23 the flight, 24 the ACK, 25 to 32 SACKs of the eight above.

@@ -28,7 +28,7 @@ def syn_again(tries: int = 2, *, answer: float = 0.04, rtt: float = 0.04) -> Sto
 
 def test_fires_on_two_lost_syns(tmp_path: Path) -> None:
     [finding] = judged(syn_again(3).analyze(tmp_path), "TW305")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", None, "network", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == ("a_to_b", None, "network", "likely")
     assert finding.cost_ns == 3_000_000_000
     assert finding.evidence.frames == (1, 2, 3)
     assert finding.evidence.values == {"sent_again": 2, "waited_ns": 3_000_000_000, "answer_after_ns": 40_000_000}
@@ -51,7 +51,7 @@ def test_blames_the_responder_beside_it(tmp_path: Path) -> None:
     analysis = story.analyze(tmp_path)
     assert analysis.connections[0].vantage == "b"
     [finding] = judged(analysis, "TW305")
-    assert (finding.side, finding.blame, finding.confidence) == ("b", "receiver", "high")
+    assert (finding.side, finding.owner, finding.confidence) == ("server", "server_host", "certain")
     assert finding.cost_ns == 1_000_000_000
 
 
@@ -69,7 +69,7 @@ def test_blames_the_path_where_the_responder_answered_at_once(tmp_path: Path) ->
     story.wait(0.001).data("b", 1000)
     story.wait(0.04).ack("a")
     [finding] = judged(story.analyze(tmp_path), "TW305")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", None, "network", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == ("a_to_b", None, "network", "likely")
     assert "b's SYN/ACK" in finding.text
     assert finding.evidence.frames == (1, 3)
     assert finding.cost_ns == 1_000_100_000
@@ -117,7 +117,7 @@ def test_fires_on_a_lost_syn_ack(tmp_path: Path) -> None:
     story.next["b"], story.acked["a"] = 1, 1
     story.wait(0.04).step("a", "A")
     [finding] = judged(story.analyze(tmp_path), "TW305")
-    assert (finding.direction, finding.blame, finding.cost_ns) == ("b_to_a", "network", 1_000_000_000)
+    assert (finding.direction, finding.owner, finding.cost_ns) == ("b_to_a", "network", 1_000_000_000)
     assert finding.evidence.frames == (2, 3)
     assert finding.evidence.values == {"sent_again": 1, "waited_ns": 1_000_000_000, "answer_after_ns": 40_000_000}
 

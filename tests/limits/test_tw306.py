@@ -44,7 +44,12 @@ def swapped(times: int, *, apart: int = 1) -> Story:
 
 def test_fires_where_it_is_seen(tmp_path: Path) -> None:
     [finding] = judged(swapped(40).analyze(tmp_path), "TW306")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", None, "network", "high")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "a_to_b",
+        None,
+        "network",
+        "certain",
+    )
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     # Frame 4 overtook frame 6; a group has four frames.
     assert finding.evidence.frames == (4, 6, 8, 10, 12, 14, 16, 18, 20, 22)
@@ -74,10 +79,10 @@ def test_does_not_fire_on_loss() -> None:
 def test_a_lab_run_that_reorders_and_loses_nothing(end: str) -> None:
     analysis = tcpwin.analyze(LAB_RUNS / "reorder_only_cubic" / f"{end}.pcap.gz")
     [finding] = judged(analysis, "TW306")
-    assert (finding.direction, finding.blame, finding.severity) == ("b_to_a", "network", Severity.INFO)
+    assert (finding.direction, finding.owner, finding.severity) == ("b_to_a", "network", Severity.INFO)
     if end == "snd":
-        assert finding.confidence == "medium"
+        assert finding.confidence == "likely"
         assert finding.evidence.values == {"duplicate_acks": 2628, "data_segments": 5525, "retransmissions": 0}
     else:
-        assert finding.confidence == "high"
+        assert finding.confidence == "certain"
         assert finding.evidence.values["out_of_order"] == 2976

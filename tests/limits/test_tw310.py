@@ -35,7 +35,7 @@ def thinned(rounds: int, missing: int, *, hole: bool = False) -> Story:
 def test_fires_on_missing_acks(tmp_path: Path) -> None:
     analysis = thinned(40, 12).analyze(tmp_path)
     [finding] = judged(analysis, "TW310")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", None, "network", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == ("a_to_b", None, "network", "likely")
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     data = analysis.connections[0].a_to_b
     # 80 ACKs less what is missing, and the SYN/ACK. The gap before the first ACK has no number to compare with.

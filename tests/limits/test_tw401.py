@@ -18,7 +18,12 @@ SETTING = "net.ipv4.tcp_slow_start_after_idle"
 
 def test_fires_on_nineteen_pauses() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURE), "TW401")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", "b", "sender", "high")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "b_to_a",
+        "server",
+        "server_host",
+        "certain",
+    )
     # 19 messages of 20, one round trip of 180 ms each; the application measured 19 x 178.8 ms.
     assert finding.cost_ns == 19 * 180_000_000
     assert len(finding.evidence.frames) == 6
@@ -48,7 +53,7 @@ def beside(folder: Path, ss: str, setting: int | None) -> tcpwin.Analysis:
 
 def test_the_kernel_confirms_it(tmp_path: Path) -> None:
     [finding] = judged(beside(tmp_path, SS, 1), "TW401")
-    assert finding.confidence == "high"
+    assert finding.confidence == "certain"
     assert finding.evidence.values[SETTING] == 1
     assert finding.evidence.values["cwnd_falls_in_ss"] > 0  # type: ignore[operator]
 
@@ -83,7 +88,7 @@ def restarted(silence: float) -> Story:
 def test_one_pause_is_medium(tmp_path: Path) -> None:
     story = restarted(1.7)
     [finding] = judged(story.analyze(tmp_path), "TW401", {"TW401.cost_ns": 90e6})
-    assert (finding.side, finding.confidence) == ("a", "medium")
+    assert (finding.side, finding.confidence) == ("client", "likely")
     # 3 + 6 frames before the pause; then ten segments in one frame, their ACK, and what had waited.
     assert finding.evidence.frames == (11,)
     assert finding.cost_ns == pytest.approx(100e6, rel=0.01)

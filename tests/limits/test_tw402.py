@@ -29,11 +29,11 @@ def paused(pause: float, *, is_closed: bool = False) -> Story:
 
 def test_fires_on_pauses(tmp_path: Path) -> None:
     [finding] = judged(paused(0.3).analyze(tmp_path), "TW402")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "a_to_b",
-        "a",
-        "application",
-        "high",
+        "client",
+        "client_application",
+        "certain",
     )
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     # Frames 1 to 3 are the handshake; a burst has seven segments and an ACK. All pauses are as long.
@@ -49,11 +49,11 @@ def test_fires_on_pauses(tmp_path: Path) -> None:
 def test_fires_on_pauses_shorter_than_the_timeout(tmp_path: Path) -> None:
     """The timeout is 240 ms: 0.1 s leaves no idle gap, but in each round trip a ran out of data."""
     [finding] = judged(paused(0.1).analyze(tmp_path), "TW402")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "a_to_b",
-        "a",
-        "application",
-        "medium",
+        "client",
+        "client_application",
+        "likely",
     )
     # Frames 1 to 3 are the handshake; a burst has seven segments and an ACK.
     assert finding.evidence.frames == (10, 12, 18, 20, 26, 28)
@@ -102,9 +102,9 @@ def test_by_the_kernels_flag() -> None:
     """64 KB each 100 ms over 80 ms: no pause is longer than the timeout, but the kernel had nothing left to send."""
     folder = LAB_RUNS / "app_limited"
     [alone] = judged(tcpwin.analyze(folder / "snd.pcap.gz"), "TW402")
-    assert alone.confidence == "medium"
+    assert alone.confidence == "likely"
     [finding] = judged(tcpwin.analyze(folder / "snd.pcap.gz", snapshots=[folder / "ss_snd.txt"]), "TW402")
-    assert (finding.direction, finding.side, finding.confidence) == ("b_to_a", "b", "high")
+    assert (finding.direction, finding.side, finding.confidence) == ("b_to_a", "server", "certain")
     assert finding.evidence.values["app_limited_samples"] == 73
     assert finding.evidence.values["samples"] == 75
 

@@ -19,7 +19,12 @@ def test_fires_where_the_kernel_says_so(tmp_path: Path) -> None:
     settings = tmp_path / "snd-sysctl.txt"
     settings.write_text("net.ipv4.tcp_wmem = 4096 65535 65536\nnet.ipv4.tcp_sack = 1\n", encoding="ascii")
     [finding] = judged(tcpwin.analyze(CAPTURE, snapshots=[("snd", SS), ("snd", settings)]), "TW403")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", "b", "sender", "high")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "b_to_a",
+        "server",
+        "server_host",
+        "certain",
+    )
     assert finding.cost_ns == 1_400_000_000
     assert finding.evidence.values == {
         "sndbuf_limited_ns": 1_400_000_000,

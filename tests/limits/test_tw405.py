@@ -23,11 +23,11 @@ def written_in_parts(times: int, ack_after: float, *, gap: float = 0.1) -> Story
 
 def test_fires_on_three_messages_in_two_parts(tmp_path: Path) -> None:
     [finding] = judged(written_in_parts(3, 0.081).analyze(tmp_path), "TW405")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "a_to_b",
-        "a",
-        "application",
-        "high",
+        "client",
+        "client_application",
+        "certain",
     )
     # Each ACK came 81 ms after its segment, 41 ms later than the fastest.
     assert finding.cost_ns == 3 * 41_000_000
@@ -45,7 +45,7 @@ def test_does_not_fire_on_two(tmp_path: Path) -> None:
     analysis = written_in_parts(2, 0.081).analyze(tmp_path)
     assert not judged(analysis, "TW405")
     [finding] = judged(analysis, "TW405", {"TW405.cost_ns": 80e6})
-    assert finding.confidence == "medium"
+    assert finding.confidence == "likely"
 
 
 def test_does_not_fire_where_the_ack_is_in_time(tmp_path: Path) -> None:

@@ -27,11 +27,11 @@ def pieces(count: int, *, full: int = 0, window: int | None = None) -> Story:
 
 def test_fires_on_a_hundred_pieces(tmp_path: Path) -> None:
     [finding] = judged(pieces(100).analyze(tmp_path), "TW407")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "a_to_b",
-        "a",
-        "application",
-        "high",
+        "client",
+        "client_application",
+        "certain",
     )
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     assert finding.evidence.frames == (4, 5, 6, 7, 8, 9)

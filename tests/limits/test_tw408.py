@@ -28,11 +28,11 @@ def one_by_one(late: int, *, ack_after: float = 0.081, length: int = 1460, gap: 
 
 def test_fires_where_one_segment_fits(tmp_path: Path) -> None:
     [finding] = judged(one_by_one(3).analyze(tmp_path), "TW408")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "a_to_b",
-        "a",
-        "receiver",
-        "medium",
+        "client",
+        "client_host",
+        "likely",
     )
     assert finding.cost_ns == 3 * 41_000_000
     # Frames 4 and 5 are the first segment and its ACK; then segment, late ACK, and the next segment with it.

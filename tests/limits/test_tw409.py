@@ -27,7 +27,7 @@ def test_fires_on_doubling_flights(tmp_path: Path) -> None:
     analysis = flights(10, 20, 40, 80).analyze(tmp_path)
     data = analysis.connections[0].a_to_b
     [finding] = judged(analysis, "TW409")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("a_to_b", None, "nobody", "medium")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == ("a_to_b", None, "nobody", "likely")
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     assert finding.evidence.values == {
         "slow_start_ns": data.slow_start_ns,

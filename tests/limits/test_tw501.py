@@ -41,11 +41,11 @@ def reset_by_receiver(*, acknowledged: bool, wait: float = 0.0, window: int = 50
 def test_fires_on_data_that_was_never_acknowledged(tmp_path: Path) -> None:
     story = reset_by_receiver(acknowledged=False, wait=0.01)
     [finding] = judged(story.analyze(tmp_path), "TW501")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence, finding.cost_ns) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence, finding.cost_ns) == (
         "a_to_b",
-        "b",
-        "application",
-        "medium",
+        "server",
+        "server_application",
+        "likely",
         0,
     )
     assert finding.text == "b reset the connection while a was sending: 14.6 kB were never acknowledged"
@@ -66,7 +66,7 @@ def test_is_sure_with_the_kernel(tmp_path: Path) -> None:
     story = reset_by_receiver(acknowledged=False, wait=0.01)
     analysis = story.analyze(tmp_path, snapshots={"ss_server.txt": SOCKET, "nstat_server.txt": COUNTERS})
     [finding] = judged(analysis, "TW501")
-    assert finding.confidence == "high"
+    assert finding.confidence == "certain"
     assert finding.evidence.values["TcpExtTCPAbortOnClose"] == 1
 
 
@@ -76,7 +76,7 @@ def test_fires_on_own_data_that_was_never_acknowledged(tmp_path: Path) -> None:
     story.ack("b", 1 + 1460)
     story.wait(0.01).step("a", "RA")
     [finding] = judged(story.analyze(tmp_path), "TW501")
-    assert (finding.side, finding.direction) == ("a", "a_to_b")
+    assert (finding.side, finding.direction) == ("client", "a_to_b")
     assert finding.evidence.values["unacknowledged_bytes"] == 3 * 1460
     assert finding.text == (
         "a reset the connection with 4.38 kB of its own data unacknowledged: b may never have got them"
@@ -85,11 +85,11 @@ def test_fires_on_own_data_that_was_never_acknowledged(tmp_path: Path) -> None:
 
 def test_fires_on_a_reader_that_closed_with_data_unread() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "wild" / "aborted-by-reader.pcapng"), "TW501")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "a_to_b",
-        "b",
-        "application",
-        "medium",
+        "server",
+        "server_application",
+        "likely",
     )
     # Frame 18 ends at the window's edge; frame 19, the RST, names its end 86 µs later. That acknowledges nothing: the
     # last ACK, frame 16, ends before frames 17 and 18 of 47,616 and 18,944 bytes.
@@ -124,7 +124,7 @@ def test_fires_on_a_closed_window(tmp_path: Path) -> None:
     story.ack("b", window=0)
     story.wait(5.0).step("b", "RA")
     [finding] = judged(story.analyze(tmp_path), "TW501")
-    assert (finding.side, finding.blame, finding.confidence) == ("b", "application", "medium")
+    assert (finding.side, finding.owner, finding.confidence) == ("server", "server_application", "likely")
     assert finding.evidence.values["unacknowledged_bytes"] == 0
     assert finding.text == (
         "b reset the connection with data of a unread, it seems: its window had been closed for 5 s"
@@ -146,11 +146,11 @@ def test_does_not_fire_on_a_goodbye(tmp_path: Path) -> None:
 def test_fires_on_what_the_kernel_held_unread() -> None:
     # The last sample before the RST at 515.883786 s is of 515.736103 s: CLOSE-WAIT with Recv-Q 37,105.
     [finding] = judged(tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip"), "TW501")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
         "b_to_a",
-        "a",
-        "application",
-        "medium",
+        "client",
+        "client_application",
+        "likely",
     )
     assert finding.text == (
         "a reset the connection with data of b unread, it seems: its kernel held 37.1 kB unread 148 ms before"

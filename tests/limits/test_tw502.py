@@ -26,12 +26,12 @@ def refused(count: int, *, accepted: int = 0) -> list[Story]:
 
 def test_fires_on_five_to_a_closed_port() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "wild" / "many-short.pcap.gz"), "TW502")
-    assert (finding.connection, finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.connection, finding.direction, finding.side, finding.owner, finding.confidence) == (
         None,
         None,
-        "b",
-        "application",
-        "medium",
+        "server",
+        "server_application",
+        "likely",
     )
     # From each SYN to its RST: 11, 6, 73, 7 and 7 µs.
     assert finding.cost_ns == 104_000

@@ -29,7 +29,12 @@ def other(end: float) -> Story:
 def test_fires_on_syns_sent_again(tmp_path: Path) -> None:
     path = joined(tmp_path, [silence((0.0, 1.0, 3.0, 7.0)), silence((0.5, 1.5, 3.5), 41_001)])
     [finding] = judged(tcpwin.analyze(path), "TW503")
-    assert (finding.connection, finding.side, finding.blame, finding.confidence) == (None, "b", "network", "medium")
+    assert (finding.connection, finding.side, finding.owner, finding.confidence) == (
+        None,
+        "server",
+        "network",
+        "likely",
+    )
     assert finding.cost_ns == 10_000_000_000
     assert finding.evidence.frames == (1, 2)
     assert finding.evidence.values == {
@@ -45,7 +50,7 @@ def test_fires_on_syns_sent_again(tmp_path: Path) -> None:
 def test_is_less_sure_where_others_were_answered(tmp_path: Path) -> None:
     answered = Story(now=9.0).setting("port a 41005").handshake(options=SYNS).close()
     [finding] = judged(tcpwin.analyze(joined(tmp_path, [silence((0.0, 1.0)), answered])), "TW503")
-    assert (finding.blame, finding.confidence, finding.evidence.values["accepted"]) == ("receiver", "low", 1)
+    assert (finding.owner, finding.confidence, finding.evidence.values["accepted"]) == ("server_host", "possible", 1)
 
 
 @pytest.mark.parametrize(("end", "found"), [(0.9, 0), (1.1, 1)])

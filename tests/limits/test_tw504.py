@@ -40,12 +40,12 @@ def other(end: float) -> Story:
 def test_fires_on_a_side_that_does_not_close(tmp_path: Path) -> None:
     analysis = tcpwin.analyze(joined(tmp_path, [half_closed(), other(75.12)]))
     [finding] = judged(analysis, "TW504")
-    assert (finding.connection, finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.connection, finding.direction, finding.side, finding.owner, finding.confidence) == (
         0,
         None,
-        "b",
-        "application",
-        "medium",
+        "server",
+        "server_application",
+        "likely",
     )
     # SYN, SYN/ACK, ACK, data, then the FIN.
     assert finding.evidence.frames == (5,)
@@ -62,7 +62,7 @@ def test_is_sure_with_the_kernel(tmp_path: Path) -> None:
     path = joined(tmp_path, [half_closed(), other(75.12)])
     (tmp_path / "ss_server.txt").write_text(CLOSE_WAIT, encoding="utf8")
     [finding] = judged(tcpwin.analyze(path, snapshots=[tmp_path / "ss_server.txt"]), "TW504")
-    assert (finding.blame, finding.confidence) == ("application", "high")
+    assert (finding.owner, finding.confidence) == ("server_application", "certain")
 
 
 def test_tells_a_host_that_is_gone(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_tells_a_host_that_is_gone(tmp_path: Path) -> None:
     for wait in (0.04, 0.3, 0.6, 1.2):
         story.wait(wait).step("a", "FA")
     [finding] = judged(tcpwin.analyze(joined(tmp_path, [story, other(70.0)])), "TW504")
-    assert (finding.side, finding.blame, finding.confidence) == ("b", "network", "medium")
+    assert (finding.side, finding.owner, finding.confidence) == ("server", "network", "likely")
     assert finding.evidence.frames == (6, 7, 8)
     assert finding.evidence.values["fin_retransmissions"] == 3
 

@@ -31,12 +31,12 @@ def closed(*, all_acknowledged: bool = True, reset: bool = True, port: int = 41_
 
 def test_says_that_nothing_was_lost(tmp_path: Path) -> None:
     [finding] = judged(closed().analyze(tmp_path), "TW505")
-    assert (finding.connection, finding.severity, finding.blame, finding.side, finding.confidence, finding.cost_ns) == (
+    assert (finding.connection, finding.severity, finding.owner, finding.side, finding.confidence, finding.cost_ns) == (
         0,
         Severity.INFO,
         "nobody",
         None,
-        "high",
+        "certain",
         0,
     )
     # SYN, SYN/ACK, ACK, FIN, three segments, FIN, ACK, RST.
@@ -50,12 +50,12 @@ def test_says_that_nothing_was_lost(tmp_path: Path) -> None:
 def test_warns_of_data_lost(tmp_path: Path) -> None:
     analysis = closed(all_acknowledged=False).analyze(tmp_path)
     [finding] = judged(analysis, "TW505")
-    assert (finding.connection, finding.severity, finding.blame, finding.side, finding.confidence) == (
+    assert (finding.connection, finding.severity, finding.owner, finding.side, finding.confidence) == (
         0,
         Severity.WARNING,
-        "application",
-        "a",
-        "medium",
+        "client_application",
+        "client",
+        "likely",
     )
     assert finding.evidence.frames == (9,)
     assert finding.evidence.values == {

@@ -11,13 +11,13 @@ from stories.story import Story, judged
 def told(story: Story, folder: Path) -> tuple[str, str, int]:
     """Severity, confidence and cost of the one finding."""
     [finding] = judged(story.analyze(folder), "TW506")
-    assert (finding.direction, finding.side, finding.blame) == ("a_to_b", "b", "network")
+    assert (finding.direction, finding.side, finding.owner) == ("a_to_b", "server", "network")
     return str(finding.severity), finding.confidence, finding.cost_ns
 
 
 def test_fires_on_retransmissions_without_an_answer(tmp_path: Path) -> None:
     # Timeouts after 240 ms, then twice as late each: 0.24 · (2^5 − 1).
-    assert told(unanswered(5), tmp_path) == ("error", "high", 7_440_000_000)
+    assert told(unanswered(5), tmp_path) == ("error", "certain", 7_440_000_000)
 
 
 def test_evidence_shows_what_was_asked(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_single_timeout_is_a_warning(tmp_path: Path) -> None:
     story = unanswered(1)
     story.wait(0.1)
     story.step("b", "A", ack=1)
-    assert told(story, tmp_path) == ("warning", "medium", 340_000_000)
+    assert told(story, tmp_path) == ("warning", "likely", 340_000_000)
 
 
 def test_is_an_error_where_it_lasts(tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_is_an_error_where_it_lasts(tmp_path: Path) -> None:
 
 
 def test_fires_on_keep_alives_without_an_answer(tmp_path: Path) -> None:
-    assert told(keep_alives(4), tmp_path) == ("error", "high", 30_000_000_000)
+    assert told(keep_alives(4), tmp_path) == ("error", "certain", 30_000_000_000)
 
 
 def test_fires_on_a_reset_with_data_unanswered(tmp_path: Path) -> None:
-    assert told(reset(unanswered(4), "a"), tmp_path) == ("error", "high", 3_700_000_000)
+    assert told(reset(unanswered(4), "a"), tmp_path) == ("error", "certain", 3_700_000_000)
 
 
 def test_does_not_fire_on_data_of_a_moment_ago(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ def transfer(missing: int = 0) -> Story:
 
 def test_fires_on_data_acknowledged_unseen(tmp_path: Path) -> None:
     [finding] = judged(transfer(missing=1).analyze(tmp_path), "TW601")
-    assert (finding.connection, finding.blame, finding.side, finding.confidence, finding.cost_ns) == (
+    assert (finding.connection, finding.owner, finding.side, finding.confidence, finding.cost_ns) == (
         None,
-        "capture",
+        "nobody",
         None,
-        "high",
+        "certain",
         0,
     )
     # SYN, SYN/ACK, ACK, 19 segments, then the ACK.

@@ -13,7 +13,7 @@ import tcpwin
 
 def test_fires_on_a_capture_of_both_sides_of_a_router() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "wild" / "forwarded-any.pcap.zst"), "TW602")
-    assert (finding.connection, finding.blame, finding.confidence, finding.cost_ns) == (None, "capture", "high", 0)
+    assert (finding.connection, finding.owner, finding.confidence, finding.cost_ns) == (None, "nobody", "certain", 0)
     # Each packet is followed by its copy.
     assert finding.evidence.frames == (2, 4, 6, 8, 10, 12)
     assert finding.evidence.values == {

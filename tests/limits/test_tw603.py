@@ -13,7 +13,7 @@ import tcpwin
 
 def test_fires_on_big_frames() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "lab" / "offload-big-frames.pcap.gz"), "TW603")
-    assert (finding.connection, finding.blame, finding.confidence, finding.cost_ns) == (None, "capture", "high", 0)
+    assert (finding.connection, finding.owner, finding.confidence, finding.cost_ns) == (None, "nobody", "certain", 0)
     assert finding.evidence.values == {
         "super_segments": 666,
         "segments": 1340,

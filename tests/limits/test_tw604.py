@@ -29,10 +29,10 @@ def test_fires_from_one_in_twenty(tmp_path: Path, count: int, found: int) -> Non
     findings = judged(tcpwin.analyze(joined(tmp_path, several(count))), "TW604")
     assert len(findings) == found
     for finding in findings:
-        assert (finding.connection, finding.blame, finding.confidence, finding.cost_ns) == (
+        assert (finding.connection, finding.owner, finding.confidence, finding.cost_ns) == (
             None,
-            "capture",
-            "high",
+            "nobody",
+            "certain",
             0,
         )
         assert finding.evidence.frames == (1,)
@@ -75,4 +75,4 @@ def test_a_receiver_alone_is_no_host_without_an_answer(tmp_path: Path) -> None:
         assert connection.close == {"FA": "half_closed", "RA": "reset"}[last]
         assert connection.b_to_a.budget_handshake_ns == 0
         assert connection.b_to_a.budget_unknown_ns == connection.duration_ns > 0
-        assert connection.verdict.limit == "unknown"
+        assert connection.verdict.limit == "capture"

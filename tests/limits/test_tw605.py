@@ -11,14 +11,14 @@ import tcpwin
 
 def test_fires_on_a_damaged_file() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "broken" / "cut.pcap.gz"), "TW605")
-    assert (finding.connection, finding.blame, finding.confidence, finding.cost_ns) == (None, "capture", "high", 0)
+    assert (finding.connection, finding.owner, finding.confidence, finding.cost_ns) == (None, "nobody", "certain", 0)
     assert finding.evidence.frames == (3,)
     assert finding.evidence.values == {"byte_offset": 282, "packets": 3, "damages": 1, "weakens": "TW5"}
 
 
 def test_fires_on_cut_options() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "broken" / "options-cut-by-snaplen.pcap"), "TW605")
-    assert (finding.connection, finding.blame, finding.confidence) == (None, "capture", "high")
+    assert (finding.connection, finding.owner, finding.confidence) == (None, "nobody", "certain")
     assert finding.evidence.values == {
         "options_cut": 2,
         "header_cut": 0,

@@ -22,7 +22,7 @@ def exchange(start: float, port: int) -> Story:
 def test_fires_on_files_joined_in_the_wrong_order(tmp_path: Path) -> None:
     path = joined(tmp_path, [exchange(5.0, 41_000), exchange(0.0, 41_001)], sort=False)
     [finding] = judged(tcpwin.analyze(path), "TW606")
-    assert (finding.connection, finding.blame, finding.confidence, finding.cost_ns) == (None, "capture", "high", 0)
+    assert (finding.connection, finding.owner, finding.confidence, finding.cost_ns) == (None, "nobody", "certain", 0)
     assert finding.evidence.values == {
         "time_backwards": 1,
         "capture_reordered": 0,

@@ -23,7 +23,7 @@ def exchange(number: int, *, late: bool = False) -> Story:
 
 def test_fires_on_a_capture_that_began_late() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "lab" / "mid-connection.pcap.gz"), "TW607")
-    assert (finding.connection, finding.blame, finding.confidence, finding.cost_ns) == (None, "capture", "high", 0)
+    assert (finding.connection, finding.owner, finding.confidence, finding.cost_ns) == (None, "nobody", "certain", 0)
     assert finding.evidence.frames == (1,)
     assert finding.evidence.values == {
         "connections_without_syn": 1,

@@ -47,11 +47,11 @@ def test_does_not_fire_on_one_clock(tmp_path: Path) -> None:
 def test_says_that_a_clock_is_seconds_off(tmp_path: Path) -> None:
     analysis = transfer().analyze(tmp_path, snapshots={"ss_client.txt": samples(3.0)})
     [finding] = judged(analysis, "TW608")
-    assert (finding.severity, finding.side, finding.blame, finding.confidence, finding.cost_ns) == (
+    assert (finding.severity, finding.side, finding.owner, finding.confidence, finding.cost_ns) == (
         Severity.INFO,
-        "a",
-        "capture",
-        "high",
+        "client",
+        "nobody",
+        "certain",
         0,
     )
     offset = finding.evidence.values["offset_ns"]
@@ -79,7 +79,7 @@ def test_warns_of_bounds_that_are_wide(tmp_path: Path) -> None:
 def test_warns_of_samples_that_contradict_the_packets(tmp_path: Path) -> None:
     analysis = transfer().analyze(tmp_path, snapshots={"ss_client.txt": samples(0.0, wrong=True)})
     [finding] = judged(analysis, "TW608")
-    assert (finding.severity, finding.side, finding.confidence) == (Severity.WARNING, "a", "high")
+    assert (finding.severity, finding.side, finding.confidence) == (Severity.WARNING, "client", "certain")
     assert finding.evidence.values["offset_ns"] == 0
     assert finding.evidence.values["uncertainty_ns"] == "none"
     assert finding.evidence.values["samples"] == 48

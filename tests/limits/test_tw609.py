@@ -37,12 +37,12 @@ def samples(wrong: int) -> str:
 
 def test_fires_on_windows_that_nobody_advertised(tmp_path: Path) -> None:
     [finding] = judged(transfer().analyze(tmp_path, snapshots={"ss_client.txt": samples(5)}), "TW609")
-    assert (finding.connection, finding.direction, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.connection, finding.direction, finding.side, finding.owner, finding.confidence) == (
         0,
         None,
-        "a",
-        "capture",
-        "high",
+        "client",
+        "nobody",
+        "certain",
     )
     assert finding.evidence.values == {
         "compared": 27,

@@ -40,7 +40,12 @@ def test_the_rate_is_that_of_the_window_that_is_allowed() -> None:
 
 def test_fires_at_the_setting(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW701")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", "a", "receiver", "high")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "b_to_a",
+        "client",
+        "client_host",
+        "certain",
+    )
     assert finding.cost_ns == 16_384_528_000
     assert finding.lost_bps is None
     assert finding.evidence.values == {
@@ -68,12 +73,12 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
 
 def test_fires_near_the_receiver(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path, name="receive-buffer-64k-receiver"), "TW701")
-    assert (finding.side, finding.blame, finding.confidence) == ("a", "receiver", "high")
+    assert (finding.side, finding.owner, finding.confidence) == ("client", "client_host", "certain")
 
 
 def test_is_less_sure_without_the_buffer(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path, buffer=None), "TW701")
-    assert finding.confidence == "medium"
+    assert finding.confidence == "likely"
 
 
 @pytest.mark.parametrize(

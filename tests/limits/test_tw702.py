@@ -30,7 +30,12 @@ def analyze(folder: Path, *, limited_ms: int = 1400, most: int = 65_536, buffer:
 
 def test_fires_at_the_setting(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW702")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence) == ("b_to_a", "b", "sender", "high")
+    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
+        "b_to_a",
+        "server",
+        "server_host",
+        "certain",
+    )
     assert (finding.cost_ns, finding.lost_bps) == (1_400_000_000, None)
     assert finding.evidence.values == {
         "tcp_wmem_max_bytes": 65_536,

@@ -25,11 +25,11 @@ def analyze(folder: Path, *, value: int = 0, options: tuple[str, str] = UNSCALED
 
 def test_fires_where_it_is_off(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW703")
-    assert (finding.connection, finding.side, finding.blame, finding.confidence, finding.cost_ns) == (
+    assert (finding.connection, finding.side, finding.owner, finding.confidence, finding.cost_ns) == (
         None,
-        "b",
-        "receiver",
-        "high",
+        "server",
+        "server_host",
+        "certain",
         0,
     )
     # 65,535 bytes every 100 ms.

@@ -31,11 +31,11 @@ def analyze(
 
 def test_warns_where_loss_makes_it_felt(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path, {"tcp_sack": "0", "tcp_timestamps": "1"}, again=3), "TW704")
-    assert (finding.severity, finding.side, finding.blame, finding.confidence) == (
+    assert (finding.severity, finding.side, finding.owner, finding.confidence) == (
         Severity.WARNING,
-        "a",
-        "sender",
-        "high",
+        "client",
+        "client_host",
+        "certain",
     )
     assert finding.evidence.values == {
         "net.ipv4.tcp_sack": 0,
@@ -59,7 +59,7 @@ def test_says_it_without_loss(tmp_path: Path, again: int, severity: Severity) ->
 
 def test_says_that_timestamps_are_off(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path, {"tcp_sack": "1", "tcp_timestamps": "0"}, again=3), "TW704")
-    assert (finding.severity, finding.blame) == (Severity.INFO, "nobody")
+    assert (finding.severity, finding.owner) == (Severity.INFO, "nobody")
     assert finding.text == "Timestamps are off on a (client)"
 
 

@@ -26,11 +26,11 @@ def analyze(folder: Path, *, value: int = 1, control: str = "cubic") -> tcpwin.A
 
 def test_fires_where_it_is_on(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW705")
-    assert (finding.direction, finding.side, finding.blame, finding.confidence, finding.severity, finding.cost_ns) == (
+    assert (finding.direction, finding.side, finding.owner, finding.confidence, finding.severity, finding.cost_ns) == (
         "b_to_a",
-        "b",
-        "sender",
-        "high",
+        "server",
+        "server_host",
+        "certain",
         Severity.INFO,
         0,
     )

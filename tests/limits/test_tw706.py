@@ -32,11 +32,11 @@ def analyze(
 
 def test_fires_where_it_is_off(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW706")
-    assert (finding.connection, finding.side, finding.blame, finding.confidence, finding.cost_ns) == (
+    assert (finding.connection, finding.side, finding.owner, finding.confidence, finding.cost_ns) == (
         None,
-        "b",
-        "receiver",
-        "high",
+        "server",
+        "server_host",
+        "certain",
         0,
     )
     # Half of 131,072 bytes every 100 ms.

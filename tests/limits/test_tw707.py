@@ -31,11 +31,11 @@ def analyze(folder: Path, *pages: int, pressures: tuple[int, int] = (0, 0)) -> t
 
 def test_fires_above_the_second_value(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path, 900, 1001, 1200, 800), "TW707")
-    assert (finding.connection, finding.side, finding.blame, finding.confidence, finding.severity) == (
+    assert (finding.connection, finding.side, finding.owner, finding.confidence, finding.severity) == (
         None,
-        "b",
-        "application",
-        "high",
+        "server",
+        "server_application",
+        "certain",
         Severity.WARNING,
     )
     assert finding.evidence.start_ns == (START + 1) * 1_000_000_000

@@ -29,11 +29,11 @@ def analyze(folder: Path, *counts: tuple[int, int]) -> tcpwin.Analysis:
 
 def test_fires_on_growth(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path, (10, 12), (13, 17), (13, 17)), "TW708")
-    assert (finding.connection, finding.side, finding.blame, finding.confidence, finding.cost_ns) == (
+    assert (finding.connection, finding.side, finding.owner, finding.confidence, finding.cost_ns) == (
         None,
-        "b",
-        "application",
-        "high",
+        "server",
+        "server_application",
+        "certain",
         0,
     )
     assert finding.evidence.start_ns == START * 1_000_000_000

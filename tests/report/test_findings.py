@@ -19,9 +19,9 @@ def test_whole_report() -> None:
     analysis = bundled("keep-alive.pcap")
     name = analysis.name
     assert list(render_findings(analysis, found(STALL, NOTE), asked=3)) == [
-        f"{name}:#0 b→a TW901 made-stall (warning, cost 6.1 s, high): a waited 100% of the time, 3 times",
+        f"{name}:#0 b→a TW901 made-stall (warning, cost 6.1 s, certain): a waited 100% of the time, 3 times",
         "    ends       a is 127.0.0.1:42942, b is 127.0.0.1:9002",
-        "    blame      receiver, to be changed at a",
+        "    owner      the client's host",
         "    evidence   frames 4, 9",
         "    values     window 65.5 kB, rtt 85 ms, rate 6.17 Mbit/s, share 20.0%, times 3",
         "    ruled out  Loss: nothing was sent again.",
@@ -30,8 +30,8 @@ def test_whole_report() -> None:
         "               sysctl -w net.ipv4.tcp_window_scaling=1",
         "    beware     More memory.",
         "",
-        f"{name} TW902 made-note (info, lost 93.5 Mbit/s, low): the capture is small",
-        "    blame      nobody",
+        f"{name} TW902 made-note (info, lost 93.5 Mbit/s, possible): the capture is small",
+        "    owner      nobody",
         "",
         "2 findings (1 warning, 1 info) in 1 connection: 3 rules asked of 1 connection.",
     ]
@@ -73,7 +73,7 @@ def test_span_is_told_as_wireshark_tells_time() -> None:
 
 def test_nothing_acts_on_a_terminal() -> None:
     lines = list(render_findings(bundled("keep-alive.pcap"), found(NASTY), asked=1))
-    assert lines[0].endswith(f"(error, cost 6.1 s, high): {NASTY_SHOWN}")
+    assert lines[0].endswith(f"(error, cost 6.1 s, certain): {NASTY_SHOWN}")
     assert lines[4:9] == [
         f"    values     who {NASTY_SHOWN}",
         f"    ruled out  {NASTY_SHOWN}",

@@ -15,7 +15,7 @@ from analysis.bundled import READABLE, name_of
 from report.made_findings import NASTY, NASTY_SHOWN, NASTY_TEXT, NOTE, PAGE, RULES, STALL, bundled, found
 
 import tcpwin
-from tcpwin.limits import BLAMES, CONFIDENCES, Evidence, Finding, Remedy, Severity, Threshold, check
+from tcpwin.limits import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity, Threshold, check
 from tcpwin.limits.document import SCHEMA, describe_finding, describe_page, describe_rule
 from tcpwin.limits.rule import SCOPES
 from tcpwin.report.github import render_github
@@ -43,11 +43,13 @@ def test_finding_as_an_object(analysis: tcpwin.Analysis) -> None:
         "text": "a waited 100% of the time, 3 times",
         "connection": 0,
         "direction": "b_to_a",
-        "blame": "receiver",
-        "side": "a",
+        "owner": "client_host",
+        "side": "client",
         "cost_ns": 6_100_000_000,
         "lost_bps": None,
-        "confidence": "high",
+        "confidence": "certain",
+        "limits": [],
+        "items_ns": {},
         "evidence": {
             "frames": [4, 9],
             "start_ns": None,
@@ -88,7 +90,7 @@ def test_schema_names_every_attribute_and_no_other() -> None:
     assert list(defs["rule"]["properties"]) == defs["rule"]["required"] == list(describe_rule(RULES[0]))
     assert DOCUMENT["properties"]["schema"]["const"] == SCHEMA
     assert defs["severity"]["enum"] == [str(each) for each in Severity]
-    assert defs["finding"]["properties"]["blame"]["enum"] == list(BLAMES)
+    assert defs["finding"]["properties"]["owner"]["enum"] == list(OWNERS)
     assert defs["finding"]["properties"]["confidence"]["enum"] == list(CONFIDENCES)
     assert defs["rule"]["properties"]["scope"]["enum"] == list(SCOPES)
 
@@ -268,7 +270,9 @@ def test_sarif_results(analysis: tcpwin.Analysis) -> None:
         "kind": "fail",
         "level": "warning",
         "message": {
-            "text": "a waited 100% of the time, 3 times (cost 6.1 s, high). See frames 4, 9. Set a larger buffer on a."
+            "text": (
+                "a waited 100% of the time, 3 times (cost 6.1 s, certain). See frames 4, 9. Set a larger buffer on a."
+            )
         },
     }
     assert properties["evidence"]["frames"] == [4, 9]
@@ -329,13 +333,13 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
         ("failure", "error", NASTY_SHOWN),
     ]
     body = stall[0].text.splitlines()
-    assert body[0] == f"{analysis.name}:#0 b→a TW901 made-stall (warning, cost 6.1 s, high): {STALL.text}"
+    assert body[0] == f"{analysis.name}:#0 b→a TW901 made-stall (warning, cost 6.1 s, certain): {STALL.text}"
     assert body[-1] == "beware     More memory."
     assert len(body) == 10
     assert stall[1].text.splitlines()[-1] == f"beware     {NASTY_SHOWN}"
     # What does not fail the check fails no test case, but is there.
     assert [each.tag for each in note] == ["system-out"]
-    assert note[0].text.startswith(f"{analysis.name} TW902 made-note (info, lost 93.5 Mbit/s, low): ")
+    assert note[0].text.startswith(f"{analysis.name} TW902 made-note (info, lost 93.5 Mbit/s, possible): ")
     assert len(quiet) == 0
     assert suite.find("system-out").text == (
         "3 findings (1 error, 1 warning, 1 info) in 1 connection: 3 rules asked of 1 connection."

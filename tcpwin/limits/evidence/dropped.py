@@ -54,9 +54,9 @@ def short_of_memory(case: Case, host: Host, did: str, grown: Mapping[str, int]) 
     name = host.label or "a host"
     return judged.finding(
         f"the kernel of {side or name} {did}",
-        blame="receiver",
+        owner="host",
         side=side,
-        confidence="high" if side is None else "medium",
+        confidence="certain" if side is None else "likely",
         evidence=Evidence(
             values={"host": name, **grown}, ruled_out="Loss on the network, which these counters do not count."
         ),

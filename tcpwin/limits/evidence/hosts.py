@@ -44,15 +44,6 @@ def connections_of(case: Case, host: Host) -> Iterator[tuple[Connection, str]]:
         yield case.analysis.connections[match.connection], match.side
 
 
-def role_of(case: Case, host: Host) -> str:
-    """`sender` or `receiver`: what the host mostly was in its connections, by payload."""
-    sent = received = 0
-    for connection, side in connections_of(case, host):
-        ways = (connection.a_to_b.unique_bytes, connection.b_to_a.unique_bytes)
-        sent, received = sent + ways[side == "b"], received + ways[side == "a"]
-    return "sender" if sent > received else "receiver"
-
-
 def longest_rtt_ns(case: Case, host: Host) -> int | None:
     """The longest path round trip among the host's connections; None where none is known."""
     known = [each.path_rtt_ns for each, _ in connections_of(case, host) if each.path_rtt_ns]

@@ -48,13 +48,13 @@ class Culprit:
     """Who lost the segments.
 
     Attributes:
-        blame: network or receiver.
+        owner: `network`, or `host`: the receiver's.
         where: ends a sentence that begins with ``lost``.
         confidence: the most that a finding on this loss may claim.
         ruled_out: why the likeliest other one is not to blame.
     """
 
-    blame: str
+    owner: str
     where: str
     confidence: str
     ruled_out: str
@@ -118,7 +118,7 @@ def has_sack(case: Case) -> bool | None:
 
 def weaker(first: str, second: str) -> str:
     """The lower of two confidences."""
-    return min(first, second, key=("low", "medium", "high").index)
+    return min(first, second, key=("possible", "likely", "certain").index)
 
 
 def has_known_windows(data: Direction) -> bool:
@@ -140,25 +140,25 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
         return Culprit(
             "network",
             f"at {receiver}, which discarded them as too old (PAWS): the path reorders",
-            "medium",
+            "likely",
             f"Loss on the path: {receiver}'s host counted {too_old:,} segments with too old a timestamp.",
         )
     refused = sum(counted.get(name, 0) for name in REFUSALS) if counted else 0
     if refused:
         return Culprit(
-            "receiver",
+            "host",
             f"at {receiver}, whose host refused segments for want of memory",
-            "medium",
+            "likely",
             f"The path: {receiver}'s host counted {refused:,} segments or queues that it dropped after they arrived.",
         )
     arrived = count_originals(events) if data.view == "receiver" else 0
     if arrived > ARRIVED_SHARE * len(events):
         by_timer = any(event.cause in ("rto", "tail_loss_probe") for event in events)
         return Culprit(
-            "receiver",
+            "host",
             f"at {receiver}, which refused them, "
             + ("or their ACKs on the way back" if by_timer else "by its own ACKs"),
-            "medium",
+            "likely",
             f"The path to {receiver}: the originals of {arrived:,} of {len(events):,} were captured beside it.",
         )
     held_ns = data.window_limited_ns + data.zero_window_ns
@@ -166,27 +166,27 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
         return Culprit(
             "network",
             f"on the path, or refused by {receiver}, whose receive window was nearly full at times",
-            "low",
+            "possible",
             f"Not ruled out: {receiver} may drop what arrives when its memory is full; its `nstat` would show it.",
         )
     if not has_known_windows(case.data):
         return Culprit(
             "network",
             "on the path",
-            "medium",
+            "likely",
             f"Not ruled out: {receiver}'s memory; without the scale of its windows a full one does not show.",
         )
     if reorders(case):
         return Culprit(
             "network",
             f"on the path, or came too late for {receiver} (PAWS), as the path reorders",
-            "medium",
+            "likely",
             f"{receiver}'s memory: its receive window had room.",
         )
     return Culprit(
         "network",
         "on the path",
-        "high" if data.view == "sender" else "medium",
+        "certain" if data.view == "sender" else "likely",
         f"{receiver}'s memory: its receive window had room.",
     )
 

@@ -184,7 +184,7 @@ def spread(frames: list[int], limit: int = FRAMES) -> tuple[int, ...]:
 
 def confidence_of(case: Case) -> str:
     """`high` where the sender's flight is seen as it is, or its kernel says the same; else `medium`."""
-    return "high" if case.data.view == "sender" or kernel_held_back_ns(case) else "medium"
+    return "certain" if case.data.view == "sender" or kernel_held_back_ns(case) else "likely"
 
 
 def kernel_held_back_ns(case: Case) -> int | None:

@@ -42,8 +42,8 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{missing / sent:.1%} of {case.receiver}'s ACKs ({missing:,}) were lost on their way back to {case.sender}: "
         f"{case.sender} sends in bursts",
-        blame="network",
-        confidence="medium",
+        owner="network",
+        confidence="likely",
         evidence=Evidence(
             values={
                 "acks_missing": missing,
@@ -66,6 +66,7 @@ RULE = Rule(
     title="ACKs were lost on their way back",
     severity=Severity.INFO,
     scope="direction",
+    limits=("path_loss",),
     judge=judge,
     page=__doc__,
     when=(("acks_missing", ">=", "{acks}"), ("missed_bytes", "==", 0)),

@@ -89,9 +89,9 @@ def judge(case: Case) -> Iterator[Finding]:
     waits = f": {case.sender} and {case.receiver} take turns" if data.turns > 1 else ""
     yield case.finding(
         f"The applications set the pace, not TCP: {what}{waits}",
-        blame="application",
+        owner="application",
         side=None if waits else case.sender,
-        confidence="high" if is_silent or is_flagged else "medium",
+        confidence="certain" if is_silent or is_flagged else "likely",
         evidence=Evidence(
             frames=frames or _short_pauses(case),
             start_ns=start_ns,
@@ -163,6 +163,7 @@ RULE = Rule(
     title="the applications set the pace",
     severity=Severity.INFO,
     scope="direction",
+    limits=("sender_application",),
     judge=judge,
     page=__doc__,
     when=(("unique_bytes", ">=", "{bytes}"), ("connection.duration_ns", ">=", "{duration_ns}")),

@@ -61,9 +61,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield case.finding(
             f"Receive autotuning is off on {name_of(host)}: buffers stay at {bytes_text(sizes[1])}, which carries "
             f"{rate_text(ceiling)} over {time_text(rtt_ns)}",
-            blame="receiver",
+            owner="host",
             side=side_of(host),
-            confidence="high" if max(buffers, default=0) else "medium",
+            confidence="certain" if max(buffers, default=0) else "likely",
             evidence=Evidence(
                 values={
                     SETTING: 0,
@@ -95,6 +95,7 @@ RULE = Rule(
     title="receive autotuning is switched off on a host",
     severity=Severity.WARNING,
     scope="capture",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     needs_hosts=True,

@@ -71,9 +71,9 @@ def judge(case: Case) -> Iterator[Finding]:
         values["buffer_bytes"] = bound.buffer_bytes
     yield case.finding(
         _text(case, held, bound),
-        blame="application" if bound.cause == "fixed" else "receiver",
+        owner="application" if bound.cause == "fixed" else "host",
         side=case.receiver,
-        confidence="medium" if bound.cause in ("unknown", "fixed") else "high",
+        confidence="likely" if bound.cause in ("unknown", "fixed") else "certain",
         cost_ns=held.held_ns,
         evidence=Evidence(
             frames=frames,
@@ -128,6 +128,7 @@ RULE = Rule(
     title="the receive window did not grow, and held the sender back",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_window", "receiver_application"),
     judge=judge,
     page=__doc__,
     when=(("window_scale_shift", ">=", 0.0), ("window_cost_ns", ">=", "{limited_ns}")),

@@ -58,7 +58,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     worst = bursts[0]
     guilty = culprit(case, worst)
-    if guilty.blame != "network" or guilty.confidence == "low" or reorders(case):
+    if guilty.owner != "network" or guilty.confidence == "possible" or reorders(case):
         return
     cost_ns = sum(each[-1].time_ns - each[0].time_ns + round_trip_ns(case) for each in bursts)
     out_ns, least_ns = worst[0].age_ns or 0, case.connection.path_rtt_ns or 0
@@ -66,8 +66,8 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.sender} lost {len(worst)} segments of one flight close together{times} {guilty.where}, "
         f"{time_text(cost_ns)} to repair{_shape(case, out_ns, least_ns)}",
-        blame="network",
-        confidence="medium" if has_known_windows(case.data) else "low",
+        owner="network",
+        confidence="likely" if has_known_windows(case.data) else "possible",
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=pairs(worst),
@@ -117,6 +117,7 @@ RULE = Rule(
     title="many segments of one flight were lost",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("path_loss",),
     judge=judge,
     page=__doc__,
     when=(("recovery_retransmissions", ">=", "{others}"), ("recoveries", ">=", 1)),

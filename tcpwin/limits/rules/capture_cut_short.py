@@ -44,8 +44,8 @@ def judge(case: Case) -> Iterator[Finding]:
             yield case.finding(
                 f"The file {file.file} is damaged at byte {first.byte_offset:,}: {first.message}. "
                 f"{count_text(file.packets, 'packet')} could be read; what else it held is not judged",
-                blame="capture",
-                confidence="high",
+                owner="nobody",
+                confidence="certain",
                 evidence=Evidence(
                     frames=(capture.packets,) if capture.packets and len(capture.files) == 1 else (),
                     values={
@@ -62,8 +62,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield case.finding(
             f"The snapshot length cut the TCP headers of {count_text(cut, 'segment')}: window scale, SACK or "
             "timestamps are missing there",
-            blame="capture",
-            confidence="high",
+            owner="nobody",
+            confidence="certain",
             evidence=Evidence(
                 values={
                     "options_cut": capture.options_cut,

@@ -50,8 +50,8 @@ def judge(case: Case) -> Iterator[Finding]:
     _, frames = event_frames(case, "acked_unseen", "acked_unseen") if missed else (None, ())
     yield case.finding(
         f"The capture lacks packets: {'; '.join(said)}. Findings on loss and on bytes in flight are less sure",
-        blame="capture",
-        confidence="high",
+        owner="nobody",
+        confidence="certain",
         evidence=Evidence(
             frames=frames,
             values={

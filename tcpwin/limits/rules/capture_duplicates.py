@@ -42,8 +42,8 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{capture.capture_duplicates:,} of {capture.segments:,} segments ({share_text(share)}) are copies of one "
         "before: they are left out of all counts",
-        blame="capture",
-        confidence="high",
+        owner="nobody",
+        confidence="certain",
         evidence=Evidence(
             frames=frames,
             values={

@@ -46,8 +46,8 @@ def judge(case: Case) -> Iterator[Finding]:
         f"The capture holds this connection twice, both SYNs again after {time_text(after_ns)} at most, as captures "
         f"of two places do that were merged. The {data.retransmissions:,} segments of {case.sender} that seem to be "
         "sent again are copies, and neither loss nor bytes in flight can be told",
-        blame="capture",
-        confidence="high",
+        owner="nobody",
+        confidence="certain",
         evidence=Evidence(
             frames=tuple(dict.fromkeys(frame for pair in pairs for frame in pair if frame)),
             start_ns=connection.start_ns,

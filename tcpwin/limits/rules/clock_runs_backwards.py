@@ -45,8 +45,8 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{count_text(backwards, 'packet')} of {packets:,} ({share:.2%}) "
         f"{'has' if backwards == 1 else 'have'} an earlier time than the packet before: times are less sure there",
-        blame="capture",
-        confidence="high",
+        owner="nobody",
+        confidence="certain",
         evidence=Evidence(
             frames=frames,
             values={

@@ -80,9 +80,9 @@ def _finding(case: Case, host: Host, clock: ClockOffset, text: str, severity: Se
     return case.finding(
         text,
         severity=severity,
-        blame="capture",
+        owner="nobody",
         side=side_of(host),
-        confidence="high",
+        confidence="certain",
         evidence=Evidence(
             values={
                 "host": host.label,

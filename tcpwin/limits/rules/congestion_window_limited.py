@@ -47,8 +47,8 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"Slow start set the pace of {case.sender}: {bytes_text(data.unique_bytes)} took {time_text(lasted_ns)}, and "
         f"for {count_text(trips, 'round trip')} of it the congestion window still opened",
-        blame="nobody",
-        confidence="medium",
+        owner="nobody",
+        confidence="likely",
         evidence=Evidence(
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
@@ -76,6 +76,7 @@ RULE = Rule(
     title="the transfer ended in slow start",
     severity=Severity.INFO,
     scope="direction",
+    limits=("congestion_control",),
     judge=judge,
     page=__doc__,
     when=(

@@ -60,9 +60,9 @@ def judge(case: Case) -> Iterator[Finding]:
     counted = growth(case.host(by), *ABORTS)
     yield case.finding(
         _text(case, by, lost if is_lost else 0, unread),
-        blame="application",
+        owner="application",
         side=by,
-        confidence="high" if counted else "low" if by == case.sender and data.rto_retransmissions else "medium",
+        confidence="certain" if counted else "possible" if by == case.sender and data.rto_retransmissions else "likely",
         evidence=Evidence(
             frames=_frames(case, reset, before),
             start_ns=before[-1]["time_ns"] if before else None,

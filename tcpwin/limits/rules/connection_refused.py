@@ -44,9 +44,9 @@ def judge(case: Case) -> Iterator[Finding]:
         )
         yield case.finding(
             f"{found.port} refused {len(refused):,} connections; {why}",
-            blame="application",
+            owner="application",
             side="b",
-            confidence="medium",
+            confidence="likely",
             cost_ns=sum(connection.duration_ns for connection in refused),
             evidence=Evidence(
                 frames=found.frames,
@@ -68,6 +68,7 @@ RULE = Rule(
     title="connections refused by a port",
     severity=Severity.WARNING,
     scope="capture",
+    limits=("handshake",),
     judge=judge,
     page=__doc__,
     thresholds={

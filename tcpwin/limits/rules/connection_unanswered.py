@@ -57,9 +57,9 @@ def judge(case: Case) -> Iterator[Finding]:
         )
         yield case.finding(
             f"{each.port} did not answer {count_text(len(waited), 'connection')}{others}: {waits}",
-            blame="receiver" if each.accepted else "network",
+            owner="host" if each.accepted else "network",
             side="b",
-            confidence="low" if capture.connections_one_way or each.accepted else "medium",
+            confidence="possible" if capture.connections_one_way or each.accepted else "likely",
             cost_ns=cost_ns,
             evidence=Evidence(
                 frames=tuple(connection.first_frame for connection in waited[:FRAMES]),
@@ -88,6 +88,7 @@ RULE = Rule(
     title="SYNs that nobody answered",
     severity=Severity.WARNING,
     scope="capture",
+    limits=("handshake",),
     judge=judge,
     page=__doc__,
     thresholds={

@@ -43,8 +43,8 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{count_text(without, 'connection')} of {total:,} began before the capture{told}: without the SYNs the scale "
         "of windows is not known",
-        blame="capture",
-        confidence="high",
+        owner="nobody",
+        confidence="certain",
         evidence=Evidence(
             frames=first_frames(case, _without_syn(case, "unknown") or given),
             values={

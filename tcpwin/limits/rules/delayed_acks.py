@@ -57,9 +57,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.sender} waited {time_text(cost_ns)} in all ({share_text(share)} of the connection without its pauses) "
         f"for delayed ACKs of {case.receiver}: {count_text(len(waits), 'time')} a segment was alone in flight",
-        blame="receiver",
+        owner="host",
         side=case.sender,
-        confidence="medium",
+        confidence="likely",
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=tuple(row["frame"] for wait in waits[:SHOWN] for row in wait),
@@ -110,6 +110,7 @@ RULE = Rule(
     title="the sender waited for delayed ACKs",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("delayed_ack",),
     judge=judge,
     page=__doc__,
     when=(("delayed_acks", ">=", "{waits}"), ("view", "==", "sender")),

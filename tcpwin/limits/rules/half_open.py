@@ -55,9 +55,9 @@ def judge(case: Case) -> Iterator[Finding]:
         if is_gone
         else f"{closer} closed the connection, {silent} did not in the {time_text(silent_ns)} that the capture went "
         "on: " + ("its socket is in CLOSE-WAIT" if is_held else "its application seems to hold the socket open"),
-        blame="network" if is_gone else "application",
+        owner="network" if is_gone else "application",
         side=silent,
-        confidence="high" if is_held else "medium",
+        confidence="certain" if is_held else "likely",
         evidence=Evidence(
             frames=tuple(fins[:3]),
             start_ns=connection.end_ns,

@@ -63,12 +63,12 @@ def judge(case: Case) -> Iterator[Finding]:
     if not is_syn and _answers_an_earlier_one(case.data, established_ns - events[-1].time_ns):
         return
     name = "SYN" if is_syn else "SYN/ACK"
-    blame, where, confidence, ruled_out = _blame(case, is_syn=is_syn)
+    owner, where, confidence, ruled_out = _owner(case, is_syn=is_syn)
     yield case.finding(
         f"The connection stood {time_text(cost_ns)} late: {case.sender} sent its {name} "
         f"{count_text(len(events) + 1, 'time')}, as {where}",
-        blame=blame,
-        side="b" if blame == "receiver" else None,
+        owner=owner,
+        side="b" if owner == "host" else None,
         confidence=confidence,
         cost_ns=cost_ns,
         evidence=Evidence(
@@ -82,7 +82,7 @@ def judge(case: Case) -> Iterator[Finding]:
             },
             ruled_out=ruled_out,
         ),
-        remedy=_remedy(blame),
+        remedy=_remedy(owner),
     )
 
 
@@ -92,40 +92,40 @@ def _answers_an_earlier_one(data: Direction, answer_ns: int) -> bool:
     return least_ns is not None and answer_ns < least_ns / 2
 
 
-def _blame(case: Case, *, is_syn: bool) -> tuple[str, str, str, str]:
+def _owner(case: Case, *, is_syn: bool) -> tuple[str, str, str, str]:
     overflows = _overflows(case)
     if is_syn and overflows:
         return (
-            "receiver",
+            "host",
             "b's listen queue was full",
-            "medium",
+            "likely",
             f"The path: b's host counted {overflows:,} SYNs dropped at its listen queue.",
         )
     if is_syn and case.back.syn_retransmissions:
         return (
             "network",
             "no ACK came back for b's SYN/ACK: it or the ACK was lost on the path",
-            "medium",
+            "likely",
             "b: it answered the first SYN, and sent its SYN/ACK again as well.",
         )
     if is_syn and case.connection.vantage == "b":
         return (
-            "receiver",
+            "host",
             "b did not answer the first",
-            "high",
+            "certain",
             "The path from a: the SYNs were captured beside b. A firewall on b may be what ignored them.",
         )
     if is_syn:
         return (
             "network",
             "the first was not answered: lost on the path, or dropped by b's listen queue or a firewall",
-            "medium",
+            "likely",
             "A slow path: the answer to the last one came at once.",
         )
     return (
         "network",
         "no ACK answered the first: it or the ACK was lost on the path",
-        "medium",
+        "likely",
         "b's listen queue: b answered the SYN.",
     )
 
@@ -134,8 +134,8 @@ def _overflows(case: Case) -> int:
     return max(growth(case.host("b"), *OVERFLOWS).values(), default=0)
 
 
-def _remedy(blame: str) -> Remedy:
-    if blame == "receiver":
+def _remedy(owner: str) -> Remedy:
+    if owner == "host":
         return Remedy(
             "On b raise the backlog that the application gives to listen(), and its limit; look at `ss -ltn` and "
             "`nstat -az TcpExtListenOverflows TcpExtListenDrops` first.",
@@ -154,6 +154,7 @@ RULE = Rule(
     title="a SYN or SYN/ACK had to be sent again",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("handshake",),
     judge=judge,
     page=__doc__,
     when=(("syn_retransmissions", ">=", 1),),

@@ -79,7 +79,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"After {count_text(data.idle_restarts, 'pause')} {case.sender} began again with a smaller congestion window: "
         f"its messages took {count_text(data.idle_restart_round_trips, 'round trip')} more, {time_text(cost_ns)} in "
         "all (tcp_slow_start_after_idle)",
-        blame="sender",
+        owner="host",
         side=case.sender,
         confidence=_confidence(case, setting=setting, cuts=cuts),
         cost_ns=cost_ns,
@@ -97,8 +97,8 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _confidence(case: Case, *, setting: int | None, cuts: int) -> str:
     if case.data.view == "receiver" or case.data.view == "unknown":
-        return "high" if cuts else "medium"
-    return "high" if setting == 1 or cuts or case.data.idle_restarts >= SURE else "medium"
+        return "certain" if cuts else "likely"
+    return "certain" if setting == 1 or cuts or case.data.idle_restarts >= SURE else "likely"
 
 
 def _cuts(samples: Sequence[SocketSample]) -> int:
@@ -136,6 +136,7 @@ RULE = Rule(
     title="the congestion window was cut in pauses",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("idle_restart",),
     judge=judge,
     page=__doc__,
     when=(("idle_restarts", ">=", 1), ("idle_restart_cost_ns", ">=", "{cost_ns}")),

@@ -49,9 +49,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield case.finding(
             f"A listen queue of {name_of(host)} overflowed for {count_text(overflows, 'connection')}: the application "
             "does not accept fast enough",
-            blame="application",
+            owner="application",
             side=side_of(host),
-            confidence="high",
+            confidence="certain",
             evidence=Evidence(
                 start_ns=times[0] if times else None,
                 end_ns=times[-1] if times else None,
@@ -78,6 +78,7 @@ RULE = Rule(
     title="a listen queue overflowed",
     severity=Severity.WARNING,
     scope="capture",
+    limits=("handshake",),
     judge=judge,
     page=__doc__,
     needs_hosts=True,

@@ -54,9 +54,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.sender}'s own host dropped {count_text(len(unseen), 'segment')} before they reached the wire: the "
         f"capture beside it never saw them leave, and they were sent again",
-        blame="sender",
+        owner="host",
         side=case.sender,
-        confidence="medium",
+        confidence="likely",
         cost_ns=data.recovery_ns if is_all else 0,
         evidence=Evidence(
             frames=tuple(event.frame for event in unseen[:10]),
@@ -94,6 +94,7 @@ RULE = Rule(
     title="the sender's host dropped segments before the wire",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("path_loss",),
     judge=judge,
     page=__doc__,
     when=(

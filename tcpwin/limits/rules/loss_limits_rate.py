@@ -63,8 +63,8 @@ def judge(case: Case) -> Iterator[Finding]:
         f"Loss holds {case.sender} down: {lost:.1%} of its segments were sent again, its congestion window was cut "
         f"{data.recoveries:,} times, and {time_text(data.recovery_ns)} ({share_text(share)} of the transfer) went into "
         f"recovery; it reached {rate_text(data.goodput_bps or 0)}. They were lost {guilty.where}",
-        blame=guilty.blame,
-        side=case.receiver if guilty.blame == "receiver" else None,
+        owner=guilty.owner,
+        side=case.receiver if guilty.owner == "host" else None,
         confidence=guilty.confidence,
         cost_ns=cost_ns,
         evidence=Evidence(
@@ -81,7 +81,7 @@ def judge(case: Case) -> Iterator[Finding]:
             },
             ruled_out="Reordering: the retransmissions are not proved needless. " + guilty.ruled_out,
         ),
-        remedy=_remedy(case, guilty.blame),
+        remedy=_remedy(case, guilty.owner),
     )
 
 
@@ -100,8 +100,8 @@ def mathis_rate_bps(mss_bytes: int, rtt_ns: int, loss: float) -> float:
     return float(mss_bytes * 8e9 / rtt_ns * (1.5 / loss) ** 0.5)
 
 
-def _remedy(case: Case, blame: str) -> Remedy:
-    if blame == "receiver":
+def _remedy(case: Case, owner: str) -> Remedy:
+    if owner == "host":
         return Remedy(
             f"Give {case.receiver} memory for what it advertises, or make its application read faster; look at `nstat` "
             "(TcpExtTCPRcvQDrop, TcpExtRcvPruned) there.",
@@ -120,6 +120,7 @@ RULE = Rule(
     title="loss holds the rate down",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("path_loss",),
     judge=judge,
     page=__doc__,
     when=(("recovery_share", ">=", "{share}"), ("recoveries", ">=", "{recoveries}")),

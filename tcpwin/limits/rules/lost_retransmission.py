@@ -42,12 +42,12 @@ def judge(case: Case) -> Iterator[Finding]:
     if len(events) < case.settings["segments"] or cost_ns < case.settings["cost_ns"]:
         return
     guilty = culprit(case, events)
-    sure = min((event.confidence or "low" for event in events), key=("low", "medium", "high").index)
+    sure = min((event.confidence or "possible" for event in events), key=("possible", "likely", "certain").index)
     yield case.finding(
         f"{count_text(len(events), 'retransmission')} of {case.sender} were lost again {guilty.where}, which took "
         f"{time_text(cost_ns)} more to repair: the loss lasted longer than a round trip",
-        blame=guilty.blame,
-        side=case.receiver if guilty.blame == "receiver" else None,
+        owner=guilty.owner,
+        side=case.receiver if guilty.owner == "host" else None,
         confidence=weaker(guilty.confidence, sure),
         cost_ns=cost_ns,
         evidence=Evidence(
@@ -87,6 +87,7 @@ RULE = Rule(
     title="a retransmission was lost again",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("path_loss",),
     judge=judge,
     page=__doc__,
     when=(("lost_retransmissions", ">=", "{segments}"),),

@@ -50,9 +50,9 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{case.sender} waited {time_text(data.nagle_delay_ns)} in all ({share_text(share)} of the connection without "
         f"its pauses) for delayed ACKs of {case.receiver}: Nagle's algorithm held back "
         f"{count_text(data.nagle_delays, 'small segment')}",
-        blame="application",
+        owner="application",
         side=case.sender,
-        confidence="high" if data.nagle_delays >= SURE else "medium",
+        confidence="certain" if data.nagle_delays >= SURE else "likely",
         cost_ns=data.nagle_delay_ns,
         evidence=Evidence(
             frames=tuple(event.frame for event in acks[:FRAMES]),
@@ -81,6 +81,7 @@ RULE = Rule(
     title="small segments waited for delayed ACKs",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("delayed_ack",),
     judge=judge,
     page=__doc__,
     when=(("nagle_delays", ">=", 1), ("nagle_delay_ns", ">=", "{cost_ns}"), ("view", "==", "sender")),

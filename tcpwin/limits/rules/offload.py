@@ -47,8 +47,8 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{capture.super_segments:,} of {capture.segments:,} segments ({share_text(share)}) are longer than the MSS, "
         f"up to {largest:,} bytes: the capture was made beside segmentation offload. Rates and windows are right, "
         "findings that count packets are less sure",
-        blame="capture",
-        confidence="high",
+        owner="nobody",
+        confidence="certain",
         evidence=Evidence(
             frames=_frames(case, id, way, mss),
             values={

@@ -44,8 +44,8 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"Of {count_text(one_way, 'connection')} of {total:,} the capture holds one side only: bytes in flight, round "
         "trips and loss cannot be told there",
-        blame="capture",
-        confidence="high",
+        owner="nobody",
+        confidence="certain",
         evidence=Evidence(
             frames=first_frames(case, (id for id in _one_way(case) if id not in silent)),
             values={

@@ -65,9 +65,9 @@ def judge(case: Case) -> Iterator[Finding]:
     is_silent = kind == "peer_silent"
     yield case.finding(
         _text(case, waiting),
-        blame="network",
+        owner="network",
         side=case.receiver,
-        confidence="high" if is_silent else "medium",
+        confidence="certain" if is_silent else "likely",
         cost_ns=data.stall_at_end_ns,
         severity=Severity.ERROR if is_silent or data.stall_at_end_ns >= case.settings["dead_ns"] else None,
         evidence=Evidence(
@@ -119,6 +119,7 @@ RULE = Rule(
     title="data or probes that the peer never answered",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("peer_silent",),
     judge=judge,
     page=__doc__,
     when=(("stall_at_end_ns", ">=", "{stall_ns}"),),

@@ -59,8 +59,8 @@ def _seen(case: Case) -> Finding:
         f"{share_text(data.out_of_order / data.data_segments)} of {case.sender}'s segments ({data.out_of_order:,}) "
         f"came out of order, by up to {bytes_text(data.reordering_max_bytes)} and "
         f"{time_text(data.reordering_max_ns)}{effect}",
-        blame="network",
-        confidence="high" if events and all(event.confidence == "high" for event in events) else "medium",
+        owner="network",
+        confidence="certain" if events and all(event.confidence == "certain" for event in events) else "likely",
         severity=Severity.WARNING if harmed and beyond else Severity.INFO,
         evidence=Evidence(
             frames=pairs(events),
@@ -86,8 +86,8 @@ def _inferred(case: Case) -> Finding:
     return case.finding(
         f"The path may reorder {case.sender}'s segments: {case.receiver} sent {data.duplicate_acks:,} duplicate ACKs "
         f"for {data.data_segments:,} segments, and nothing had to be sent again",
-        blame="network",
-        confidence="medium",
+        owner="network",
+        confidence="likely",
         severity=Severity.INFO,
         evidence=Evidence(
             frames=tuple(event.frame for event in events[:6]),
@@ -115,6 +115,7 @@ RULE = Rule(
     title="the path reorders segments",
     severity=Severity.INFO,
     scope="direction",
+    limits=("path_loss",),
     judge=judge,
     page=__doc__,
     when=(("duplicate_acks", ">=", "{segments}"),),

@@ -47,9 +47,9 @@ def judge(case: Case) -> Iterator[Finding]:
         f"the application on {case.receiver} reads too slowly: its receive buffer was full in {full.full} of "
         f"{full.samples} samples, with up to {worst.recv_q_bytes or 0:,} bytes unread; its window held {case.sender} "
         f"back for {time_text(cost_ns)}",
-        blame="application",
+        owner="application",
         side=case.receiver,
-        confidence="high",
+        confidence="certain",
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=full_frames(case),
@@ -78,6 +78,7 @@ RULE = Rule(
     title="the receiver's kernel had the data, and nobody read them",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_application",),
     judge=judge,
     page=__doc__,
     when=(("window_cost_ns", ">=", "{limited_ns}"),),

@@ -76,11 +76,11 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{case.receiver} allows a window of {bytes_text(allowed)} at most ({SETTING}), which is "
         f"{rate_text(allowed_bps)} over {time_text(held.rtt_ns)}; it held {case.sender} "
         f"back for {share_text(held.share)} of the transfer",
-        blame="receiver",
+        owner="host",
         side=case.receiver,
         cost_ns=held.held_ns,
         lost_bps=lost_bps,
-        confidence="high" if buffers else "medium",
+        confidence="certain" if buffers else "likely",
         evidence=Evidence(
             frames=full_frames(case),
             start_ns=data.first_data_ns,
@@ -111,6 +111,7 @@ RULE = Rule(
     title="tcp_rmem bounds the window, and the window the rate",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_window", "receiver_application"),
     needs_hosts=True,
     judge=judge,
     page=__doc__,

@@ -65,9 +65,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"each byte of payload takes {measured:.2f} bytes of the receive buffer of {side}, and its kernel reckons with "
         f"{assumed:.2f} ({model.name}): the window promises more than the buffer holds",
-        blame="receiver",
+        owner="host",
         side=side,
-        confidence="high",
+        confidence="certain",
         evidence=Evidence(
             start_ns=case.data.first_data_ns,
             end_ns=case.data.last_data_ns,
@@ -93,6 +93,7 @@ RULE = Rule(
     title="packets take more receive memory than the kernel reckons with",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_window",),
     needs_hosts=True,
     judge=judge,
     page=__doc__,

@@ -66,6 +66,7 @@ RULE = Rule(
     title="the receiver's kernel collapsed receive queues",
     severity=Severity.WARNING,
     scope="capture",
+    limits=("receiver_window", "path_loss"),
     judge=judge,
     page=__doc__,
     needs_hosts=True,

@@ -67,6 +67,7 @@ RULE = Rule(
     title="the receiver's kernel dropped data for want of memory",
     severity=Severity.WARNING,
     scope="capture",
+    limits=("receiver_window", "path_loss"),
     judge=judge,
     page=__doc__,
     needs_hosts=True,

@@ -78,10 +78,10 @@ def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, 
         f"the receive window of {case.receiver} held {case.sender} back for {time_text(held.held_ns)} "
         f"({share_text(held.share)} of the transfer): it was below half of what it had been for {share_text(drained)} "
         "of the time, which fits an application that reads more slowly than data comes",
-        blame="application",
+        owner="application",
         side=case.receiver,
         # Data out of order take memory too: in long recoveries they may have filled the buffer.
-        confidence="low" if case.data.recovery_ns * 2 > held.held_ns else "medium",
+        confidence="possible" if case.data.recovery_ns * 2 > held.held_ns else "likely",
         cost_ns=held.held_ns,
         evidence=_evidence(
             case,
@@ -103,7 +103,7 @@ def _small_window(case: Case, held: HeldBack, frames: tuple[int, ...]) -> Findin
         f"the receive window of {case.receiver}, {held.window_bytes:,} bytes on average, held {case.sender} back for "
         f"{time_text(held.held_ns)} ({share_text(held.share)} of the transfer): over {time_text(held.rtt_ns)} it "
         f"carries {rate_text(held.ceiling_bps)}, and {rate_text(case.data.goodput_bps or 0)} were reached",
-        blame="receiver",
+        owner="host",
         side=case.receiver,
         confidence=confidence_of(case),
         cost_ns=held.held_ns,
@@ -142,6 +142,7 @@ RULE = Rule(
     title="the receive window was open, but too small",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_window", "receiver_application"),
     judge=judge,
     page=__doc__,
     when=(("window_scale_shift", ">=", 0.0), ("window_cost_ns", ">=", "{limited_ns}")),

@@ -69,9 +69,9 @@ def _lost(case: Case, id: int, lost_a: int, lost_b: int) -> Finding:
         f"{by} reset the connection after both sides had closed: {bytes_text(max(lost_a, lost_b))} from {side} were "
         "never acknowledged and may be lost",
         severity=Severity.WARNING,
-        blame="application",
+        owner="application",
         side=by,
-        confidence="medium",
+        confidence="likely",
         evidence=Evidence(
             frames=tuple(resets[:3]),
             start_ns=connection.start_ns,
@@ -93,8 +93,8 @@ def _harmless(case: Case, ids: list[int], most: int) -> Finding:
     found = case.finding(
         f"{count_text(len(ids), 'connection')} {'was' if len(ids) == 1 else 'were'} reset after both sides had "
         f"closed{lost}",
-        blame="nobody",
-        confidence="high",
+        owner="nobody",
+        confidence="certain",
         evidence=Evidence(
             frames=_reset_frames(case, ids[0]) if len(ids) == 1 else first_frames(case, ids[:FRAMES]),
             values={"connections": len(ids), "most_unacknowledged_bytes": most},

@@ -61,13 +61,13 @@ def judge(case: Case) -> Iterator[Finding]:
     if not is_answered and case.back.fin:
         return
     guilty = culprit(case, events) if is_answered else _gone(case)
-    sure = "low" if any(event.confidence == "low" for event in events) else "high"
+    sure = "possible" if any(event.confidence == "possible" for event in events) else "certain"
     times = count_text(len(events), "time")
     yield case.finding(
         f"{case.sender} stood still for {time_text(cost_ns)} in all ({share_text(share)} of the connection) "
         f"until its retransmission timer ran out, {times}: segments were lost {guilty.where}, and no ACK told it",
-        blame=guilty.blame,
-        side=case.receiver if guilty.blame == "receiver" else case.sender,
+        owner=guilty.owner,
+        side=case.receiver if guilty.owner == "host" else case.sender,
         confidence=weaker(guilty.confidence, sure),
         cost_ns=cost_ns,
         evidence=Evidence(
@@ -91,7 +91,7 @@ def judge(case: Case) -> Iterator[Finding]:
 def _is_by_timer(case: Case, event: Event) -> bool:
     if event.age_ns is None:
         # Beside the sender, what was never seen sent before is data of a SYN that the peer left out (RFC 7413 §4.2).
-        return event.confidence != "low" and case.data.view != "sender"
+        return event.confidence != "possible" and case.data.view != "sender"
     return not event.rto_ns or event.age_ns <= case.settings["overdue"] * event.rto_ns
 
 
@@ -107,7 +107,7 @@ def _gone(case: Case) -> Culprit:
     return Culprit(
         "network",
         f"on the path, or {case.receiver} is gone: it never answered again",
-        "low",
+        "possible",
         f"Not ruled out: {case.receiver} was switched off, or lost its connection.",
     )
 
@@ -151,6 +151,7 @@ RULE = Rule(
     title="the sender waited for its retransmission timer",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("retransmission_timer", "path_loss"),
     judge=judge,
     page=__doc__,
     when=(("rto_retransmissions", ">=", "{timeouts}"),),

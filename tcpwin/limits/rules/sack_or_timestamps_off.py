@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.hosts import connections_of, name_of, role_of, side_of, syns_of
+from tcpwin.limits.evidence.hosts import connections_of, name_of, side_of, syns_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 
@@ -59,9 +59,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield case.finding(
             f"{words[0].upper()}{words[1:]} {'are' if TIMESTAMPS in off else 'is'} off on {name_of(host)}{again}",
             severity=Severity.WARNING if is_felt else None,
-            blame=role_of(case, host) if is_felt else "nobody",
+            owner="host" if is_felt else "nobody",
             side=side_of(host),
-            confidence="high" if syns else "medium",
+            confidence="certain" if syns else "likely",
             evidence=Evidence(
                 values={
                     **dict.fromkeys(off, 0),

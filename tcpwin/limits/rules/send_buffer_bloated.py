@@ -61,9 +61,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"What the application on {case.sender} writes waits {time_text(delay_ns)} in the send buffer before it "
         f"leaves: {bytes_text(median_bytes)} unsent at {rate_text(case.data.goodput_bps)}; no harm to bulk data",
-        blame="sender",
+        owner="host",
         side=case.sender,
-        confidence="high",
+        confidence="certain",
         evidence=Evidence(
             values={
                 "notsent_median_bytes": median_bytes,

@@ -50,9 +50,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.sender}'s send buffer{size} was too small for {time_text(limited_ns)}, "
         f"{share_text(limited_ns / busy_ns)} of the time in which it had data to send: the application waited for room",
-        blame="sender",
+        owner="host",
         side=case.sender,
-        confidence="high",
+        confidence="certain",
         cost_ns=limited_ns,
         evidence=Evidence(
             values={
@@ -87,6 +87,7 @@ RULE = Rule(
     title="the send buffer was too small",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("send_buffer",),
     judge=judge,
     page=__doc__,
     needs_hosts=True,

@@ -66,10 +66,10 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"The send buffer of {case.sender} was full for {time_text(limited_ns)} ({share_text(limited_ns / busy_ns)} of "
         f"the time in which there was data to send): {SETTING} allows {bytes_text(sizes[2])} at most",
-        blame="sender",
+        owner="host",
         side=case.sender,
         cost_ns=limited_ns,
-        confidence="high" if buffers else "medium",
+        confidence="certain" if buffers else "likely",
         evidence=Evidence(
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
@@ -98,6 +98,7 @@ RULE = Rule(
     title="tcp_wmem bounds the send buffer, and the buffer the rate",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("send_buffer",),
     needs_hosts=True,
     judge=judge,
     page=__doc__,

@@ -52,9 +52,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{receiver} offered less than a segment {data.sub_mss_windows} times, and {case.sender} sent {mean_bytes:,} "
         f"bytes a segment where {data.mss_bytes:,} fit; {why}; {case.sender} waited {time_text(held_ns)} for room",
-        blame="receiver",
+        owner="host",
         side=receiver,
-        confidence="medium",
+        confidence="likely",
         cost_ns=held_ns,
         evidence=Evidence(
             frames=spread([event.frame for event in case.events("sub_mss_window", side=receiver)]),
@@ -83,6 +83,7 @@ RULE = Rule(
     title="windows and segments smaller than the MSS",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_window", "receiver_application"),
     judge=judge,
     page=__doc__,
     when=(("sub_mss_windows", ">=", "{sub_mss}"), ("window_cost_ns", ">=", "{limited_ns}")),

@@ -44,9 +44,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.sender} lost its congestion window after {count_text(data.idle_restarts, 'pause')}: "
         f"{time_text(data.idle_restart_cost_ns)} in all (see TW401), and {SETTING} is on",
-        blame="sender",
+        owner="host",
         side=case.sender,
-        confidence="high",
+        confidence="certain",
         evidence=Evidence(
             frames=tuple(restarts[:FRAMES]),
             values={
@@ -69,6 +69,7 @@ RULE = Rule(
     title="idle restarts, with the setting that makes them on",
     severity=Severity.INFO,
     scope="direction",
+    limits=("idle_restart",),
     needs_hosts=True,
     judge=judge,
     page=__doc__,

@@ -67,9 +67,9 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{case.sender} began with {count_text(started, 'segment')} where {wanted} are the rule: its first message of "
         f"{bytes_text(message * data.mss_bytes)} took {count_text(trips, 'round trip')} more, "
         f"{time_text(trips * rtt_ns)}",
-        blame="sender",
+        owner="host",
         side=case.sender,
-        confidence="medium",
+        confidence="likely",
         cost_ns=trips * rtt_ns,
         evidence=Evidence(
             frames=(flight[0]["frame"], flight[-1]["frame"], ack["frame"], following["frame"]),
@@ -135,6 +135,7 @@ RULE = Rule(
     title="the sender began with a small window",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("congestion_control",),
     judge=judge,
     page=__doc__,
     when=(

@@ -56,9 +56,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"The application on {case.sender} writes in small pieces: {data.data_segments:,} segments carry "
         f"{bytes_text(mean_bytes)} each where {count_text(needed, 'segment')} of {data.mss_bytes:,} bytes would do",
-        blame="application",
+        owner="application",
         side=case.sender,
-        confidence="high",
+        confidence="certain",
         evidence=Evidence(
             frames=tuple(small[:FRAMES]),
             values={
@@ -84,6 +84,7 @@ RULE = Rule(
     title="data was sent in small pieces",
     severity=Severity.INFO,
     scope="direction",
+    limits=("sender_application",),
     judge=judge,
     page=__doc__,
     when=(("tinygrams", ">=", "{segments}"),),

@@ -73,9 +73,9 @@ def _finding(
     found = case.finding(
         f"{len(wrong):,} of {len(compared):,} samples of the socket on {side} do not fit the packets of their time: "
         f"{worst}",
-        blame="capture",
+        owner="nobody",
         side=side,
-        confidence="high",
+        confidence="certain",
         evidence=Evidence(
             start_ns=wrong[0].time_ns,
             end_ns=wrong[-1].time_ns,

@@ -63,9 +63,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.sender} sent {count_text(needless, 'segment')} again that {case.receiver} had already "
         f"({needless / data.data_segments:.1%} of its data segments): {reason}",
-        blame="network",
+        owner="network",
         side=case.sender,
-        confidence="high" if data.view == "sender" or proofs["spurious_retransmissions"] < needless else "medium",
+        confidence="certain" if data.view == "sender" or proofs["spurious_retransmissions"] < needless else "likely",
         evidence=Evidence(
             frames=tuple(event.frame for event in events[:FRAMES]) if are_proofs else pairs(events),
             start_ns=events[0].time_ns if events else None,
@@ -132,6 +132,7 @@ RULE = Rule(
     title="segments were sent again needlessly",
     severity=Severity.INFO,
     scope="direction",
+    limits=("path_loss",),
     judge=judge,
     page=__doc__,
     when=(("retransmissions", ">=", "{segments}"),),

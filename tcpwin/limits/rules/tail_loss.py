@@ -55,9 +55,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.sender} waited {time_text(cost_ns)} in all ({share_text(share)} of the connection) until a probe or "
         f"its timer sent the last segment again: {count_text(len(events), 'time')} it was lost {guilty.where}",
-        blame=guilty.blame,
-        side=case.receiver if guilty.blame == "receiver" else case.sender,
-        confidence=weaker(guilty.confidence, "medium"),
+        owner=guilty.owner,
+        side=case.receiver if guilty.owner == "host" else case.sender,
+        confidence=weaker(guilty.confidence, "likely"),
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=pairs(events[::-1]),
@@ -81,7 +81,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _was_lost(case: Case, event: Event) -> bool:
     # Beside the sender, what was never seen sent before is data of a SYN that the peer left out (RFC 7413 §4.2).
-    return event.age_ns is not None or (event.confidence != "low" and case.data.view != "sender")
+    return event.age_ns is not None or (event.confidence != "possible" and case.data.view != "sender")
 
 
 RULE = Rule(
@@ -90,6 +90,7 @@ RULE = Rule(
     title="the last segment of a message was lost",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("retransmission_timer", "path_loss"),
     judge=judge,
     page=__doc__,
     when=(("tail_loss_probes", ">=", "{probes}"),),

@@ -59,9 +59,9 @@ def judge(case: Case) -> Iterator[Finding]:
             f"TCP was short of memory on {name_of(host)}: {'; '.join(said)}. "
             + ("Packets may be dropped" if is_exhausted else "Buffers stop growing and windows shrink"),
             severity=Severity.ERROR if is_exhausted else None,
-            blame="application",
+            owner="application",
             side=side_of(host),
-            confidence="high",
+            confidence="certain",
             evidence=Evidence(
                 start_ns=times[0] if times else None,
                 end_ns=times[-1] if times else None,
@@ -109,6 +109,7 @@ RULE = Rule(
     title="TCP as a whole was short of memory on a host",
     severity=Severity.WARNING,
     scope="capture",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     needs_hosts=True,

@@ -60,9 +60,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{receiver} dropped data within the window that it had offered: {len(again)} segments reached it and had to "
         f"be sent again{told}; {case.sender} spent {time_text(cost_ns)} in recovery",
-        blame="receiver",
+        owner="host",
         side=receiver,
-        confidence="high" if is_counted else "medium",
+        confidence="certain" if is_counted else "likely",
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=tuple(pairs),
@@ -82,6 +82,7 @@ RULE = Rule(
     title="data within the offered window were dropped by the receiver",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("path_loss",),
     judge=judge,
     page=__doc__,
     when=(

@@ -92,9 +92,9 @@ def _judge_ignored(case: Case, following: Iterable[int]) -> Iterator[Finding]:
         f"{case.sender} takes the window of {case.receiver} for unscaled: {len(frames)} times it stopped with exactly "
         f"as many bytes in flight as the raw field says, {data.flight_max_bytes or 0:,} at most, where a shift of "
         f"{shift} allowed {data.receive_window_max_bytes or 0:,}",
-        blame="sender",
+        owner="host",
         side=case.sender,
-        confidence="medium",
+        confidence="likely",
         evidence=Evidence(
             frames=spread(frames),
             start_ns=data.first_data_ns,
@@ -120,9 +120,9 @@ def _judge_reverse(case: Case) -> Iterator[Finding]:
         f"{case.sender} sent beyond the window of {case.receiver} {data.window_overrun} times, with up to "
         f"{data.flight_max_bytes or 0:,} bytes in flight where at most {data.receive_window_max_bytes or 0:,} were "
         "offered: it fits a sender that scales the window otherwise than the SYNs say",
-        blame="sender",
+        owner="host",
         side=case.sender,
-        confidence="medium" if data.acks_missing == 0 else "low",
+        confidence="likely" if data.acks_missing == 0 else "possible",
         evidence=Evidence(
             frames=spread(_beyond_the_edge(case)),
             start_ns=data.first_data_ns,
@@ -197,6 +197,7 @@ RULE = Rule(
     title="the sender reads scaled windows as unscaled, or the reverse",
     severity=Severity.ERROR,
     scope="capture",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     thresholds={

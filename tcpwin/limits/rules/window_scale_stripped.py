@@ -73,8 +73,8 @@ def _finding(case: Case, shown: Connection, count: int, elsewhere: int, *, is_su
     )
     return judged.finding(
         f"the SYN/ACK of {shown.b} lacks the window scale that the SYN offered, in {count} connections; {proof}",
-        blame="network",
-        confidence="high" if is_sure else "medium" if is_no_cookie else "low",
+        owner="network",
+        confidence="certain" if is_sure else "likely" if is_no_cookie else "possible",
         evidence=Evidence(
             frames=(shown.first_frame,),
             start_ns=shown.start_ns,
@@ -98,6 +98,7 @@ RULE = Rule(
     title="the window scale option was lost between SYN and SYN/ACK",
     severity=Severity.WARNING,
     scope="capture",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     thresholds={

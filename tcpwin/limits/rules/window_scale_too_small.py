@@ -65,7 +65,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{case.receiver} chose a window scale of {shift}, so that its window cannot exceed {largest:,} bytes: "
         f"{rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; it reached {data.receive_window_max_bytes:,}, and "
         f"{case.sender} waited for it {time_text(held.held_ns)} ({share_text(held.share)} of the transfer)",
-        blame="receiver",
+        owner="host",
         side=case.receiver,
         confidence=confidence_of(case),
         cost_ns=held.held_ns,
@@ -98,6 +98,7 @@ RULE = Rule(
     title="the window reached the most that its scale can say",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     when=(("window_scale_shift", "<", MAX_SHIFT), ("window_cost_ns", ">=", "{limited_ns}")),

@@ -47,8 +47,8 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{why}: the scale of {case.receiver}'s window is not known (a shift of "
         f"{scale.shift_min} to {scale.shift_max}), and no window is judged",
-        blame="capture",
-        confidence="high",
+        owner="nobody",
+        confidence="certain",
         evidence=Evidence(
             frames=(connection.first_frame,),
             start_ns=connection.start_ns,
@@ -74,6 +74,7 @@ RULE = Rule(
     title="the capture does not tell the scale of the windows",
     severity=Severity.INFO,
     scope="direction",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     when=(("payload_bytes", ">=", "{least_bytes}"), ("window_scale_shift", "==", None)),

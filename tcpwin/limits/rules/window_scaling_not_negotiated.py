@@ -75,9 +75,9 @@ def judge(case: Case) -> Iterator[Finding]:
         f"window scaling is off because {packet} came without the option{told}: {case.receiver} can "
         f"offer {MAX_FIELD:,} bytes at most, which is {rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; "
         f"{case.sender} waited for that window {time_text(held.held_ns)} ({share_text(held.share)} of the transfer)",
-        blame="network" if was_removed else "sender" if culprit == case.sender else "receiver",
+        owner="network" if was_removed else "host",
         side=None if was_removed else culprit,
-        confidence="high" if is_sure else "medium",
+        confidence="certain" if is_sure else "likely",
         cost_ns=held.held_ns,
         evidence=Evidence(
             frames=(connection.first_frame, *frames),
@@ -118,6 +118,7 @@ RULE = Rule(
     title="window scaling is off, and 65,535 bytes were too few",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     when=(("window_scale_state", "==", "disabled"), ("window_cost_ns", ">=", "{limited_ns}")),

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.hosts import longest_rtt_ns, name_of, role_of, side_of, syns_of
+from tcpwin.limits.evidence.hosts import longest_rtt_ns, name_of, side_of, syns_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import rate_text, time_text
@@ -51,9 +51,9 @@ def judge(case: Case) -> Iterator[Finding]:
         over = "" if ceiling is None else f": {rate_text(ceiling)} at most over {time_text(rtt_ns or 0)}"
         yield case.finding(
             f"Window scaling is off on {name_of(host)}, so that no window is above 65,535 bytes{over}",
-            blame=role_of(case, host),
+            owner="host",
             side=side_of(host),
-            confidence="high" if offers else "medium",
+            confidence="certain" if offers else "likely",
             evidence=Evidence(
                 values={
                     SETTING: 0,
@@ -77,6 +77,7 @@ RULE = Rule(
     title="window scaling is switched off on a host",
     severity=Severity.WARNING,
     scope="capture",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     needs_hosts=True,

@@ -53,7 +53,7 @@ def judge(case: Case) -> Iterator[Finding]:
     why, remedy, confidence = _explain(setting, kernel, to_zero == len(shrunk) and to_zero > 0, receiver)
     yield case.finding(
         f"{receiver} took back window that it had offered, {data.window_shrinks} times: {why}",
-        blame="receiver",
+        owner="host",
         side=receiver,
         confidence=confidence,
         severity=Severity.WARNING if to_zero else Severity.INFO,
@@ -79,7 +79,7 @@ def _explain(
                 settings=(f"sysctl -w {SETTING}=0",),
                 side_effects="Without it a receive buffer may hold more than tcp_rmem says while data come in.",
             ),
-            "high",
+            "certain",
         )
     if all_zero and kernel is not None and kernel >= (6, 6):
         return (
@@ -88,12 +88,12 @@ def _explain(
                 f"Look at TCP's memory on {receiver}: `mem` of /proc/net/sockstat against net.ipv4.tcp_mem, in pages.",
                 side_effects="A higher bound leaves less memory for all else.",
             ),
-            "medium",
+            "likely",
         )
     return (
         "its stack shrinks windows, or a box on the way rewrites them",
         Remedy(f"Compare with a capture at {receiver}: windows that differ there were rewritten on the way."),
-        "medium",
+        "likely",
     )
 
 
@@ -103,6 +103,7 @@ RULE = Rule(
     title="the receiver took back window that it had offered",
     severity=Severity.INFO,
     scope="direction",
+    limits=("receiver_window", "path_loss"),
     judge=judge,
     page=__doc__,
     when=(("window_shrinks", ">=", "{shrinks}"),),

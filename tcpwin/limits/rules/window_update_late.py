@@ -54,13 +54,13 @@ def judge(case: Case) -> Iterator[Finding]:
     if len(late) * 2 < len(data.zero_window_episodes) or most_ns < case.settings["late_ns"]:
         return
     worst = late[0]
-    blame, why = _find_blame(case)
+    owner, why = _find_owner(case)
     yield case.finding(
         f"the window of {case.receiver} opened without an update that reached {case.sender} ({why}): {case.sender} "
         f"learned it by a probe {len(late)} of {len(data.zero_window_episodes)} times, up to {time_text(most_ns)} late",
-        blame=blame,
-        side=case.receiver if blame == "receiver" else None,
-        confidence="low" if blame == "nobody" else "medium",
+        owner=owner,
+        side=case.receiver if owner == "host" else None,
+        confidence="possible" if owner == "nobody" else "likely",
         cost_ns=most_ns,
         evidence=Evidence(
             frames=tuple(frame for each in late[: FRAMES // 2] for frame in (each.start_frame, each.end_frame)),
@@ -94,9 +94,9 @@ def _answered_at_once(case: Case, episodes: list[ZeroWindowEpisode]) -> list[Zer
     return found
 
 
-def _find_blame(case: Case) -> tuple[str, str]:
+def _find_owner(case: Case) -> tuple[str, str]:
     if case.data.view == "receiver":
-        return "receiver", "none was sent"
+        return "host", "none was sent"
     if case.data.acks_missing:
         return "network", "it was lost: by the IP identification ACKs are missing here"
     return "nobody", "it was lost or never sent"
@@ -113,6 +113,7 @@ RULE = Rule(
     title="the window opened, and only a probe told the sender",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     when=(("zero_window_probes", ">", 0.0), ("zero_window_ns", ">=", "{late_ns}")),

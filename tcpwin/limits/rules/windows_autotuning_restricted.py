@@ -72,9 +72,9 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{case.receiver} offered {offer}{sure}: its window reached {most:,} bytes, over {time_text(held.rtt_ns)} that "
         f"is {rate_text(largest_rate_bps(data, held.rtt_ns))}, and {case.sender} waited {time_text(held.held_ns)} "
         f"({share_text(held.share)} of the transfer)",
-        blame="receiver",
+        owner="host",
         side=case.receiver,
-        confidence="high" if told else "low",
+        confidence="certain" if told else "possible",
         cost_ns=held.held_ns,
         evidence=Evidence(
             frames=(case.connection.first_frame, *frames),
@@ -122,6 +122,7 @@ RULE = Rule(
     title="a Windows receiver whose autotuning is restricted",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     when=(("window_scale_shift", "<=", 4.0), ("window_cost_ns", ">=", "{limited_ns}")),

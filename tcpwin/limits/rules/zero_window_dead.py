@@ -55,9 +55,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.receiver} {did} for {time_text(cost_ns)}, {end}; {waits}: the application of {case.receiver} no longer "
         "reads",
-        blame="application",
+        owner="application",
         side=case.receiver,
-        confidence="high" if by else "medium",
+        confidence="certain" if by else "likely",
         cost_ns=cost_ns,
         severity=Severity.ERROR if cost_ns >= case.settings["dead_ns"] else None,
         evidence=Evidence(
@@ -81,6 +81,7 @@ RULE = Rule(
     title="the receiver's window closed for good",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_application",),
     judge=judge,
     page=__doc__,
     when=(("stall_at_end_ns", ">=", "{stall_ns}"),),

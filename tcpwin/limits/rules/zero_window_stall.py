@@ -56,9 +56,9 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.receiver} closed its receive window {count_text(count, 'time')}, for {time_text(cost_ns)} in all "
         f"({share_text(share)} of the connection): its application reads too slowly",
-        blame="application",
+        owner="application",
         side=case.receiver,
-        confidence="high",
+        confidence="certain",
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=tuple(frame for frame in frames if frame),
@@ -84,6 +84,7 @@ RULE = Rule(
     title="the receiver's window was closed",
     severity=Severity.WARNING,
     scope="direction",
+    limits=("receiver_application",),
     judge=judge,
     page=__doc__,
     when=(("zero_window_ns", ">=", "{stall_ns}"),),

@@ -106,7 +106,7 @@ def tell_connection(connection: Connection, findings: Sequence[Finding]) -> Conn
         duration=time_text(connection.duration_ns),
         close=close_text(connection) + guess,
         headline=name_text(verdict.headline),
-        why=name_text(verdict.why),
+        why=name_text(verdict.reason),
         findings=findings,
         directions=list(_directions(connection)),
         stalls=[
@@ -137,7 +137,7 @@ def _directions(connection: Connection) -> Iterator[DirectionTold]:
         direction: Direction = getattr(connection, name)
         if not (direction.data_segments or direction.missed_bytes or direction.retransmissions):
             continue
-        head, *lines = render_direction(connection, sender, receiver, direction, set())
+        head, *lines = render_direction(connection, sender, receiver, direction)
         budget = connection.budget[name]
         yield DirectionTold(
             name=f"{sender} → {receiver}",

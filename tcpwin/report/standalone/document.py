@@ -36,7 +36,7 @@ def write_document(report: Report, file: IO[str]) -> None:
         "summary": {
             "text": summary.text,
             "worst": [describe_finding(each, analysis) for each in summary.worst],
-            "held_back": {cause: list(ids) for cause, ids in summary.held_back.items()},
+            "problems": {limit: list(ids) for limit, ids in summary.problems.items()},
         },
         "rules": [describe_rule(rule) for rule in report.rules],
         "counts": dict(report.findings.counts),

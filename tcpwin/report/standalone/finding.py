@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Remedy
-from tcpwin.report.findings import ARROWS, span_text, value_words
+from tcpwin.report.findings import ARROWS, owner_text, span_text, value_words
 from tcpwin.units import name_text, rate_text, time_text
 
 OPEN = "Not ruled out: "
@@ -42,7 +42,7 @@ class FindingTold:
     cost: str
     lost: str
     confidence: str
-    blame: str
+    owner: str
     when: str
     values: Sequence[tuple[str, str]]
     ruling: str
@@ -90,7 +90,7 @@ def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingTold:
         cost=time_text(finding.cost_ns) if finding.cost_ns else "",
         lost=rate_text(finding.lost_bps) if finding.lost_bps else "",
         confidence=finding.confidence,
-        blame=finding.blame + (f", to be changed at {finding.side}" if finding.side else ""),
+        owner=owner_text(finding.owner),
         when=span_text(analysis, evidence) or "",
         values=[tuple(map(name_text, value_words(name, value))) for name, value in evidence.values.items()],  # type: ignore[misc]
         ruling="Not ruled out" if is_open else "Ruled out",

@@ -90,7 +90,7 @@ def _finding(finding: FindingTold) -> Iterator[str]:
     yield f"- **weight:** {', '.join(weight)}, confidence {finding.confidence}"
     if finding.ends:
         yield f"- **ends:** {plain(finding.ends)}"
-    yield f"- **blame:** {plain(finding.blame)}"
+    yield f"- **owner:** {plain(finding.owner)}"
     if finding.frames:
         yield f"- **frames:** {', '.join(map(str, finding.frames))} (`{finding.filter}`)"
     if finding.when:

@@ -91,14 +91,14 @@ class Report:
 
     @cached_property
     def shown_ids(self) -> Sequence[int]:
-        """Numbers of the connections told in full: those with the costliest findings, then all held back.
+        """Numbers of the connections told in full: those with the costliest findings, then all with a problem.
 
         Where no rule found anything of note, those with most data.
         """
         noted = [each.connection for each in self.findings if each.connection is not None and _is_of_note(each)]
         ids = list(dict.fromkeys(noted))[: self.limit]
-        held_back = [id for cause in self.summary.held_back.values() for id in cause]
-        ids = list(dict.fromkeys([*ids, *held_back]))[: self.limit]
+        slowed = [id for ids in self.summary.problems.values() for id in ids]
+        ids = list(dict.fromkeys([*ids, *slowed]))[: self.limit]
         if not ids:
             ids = largest(self.analysis, min(self.limit, SOUND_SHOWN))
         return ids

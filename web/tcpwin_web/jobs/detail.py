@@ -92,7 +92,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
     snapshots = [plain(describe_joined(each)) for each in connection.snapshots]
     document = {
         **fields,
-        "verdict": {**plain(verdict), "text": verdict.text},
+        "verdict": plain(verdict),
         "budget": budget,
         "stalls": [plain(stall) for stall in view.stalls],
         "percentiles": {

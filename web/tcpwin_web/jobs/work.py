@@ -137,7 +137,7 @@ def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:
         "summary": {
             "text": summary.text,
             "worst": [describe_finding(each, analysis) for each in summary.worst],
-            "held_back": {cause: len(ids) for cause, ids in summary.held_back.items()},
+            "problems": {limit: len(ids) for limit, ids in summary.problems.items()},
         },
         "findings": {"counts": dict(findings.counts), "kept": len(findings), "worst": severity},
         "worst": [connection.id for connection in analysis.worst(PREPARED)],

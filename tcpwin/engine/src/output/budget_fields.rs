@@ -115,6 +115,12 @@ impl DirectionView<'_> {
         if !self.is_place_known() {
             forget_flight(&mut spent);
         }
+        if self.fits_any_window() {
+            for item in [Item::SmallWindow, Item::WindowFull] {
+                let ns = std::mem::take(&mut spent[item as usize]);
+                spent[Item::Application as usize] += ns;
+            }
+        }
         spent
     }
 
@@ -138,6 +144,15 @@ impl DirectionView<'_> {
             .is_some_and(|episode| matches!(episode.ended_by, EndedBy::Open | EndedBy::Reset));
         let silent_ns = if is_closed { self.unanswered_ns() } else { 0 };
         (self.closed_ns() - silent_ns).max(0)
+    }
+
+    /// Whether all data would have fitted into the smallest window: on loopback the segment size is as large as the window,
+    /// so that no second segment fits, and none is needed.
+    fn fits_any_window(&self) -> bool {
+        let data = self.data();
+        let sent = data.payload_bytes.saturating_sub(self.resent_bytes());
+        let most = sent.max(data.acked_payload_bytes());
+        self.is_certain() && most <= u64::from(data.window.min_bytes)
     }
 
     /// Whether the capture holds the packets twice: as they left one end, and later as they came to the other.

@@ -12,6 +12,7 @@ pub mod headers;
 pub mod histogram;
 pub mod index;
 pub mod json;
+pub mod limit;
 mod loss_fields;
 pub mod pass;
 mod place;

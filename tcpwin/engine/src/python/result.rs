@@ -31,7 +31,7 @@ use crate::output::fields::{
 };
 use crate::output::json::write_connection;
 use crate::output::pass::{Findings, Sink};
-use crate::output::rank::{held_back, worst};
+use crate::output::rank::{problems, worst};
 use crate::output::select::{by_responder, pick};
 use crate::output::series::Span;
 use crate::output::table::{fill_columns, Column};
@@ -263,12 +263,16 @@ impl Result {
         })
     }
 
-    fn worst(&self, limit: usize) -> PyResult<Vec<u32>> {
-        Ok(worst(self.all()?, limit))
+    /// Connections that lost most time to what somebody can mend, by their packets alone, with that time.
+    fn worst(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<(u32, i64)>> {
+        let connections = self.all()?;
+        Ok(py.detach(|| worst(connections, limit)))
     }
 
-    fn held_back(&self, cost_ns: i64, share: f64) -> PyResult<Vec<u32>> {
-        Ok(held_back(self.all()?, cost_ns, share))
+    /// Connections that lost so much that it is a problem, by their packets alone, with that time; the worst first.
+    fn problems(&self, py: Python<'_>) -> PyResult<Vec<(u32, i64)>> {
+        let connections = self.all()?;
+        Ok(py.detach(|| problems(connections)))
     }
 
     /// What each question picks: connections, or their directions, that meet all conditions. One walk over the

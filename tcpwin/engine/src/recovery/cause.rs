@@ -62,9 +62,9 @@ impl Confidence {
 
     pub fn name(self) -> &'static str {
         match self {
-            Confidence::High => "high",
-            Confidence::Medium => "medium",
-            Confidence::Low => "low",
+            Confidence::High => "certain",
+            Confidence::Medium => "likely",
+            Confidence::Low => "possible",
         }
     }
 }

@@ -12,8 +12,8 @@ from report.made_findings import bundled, rule
 from stories.story import Story
 
 import tcpwin
-from tcpwin.limits import Case, Finding, Rule, Threshold, all_rules, check, choose
-from tcpwin.limits.overlap import narrow_first
+from tcpwin.limits import LIMITS, Case, Finding, Rule, Threshold, all_rules, check, choose
+from tcpwin.limits.claims import narrow_first
 
 SECOND = 1_000_000_000
 
@@ -21,7 +21,7 @@ SECOND = 1_000_000_000
 def claim(case: Case) -> Iterator[Finding]:
     """Claim so many seconds."""
     cost_ns = int(case.settings["cost_ns"])
-    yield case.finding(f"{case.rule.name} found", blame="nobody", confidence="low", cost_ns=cost_ns)
+    yield case.finding(f"{case.rule.name} found", owner="nobody", confidence="possible", cost_ns=cost_ns)
 
 
 def claiming(code: str, seconds: float, *yields_to: str, scope: str = "direction") -> Rule:
@@ -44,12 +44,12 @@ def told(analysis: tcpwin.Analysis, *rules: Rule) -> list[tuple[str, str | None,
 @pytest.fixture
 def one_way(tmp_path: Path) -> tcpwin.Analysis:
     """A capture with data from a to b only."""
-    return Story().handshake().burst("a", 3).wait(0.05).close().analyze(tmp_path)
+    return Story().handshake().burst("a", 3).wait(20.0).close().analyze(tmp_path)
 
 
 def test_a_part_is_taken_off(one_way: tcpwin.Analysis) -> None:
     assert told(one_way, claiming("TW901", 5, "TW902"), claiming("TW902", 2)) == [
-        ("TW901", "a_to_b", 3 * SECOND, "made-tw901 found (2 s of it are counted under TW902)"),
+        ("TW901", "a_to_b", 3 * SECOND, "made-tw901 found (2 s of it counted under TW902)"),
         ("TW902", "a_to_b", 2 * SECOND, "made-tw902 found"),
     ]
 
@@ -58,7 +58,7 @@ def test_nothing_is_left_of_time_that_another_claims_whole(one_way: tcpwin.Analy
     for seconds in (2, 3):
         assert told(one_way, claiming("TW901", 2, "TW902"), claiming("TW902", seconds)) == [
             ("TW902", "a_to_b", seconds * SECOND, "made-tw902 found"),
-            ("TW901", "a_to_b", 0, "made-tw901 found (its time is counted under TW902)"),
+            ("TW901", "a_to_b", 0, "made-tw901 found (its time counted under TW902)"),
         ]
 
 
@@ -66,8 +66,8 @@ def test_what_the_narrower_one_yields_itself_is_not_taken_off_twice(one_way: tcp
     """Of 10 s 4 are the second's, and 1 of those is the third's: the first keeps 6."""
     rules = (claiming("TW901", 10, "TW902", "TW903"), claiming("TW902", 4, "TW903"), claiming("TW903", 1))
     assert told(one_way, *rules) == [
-        ("TW901", "a_to_b", 6 * SECOND, "made-tw901 found (4 s of it are counted under TW902 and TW903)"),
-        ("TW902", "a_to_b", 3 * SECOND, "made-tw902 found (1 s of it are counted under TW903)"),
+        ("TW901", "a_to_b", 6 * SECOND, "made-tw901 found (4 s of it counted under TW902 and TW903)"),
+        ("TW902", "a_to_b", 3 * SECOND, "made-tw902 found (1 s of it counted under TW903)"),
         ("TW903", "a_to_b", 1 * SECOND, "made-tw903 found"),
     ]
 
@@ -89,6 +89,21 @@ def test_other_places_keep_their_time(one_way: tcpwin.Analysis) -> None:
         ("TW901", "a_to_b", 5 * SECOND, "made-tw901 found"),
         ("TW902", None, 2 * SECOND, "made-tw902 found"),
     ]
+
+
+def test_rules_that_know_nothing_of_each_other_share_the_life(one_way: tcpwin.Analysis) -> None:
+    [first, second] = check(one_way, chosen=(claiming("TW901", 15), claiming("TW902", 15)))
+    assert first.cost_ns == 15 * SECOND
+    assert first.cost_ns + second.cost_ns == one_way.connections[0].duration_ns
+
+
+def test_a_rule_claims_only_time_of_its_limits(one_way: tcpwin.Analysis) -> None:
+    items = one_way.connections[0].budget["a_to_b"].items_ns
+    loss = replace(claiming("TW901", 60), limits=("path_loss",))
+    rest = replace(claiming("TW902", 60), limits=tuple(limit for limit in LIMITS if limit != "path_loss"))
+    found = {each.code: each for each in check(one_way, chosen=(loss, rest))}
+    assert (found["TW901"].cost_ns, found["TW901"].items_ns) == (0, {})
+    assert found["TW902"].cost_ns == sum(ns for item, ns in items.items() if item != "closed") > 0
 
 
 def test_each_comes_after_those_it_yields_to() -> None:

@@ -1,0 +1,105 @@
+"""What findings cost: each nanosecond of a budget is claimed once, by the finding that says most exactly what it was.
+
+In: findings in the order in which they may claim, the narrow ones first, with the time that their rules saw, and the
+budget of their connection's directions. Out: the same findings with the cost that is theirs, and the items it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
+
+from tcpwin.limits.budget import ITEM_LIMITS, ITEMS, Budget
+from tcpwin.limits.finding import Finding
+from tcpwin.limits.rule import Rule
+from tcpwin.units import time_text
+
+_WINDOW = ("zero_window", "small_window", "window_full")
+_LOSS = ("fast_recovery", "tail", "timeout", "after_loss")
+_ROUNDS = ("congestion", "slow_start", "path", "send_buffer")
+_HELD_BY = {
+    "receiver_window": ("window_full", "small_window", "zero_window"),
+    "receiver_application": _WINDOW,
+    "sender_application": ("application",),
+    "send_buffer": ("send_buffer", "congestion"),
+    "path_rate": ("path", "congestion"),
+    "path_loss": _LOSS,
+    "path_policer": (*_LOSS, "path", "congestion"),
+    "congestion_control": ("slow_start", "congestion", "after_loss"),
+    "idle_restart": ("idle_restart", "slow_start"),
+    "retransmission_timer": ("timeout", "tail"),
+    "delayed_ack": ("application", "window_full", "small_window", *_ROUNDS),
+    "handshake": ("handshake",),
+    "peer_silent": ("peer_silent", *_LOSS, *_WINDOW, "unknown"),
+    "capture": ("unknown",),
+    "none": (),
+}
+"""The items whose time may turn out to be a limit's, those that are likeliest first."""
+
+
+def items_of(limits: Iterable[str]) -> tuple[str, ...]:
+    """The items that may hold the time of these limits, those that are likeliest first."""
+    return tuple(dict.fromkeys(item for limit in limits for item in _HELD_BY.get(limit, ())))
+
+
+def limit_held(finding: Finding, item: str) -> str:
+    """Which of a finding's limits the time of an item is; what the item says by itself where the finding says none."""
+    fitting = [each for each in finding.limits if item in items_of((each,))]
+    for limit, owner in (("receiver_application", "application"), ("receiver_window", "host")):
+        if limit in fitting and finding.owner.endswith(owner):
+            return limit
+    return ITEM_LIMITS[item] if ITEM_LIMITS[item] in fitting or not fitting else fitting[0]
+
+
+def narrow_first(rules: Iterable[Rule]) -> list[Rule]:
+    """The rules in an order in which each comes after those it yields to, and those of no limit last.
+
+    Raises:
+        ValueError: rules yield to each other in a circle.
+    """
+    by_code = {rule.code: rule for rule in sorted(rules, key=lambda rule: rule.code)}
+    order = TopologicalSorter({code: [to for to in rule.yields_to if to in by_code] for code, rule in by_code.items()})
+    return sorted((by_code[code] for code in order.static_order()), key=lambda rule: not rule.limits)
+
+
+@dataclass
+class Claims:
+    """The time of one connection that findings have claimed.
+
+    Attributes:
+        budgets: by direction.
+        life_ns: what both directions' claims may be together: they pass at the same time.
+    """
+
+    budgets: Mapping[str, Budget]
+    life_ns: int
+    _left: dict[str, dict[str, int]] = field(default_factory=dict)
+    _costs: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def settle(self, finding: Finding, direction: str, yields_to: Iterable[str] = ()) -> Finding:
+        """A finding with the cost that is its own, which is claimed from then on.
+
+        Args:
+            direction: the finding's, or for one of both directions whose budget it draws on.
+            yields_to: codes of rules whose time is part of what this one saw.
+        """
+        told = self._costs.setdefault(direction, {})
+        takers = {code: told[code] for code in yields_to if told.get(code)}
+        wanted_ns = max(finding.cost_ns - sum(takers.values()), 0)
+        left = self._left.setdefault(direction, dict(self.budgets[direction].items_ns))
+        items = items_of(finding.limits) if finding.limits else ITEMS
+        taken: dict[str, int] = {}
+        for item in items:
+            ns = min(wanted_ns - sum(taken.values()), left[item], self.life_ns)
+            if ns > 0:
+                taken[item] = ns
+                left[item] -= ns
+                self.life_ns -= ns
+        cost_ns = sum(taken.values())
+        told[finding.code] = told.get(finding.code, 0) + cost_ns
+        text = finding.text
+        if takers:
+            what = f"{time_text(min(sum(takers.values()), finding.cost_ns))} of it" if cost_ns else "its time"
+            text += f" ({what} counted under {' and '.join(takers)})"
+        return replace(finding, cost_ns=cost_ns, items_ns=taken, text=text)

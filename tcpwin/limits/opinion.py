@@ -1,0 +1,307 @@
+"""What a limit means for a direction: in words, whose it is, how sure that is by itself, and what to do about it.
+
+In: a direction with its budget. Out: Opinion. It weighs no limits against each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tcpwin.analysis import Connection, Direction
+from tcpwin.limits.budget import GROUPS, WINDOW_ITEMS, Budget
+from tcpwin.limits.roles import ENDS, role_of
+from tcpwin.units import bytes_text, count_text, rate_text, time_text
+
+DOUBLED_SHARE = 0.4
+"""Of the data sent again: where a capture holds both ends, half of it are copies."""
+DOUBLED_SEGMENTS = 10
+"""Of fewer segments a few that were really lost may be as many."""
+CLOSED_SHARE = 0.1
+"""Of the window's time: a window that is closed for so long closes for want of a reader; below, it is merely small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a limit means.
+
+    Attributes:
+        phrase: the limit in words, after ``limited by``.
+        meaning: a sentence on it; empty where the phrase says all.
+        reason: why, with numbers.
+    """
+
+    phrase: str
+    owner: str
+    side: str | None
+    confidence: str
+    reason: str
+    meaning: str = ""
+    fix: str | None = None
+
+    def told(self, owner: str, side: str | None, confidence: str, reason: str, fix: str | None) -> Opinion:
+        """The same limit as a finding tells it; the meaning is its owner's."""
+        meaning = self.meaning if owner == self.owner else ""
+        return replace(self, owner=owner, side=side, confidence=confidence, reason=reason, fix=fix, meaning=meaning)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A direction of a connection, with its budget."""
+
+    connection: Connection
+    name: str
+    budget: Budget
+
+    @property
+    def data(self) -> Direction:
+        return self.connection.a_to_b if self.name == "a_to_b" else self.connection.b_to_a
+
+    @property
+    def sender(self) -> str:
+        """The sender's role."""
+        return role_of(self.connection, "a" if self.name == "a_to_b" else "b")
+
+    @property
+    def receiver(self) -> str:
+        """The receiver's role."""
+        return role_of(self.connection, "b" if self.name == "a_to_b" else "a")
+
+    @property
+    def sending_end(self) -> str:
+        """The sender's machine name, ``client`` or ``server``."""
+        return ENDS["a" if self.name == "a_to_b" else "b"]
+
+    @property
+    def receiving_end(self) -> str:
+        """The receiver's machine name."""
+        return ENDS["b" if self.name == "a_to_b" else "a"]
+
+    @property
+    def is_handshake_disturbed(self) -> bool:
+        """Whether a segment of the handshake was sent again, or nobody answered."""
+        both = (self.connection.a_to_b, self.connection.b_to_a)
+        return any(each.syn_retransmissions for each in both) or self.connection.close == "unanswered"
+
+    @property
+    def is_doubled(self) -> bool:
+        """Whether both SYNs and much of the data are there again: what TW610 makes sure of."""
+        both = (self.connection.a_to_b, self.connection.b_to_a)
+        return all(each.syn_retransmissions for each in both) and (
+            self.data.data_segments >= DOUBLED_SEGMENTS
+            and self.data.retransmissions >= DOUBLED_SHARE * self.data.data_segments
+        )
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the capture, or a reset, ended the connection in a stall."""
+        return self.data.stall_at_end is not None
+
+    @property
+    def seen(self) -> str:
+        """How sure what the sender waited for is, by where the capture was made."""
+        return "certain" if self.data.view == "sender" else "likely"
+
+
+def slow_reader(seen: Situation) -> bool:
+    """Whether a window that held the sender back did so for want of a reader: closed, or low."""
+    data = seen.data
+    window_ns = sum(seen.budget.items_ns[item] for item in WINDOW_ITEMS)
+    if data.zero_window_episode_count and data.zero_window_ns >= CLOSED_SHARE * window_ns:
+        return True
+    most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes
+    return data.window_scale.state != "disabled" and bool(most) and mean is not None and mean < (most or 0) / 2
+
+
+def opinion_of(seen: Situation, limit: str) -> Opinion:
+    """What a limit means for the direction."""
+    return _OPINIONS[limit](seen)
+
+
+def _reader(seen: Situation) -> Opinion:
+    data, receiver, items = seen.data, seen.receiver, seen.budget.items_ns
+    confidence = "certain" if seen.budget.kernel is not None else seen.seen
+    most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes
+    if data.zero_window_episode_count:
+        if items["zero_window"] * 2 >= sum(items[item] for item in WINDOW_ITEMS):
+            confidence = "certain"
+        times = count_text(data.zero_window_episode_count, "time")
+        reason = f"zero window {times}, {time_text(data.zero_window_ns)} total"
+    elif most and mean is not None:
+        confidence = "likely" if confidence == "certain" else confidence
+        reason = f"window {bytes_text(mean)} on average, {bytes_text(most)} at most: unread data fills the rest"
+    else:
+        reason = "the window closes while data waits"
+    return Opinion(
+        f"the {receiver}'s receive window",
+        f"{seen.receiving_end}_application",
+        seen.receiving_end,
+        confidence,
+        reason + _kernel_words(seen),
+        f"The {receiver}'s application reads too slowly.",
+        f"Make the {receiver}'s application read faster.",
+    )
+
+
+def _window(seen: Situation) -> Opinion:
+    data, receiver = seen.data, seen.receiver
+    confidence = "certain" if seen.budget.kernel is not None else seen.seen
+    phrase, most = f"the {receiver}'s receive window", data.receive_window_max_bytes
+    fix = f"Let the {receiver}'s receive window grow."
+    if data.window_scale.state == "disabled":
+        by = "b" if data.window_scale.disabled_by == "b" else "a"
+        whose = role_of(seen.connection, by)
+        reason = f"65.5 kB at most: no window scale option in the {whose}'s SYN{_kernel_words(seen)}"
+        fix = f"Let the {whose} offer window scaling."
+        return Opinion(phrase, f"{ENDS[by]}_host", ENDS[by], confidence, reason, "", fix)
+    host = f"{seen.receiving_end}_host"
+    if most is None:
+        reason = "flight ends again and again at the edge that the least possible window scale gives"
+        return Opinion(phrase, host, seen.receiving_end, "possible", reason, "", fix)
+    reason, round_trip_ns = f"{bytes_text(most)} at most", seen.connection.path_rtt_ns
+    if round_trip_ns:
+        reason += f", which over {time_text(round_trip_ns)} allows {rate_text(most * 8e9 / round_trip_ns)}"
+    return Opinion(phrase, host, seen.receiving_end, confidence, reason + _kernel_words(seen), "", fix)
+
+
+def _kernel_words(seen: Situation) -> str:
+    return "" if seen.budget.kernel is None else f"; share from the {seen.sender}'s kernel (rwnd_limited)"
+
+
+def _application(seen: Situation) -> Opinion:
+    reason = f"nothing to send for {time_text(seen.budget.items_ns['application'])}"
+    if seen.data.turns > 1:
+        reason += f": {seen.sender} and {seen.receiver} take turns"
+    owner = f"{seen.sending_end}_application"
+    return Opinion(
+        f"the {seen.sender}'s application", owner, seen.sending_end, seen.seen, reason, "It had nothing to send."
+    )
+
+
+def _send_buffer(seen: Situation) -> Opinion:
+    confidence = "possible" if seen.budget.kernel is None else "certain"
+    reason = f"the {seen.sender}'s flight stayed the same, below every other limit"
+    if seen.budget.kernel is not None:
+        reason = f"share from the {seen.sender}'s kernel (sndbuf_limited)"
+    fix = f"Let the {seen.sender}'s send buffer grow."
+    return Opinion(
+        f"the {seen.sender}'s send buffer", f"{seen.sending_end}_host", seen.sending_end, confidence, reason, "", fix
+    )
+
+
+def _path(seen: Situation) -> Opinion:
+    rate = "" if seen.data.goodput_bps is None else f", {rate_text(seen.data.goodput_bps)}"
+    meaning = "Nothing to mend: it has all that the path gives."
+    return Opinion(
+        "the path's rate", "nobody", None, "likely", f"data went evenly at the best rate seen{rate}", meaning
+    )
+
+
+def _loss(seen: Situation) -> Opinion:
+    data, items = seen.data, seen.budget.items_ns
+    reason = f"{count_text(data.resent_segments, 'segment')} of {data.data_segments:,} sent again"
+    reason += f", {data.rto_retransmissions:,} by timeout" if data.rto_retransmissions else ""
+    recovering_ns = sum(items[item] for item in GROUPS["loss recovery"])
+    confidence = seen.seen if recovering_ns >= items["after_loss"] else "likely"
+    return Opinion("loss on the path", "network", None, confidence, reason, "", "Find where the path loses packets.")
+
+
+def _congestion(seen: Situation) -> Opinion:
+    items, phrase = seen.budget.items_ns, f"the {seen.sender}'s congestion window"
+    if items["slow_start"] >= items["congestion"]:
+        meaning = "It was still growing."
+        return Opinion(phrase, "nobody", None, "likely", "the transfer's start, as designed", meaning)
+    return Opinion(phrase, "nobody", None, "likely", "no other limit shows")
+
+
+def _idle_restart(seen: Situation) -> Opinion:
+    restarts = count_text(seen.data.idle_restarts, "restart")
+    reason = f"{restarts} with a smaller congestion window after a pause"
+    fix = f"Switch off slow start after idle on the {seen.sender}."
+    return Opinion("slow start after idle", f"{seen.sending_end}_host", seen.sending_end, seen.seen, reason, "", fix)
+
+
+def _timer(seen: Situation) -> Opinion:
+    reason = f"{count_text(seen.data.rto_retransmissions, 'segment')} sent again by timeout"
+    return Opinion(
+        f"the {seen.sender}'s retransmission timer", f"{seen.sending_end}_host", seen.sending_end, "likely", reason
+    )
+
+
+def _delayed_ack(seen: Situation) -> Opinion:
+    reason = f"{count_text(seen.data.nagle_delays, 'small segment')} held back until an ACK came"
+    fix = f"Let the {seen.sender}'s application write whole messages, or set TCP_NODELAY."
+    return Opinion(
+        f"the {seen.receiver}'s delayed ACKs",
+        f"{seen.sending_end}_application",
+        seen.sending_end,
+        "likely",
+        reason,
+        "",
+        fix,
+    )
+
+
+def _handshake(seen: Situation) -> Opinion:
+    if seen.connection.close == "refused":
+        return Opinion("the handshake", "server_application", "server", "likely", "refused", "The server refused it.")
+    if seen.connection.close == "unanswered":
+        reason = "no answer: lost on the way, dropped by a firewall, or no such host"
+        return Opinion("the handshake", "network", None, "possible", reason, "The server never answered.")
+    again = seen.connection.a_to_b.syn_retransmissions + seen.connection.b_to_a.syn_retransmissions
+    if again:
+        reason = f"{count_text(again, 'segment')} of it sent again"
+        return Opinion("the handshake", "network", None, "likely", reason, "", "Find where the path loses packets.")
+    return Opinion("the handshake", "nobody", None, "certain", "little else was to be done")
+
+
+def _silent(seen: Situation) -> Opinion:
+    reason = f"the {seen.receiver} answered nothing any more"
+    return Opinion(f"the {seen.receiver}, which fell silent", "network", None, "likely", reason)
+
+
+def _policer(_: Situation) -> Opinion:
+    return Opinion("a policer on the path", "network", None, "likely", "losses at a constant rate without delay")
+
+
+def _capture(seen: Situation) -> Opinion:
+    return Opinion("what was not captured", "nobody", None, "possible", _unknown(seen))
+
+
+def _nothing(_: Situation) -> Opinion:
+    return Opinion("nothing", "nobody", None, "likely", "neither end sent any data")
+
+
+def _unknown(seen: Situation) -> str:
+    data = seen.data
+    if seen.connection.sampled:
+        return "the capture holds samples of it, not all that was sent"
+    if seen.is_doubled:
+        return "the capture holds it twice, as it left one end and as it came to the other"
+    if data.clock_step_ns * 2 > seen.budget.items_ns["unknown"]:
+        return f"the capture's clock went {time_text(data.clock_step_ns)} further than the timestamps of its packets"
+    if data.window_scale.state in ("unknown", "syn_only"):
+        if data.syn_seen:
+            return "the capture lacks a SYN, and with it the scale of the windows"
+        return "the capture lacks the SYNs, and with them the scale of the windows"
+    if data.flight_max_bytes is None:
+        return "one side of the connection was not captured"
+    return "the capture does not show it"
+
+
+_OPINIONS = {
+    "receiver_window": _window,
+    "receiver_application": _reader,
+    "sender_application": _application,
+    "send_buffer": _send_buffer,
+    "path_rate": _path,
+    "path_loss": _loss,
+    "path_policer": _policer,
+    "congestion_control": _congestion,
+    "idle_restart": _idle_restart,
+    "retransmission_timer": _timer,
+    "delayed_ack": _delayed_ack,
+    "handshake": _handshake,
+    "peer_silent": _silent,
+    "capture": _capture,
+    "none": _nothing,
+}

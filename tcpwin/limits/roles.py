@@ -1,0 +1,39 @@
+"""Who is who: the role of a connection's end, in words and as a machine name.
+
+In: a connection and a side, ``a`` or ``b``. Out: words. It reads no packets.
+"""
+
+from __future__ import annotations
+
+from tcpwin.analysis import Connection
+
+ENDS = {"a": "client", "b": "server"}
+"""Machine names: a opened the connection, or probably did."""
+WELL_KNOWN_PORTS = 1024
+"""Below are the ports of services (RFC 6335 §6); a client's are above."""
+
+
+def role_of(connection: Connection, side: str) -> str:
+    """``client`` or ``server``; ``sender`` or ``receiver`` where neither the handshake nor the ports tell.
+
+    Without a handshake a is the end that probably opened the connection; that much is said only where one port
+    alone is a service's.
+    """
+    services = sum(end.port < WELL_KNOWN_PORTS for end in (connection.a, connection.b))
+    if connection.initiator_known or services == 1:
+        return ENDS[side]
+    sent_by_a, sent_by_b = (carried_bytes(connection, name) for name in ("a_to_b", "b_to_a"))
+    return "sender" if (side == "a") == (sent_by_a >= sent_by_b) else "receiver"
+
+
+def carried_bytes(connection: Connection, direction: str) -> int:
+    """What a direction carried: what was acknowledged was carried, though the capture may lack it."""
+    data = connection.a_to_b if direction == "a_to_b" else connection.b_to_a
+    return max(data.unique_bytes or 0, data.acked_bytes or 0)
+
+
+def main_direction(connection: Connection) -> str | None:
+    """The direction with more data; None without any."""
+    sizes = {name: carried_bytes(connection, name) for name in ("a_to_b", "b_to_a")}
+    largest = max(sizes, key=lambda name: sizes[name])
+    return largest if sizes[largest] else None
