@@ -5,12 +5,13 @@ In: summaries, and connections as measured. Out: lines. Only stalls read the sou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from textwrap import wrap
 
 from tcpwin.analysis import Connection, Stall
 from tcpwin.limits import ITEMS, Budget, Summary
 from tcpwin.report.budget_words import ITEM_WORDS
+from tcpwin.report.verdict_words import verdict_words
 from tcpwin.units import bytes_text, count_text, name_text, time_text
 
 WIDTH = 120
@@ -28,20 +29,13 @@ def render_summary(summary: Summary) -> list[str]:
 
 def render_verdict(connection: Connection) -> list[str]:
     """What limited a connection: the answer, what it cost, what to change, and what shows it."""
-    verdict = connection.verdict
-    lines = [f"{verdict.text} ({verdict.reason})"]
-    if verdict.is_problem:
-        lost = f"About {time_text(verdict.lost_ns)} of {time_text(connection.duration_ns)}."
-        lines.append(lost if verdict.fix is None else f"{lost} Fix: {verdict.fix}")
-    if verdict.frames:
-        code = f" ({verdict.code})" if verdict.code else ""
-        lines.append(f"Evidence: {frames_filter(verdict.frames)}{code}")
-    return [name_text(line) for line in lines]
-
-
-def frames_filter(frames: Sequence[int]) -> str:
-    """Frames as a display filter of Wireshark."""
-    return f"frame.number in {{{', '.join(map(str, sorted(set(frames))))}}}"
+    words = verdict_words(connection.verdict, connection.duration_ns)
+    lines = [f"{words.answer} ({words.why})"]
+    if words.cost:
+        lines.append(f"{words.cost} Fix: {words.fix}" if words.fix else words.cost)
+    if words.evidence:
+        lines.append(f"Evidence: {words.evidence}")
+    return lines
 
 
 def render_budgets(connection: Connection) -> Iterator[str]:

@@ -19,7 +19,7 @@ def test_a_report_is_written_in_the_form_of_its_name(tmp_path: Path, name: str, 
 
 
 def test_text_forms_go_to_standard_output() -> None:
-    assert json.loads(tcpwin("report", SLOW_READER, "--format", "json").stdout)["schema"] == "tcpwin/report/1"
+    assert json.loads(tcpwin("report", SLOW_READER, "--format", "json").stdout)["schema"] == "tcpwin/report/2"
     assert tcpwin("report", SLOW_READER, "--format", "md").stdout.startswith(b"# ")
 
 

@@ -32,7 +32,7 @@ def test_a_report_in_every_form(client: TestClient, capture: bytes, tool: Callab
     for form in ("text", "html", "md", "json"):
         told = unpacked(found[form].text) if form == "html" else found[form].text
         assert "192.0.2.1" in told, form
-    assert found["json"].json()["schema"] == "tcpwin/report/1"
+    assert found["json"].json()["schema"] == "tcpwin/report/2"
     assert found["pdf"].content.startswith(b"%PDF")
     assert 'id="references"' in found["html"].text
     assert "<script>" not in found["md"].text

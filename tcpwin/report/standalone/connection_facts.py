@@ -7,15 +7,17 @@ units. The words are those of `tcpwin analyze`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tcpwin.analysis import Connection, Direction, Event
-from tcpwin.limits import GROUPS, ITEMS, Budget, Finding
+from tcpwin.limits import GROUPS, ITEMS, Budget, Finding, Verdict
+from tcpwin.limits.roles import role_of
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.hosts import render_sockets
 from tcpwin.report.summary import longest_stalls
 from tcpwin.report.text import close_text, render_direction
+from tcpwin.report.verdict_words import VerdictWords, verdict_words
 from tcpwin.units import bytes_text, name_text, time_text
 
 RESENT_SHOWN = 20
@@ -44,11 +46,11 @@ class DirectionTold:
     """The data of one direction.
 
     Attributes:
-        name: ``a → b``.
+        name: ``client → server``.
         carried: how much, how fast.
         facts: what else there is to say of it, by name.
         budget: where the sender's time went, most first; empty where nothing was to be sent.
-        sender: ``a`` or ``b``.
+        sender: its role.
         basis: whose count the budget is.
     """
 
@@ -65,7 +67,7 @@ class ConnectionTold:
     """A connection in full.
 
     Attributes:
-        headline: what limited it, in a line; `why` is the reason.
+        verdict: what limited it; `words` puts it in words.
         stalls: the longest silences: when, how long, whose, why, in flight, frames; `stalls_left` more are not told.
         resent: what was sent again or came late: frame, when, by whom, cause, original frame, frame of the ACK, age,
             length; `resent_left` more are not told.
@@ -78,8 +80,8 @@ class ConnectionTold:
     ends: str
     duration: str
     close: str
-    headline: str
-    why: str
+    verdict: Verdict
+    words: VerdictWords
     findings: Sequence[Finding]
     directions: Sequence[DirectionTold]
     stalls: Sequence[tuple[str, ...]]
@@ -91,29 +93,27 @@ class ConnectionTold:
     sockets: Sequence[str]
 
 
-def tell_connection(connection: Connection, findings: Sequence[Finding]) -> ConnectionTold:
-    """Put a connection in words."""
-    from tcpwin.limits import judge_connection
-
-    verdict = judge_connection(connection, findings)
+def tell_connection(connection: Connection, verdict: Verdict, findings: Sequence[Finding]) -> ConnectionTold:
+    """Put a connection, and the verdict on it, in words."""
+    roles = {side: role_of(connection, side) for side in ("a", "b")}
     events = connection.events
     again = [each for each in events if each.cause is not None]
     stalls, stalls_left = longest_stalls(connection)
     guess = "" if connection.initiator_known else " (who initiated is guessed)"
     return ConnectionTold(
         connection=connection,
-        ends=f"{connection.a} → {connection.b}",
+        ends=f"{roles['a']} {connection.a} → {roles['b']} {connection.b}",
         duration=time_text(connection.duration_ns),
         close=close_text(connection) + guess,
-        headline=name_text(verdict.headline),
-        why=name_text(verdict.reason),
+        verdict=verdict,
+        words=verdict_words(verdict, connection.duration_ns),
         findings=findings,
         directions=list(_directions(connection)),
         stalls=[
             (
                 time_text(stall.start_ns - connection.start_ns),
                 time_text(stall.duration_ns),
-                stall.sender,
+                roles[stall.sender],
                 stall.cause.replace("_", " "),
                 bytes_text(stall.flight_bytes),
                 f"{stall.before_frame} to {stall.after_frame}",
@@ -121,7 +121,7 @@ def tell_connection(connection: Connection, findings: Sequence[Finding]) -> Conn
             for stall in stalls
         ],
         stalls_left=stalls_left,
-        resent=[_resent(each, connection.start_ns) for each in again[:RESENT_SHOWN]],
+        resent=[_resent(each, connection.start_ns, roles) for each in again[:RESENT_SHOWN]],
         resent_left=max(len(again) - RESENT_SHOWN, 0),
         reasons=[
             f"{reason}: {count:,}, {confidence} confidence"
@@ -133,11 +133,12 @@ def tell_connection(connection: Connection, findings: Sequence[Finding]) -> Conn
 
 
 def _directions(connection: Connection) -> Iterator[DirectionTold]:
-    for name, sender, receiver in (("a_to_b", "a", "b"), ("b_to_a", "b", "a")):
+    client, server = role_of(connection, "a"), role_of(connection, "b")
+    for name, sender, receiver in (("a_to_b", client, server), ("b_to_a", server, client)):
         direction: Direction = getattr(connection, name)
         if not (direction.data_segments or direction.missed_bytes or direction.retransmissions):
             continue
-        head, *lines = render_direction(connection, sender, receiver, direction)
+        head, *lines = render_direction(connection, f"the {sender}", f"the {receiver}", direction)
         budget = connection.budget[name]
         yield DirectionTold(
             name=f"{sender} → {receiver}",
@@ -169,17 +170,17 @@ def _basis(sender: str, budget: Budget) -> str:
         return "by the packets"
     kernel, apart = budget.kernel, budget.disagreement or 0.0
     return (
-        f"{sender}'s kernel counts {time_text(kernel.rwnd_limited_ns)} waiting for the window and "
+        f"the {sender}'s kernel counts {time_text(kernel.rwnd_limited_ns)} waiting for the window and "
         f"{time_text(kernel.sndbuf_limited_ns)} for the send buffer, of {time_text(kernel.busy_ns)} busy; the window's "
         f"time by the packets alone is {apart:.1%} of the duration off"
     )
 
 
-def _resent(event: Event, start_ns: int) -> tuple[str, ...]:
+def _resent(event: Event, start_ns: int, roles: Mapping[str, str]) -> tuple[str, ...]:
     return (
         str(event.frame),
         time_text(event.time_ns - start_ns),
-        event.direction,
+        roles[event.direction[0]],
         (event.cause or "").replace("_", " "),
         "–" if event.original_frame is None else str(event.original_frame),
         "–" if event.trigger_frame is None else str(event.trigger_frame),

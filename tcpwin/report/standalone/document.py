@@ -1,4 +1,4 @@
-"""A report as the JSON document `tcpwin/report/1`: the analysis document, with summary, findings, budgets and verdicts.
+"""A report as the JSON document `tcpwin/report/2`: the analysis document, with summary, findings, budgets and verdicts.
 
 In: a Report. Out: JSON, written piece by piece. Numbers are plain, not words; nothing is left out of a finding.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tcpwin.report.standalone.connection_facts import ConnectionTold
     from tcpwin.report.standalone.report import Report
 
-SCHEMA = "tcpwin/report/1"
+SCHEMA = "tcpwin/report/2"
 """The number grows when a name goes or changes its meaning; additions keep it."""
 
 
@@ -36,6 +36,7 @@ def write_document(report: Report, file: IO[str]) -> None:
         "summary": {
             "text": summary.text,
             "worst": [describe_finding(each, analysis) for each in summary.worst],
+            "verdict": None if summary.verdict is None else asdict(summary.verdict),
             "problems": {limit: list(ids) for limit, ids in summary.problems.items()},
         },
         "rules": [describe_rule(rule) for rule in report.rules],
@@ -54,7 +55,6 @@ def write_document(report: Report, file: IO[str]) -> None:
 
 def _connection(told: ConnectionTold, comparison: Comparison) -> dict[str, Any]:
     """What the analysis document does not have of a connection."""
-    from tcpwin.limits import judge_connection
     from tcpwin.reference.document import describe_comparison
 
     connection = told.connection
@@ -62,7 +62,7 @@ def _connection(told: ConnectionTold, comparison: Comparison) -> dict[str, Any]:
         "id": connection.id,
         "a": str(connection.a),
         "b": str(connection.b),
-        "verdict": asdict(judge_connection(connection, told.findings)),
+        "verdict": asdict(told.verdict),
         "findings": [each.code for each in told.findings],
         "budget": {name: _budget(budget) for name, budget in connection.budget.items()},
         "stalls": [{**asdict(each), "duration_ns": each.duration_ns} for each in connection.stalls],

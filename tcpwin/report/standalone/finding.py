@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Remedy
-from tcpwin.report.findings import ARROWS, owner_text, span_text, value_words
+from tcpwin.limits.roles import role_of
+from tcpwin.report.findings import owner_text, span_text, value_words
+from tcpwin.report.verdict_words import frames_filter
 from tcpwin.units import name_text, rate_text, time_text
 
 OPEN = "Not ruled out: "
@@ -23,7 +25,7 @@ class FindingTold:
 
     Attributes:
         anchor: its place in a page: code, connection, direction.
-        direction: ``a→b`` or empty.
+        direction: ``client → server`` or empty.
         cost: the time lost; empty where there is none, as `lost`, the rate.
         when: seconds since the capture's first packet; empty for all of the connection.
         ruling: whether `ruled_out`, the likeliest other explanation, is ruled out.
@@ -65,7 +67,7 @@ def _anchors(findings: Sequence[Finding]) -> dict[int, str]:
     places = {}
     for each in findings:
         words = ["finding", each.code, *([] if each.connection is None else [str(each.connection)])]
-        anchor = "-".join([*words, *([each.direction[0]] if each.direction in ARROWS else [])])
+        anchor = "-".join([*words, *([each.direction[0]] if each.direction else [])])
         seen[anchor] = seen.get(anchor, 0) + 1
         places[id(each)] = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
     return places
@@ -74,17 +76,20 @@ def _anchors(findings: Sequence[Finding]) -> dict[int, str]:
 def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingTold:
     evidence, remedy = finding.evidence, finding.remedy
     is_open = (evidence.ruled_out or "").startswith(OPEN)
-    ends = ""
+    ends = direction = ""
     if finding.connection is not None:
         connection = analysis.connections[finding.connection]
-        ends = f"a {connection.a}, b {connection.b}"
+        roles = {side: role_of(connection, side) for side in ("a", "b")}
+        ends = f"{roles['a']} {connection.a}, {roles['b']} {connection.b}"
+        if finding.direction is not None:
+            direction = f"{roles[finding.direction[0]]} → {roles[finding.direction[-1]]}"
     return FindingTold(
         anchor=anchor,
         code=finding.code,
         name=finding.name,
         severity=str(finding.severity),
         connection=finding.connection,
-        direction=ARROWS.get(finding.direction or "", ""),
+        direction=direction,
         ends=ends,
         text=name_text(finding.text),
         cost=time_text(finding.cost_ns) if finding.cost_ns else "",
@@ -102,7 +107,7 @@ def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingTold:
             name_text(remedy.side_effects or "") or None,
         ),
         frames=evidence.frames,
-        filter=f"frame.number in {{{', '.join(map(str, sorted(set(evidence.frames))))}}}" if evidence.frames else "",
+        filter=frames_filter(evidence.frames) if evidence.frames else "",
         is_told=bool(anchor),
     )
 

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from tcpwin.errors import OutputError
+from tcpwin.limits.roles import role_of
 from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.findings import summary as counted
 from tcpwin.report.standalone.finding import begin, tell_findings
@@ -47,12 +48,11 @@ def render_page(
             raise OutputError(f"a report as HTML needs {package}: pip install 'tcpwin[report]'")
     from tcpwin.report.standalone.figures import colours, draw_beside, draw_connections, draw_overview
 
-    analysis = report.analysis
     script = _page_file("report.js")
     drawn = draw_connections(report)
     overview = draw_overview(report)
     beside = draw_beside(report)
-    table = make_table(analysis, report.findings)
+    table = make_table(report)
     page: str = _template().render(
         theme="light" if is_printed else theme,
         is_printed=is_printed,
@@ -88,7 +88,7 @@ def _words(report: Report) -> dict[str, Any]:
         "name": short_name(analysis.name),
         "facts": capture_facts(analysis),
         "summary": name_text(report.summary.text),
-        "ends": [] if only is None else [("a", str(only.a)), ("b", str(only.b))],
+        "ends": [] if only is None else [(role_of(only, "a"), str(only.a)), (role_of(only, "b"), str(only.b))],
         "worst": tell_findings(analysis, report.summary.worst, told),
         "remarks": quality_remarks(analysis.capture),
         "whole": WHOLE,
@@ -131,8 +131,8 @@ def table_words(table: ConnectionTable) -> str:
     if table.rows == table.total:
         return f"{count_text(table.total, 'connection')}."
     return (
-        f"{table.rows:,} of {count_text(table.total, 'connection')}: those that lost most time to a receive window, to "
-        "losses and to restarts, then those with most data. The other "
+        f"{table.rows:,} of {count_text(table.total, 'connection')}: those that lost most time to what can be "
+        "mended, then those with most data. The other "
         f"{table.total - table.rows:,} do not fit into this file; tcpwin analyze --json has them all."
     )
 

@@ -119,8 +119,13 @@ def _connection(told: ConnectionTold, findings: Sequence[FindingTold]) -> Iterat
     yield ""
     yield plain(f"{told.duration}, {told.close}, first frame {told.connection.first_frame}.")
     yield ""
-    yield f"**{plain(begin(told.headline))}.** {plain(begin(told.why))}."
+    words = told.words
+    yield f"**{plain(words.answer)}** {plain(begin(words.why))}."
     yield ""
+    for name, text in (("Cost", words.cost), ("Fix", words.fix), ("Evidence", words.evidence)):
+        if text:
+            yield f"- **{name}:** {plain(text)}"
+    yield from ("",) if words.cost or words.evidence else ()
     yield from (f"- {each.code} {plain(each.name)} {each.direction} {each.cost}".rstrip() for each in findings)
     yield from ("",) if findings else ()
     for direction in told.directions:
@@ -169,7 +174,7 @@ def _direction(direction: DirectionTold) -> Iterator[str]:
     if direction.budget:
         yield ""
         yield from _table(
-            (f"where the time of {direction.sender} went", "time", "share"),
+            (f"where the {direction.sender}'s time went", "time", "share"),
             [(share.words, share.time, share.share) for share in direction.budget],
             "lrr",
         )

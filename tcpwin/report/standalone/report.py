@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tcpwin.analysis import Analysis, Connection
-from tcpwin.limits import Finding, Findings, Rule, Summary, all_rules, asked_of, summarize
+from tcpwin.limits import (
+    Finding,
+    Findings,
+    Rule,
+    Summary,
+    Verdict,
+    all_rules,
+    asked_of,
+    judge_connection,
+    problems,
+    summarize,
+)
 from tcpwin.report.output import open_whole
 from tcpwin.report.standalone.connection_facts import ConnectionTold, tell_connection
 
@@ -61,6 +72,7 @@ class Report:
     analysis: Analysis
     limit: int = CONNECTIONS_SHOWN
     given: Findings | None = None
+    _verdicts: dict[int, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def findings(self) -> Findings:
@@ -74,8 +86,16 @@ class Report:
 
     @cached_property
     def summary(self) -> Summary:
-        """The paragraph, and the findings that cost most."""
+        """The paragraph, the verdict on the worst connection, and the findings that cost most."""
         return summarize(self.analysis, self.findings)
+
+    def verdict(self, id: int) -> Verdict:
+        """What limited a connection, by these findings."""
+        if id not in self._verdicts:
+            connection = self.analysis.connections[id]
+            is_own = self.given is None
+            self._verdicts[id] = connection.verdict if is_own else judge_connection(connection, self.findings.of(id))
+        return self._verdicts[id]
 
     @cached_property
     def told_findings(self) -> Sequence[Finding]:
@@ -91,14 +111,13 @@ class Report:
 
     @cached_property
     def shown_ids(self) -> Sequence[int]:
-        """Numbers of the connections told in full: those with the costliest findings, then all with a problem.
+        """Numbers of the connections told in full: those with a problem, the worst first, then those with findings.
 
         Where no rule found anything of note, those with most data.
         """
+        slowed = problems(self.analysis, self.findings)
         noted = [each.connection for each in self.findings if each.connection is not None and _is_of_note(each)]
-        ids = list(dict.fromkeys(noted))[: self.limit]
-        slowed = [id for ids in self.summary.problems.values() for id in ids]
-        ids = list(dict.fromkeys([*ids, *slowed]))[: self.limit]
+        ids = list(dict.fromkeys([*slowed, *noted]))[: self.limit]
         if not ids:
             ids = largest(self.analysis, min(self.limit, SOUND_SHOWN))
         return ids
@@ -108,18 +127,17 @@ class Report:
         """The connections told in full. Reads the source again, once for all of them."""
         if self.shown_ids:
             self.analysis.follow(self.shown_ids)
-        return [tell_connection(Connection(self.analysis, id), self.findings.of(id)) for id in self.shown_ids]
+        return [
+            tell_connection(Connection(self.analysis, id), self.verdict(id), self.findings.of(id))
+            for id in self.shown_ids
+        ]
 
     @cached_property
     def comparisons(self) -> Sequence[Comparison]:
         """Each of these connections beside the references that are near it, in the same order."""
-        from tcpwin.limits import judge_connection
         from tcpwin.reference import compare
 
-        return [
-            compare(each.connection, verdict=judge_connection(each.connection, each.findings))
-            for each in self.connections
-        ]
+        return [compare(each.connection, verdict=each.verdict) for each in self.connections]
 
     def html(self, *, theme: str = "auto") -> str:
         """The report as one page that needs no network; `theme` is ``auto``, ``light`` or ``dark``.
@@ -152,7 +170,7 @@ class Report:
         return "".join(f"{line}\n" for line in render_markdown(self))
 
     def json(self) -> str:
-        """The report as the JSON document ``tcpwin/report/1``."""
+        """The report as the JSON document ``tcpwin/report/2``."""
         file = io.StringIO()
         self.write_json(file)
         return file.getvalue()

@@ -1,7 +1,7 @@
 """All connections as columns that a page can hold: as many rows as fit, packed.
 
-In: an analysis and what rules found. Out: ConnectionTable. Columns are read whole, one after the other; no
-connection is looked at alone.
+In: a Report. Out: ConnectionTable. Columns are read whole, one after the other; what limited a connection, its verdict
+says.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import GROUPS, Findings
-from tcpwin.report.budget_words import GROUP_WORDS
+from tcpwin.limits import CONFIDENCES, LIMITS, worst
+from tcpwin.report.verdict_words import LIMIT_NAMES
+
+if TYPE_CHECKING:
+    from tcpwin.report.standalone.report import Report
 
 MAX_ROWS = 100_000
 MAX_PACKED_BYTES = 2_400_000
@@ -28,9 +31,6 @@ MAX_PACKED_BYTES = 2_400_000
 DIGITS = 5
 """Significant digits of times and rates."""
 DIRECTIONS = ("a_to_b", "b_to_a")
-LIMITS = {group: words for group, words in GROUP_WORDS.items() if group != "closed"}
-"""Groups of the time budget, as the column says them; time after the close is left out."""
-NO_DATA = "no data"
 
 Values = NDArray[Any]
 
@@ -70,12 +70,13 @@ class ConnectionTable:
     packed: str
 
 
-def make_table(analysis: Analysis, found: Findings) -> ConnectionTable:
-    """The table of an analysis, with as many rows as `MAX_ROWS` and `MAX_PACKED_BYTES` allow."""
-    order = _by_weight(analysis)
+def make_table(report: Report) -> ConnectionTable:
+    """The table of a report, with as many rows as `MAX_ROWS` and `MAX_PACKED_BYTES` allow."""
+    analysis = report.analysis
+    order = np.array(worst(analysis, len(analysis), report.findings), dtype=np.int64)
     count = min(len(order), MAX_ROWS)
     chosen = np.sort(order[:count])
-    columns = list(_columns(analysis, found, chosen))
+    columns = list(_columns(report, chosen))
     packed = _packed(columns)
     while len(packed) > MAX_PACKED_BYTES:
         count = int(count * MAX_PACKED_BYTES / len(packed) * 0.98)
@@ -106,26 +107,9 @@ def _document(column: Column) -> dict[str, Any]:
     return {"key": column.key, "kind": column.kind, "values": column.values, **names}
 
 
-def _by_weight(analysis: Analysis) -> NDArray[np.int64]:
-    """Numbers of all connections, those first that lost most time to window, losses and restarts; then by data."""
-    if len(analysis) <= MAX_ROWS:
-        return np.arange(len(analysis))
-    lost = np.zeros(len(analysis), dtype=np.int64)
-    data = np.zeros(len(analysis), dtype=np.int64)
-    for name in DIRECTIONS:
-        here = sum(
-            _filled(analysis, f"{name}.{field}") for field in ("window_cost_ns", "recovery_ns", "idle_restart_cost_ns")
-        )
-        lost = np.maximum(lost, np.asarray(here))
-        data += _filled(analysis, f"{name}.unique_bytes")
-    return np.lexsort((-data, -lost))
+def _columns(report: Report, ids: NDArray[np.int64]) -> Iterator[Column]:
+    analysis = report.analysis
 
-
-def _filled(analysis: Analysis, name: str) -> Values:
-    return np.asarray(np.ma.filled(analysis.connections.column(name), 0))
-
-
-def _columns(analysis: Analysis, found: Findings, ids: NDArray[np.int64]) -> Iterator[Column]:
     def take(name: str) -> Any:
         return analysis.connections.column(name)[ids]
 
@@ -141,17 +125,17 @@ def _columns(analysis: Analysis, found: Findings, ids: NDArray[np.int64]) -> Ite
             *(take(f"{name}.{field}") for name in DIRECTIONS),
         )
 
-    counts = Counter(each.connection for each in found)
+    counts = Counter(each.connection for each in report.findings)
     first_ns = analysis.capture.first_time_ns or 0
     yield Column("id", "#", "number of the connection", "int", [int(id) for id in ids])
-    for side, about in (("a", "the initiator"), ("b", "the responder")):
-        yield Column(side, side, f"{about}: address and port", "text", _ends(analysis, ids, side))
+    for side, role, about in (("a", "client", "opened the connection"), ("b", "server", "accepted it")):
+        yield Column(side, role, f"{about}: address and port", "text", _ends(analysis, ids, side))
     yield Column(
         "start", "start", "of its first segment, since the capture's", "us", _whole(take("start_ns") - first_ns, 1000)
     )
     yield Column("duration", "duration", "from its first to its last segment", "us", _micros(take("duration_ns")))
-    yield Column("a_to_b", "a → b", "data from a, each byte once", "bytes", _whole(take("a_to_b.unique_bytes")))
-    yield Column("b_to_a", "b → a", "data from b, each byte once", "bytes", _whole(take("b_to_a.unique_bytes")))
+    yield Column("a_to_b", "from client", "data, each byte once", "bytes", _whole(take("a_to_b.unique_bytes")))
+    yield Column("b_to_a", "from server", "data, each byte once", "bytes", _whole(take("b_to_a.unique_bytes")))
     # Where no ACK of the data was captured nothing is known of it, which is not zero.
     is_unseen = has_data & np.ma.getmaskarray(of_main("flight_max_bytes"))
     yield Column(
@@ -165,23 +149,23 @@ def _columns(analysis: Analysis, found: Findings, ids: NDArray[np.int64]) -> Ite
     yield Column(
         "resent", "sent again", "segments, both directions", "int", _whole(of_both("retransmissions", np.ma.add))
     )
-    yield Column(
-        "window",
-        "window cost",
-        "time that the receive window cost, of the direction it cost more",
-        "us",
-        _micros(of_both("window_cost_ns", np.ma.maximum)),
-    )
-    yield Column(
-        "recovery",
-        "in recovery",
-        "time in loss recovery, of the direction with more",
-        "us",
-        _micros(of_both("recovery_ns", np.ma.maximum)),
-    )
     yield Column("stalled", "silent", "time in which somebody waited and nothing came", "us", _micros(take("stall_ns")))
-    limit, names = _limits(of_main, has_data)
-    yield Column("limit", "most time", "what its sender waited for most, by the packets", "name", limit, names)
+    verdicts = [report.verdict(int(id)) for id in ids]
+    limits, confidences = [LIMIT_NAMES[name] for name in LIMITS], list(CONFIDENCES)
+    yield Column("limit", "limit", "what limited it", "name", [LIMITS.index(each.limit) for each in verdicts], limits)
+    yield Column(
+        "share", "share, %", "of its duration, the limit's", "int", [round(100 * each.share) for each in verdicts]
+    )
+    yield Column(
+        "confidence",
+        "confidence",
+        "in that limit",
+        "name",
+        [confidences.index(each.confidence) for each in verdicts],
+        confidences,
+    )
+    lost = np.array([each.lost_ns for each in verdicts], dtype=np.int64)
+    yield Column("lost", "lost", "time lost to what somebody can mend", "us", _micros(lost))
     yield Column("findings", "findings", "of the rules", "int", [counts[int(id)] for id in ids])
     closes, close_names = _named(take("close"))
     yield Column("close", "end", "how it ended", "name", closes, close_names)
@@ -198,17 +182,6 @@ def _ends(analysis: Analysis, ids: NDArray[np.int64], side: str) -> list[str]:
         f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         for host, port in zip(addresses, ports.tolist(), strict=True)
     ]
-
-
-def _limits(of_main: Any, has_data: NDArray[np.bool_]) -> tuple[list[int], list[str]]:
-    """The group with most time of each, as an index into the names."""
-    most = np.zeros(len(has_data), dtype=np.int64)
-    chosen = np.full(len(has_data), len(LIMITS) - 1)
-    for place, group in enumerate(LIMITS):
-        ns = sum(np.ma.filled(of_main(f"budget_{item}_ns"), 0) for item in GROUPS[group])
-        chosen = np.where(ns > most, place, chosen)
-        most = np.maximum(most, ns)
-    return np.where(has_data, chosen, len(LIMITS)).tolist(), [*LIMITS.values(), NO_DATA]
 
 
 def _named(texts: Any) -> tuple[list[int], list[str]]:

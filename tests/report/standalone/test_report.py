@@ -28,6 +28,7 @@ from tcpwin.report.standalone.json_form import script_json
 from tcpwin.report.standalone.markdown_form import plain
 from tcpwin.report.standalone.pdf import VARIABLE, find_browser
 from tcpwin.report.standalone.table import make_table
+from tcpwin.report.verdict_words import LIMIT_NAMES
 
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 LOSSY = CAPTURES / "wild" / "lossy-path.pcapng.gz"
@@ -53,7 +54,7 @@ def structure(value: Any) -> Any:
 def test_the_json_document_keeps_its_structure() -> None:
     """A change here is one of the schema's version, unless names were only added."""
     document = json.loads(tcpwin.analyze(BUNDLE).report().json())
-    assert document["schema"] == "tcpwin/report/1"
+    assert document["schema"] == "tcpwin/report/2"
     document["analysis"] = {"schema": document["analysis"]["schema"]}
     for each in document["rules"]:
         each["thresholds"] = {}
@@ -95,7 +96,7 @@ def test_connections_told_in_full_are_those_with_the_costliest_findings() -> Non
 @pytest.mark.parametrize("capture", [LOSSY, MANY], ids=lambda path: path.name)
 def test_the_table_says_of_each_connection_what_was_measured(capture: Path) -> None:
     analysis = tcpwin.analyze(capture)
-    table = make_table(analysis, analysis.findings)
+    table = make_table(analysis.report())
     columns = {each["key"]: each for each in unpacked(table.packed)["columns"]}
     assert table.rows == table.total == len(analysis)
     for row, connection in enumerate(analysis):
@@ -116,23 +117,27 @@ def test_the_table_says_of_each_connection_what_was_measured(capture: Path) -> N
         assert cell("goodput") == (main.goodput_bps and pytest.approx(main.goodput_bps, rel=1e-4, abs=0.51))
         assert cell("resent") == there.retransmissions + back.retransmissions
         assert cell("findings") == len(connection.findings)
+        verdict = connection.verdict
+        assert cell("limit") == LIMIT_NAMES[verdict.limit]
+        assert (cell("share"), cell("confidence")) == (round(100 * verdict.share), verdict.confidence)
+        assert cell("lost") == pytest.approx(verdict.lost_ns / 1000, rel=1e-4, abs=0.51)
         assert cell("close") == connection.close.replace("_", " ")
     assert [column.key for column in table.columns] == list(columns)
 
 
 def test_where_a_connections_time_went_is_named_in_the_table() -> None:
     analysis = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz")
-    (limit,) = (each for each in make_table(analysis, analysis.findings).columns if each.key == "limit")
-    assert [limit.names[int(each or 0)] for each in limit.values] == ["receive window"]
+    (limit,) = (each for each in make_table(analysis.report()).columns if each.key == "limit")
+    assert [limit.names[int(each or 0)] for each in limit.values] == ["slow reader"]
 
 
 def test_a_table_that_does_not_fit_keeps_what_lost_most(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     analysis = tcpwin.analyze(of_many(tmp_path / "many.pcap", 3000))
     monkeypatch.setattr(table_module, "MAX_ROWS", 1000)
-    whole = make_table(analysis, analysis.findings)
+    whole = make_table(analysis.report())
     assert (whole.rows, whole.total) == (1000, 3000)
     monkeypatch.setattr(table_module, "MAX_PACKED_BYTES", 5000)
-    cut = make_table(analysis, analysis.findings)
+    cut = make_table(analysis.report())
     assert len(cut.packed) <= 5000
     assert 100 < cut.rows < 1000
     page = analysis.report().html()
@@ -145,7 +150,7 @@ def test_markdown_has_the_answer_the_evidence_and_the_remedy() -> None:
     text = analysis.report().markdown()
     first = analysis.findings.found[0]
     assert plain(analysis.summary.text) in text
-    assert f"### {first.code} {first.name}, connection 0 b→a" in text
+    assert f"### {first.code} {first.name}, connection 0 server → client" in text
     assert ", ".join(map(str, first.evidence.frames)) in text
     assert "| window full | 13.9 s | 46.2% |" in text
     assert "net.ipv4.tcp_rmem = 4096 131072 6291456" in text
@@ -208,14 +213,14 @@ def test_markdown_shows_hostile_names_as_text(tmp_path: Path) -> None:
 
 def test_the_table_knows_no_goodput_where_no_ack_was_captured(tmp_path: Path) -> None:
     analysis = tcpwin.analyze(one_way(tmp_path / "made.pcap"))
-    columns = {each["key"]: each for each in unpacked(make_table(analysis, analysis.findings).packed)["columns"]}
+    columns = {each["key"]: each for each in unpacked(make_table(analysis.report()).packed)["columns"]}
     assert columns["a_to_b"]["values"] == [20_000]
     assert columns["goodput"]["values"] == [None]
 
 
 def test_a_connection_without_data_says_why(tmp_path: Path) -> None:
     text = tcpwin.analyze(one_packet(tmp_path / "made.pcap")).report().markdown()
-    assert "It carried no data: b never answered" in text
+    assert "Too short to judge" in text
 
 
 def test_a_week_is_told_in_days(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""A verdict in words, the answer first: the limit, what it cost, what to change, what shows it.
+
+In: a verdict. Out: VerdictWords. It judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcpwin.limits import Verdict
+from tcpwin.units import name_text, time_text
+
+LIMIT_NAMES = {
+    "receiver_window": "receive window",
+    "receiver_application": "slow reader",
+    "sender_application": "nothing to send",
+    "send_buffer": "send buffer",
+    "path_rate": "path's rate",
+    "path_loss": "loss on the path",
+    "path_policer": "policer",
+    "congestion_control": "congestion window",
+    "idle_restart": "idle restart",
+    "retransmission_timer": "timeout",
+    "delayed_ack": "delayed ACKs",
+    "handshake": "handshake",
+    "peer_silent": "silent peer",
+    "capture": "not known",
+    "none": "nothing",
+}
+"""Limits as tables and legends name them: at most 18 characters, so that two columns of a legend fit a phone."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictWords:
+    """A verdict in words.
+
+    Attributes:
+        answer: limit, share and confidence, and what they mean.
+        why: with numbers.
+        cost: what was lost, of how long; empty where nothing is wrong, as `fix`.
+        evidence: a display filter, and the finding that says so; empty where the time budget alone says it.
+    """
+
+    answer: str
+    why: str
+    cost: str
+    fix: str
+    evidence: str
+
+
+def verdict_words(verdict: Verdict, duration_ns: int) -> VerdictWords:
+    """The words for a verdict on a connection of such a duration."""
+    code = f" ({verdict.code})" if verdict.code else ""
+    return VerdictWords(
+        answer=name_text(verdict.text),
+        why=name_text(verdict.reason),
+        cost=f"About {time_text(verdict.lost_ns)} of {time_text(duration_ns)}." if verdict.is_problem else "",
+        fix=name_text(verdict.fix or "") if verdict.is_problem else "",
+        evidence=frames_filter(verdict.frames) + code if verdict.frames else "",
+    )
+
+
+def limit_words(verdict: Verdict) -> str:
+    """Limit, share and confidence in a few words: ``receive window 89 % (likely)``."""
+    if verdict.limit in ("none", "capture"):
+        return LIMIT_NAMES[verdict.limit]
+    return f"{LIMIT_NAMES[verdict.limit]} {verdict.share * 100:.0f} % ({verdict.confidence})"
+
+
+def frames_filter(frames: Sequence[int]) -> str:
+    """Frames as a display filter of Wireshark."""
+    return f"frame.number in {{{', '.join(map(str, sorted(set(frames))))}}}"
