@@ -6,7 +6,7 @@ In: two analyses with their findings. Out: a Comparison. How connections are pai
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from tcpwin.analysis import Analysis, Endpoint
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.findings import Findings, check
 from tcpwin.limits.pairs import BULK_BYTES, DIRECTIONS, Match, pair, values
+from tcpwin.limits.verdict import MIN_COST_NS, Verdict, judge_connection
 
 TOLERANCE = 0.1
 """Timing and other load alone move a transfer's rate by a few percent from run to run."""
@@ -25,10 +26,8 @@ MESSAGE_FACTOR = 1.25
 """Delays of messages are compared where their mean sizes are within this factor."""
 MIN_RESENT_SHARE = 0.005
 """Half a percent of the bytes: less is a segment or two of a short transfer."""
-MIN_COST_NS = 200_000_000
-"""Linux's shortest retransmission timeout; less is hardly noticed."""
-MIN_CLOSED_SHARE = 0.02
-"""Of the duration: a window that closes now and then works as designed."""
+MIN_LOST_SHARE = 0.02
+"""Of the duration: so much more or less of lost time is noise of timers and of load."""
 WEIGHT = 0.05
 """Share of the bytes of all pairs that must be better, or worse, for the whole to be."""
 KEPT = 1000
@@ -88,6 +87,7 @@ class Pair:
         direction: the one with most data, which the changes are of.
         volume_bytes: payload of that direction, the larger of both runs.
         changes, findings: what differs.
+        old_verdict, new_verdict: what limited the connection before and after.
         verdict: ``better``, ``worse``, ``same``, or ``mixed``: of what is judged, some is better and some worse.
     """
 
@@ -97,6 +97,8 @@ class Pair:
     volume_bytes: int
     changes: tuple[Change, ...]
     findings: tuple[FindingChange, ...]
+    old_verdict: Verdict
+    new_verdict: Verdict
     verdict: str
 
     def change(self, name: str) -> Change:
@@ -142,7 +144,7 @@ def compare(
     """Compare two captures of the same workload, made before and after a change.
 
     A pair is judged by the goodput of a bulk transfer and by the delay of messages (95th percentile); where neither
-    differs, or neither can be told, by what was sent again, the time of a closed window, and the cost of findings.
+    differs, or neither can be told, by what was sent again, the time lost by the verdicts, and the cost of findings.
     The whole is worse (or better) where such pairs hold at least `WEIGHT` of all bytes, and more than the others.
 
     Args:
@@ -194,6 +196,9 @@ class _Rows:
 
     def number(self, id: int, name: str) -> float:
         return self.get(id, name) or 0
+
+    def verdict(self, id: int, findings: Sequence[Finding]) -> Verdict:
+        return judge_connection(self._analysis.connections[id], findings)
 
     def volume(self, id: int, direction: str) -> int:
         return int(max(self.number(id, f"{direction}.unique_bytes"), self.number(id, f"{direction}.acked_bytes")))
@@ -248,12 +253,13 @@ def _compare_pair(
             delay = _judged(delay, tolerance, at_least=MIN_DELAY_NS)
     resent = both(f"{direction}.resent_bytes")
     resent_share = Change("resent_share", _share(resent.old, volumes[0]), _share(resent.new, volumes[1]))
-    closed = both(f"{direction}.zero_window_ns")
     durations = both("duration_ns")
-    least_ns = max(MIN_COST_NS, MIN_CLOSED_SHARE * min(durations.old or 0, durations.new or 0))
+    verdicts = old.verdict(match.old, before), new.verdict(match.new, after)
+    lost = Change("lost_ns", verdicts[0].lost_ns, verdicts[1].lost_ns)
+    least_ns = max(MIN_COST_NS, MIN_LOST_SHARE * min(durations.old or 0, durations.new or 0))
     causes = [
         _judged(resent_share, tolerance, at_least=MIN_RESENT_SHARE),
-        _judged(closed, tolerance, at_least=least_ns),
+        _judged(lost, tolerance, at_least=least_ns),
     ]
     findings = _findings(before, after, tolerance)
     changes = (
@@ -265,13 +271,14 @@ def _compare_pair(
         both(f"{direction}.receive_window_max_bytes"),
         both(f"{direction}.retransmissions"),
         both("stall_ns"),
+        both(f"{direction}.zero_window_ns"),
         *causes,
     )
     verdict = _together([goodput.verdict, delay.verdict])
     if verdict == "same":
         verdict = _together([each.verdict for each in causes] + [each.verdict for each in findings])
     server = str(Endpoint(old.get(match.old, "b_address"), old.get(match.old, "b_port")))
-    return Pair(match, server, direction, max(volumes), changes, findings, verdict)
+    return Pair(match, server, direction, max(volumes), changes, findings, *verdicts, verdict)
 
 
 def _judged(change: Change, tolerance: float, *, at_least: float = 0.0, higher_is_better: bool = False) -> Change:

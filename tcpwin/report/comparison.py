@@ -9,6 +9,7 @@ from typing import Any
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Change, Comparison, FindingChange, Pair
 from tcpwin.report.findings import ARROWS
+from tcpwin.report.verdict_words import limit_words
 from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
 
 NAMES = {
@@ -22,6 +23,7 @@ NAMES = {
     "resent_share": "bytes sent again",
     "stall_ns": "silences",
     "zero_window_ns": "window closed",
+    "lost_ns": "lost",
 }
 """Quantities that a comparison has, in words."""
 _TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}
@@ -73,6 +75,8 @@ def _pair(each: Pair) -> Iterator[str]:
     match = each.match
     alike = "" if match.is_similar else "   (paired by order: neither size nor duration is similar)"
     yield name_text(f"#{match.old} → #{match.new}  {each.server} {ARROWS[each.direction]}  {each.verdict}{alike}")
+    was, now = limit_words(each.old_verdict), limit_words(each.new_verdict)
+    yield f"    {'limit':<20} {was} → {now}"
     for change in each.changes:
         if change.old or change.new:
             yield f"    {_change(change)}"

@@ -74,8 +74,9 @@ def test_every_change_of_one_pair(tmp_path: Path) -> None:
         Change("receive_window_max_bytes", 65_160, 65_160),
         Change("retransmissions", 0, 0),
         Change("stall_ns", 0, 0),
+        Change("zero_window_ns", 0, 0),
         Change("resent_share", 0.0, 0.0, "same"),
-        Change("zero_window_ns", 0, 0, "same"),
+        Change("lost_ns", 0, 0, "same"),
     )
     assert found == Comparison(
         verdict="better",
@@ -173,11 +174,14 @@ def closed_for(seconds: float) -> Story:
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(1.0, "worse"), (0.21, "worse"), (0.19, "same")])
-def test_closed_window_is_judged_where_no_rate_is(tmp_path: Path, seconds: float, verdict: str) -> None:
+def test_lost_time_is_judged_where_no_rate_is(tmp_path: Path, seconds: float, verdict: str) -> None:
     found = compared(tmp_path, [closed_for(0.0)], [closed_for(seconds)])
     [each] = found.pairs
     # A window that opens at the moment at which it closed was closed for 0 ns.
-    assert each.change("zero_window_ns") == Change("zero_window_ns", 0, round(seconds * 1e9), verdict)
+    assert each.change("zero_window_ns") == Change("zero_window_ns", 0, round(seconds * 1e9))
+    assert each.change("lost_ns").verdict == verdict
+    if seconds == 1.0:
+        assert each.new_verdict.limit == "receiver_application"
     assert (each.verdict, found.verdict) == (verdict, verdict)
 
 

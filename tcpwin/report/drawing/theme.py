@@ -82,6 +82,25 @@ BUDGET_SYMBOLS = {
 }
 """Of each group, where it is a point."""
 
+LIMIT_GROUPS = {
+    "receiver_window": "receiver",
+    "receiver_application": "receiver",
+    "sender_application": "application",
+    "send_buffer": "send buffer",
+    "path_rate": "path",
+    "path_loss": "loss recovery",
+    "path_policer": "loss recovery",
+    "congestion_control": "congestion window",
+    "idle_restart": "idle restart",
+    "retransmission_timer": "loss recovery",
+    "delayed_ack": "application",
+    "handshake": "handshake",
+    "peer_silent": "unknown",
+    "capture": "unknown",
+    "none": "closed",
+}
+"""Limits have the colours and symbols of the groups of the time budget."""
+
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 

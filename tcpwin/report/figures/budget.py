@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpwin.limits import GROUPS
+from tcpwin.limits.roles import role_of
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.drawing.kind import FigureKind, Nothing
 from tcpwin.report.drawing.panel import Panel
@@ -64,7 +65,7 @@ def draw(request: Request) -> Panel:
             "range": [-0.05, 2],
             "tickmode": "array",
             "tickvals": [HEIGHT / 2, 1 + HEIGHT / 2],
-            "ticktext": [f"{other[0]} → {other[-1]}", f"{request.sender} → {request.receiver}"],
+            "ticktext": [_roles(request, other), _roles(request, request.direction)],
             "showgrid": False,
             "fixedrange": True,
         },
@@ -75,6 +76,11 @@ def draw(request: Request) -> Panel:
         for item, pattern in zip(items, PATTERNS[group], strict=True):
             panel.traces += _item(request, bands, item, BUDGET_COLOURS[group], pattern)
     return panel
+
+
+def _roles(request: Request, direction: str) -> str:
+    """Sender and receiver of a direction."""
+    return " → ".join(role_of(request.connection, side) for side in (direction[0], direction[-1]))
 
 
 def _merged(series: BudgetSeries) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, NDArray[np.int64]]]:

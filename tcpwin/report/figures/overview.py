@@ -1,8 +1,8 @@
 """All connections by round trip and goodput, with the rate that a window allows at each round trip.
 
 A window allows at most window ÷ round trip: the straight lines, on logarithmic axes. Connections that lie along one of
-them are held by a window of that size; the colour tells what took most of the time of the direction with more data. The
-article "Optimizing TCP for high WAN throughput" (Cloudflare, 2022) begins with such a line, of 2 MiB.
+them are limited by a window of that size; the colour tells what limited each, by its verdict. The article "Optimizing
+TCP for high WAN throughput" (Cloudflare, 2022) begins with such a line, of 2 MiB.
 
 The round trip is the least of the whole path (``path_rtt_ns``), so that a line is a bound; a connection without one is
 left out, as is one that carried no data. Goodput is the mean over the direction's life. Of many connections those with
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.limits import GROUPS
-from tcpwin.report.budget_words import GROUP_WORDS
+from tcpwin.limits import LIMITS
 from tcpwin.report.drawing.kind import FigureKind, Nothing
 from tcpwin.report.drawing.panel import Panel
 from tcpwin.report.drawing.text import escape
-from tcpwin.report.drawing.theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, log_axis
+from tcpwin.report.drawing.theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, LIMIT_GROUPS, log_axis
+from tcpwin.report.verdict_words import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Connection, Connections
@@ -71,9 +71,9 @@ def draw(request: Request) -> Panel:
         weight=1.4,
     )
     panel.traces += _ceilings(trips[chosen] / 1e6, rates[chosen])
-    groups = _largest_groups(connections, chosen, is_a)
-    for place, name in enumerate(GROUPS):
-        members = chosen[groups == place]
+    limits = np.array([connections[int(id)].verdict.limit for id in chosen])
+    for name in LIMITS:
+        members = chosen[limits == name]
         if len(members):
             panel.traces.append(_points(request, connections, members, trips, rates, is_a, name))
     return panel
@@ -94,18 +94,6 @@ def _measures(
     return trips, rates, np.where(is_a, sent["a_to_b"], sent["b_to_a"]), is_a
 
 
-def _largest_groups(connections: Connections, chosen: NDArray[np.int64], is_a: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Of each chosen connection: the place in `GROUPS` of what took most of the sender's time."""
-    totals = np.zeros((len(GROUPS), len(chosen)))
-    for place, items in enumerate(GROUPS.values()):
-        for item in items:
-            spent = [np.ma.filled(connections.column(f"{way}.budget_{item}_ns"), 0) for way in ("a_to_b", "b_to_a")]
-            totals[place] += np.where(is_a, *spent)[chosen]
-    # What came after the close limited nothing.
-    totals[list(GROUPS).index("closed")] = -1
-    return np.asarray(totals.argmax(axis=0))
-
-
 def _points(
     request: Request,
     connections: Connections,
@@ -113,27 +101,27 @@ def _points(
     trips: NDArray[np.int64],
     rates: NDArray[np.float64],
     is_a: NDArray[np.bool_],
-    group: str,
+    limit: str,
 ) -> Trace:
     names = [_ends(connections[int(id)], bool(is_a[id])) for id in members] if len(connections) <= NAMED else None
     told = "<br>%{text}" if names else ""
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": GROUP_WORDS[group],
+        "name": LIMIT_NAMES[limit],
         "x": (trips[members] / 1e6).astype(np.float32),
         "y": rates[members].astype(np.float32),
         "customdata": members.astype(np.int32),
         **({"text": names} if names else {}),
         "marker": {
-            "color": BUDGET_COLOURS[group],
-            "symbol": BUDGET_SYMBOLS[group],
+            "color": BUDGET_COLOURS[LIMIT_GROUPS[limit]],
+            "symbol": BUDGET_SYMBOLS[LIMIT_GROUPS[limit]],
             "size": 9 if len(connections) <= NAMED else 6,
             "opacity": 0.85,
             "line": {"color": request.theme.background, "width": 0.5},
         },
         "hovertemplate": f"<b>connection %{{customdata:d}}</b>{told}<br>%{{y:,.4~r}} bit/s at %{{x:,.4~g}} ms"
-        f"<extra>{GROUP_WORDS[group]}</extra>",
+        f"<extra>{LIMIT_NAMES[limit]}</extra>",
     }
 
 
