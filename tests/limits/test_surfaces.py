@@ -1,0 +1,234 @@
+"""One verdict, said alike wherever a connection's limit is told: the same limit, share, cost and confidence.
+
+Each test is of one surface, over the same captures: those of the project first, then the reference captures.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from analysis.bundled import CAPTURES, READABLE, name_of
+from click.testing import CliRunner
+from reference import ABSENT, REFERENCE_CAPTURES
+
+import tcpwin
+from tcpwin.cli.analyze import analyze as analyze_command
+from tcpwin.limits import Verdict, compare
+from tcpwin.report import figures
+from tcpwin.report.comparison import render_comparison
+from tcpwin.report.standalone import figures as drawn_figures
+from tcpwin.report.standalone.figures import Drawn
+from tcpwin.report.standalone.markdown_form import plain
+from tcpwin.report.standalone.pdf import find_browser
+from tcpwin.report.standalone.report import Report
+from tcpwin.report.standalone.table import make_table
+from tcpwin.report.verdict_words import LIMIT_NAMES, limit_words, verdict_words
+from tcpwin.units import name_text
+
+COUNT = 60
+MAX_BYTES = 3_000_000
+"""Of a capture's file: what is said does not depend on how much there is."""
+TOLD = 3
+"""Connections told in full in each report."""
+
+
+def captures() -> Iterator[Path]:
+    """Those of the project, then names of reference captures until there are enough."""
+    own = [path for path in READABLE if path.stat().st_size <= MAX_BYTES]
+    yield from own[:COUNT]
+    others = sorted(
+        path
+        for pattern in ("lab/*/*.pcap*", "real/**/*.pcap*")
+        for path in REFERENCE_CAPTURES.glob(pattern)
+        if path.is_file() and path.stat().st_size <= MAX_BYTES
+    )
+    yield from others[: max(COUNT - len(own), 0)]
+
+
+class Told:
+    """A capture, its verdicts, and the report on it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.analysis = tcpwin.analyze(path)
+        self.verdicts: dict[int, Verdict] = {each.id: each.verdict for each in self.analysis}
+        self.report: Report = self.analysis.report(limit=TOLD)
+
+    def words(self, id: int) -> list[str]:
+        """What each text form has to say of a connection: answer, reason, cost and fix."""
+        words = verdict_words(self.verdicts[id], self.analysis.connections[id].duration_ns)
+        return [each for each in (words.answer, words.why, words.cost, words.fix, words.evidence) if each]
+
+
+@pytest.fixture(scope="module", params=list(captures()), ids=name_of)
+def told(request: pytest.FixtureRequest) -> Told:
+    return Told(request.param)
+
+
+def one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def run(told: Told, *arguments: str) -> tuple[str, int]:
+    """Output and exit code of `tcpwin analyze`."""
+    done = CliRunner().invoke(analyze_command, [str(told.path), *arguments], standalone_mode=False)
+    assert done.exception is None
+    return done.output, done.return_value
+
+
+def says(text: str, words: str) -> bool:
+    """Whether a text says words, however it is wrapped."""
+    return one_line(words) in one_line(text)
+
+
+def test_the_words_hold_the_machine_fields(told: Told) -> None:
+    """Text surfaces are asked for words; so the words themselves must say limit, share, cost and confidence."""
+    for id, verdict in told.verdicts.items():
+        words = verdict_words(verdict, told.analysis.connections[id].duration_ns)
+        if verdict.limit not in ("none", "capture"):
+            share, confidence = re.findall(r"\((\d+) ?%, (\w+)\)", words.answer)[0]
+            assert (int(share), confidence) == (round(verdict.share * 100), verdict.confidence)
+        assert bool(words.cost) == verdict.is_problem
+        assert not (words.fix and not verdict.is_problem)
+
+
+def test_verdicts_keep_to_the_connection(told: Told) -> None:
+    for id, verdict in told.verdicts.items():
+        duration_ns = told.analysis.connections[id].duration_ns
+        assert 0 <= verdict.share <= 1
+        assert verdict.cost_low_ns <= verdict.cost_ns <= verdict.cost_high_ns <= duration_ns
+        assert verdict.lost_ns <= duration_ns
+        assert verdict.share * duration_ns == pytest.approx(verdict.cost_ns, abs=1000)
+
+
+def test_text(told: Told) -> None:
+    for id in told.report.shown_ids:
+        text, _ = run(told, "--connection", str(id))
+        verdict = told.verdicts[id]
+        words = verdict_words(verdict, told.analysis.connections[id].duration_ns)
+        assert says(text, words.answer)
+        assert says(text, words.cost)
+        assert says(text, words.fix)
+
+
+def test_summary(told: Told) -> None:
+    """The paragraph is of the worst connection, or of the only one."""
+    worst = told.analysis.worst(1)
+    verdict = told.analysis.summary.verdict
+    assert verdict == told.analysis.verdict
+    if not worst:
+        assert verdict is None
+        return
+    assert verdict is not None
+    assert verdict in told.verdicts.values()
+    if verdict.is_problem or len(told.analysis) == 1:
+        assert verdict.text in told.analysis.summary.text
+    else:
+        assert "No problem found." in told.analysis.summary.text
+
+
+def test_exit_code_and_order(told: Told) -> None:
+    has_problem = any(each.is_problem for each in told.verdicts.values())
+    assert run(told, "--check", "--limit", "0")[1] == int(has_problem)
+    problems = list(told.analysis.problems)
+    assert set(problems) == {id for id, each in told.verdicts.items() if each.is_problem}
+    assert [told.verdicts[id].lost_ns for id in problems] == sorted(
+        (told.verdicts[id].lost_ns for id in problems), reverse=True
+    )
+    for id in told.report.shown_ids[:1]:
+        assert run(told, "--check", "--connection", str(id))[1] == int(told.verdicts[id].is_problem)
+
+
+def test_report_as_json(told: Told) -> None:
+    document = json.loads(told.report.json())
+    worst = told.analysis.verdict
+    assert document["summary"]["verdict"] == (None if worst is None else json.loads(json.dumps(asdict(worst))))
+    assert [each["id"] for each in document["worst"]] == list(told.report.shown_ids)
+    for each in document["worst"]:
+        assert each["verdict"] == json.loads(json.dumps(asdict(told.verdicts[each["id"]])))
+
+
+def test_markdown(told: Told) -> None:
+    text = told.report.markdown()
+    for id in told.report.shown_ids:
+        section = text.partition(f"## Connection {id}: ")[2].partition("\n## ")[0]
+        for words in told.words(id):
+            assert plain(words)[1:] in section
+
+
+def test_page(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text; figures are drawn elsewhere."""
+    monkeypatch.setattr(drawn_figures, "draw_connections", lambda report: [Drawn() for _ in report.shown_ids])
+    monkeypatch.setattr(drawn_figures, "draw_overview", lambda _: None)
+    monkeypatch.setattr(drawn_figures, "draw_beside", lambda _: {})
+    page = told.report.html()
+    for id in told.report.shown_ids:
+        article = page.partition(f'id="connection-{id}"')[2].partition("</article>")[0]
+        text = one_line(unescape(re.sub(r"<[^>]+>", " ", article)))
+        for words in told.words(id):
+            assert one_line(words)[1:] in text
+
+
+def test_table_of_all_connections(told: Told) -> None:
+    packed = json.loads(gzip.decompress(base64.b64decode(make_table(told.report).packed)))
+    columns: dict[str, Any] = {each["key"]: each for each in packed["columns"]}
+
+    def cells(key: str) -> list[str]:
+        return [columns[key]["names"][each] for each in columns[key]["values"]]
+
+    verdicts = [told.verdicts[id] for id in columns["id"]["values"]]
+    assert len(verdicts) == len(told.verdicts)
+    assert cells("limit") == [LIMIT_NAMES[each.limit] for each in verdicts]
+    assert cells("confidence") == [each.confidence for each in verdicts]
+    assert columns["share"]["values"] == [round(100 * each.share) for each in verdicts]
+    assert columns["lost"]["values"] == pytest.approx([each.lost_ns / 1000 for each in verdicts], rel=1e-4, abs=0.51)
+
+
+def test_overview(told: Told) -> None:
+    """Each point has the name of its connection's limit."""
+    drawn = figures.plain("overview", told.analysis, direction=None, **drawn_figures.OPTIONS)
+    for trace in drawn["data"]:
+        for id in trace.get("customdata", ()):
+            assert trace["name"] == LIMIT_NAMES[told.verdicts[int(id)].limit]
+
+
+def test_comparison(told: Told) -> None:
+    """A capture beside itself: each pair's limits are those of its connection, and nothing is better or worse."""
+    comparison = compare(told.analysis, told.analysis, old_findings=None, new_findings=None)
+    for pair in comparison.pairs:
+        assert pair.old_verdict == told.verdicts[pair.match.old]
+        assert pair.new_verdict == told.verdicts[pair.match.new]
+        lost = pair.change("lost_ns")
+        assert (lost.old, lost.new) == (pair.old_verdict.lost_ns, pair.new_verdict.lost_ns)
+    text = "\n".join(render_comparison(told.analysis, told.analysis, comparison, limit=1))
+    for pair in comparison.pairs[:1]:
+        assert f"{limit_words(pair.old_verdict)} → {limit_words(pair.new_verdict)}" in text
+
+
+@pytest.mark.parametrize("name", ["lab/slow-reader.pcap.gz", "wild/lossy-path.pcapng.gz"])
+def test_pdf(name: str, tool: Any, tmp_path: Path) -> None:
+    reader = tool("pdftotext")
+    find_browser()
+    import subprocess
+
+    told = Told(CAPTURES / name)
+    path = tmp_path / "report.pdf"
+    told.report.write(path)
+    text = one_line(subprocess.run([reader, path, "-"], capture_output=True, text=True, check=True).stdout)
+    for id in told.report.shown_ids:
+        for words in told.words(id)[:3]:
+            assert one_line(name_text(words))[1:] in text
+
+
+@pytest.mark.skipif(not REFERENCE_CAPTURES.is_dir(), reason=ABSENT)
+def test_there_are_enough_captures() -> None:
+    assert len(list(captures())) == COUNT
