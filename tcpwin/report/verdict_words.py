@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpwin.limits import Verdict
-from tcpwin.units import name_text, time_text
+from tcpwin.units import name_text, share_text, time_text
 
 LIMIT_NAMES = {
     "receiver_window": "receive window",
@@ -62,10 +62,10 @@ def verdict_words(verdict: Verdict, duration_ns: int) -> VerdictWords:
 
 
 def limit_words(verdict: Verdict) -> str:
-    """Limit, share and confidence in a few words: ``receive window 89 % (likely)``."""
+    """Limit, share and confidence in a few words: ``receive window 89% (likely)``."""
     if verdict.limit in ("none", "capture"):
         return LIMIT_NAMES[verdict.limit]
-    return f"{LIMIT_NAMES[verdict.limit]} {verdict.share * 100:.0f} % ({verdict.confidence})"
+    return f"{LIMIT_NAMES[verdict.limit]} {share_text(verdict.share)} ({verdict.confidence})"
 
 
 def frames_filter(frames: Sequence[int]) -> str:

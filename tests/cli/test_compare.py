@@ -24,13 +24,14 @@ def lines(*arguments: object, **more: Any) -> list[str]:
 def test_text() -> None:
     """65,535 bytes each 85 ms are 6.17 Mbit/s; the rates are those of the report of each capture."""
     told = lines(SLOW, FAST)
-    assert told[:7] == [
+    assert told[:8] == [
         f"old  {SLOW}: 1 connection",
         f"new  {FAST}: 1 connection",
         "",
         "better: 1 pair, 1 better; goodput × 14.1 in the median.",
         "",
         "#0 → #0  10.9.1.1:5201 b→a  better",
+        "    limit                receive window 95% (certain) → congestion window 74% (likely)",
         "    goodput              6.03 Mbit/s → 84.9 Mbit/s (× 14.1)  better",
     ]
     assert "    payload              10 MB → 10 MB" in told
@@ -40,8 +41,8 @@ def test_text() -> None:
     assert [line for line in told if line.startswith("    gone  TW101 window-scaling-not-negotiated b→a, cost ")]
     back = lines(FAST, SLOW)
     assert back[3] == "worse: 1 pair, 1 worse; goodput × 0.071 in the median."
-    assert back[6] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93%)  worse"
-    assert lines(FAST, SLOW, "--tolerance", "93%")[6] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93%)"
+    assert back[7] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93%)  worse"
+    assert lines(FAST, SLOW, "--tolerance", "93%")[7] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93%)"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,8 @@ def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
         "",
     ]
     assert told[6] == "#0 → #0  10.0.0.2:9000 a→b  worse   (paired by order: neither size nor duration is similar)"
-    assert told[7] == "    goodput              2.85 Mbit/s → 1.44 Mbit/s (-49%)  worse"
+    assert told[7].startswith("    limit                ")
+    assert told[8] == "    goodput              2.85 Mbit/s → 1.44 Mbit/s (-49%)  worse"
     assert told[-4:] == [
         "",
         "Findings of all connections",

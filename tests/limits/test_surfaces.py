@@ -26,13 +26,12 @@ from tcpwin.limits import Verdict, compare
 from tcpwin.report import figures
 from tcpwin.report.comparison import render_comparison
 from tcpwin.report.standalone import figures as drawn_figures
+from tcpwin.report.standalone import pdf
 from tcpwin.report.standalone.figures import Drawn
 from tcpwin.report.standalone.markdown_form import plain
-from tcpwin.report.standalone.pdf import find_browser
 from tcpwin.report.standalone.report import Report
 from tcpwin.report.standalone.table import make_table
 from tcpwin.report.verdict_words import LIMIT_NAMES, limit_words, verdict_words
-from tcpwin.units import name_text
 
 COUNT = 60
 MAX_BYTES = 3_000_000
@@ -172,10 +171,15 @@ def test_page(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawn_figures, "draw_beside", lambda _: {})
     page = told.report.html()
     for id in told.report.shown_ids:
-        article = page.partition(f'id="connection-{id}"')[2].partition("</article>")[0]
-        text = one_line(unescape(re.sub(r"<[^>]+>", " ", article)))
-        for words in told.words(id):
-            assert one_line(words)[1:] in text
+        assert_article(page, id, told.words(id))
+
+
+def assert_article(page: str, id: int, sentences: list[str]) -> None:
+    """The page's part on a connection says these; its first letter may be a capital."""
+    article = page.partition(f'id="connection-{id}"')[2].partition("</article>")[0]
+    text = one_line(unescape(re.sub(r"<[^>]+>", " ", article)))
+    for words in sentences:
+        assert one_line(words)[1:] in text
 
 
 def test_table_of_all_connections(told: Told) -> None:
@@ -215,18 +219,15 @@ def test_comparison(told: Told) -> None:
 
 
 @pytest.mark.parametrize("name", ["lab/slow-reader.pcap.gz", "wild/lossy-path.pcapng.gz"])
-def test_pdf(name: str, tool: Any, tmp_path: Path) -> None:
-    reader = tool("pdftotext")
-    find_browser()
-    import subprocess
-
+def test_pdf(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page that the browser is given to print."""
+    monkeypatch.setattr(pdf, "find_browser", lambda: None)
+    monkeypatch.setattr(pdf, "print_page", lambda page: page.encode())
     told = Told(CAPTURES / name)
-    path = tmp_path / "report.pdf"
-    told.report.write(path)
-    text = one_line(subprocess.run([reader, path, "-"], capture_output=True, text=True, check=True).stdout)
+    page = told.report.pdf().decode()
+    assert 'data-print="true"' in page
     for id in told.report.shown_ids:
-        for words in told.words(id)[:3]:
-            assert one_line(name_text(words))[1:] in text
+        assert_article(page, id, told.words(id))
 
 
 @pytest.mark.skipif(not REFERENCE_CAPTURES.is_dir(), reason=ABSENT)
