@@ -11,6 +11,7 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, Budget, KernelLimits
+    from tcpwin.limits.bulk import VERDICT_COLUMNS, verdict_columns
     from tcpwin.limits.case import Case
     from tcpwin.limits.comparison import Change, Comparison, FindingChange, Pair, compare
     from tcpwin.limits.finding import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "budget": ("Budget", "GROUPS", "ITEMS", "ITEM_LIMITS", "KernelLimits", "LIMITS"),
+    "bulk": ("VERDICT_COLUMNS", "verdict_columns"),
     "case": ("Case",),
     "findings": ("Findings", "asked_of", "check", "choose"),
     "comparison": ("Change", "Comparison", "FindingChange", "Pair", "compare"),
@@ -57,6 +59,7 @@ __all__ = [
     "ITEM_LIMITS",
     "LIMITS",
     "OWNERS",
+    "VERDICT_COLUMNS",
     "Budget",
     "Case",
     "Change",
@@ -86,6 +89,7 @@ __all__ = [
     "problems_of",
     "summarize",
     "summary_of",
+    "verdict_columns",
     "verdict_of",
     "verdicts_of",
     "worst",
