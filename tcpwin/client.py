@@ -143,11 +143,11 @@ class Client:
         capture_id: str,
         *,
         where: Iterable[str] = (),
-        sort: str = "-window_cost_ns",
+        sort: str = "worst",
         offset: int = 0,
         limit: int = 100,
     ) -> list[dict[str, Any]]:
-        """A page of connections; conditions such as ``a_to_b.zero_window_ns>0`` must all hold."""
+        """A page of connections, each with its ``verdict``; conditions as ``verdict.limit=path_loss`` must all hold."""
         query = urlencode({"where": list(where), "sort": sort, "offset": offset, "limit": limit}, doseq=True)
         found = self._dictionary(f"/captures/{quote(capture_id, safe='')}/connections?{query}")
         return list(found["connections"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tcpwin.analysis.analysis import Analysis, measure
+from tcpwin._engine import EVENT_FIELDS, SERIES_NAMES
+from tcpwin.analysis.analysis import Analysis, measure, reopen
 from tcpwin.analysis.capture import Capture, CaptureFile, CaptureWarning, Interface
 from tcpwin.analysis.connection import Connection
 from tcpwin.analysis.connections import Connections
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tcpwin.analysis.table import Table
 
 __all__ = [
+    "EVENT_FIELDS",
+    "SERIES_NAMES",
     "Analysis",
     "BudgetSeries",
     "Capture",
@@ -39,6 +42,7 @@ __all__ = [
     "WindowScale",
     "ZeroWindowEpisode",
     "measure",
+    "reopen",
 ]
 
 # Columns need numpy, whose import costs more than reading a million packets.

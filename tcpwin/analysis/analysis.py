@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
@@ -309,6 +309,10 @@ class Analysis:
         """What else a connection's object has where one is asked for."""
         return {} if self._joined is None else self._joined.describe_samples(id)
 
+    def totals(self) -> dict[str, Any]:
+        """Facts and counts of the whole capture as plain values: what `reopen` is told."""
+        return {"facts": self._engine.facts(), "counters": self._engine.counters()}
+
     def to_json(self) -> str:
         """The whole analysis as one JSON document; its fields are listed by ``tcpwin fields``."""
         file = io.StringIO()
@@ -375,3 +379,27 @@ def measure(
         resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, rows=rows, index=index, progress=progress
     )
     return Analysis(resolved, engine, buckets=buckets, rows=rows, index=index)
+
+
+def reopen(
+    source: Packets | Source,
+    index: str | os.PathLike[str],
+    connections: Iterable[int],
+    totals: Mapping[str, Any],
+    *,
+    buckets: int = 1024,
+    rows: int = 0,
+) -> Analysis | None:
+    """Some connections of a capture that was measured before, without reading the rest of it.
+
+    Args:
+        index: the file that `measure` wrote.
+        connections: their numbers; others cannot be asked for.
+        totals: what `Analysis.totals` said.
+
+    Returns:
+        None where the index does not fit the source.
+    """
+    resolved = resolve(source)
+    engine = _engine.reopen(resolved.open(), index, set(connections), **totals, buckets=buckets, rows=rows)
+    return None if engine is None else Analysis(resolved, engine, buckets=buckets, rows=rows, index=index)

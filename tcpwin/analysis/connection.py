@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis.cached import kept
@@ -190,6 +191,11 @@ class Connection:
     def fields(self) -> dict[str, Any]:
         """All fields of the connection itself by name, as in the columns and in JSON."""
         return self._analysis._engine.connection(self.id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The connection with both directions, as in the JSON document."""
+        found: dict[str, Any] = json.loads(self._analysis._engine.json(self.id, self.id + 1))
+        return found
 
     @property
     def _life(self) -> View:

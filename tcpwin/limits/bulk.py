@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, WINDOW_ITEMS
-from tcpwin.limits.opinion import CLOSED_SHARE
+from tcpwin.limits.opinion import CLOSED_SHARE, DOUBLED_SEGMENTS, DOUBLED_SHARE
 from tcpwin.limits.ranking import judged_closely
 from tcpwin.limits.verdict import (
     CLOSE_SHARE,
-    DOUBLED_SEGMENTS,
-    DOUBLED_SHARE,
     LIKE_SHARE,
     MENDABLE,
     MIN_COST_NS,

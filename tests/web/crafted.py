@@ -4,6 +4,7 @@ import gzip
 import io
 import struct
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi.testclient import TestClient
@@ -49,12 +50,17 @@ def zero_window_connection() -> list[Packet]:
     ]
 
 
-def capture_bytes() -> bytes:
+def written(packets: Iterable[Packet]) -> bytes:
+    """Packets as a pcap."""
     file = io.BytesIO()
     writer = PcapWriter(file, linktype=1, sync=True)
-    for packet in zero_window_connection():
+    for packet in packets:
         writer.write(packet)
     return file.getvalue()
+
+
+def capture_bytes() -> bytes:
+    return written(zero_window_connection())
 
 
 def many_connections(count: int) -> bytes:

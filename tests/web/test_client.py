@@ -28,6 +28,8 @@ def test_from_upload_to_delete(make_server: MakeServer, tmp_path: Path, capture:
         assert client.findings(id) == client.findings(id, limit=1000)
         (row,) = client.connections(id, where=["a_to_b.zero_window_ns>0"])
         assert row["a_to_b.zero_window_ns"] == 2_500_000_000
+        assert client.connections(id, where=["verdict.limit=sender_application"]) == [row]
+        assert client.connections(id, where=["verdict.limit=path_loss"]) == []
         assert client.connection(id, 0)["a_to_b"]["payload_bytes"] == 2000
         window = polars.read_ipc_stream(io.BytesIO(client.series(id, 0, "receive_window")))
         assert set(window["last"]) == {0, 2000}

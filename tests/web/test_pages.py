@@ -54,7 +54,7 @@ def test_short_names_and_long_settings_are_accessible(serve: Serve, open_page: O
             client.wait(answer.json()["id"])
     page = open_page(address)
     page.goto("/")
-    expect(page.locator(".badge").filter(has_text="no finding")).to_have_count(1)
+    expect(page.locator(".badge").filter(has_text="no problem")).to_have_count(1)
     check(page)
     page = open_page(address, width=375)
     page.goto("/")
@@ -134,7 +134,7 @@ def test_a_table_is_sorted_and_searched_in_its_place(serve: Serve, open_page: Op
     page.keyboard.type("10.0.1.7:40000")
     expect(page.locator("#rows tbody tr")).to_have_count(1)
     expect(page).to_have_url(re.compile("search=10.0.1.7"))
-    page.get_by_label("Show").select_option("held back by a window")
+    page.get_by_label("Show").select_option("with a problem")
     expect(page.locator("#rows")).to_contain_text("No connection fits")
     assert page.evaluate("window.isSame")
 

@@ -7,20 +7,9 @@ from collections.abc import Sequence
 import pytest
 from fastapi.testclient import TestClient
 from scapy.packet import Packet
-from scapy.utils import PcapWriter
-from web.crafted import API, CLIENT, SERVER, segment, settle, upload, zero_window_connection
+from web.crafted import API, CLIENT, SERVER, segment, settle, upload, written, zero_window_connection
 
 PAGE = {"accept": "text/html"}
-
-
-def written(packets: Sequence[Packet]) -> bytes:
-    import io
-
-    file = io.BytesIO()
-    writer = PcapWriter(file, linktype=1, sync=True)
-    for packet in packets:
-        writer.write(packet)
-    return file.getvalue()
 
 
 def words(client: TestClient, place: str) -> str:
@@ -40,13 +29,13 @@ def test_what_was_not_captured_is_not_told_as_nothing(client: TestClient) -> Non
     """Of the side that acknowledges no packet was captured: 2,000 bytes went, and no ACK says what arrived."""
     one_sided = [each for each in zero_window_connection() if each["TCP"].sport == CLIENT[1]]
     id, capture, connection = pages(client, one_sided)
-    assert "192.0.2.1:40000 → 198.51.100.2:80 2.9 s – 2 kB sent" in capture.replace("3 s", "2.9 s")
+    assert re.search(r"192\.0\.2\.1:40000 → 198\.51\.100\.2:80 (not known|nothing) .*– 3 s 2 kB sent", capture)
     assert "half closed" in capture
     assert "half_closed" not in capture
     assert "Capture quality: 1 connection of which only one side was captured." in capture
     assert "sent 2 kB – acknowledged not captured" in connection
-    assert "goodput" not in connection.partition("Measured data of")[2].partition("segments")[0]
-    assert "not known where captured" in connection
+    assert "goodput" not in connection.partition("Measured client's data")[2].partition("segments")[0]
+    assert "capture point unknown" in connection
     share = client.post(f"{API}/captures/{id}/shares", json={}).json()
     assert "2 kB sent" in words(client, share["path"])
 
@@ -55,7 +44,7 @@ def test_one_of_a_thing_is_no_plural(client: TestClient) -> None:
     id, capture, connection = pages(client, zero_window_connection()[:1])
     assert "1 packet 1 connection" in capture
     assert "1 packet 1 connection" in words(client, "/")
-    assert "It was over in an instant: there is no time to divide." in connection
+    assert "Where the time went Too short to judge." in connection
     # A SYN alone says what b may send, and nothing of a.
     assert "largest segment – 1 kB" in connection
     told = client.get(f"{API}/captures/{id}/connections/1").json()["detail"]

@@ -15,6 +15,7 @@ from sqlalchemy.orm import selectinload
 
 from tcpwin_web import bundles
 from tcpwin_web.jobs.queue import Queue
+from tcpwin_web.results import layout
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.models import Capture, File, Job, Tag, now_ns
@@ -35,6 +36,7 @@ SORTS = {
     "packets": Capture.packets,
     "connections": Capture.connections,
     "findings": Capture.findings,
+    "problems": Capture.problems,
     "size": Capture.uploaded_bytes,
 }
 
@@ -241,7 +243,7 @@ class Captures:
             await asyncio.to_thread(self._data.forget, sha256)
 
     async def recover(self) -> None:
-        """Clear up after a service that ended in the middle: before this one takes anything."""
+        """Clear up after an earlier service before this one takes anything; results of its version are made anew."""
         hashes, ids = self._data.doubtful()
         await self._forget_unused(hashes)
         async with self._database.begin() as session:
@@ -249,6 +251,10 @@ class Captures:
             await session.execute(
                 update(Capture).where(Capture.status == "open").values(status="failed", failure=BROKEN_OFF)
             )
+            is_old = or_(Capture.results_version.is_(None), Capture.results_version != layout.VERSION)
+            for capture in await session.scalars(select(Capture).where(Capture.status == "done", is_old)):
+                session.add(Job(capture_id=capture.id))
+                capture.status = "queued"
         for capture_id in set(ids) - there:
             await asyncio.to_thread(self._data.forget_results, capture_id)
         await asyncio.to_thread(self._data.clear_incoming)

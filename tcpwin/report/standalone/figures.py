@@ -172,26 +172,26 @@ def _told(figure: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return None
     kept = {"legend_height": figure["layout"]["meta"].get("legend_height")}
     layout = {**figure["layout"], "meta": kept}
-    return {"data": [_typed(each) for each in figure["data"]], "layout": _typed(layout)}
+    return {"data": [typed(each) for each in figure["data"]], "layout": typed(layout)}
 
 
-def _typed(value: Any) -> Any:
+def typed(value: Any) -> Any:
     """Arrays of numbers as plotly.js takes them: their type, and their bytes in base64."""
     if isinstance(value, Mapping):
-        return {name: _typed(each) for name, each in value.items()}
+        return {name: typed(each) for name, each in value.items()}
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "iu" and value.dtype.itemsize > 4:
             value = value.astype(np.float64)
         if value.ndim != 1 or value.dtype.kind not in "iuf":
-            return _typed(value.tolist())
+            return typed(value.tolist())
         content = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
         return {
             "dtype": f"{value.dtype.kind}{value.dtype.itemsize}",
             "bdata": base64.b64encode(content.tobytes()).decode(),
         }
-    return [_typed(each) for each in value] if isinstance(value, list | tuple) else value
+    return [typed(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _height(figure: Mapping[str, Any]) -> int:

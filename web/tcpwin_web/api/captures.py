@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
 
-from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Words, as_json
+from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Limits, Offset, ServiceOf, Words, as_json
 from tcpwin_web.captures import NotFoundError
 from tcpwin_web.jobs import answers
 from tcpwin_web.results import layout, queries
@@ -34,9 +34,33 @@ Sort = Literal[
     "-connections",
     "findings",
     "-findings",
+    "problems",
+    "-problems",
     "size",
     "-size",
 ]
+
+
+class Verdict(BaseModel):
+    """What limited a connection, what that cost, and who can change it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    limit: Limits
+    second_limit: Limits | None
+    share: Annotated[float, Field(description="of the connection's duration")]
+    cost_ns: int
+    cost_low_ns: int
+    cost_high_ns: int
+    confidence: Literal["certain", "likely", "possible"]
+    owner: Literal["client_application", "server_application", "client_host", "server_host", "network", "nobody"]
+    side: Literal["client", "server"] | None
+    direction: Literal["a_to_b", "b_to_a"] | None
+    fix: str | None
+    text: str
+    is_problem: bool
+    lost_ns: int
+    also: Limits | None
 
 
 class CaptureEntry(BaseModel):
@@ -59,7 +83,25 @@ class CaptureEntry(BaseModel):
                     "connections": 1,
                     "findings": 2,
                     "severity": "error",
-                    "summary": "1 connection carried 6 MB of data in 30.1 s.",
+                    "problems": 1,
+                    "verdict": {
+                        "limit": "receiver_application",
+                        "second_limit": None,
+                        "share": 0.89,
+                        "cost_ns": 26_800_000_000,
+                        "cost_low_ns": 26_800_000_000,
+                        "cost_high_ns": 26_800_000_000,
+                        "confidence": "certain",
+                        "owner": "client_application",
+                        "side": "client",
+                        "direction": "b_to_a",
+                        "fix": "Make the client's application read faster.",
+                        "text": "Limited by the client's receive window (89 %, certain).",
+                        "is_problem": True,
+                        "lost_ns": 26_800_000_000,
+                        "also": None,
+                    },
+                    "summary": "6 MB in 30.1 s. Limited by the client's receive window (89 %, certain).",
                     "tags": ["bundled"],
                     "is_bundled": True,
                 }
@@ -79,6 +121,8 @@ class CaptureEntry(BaseModel):
     connections: int | None
     findings: int | None
     severity: str | None
+    problems: Annotated[int | None, Field(description="connections with a problem")]
+    verdict: Annotated[Verdict | None, Field(description="what limited the worst connection")]
     summary: str | None
     tags: list[str]
     is_bundled: bool

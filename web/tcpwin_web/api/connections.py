@@ -18,6 +18,7 @@ from tcpwin_web.api.parts import (
     Format,
     Having,
     Limit,
+    Limits,
     Offset,
     ServiceOf,
     StartNs,
@@ -59,22 +60,24 @@ async def list_connections(
     search: Annotated[Words, Query(max_length=100, description="a part of address:port of either end")] = "",
     where: Annotated[
         list[Annotated[str, Query(max_length=200)]] | None,
-        Query(max_length=20, description="conditions, all to be met", examples=[["a_to_b.zero_window_ns>0"]]),
+        Query(max_length=20, description="conditions, all to be met", examples=[["verdict.limit=path_loss"]]),
     ] = None,
     sort: Annotated[
-        str, Query(max_length=100, description="a column; - before it: the greatest first")
-    ] = "-window_cost_ns",
+        str, Query(max_length=100, description="worst, or a column; - before it: the greatest first")
+    ] = queries.WORST,
+    limited_by: Annotated[Limits | None, Query(description="those whose verdict names this limit")] = None,
+    problem: Annotated[bool | None, Query(description="those with a problem, or without")] = None,
     column: Annotated[list[str] | None, Query(max_length=100, description="columns wanted; all by default")] = None,
     offset: Offset = 0,
     limit: Limit = 100,
     format: Format = None,
 ) -> Response:
-    """A page of connections; by default those that the receive window cost most time come first."""
+    """A page of connections, each with its verdict; by default those that lost most time to a problem come first."""
     page = await asyncio.to_thread(
         queries.list_connections,
         service.data.results(capture.id),
         search=search,
-        where=where or (),
+        where=[*(where or ()), *verdict_conditions(limited_by, problem)],
         sort=sort,
         offset=offset,
         limit=limit,
@@ -82,7 +85,7 @@ async def list_connections(
     )
     if wants_arrow(request, format):
         return arrow(page.rows, **{"X-Total": page.total})
-    return as_json({"total": page.total, "connections": page.rows.to_dicts()})
+    return as_json({"total": page.total, "connections": queries.describe_rows(page.rows)})
 
 
 @router.get(ONE)
@@ -180,6 +183,14 @@ async def list_segments(
     if wants_arrow(request, format):
         return arrow(page.rows, **{"X-Total": page.total, "X-Offset": page.offset})
     return as_json({"total": page.total, "offset": page.offset, "segments": page.rows.to_dicts()})
+
+
+def verdict_conditions(limited_by: str | None, problem: bool | None) -> list[str]:
+    """The conditions on verdicts as `queries.list_connections` takes them."""
+    conditions = [f"verdict.limit={limited_by}"] if limited_by else []
+    if problem is not None:
+        conditions.append(f"verdict.is_problem={str(problem).lower()}")
+    return conditions
 
 
 async def find_elsewhere(service: Service, capture: Capture, document: Mapping[str, Any]) -> list[tuple[Capture, int]]:

@@ -19,6 +19,24 @@ MAX_ROWS = 10_000
 MAX_OFFSET = 1 << 40
 MAX_NS = (1 << 63) - 1
 DIRECTIONS = Literal["a_to_b", "b_to_a"]
+Limits = Literal[
+    "receiver_window",
+    "receiver_application",
+    "sender_application",
+    "send_buffer",
+    "path_rate",
+    "path_loss",
+    "path_policer",
+    "congestion_control",
+    "idle_restart",
+    "retransmission_timer",
+    "delayed_ack",
+    "handshake",
+    "peer_silent",
+    "capture",
+    "none",
+]
+"""What limits a connection: `tcpwin.limits.LIMITS`."""
 
 
 def service_of(request: Request) -> Service:

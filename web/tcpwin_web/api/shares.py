@@ -108,7 +108,7 @@ async def read_shared(service: Service, opened: Opened) -> dict[str, Any]:
         queries.list_findings, folder, connection=None, code=None, severity=0, offset=0, limit=SHOWN_FINDINGS
     )
     page = await asyncio.to_thread(
-        queries.list_connections, folder, search="", where=(), sort="-window_cost_ns", offset=0, limit=SHOWN_CONNECTIONS
+        queries.list_connections, folder, search="", where=(), sort=queries.WORST, offset=0, limit=SHOWN_CONNECTIONS
     )
     shown = {
         "name": document["name"],
@@ -117,7 +117,7 @@ async def read_shared(service: Service, opened: Opened) -> dict[str, Any]:
         "capture": document["capture"],
         "summary": document["summary"],
         "total_connections": page.total,
-        "connections": page.rows.to_dicts(),
+        "connections": queries.describe_rows(page.rows),
         "total_findings": sum(document["findings"]["counts"].values()),
         "findings": findings,
     }

@@ -31,8 +31,12 @@ def compare_cases(old: Case, new: Case, tolerance: float) -> dict[str, Any]:
     comparison = compare(before, after, tolerance=tolerance)
     document: dict[str, Any] = plain(comparison)
     for pair, told in zip(document["pairs"][:ENDS_TOLD], comparison.pairs, strict=False):
-        pair["old_ends"] = ends_text(before.connections[told.match.old])
-        pair["new_ends"] = ends_text(after.connections[told.match.new])
+        for name, connection in (
+            ("old", before.connections[told.match.old]),
+            ("new", after.connections[told.match.new]),
+        ):
+            pair[f"{name}_ends"] = ends_text(connection)
+            pair[f"{name}_verdict"] = plain(connection.verdict)
     return {
         "schema": "tcpwin/comparison/1",
         "old": before.name,

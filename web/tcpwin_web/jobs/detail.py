@@ -10,10 +10,10 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tcpwin._engine import EVENT_FIELDS
-from tcpwin.analysis import Analysis, Connection, View
+from tcpwin.analysis import EVENT_FIELDS, Analysis, Connection, View
 from tcpwin.hosts.document import describe_joined
 from tcpwin.limits.document import plain
+from tcpwin.limits.roles import role_of
 from tcpwin.reference import compare
 from tcpwin.reference.document import describe_comparison
 from tcpwin.report import figures
@@ -81,9 +81,7 @@ def _written(final: Path) -> Iterator[Path]:
 
 
 def _write(connection: Connection, view: View, folder: Path) -> None:
-    analysis = connection.analysis
     columns.write_series(view, folder)
-    fields = json.loads(analysis._engine.json(connection.id, connection.id + 1))
     verdict = connection.verdict
     budget = {
         name: {"items_ns": dict(each.items_ns), "kernel": plain(each.kernel) if each.kernel else None}
@@ -91,7 +89,8 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
     }
     snapshots = [plain(describe_joined(each)) for each in connection.snapshots]
     document = {
-        **fields,
+        **connection.to_dict(),
+        "roles": {side: role_of(connection, side) for side in ("a", "b")},
         "verdict": plain(verdict),
         "budget": budget,
         "stalls": [plain(stall) for stall in view.stalls],

@@ -12,7 +12,7 @@ from typing import Any
 
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.report import figures
-from tcpwin.report.standalone.figures import _typed
+from tcpwin.report.standalone.figures import typed
 from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
@@ -124,7 +124,7 @@ def _draw(analysis: Analysis, asked: Asked) -> Mapping[str, Any]:
 
 
 def _as_json(drawn: Mapping[str, Any]) -> str:
-    return json.dumps(_typed(drawn), separators=(",", ":"))
+    return json.dumps(typed(drawn), separators=(",", ":"))
 
 
 def _store(path: Path, drawn: str) -> None:

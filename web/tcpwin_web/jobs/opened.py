@@ -10,8 +10,7 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
-from tcpwin import _engine
-from tcpwin.analysis import Analysis
+from tcpwin.analysis import Analysis, reopen
 from tcpwin.limits import Findings
 from tcpwin.limits.document import read_finding
 from tcpwin.report.drawing.request import MAX_ROWS
@@ -41,10 +40,8 @@ def _by_index(case: Case, ids: Collection[int], buckets: int) -> Analysis | None
         documents = findings_of(Path(results), ids)
     except OSError:
         return None
-    source = case.source
-    engine = _engine.reopen(source.open(), index, set(ids), **told, buckets=buckets, rows=MAX_ROWS)
-    if engine is None:
+    analysis = reopen(case.source, index, ids, told, buckets=buckets, rows=MAX_ROWS)
+    if analysis is None:
         return None
-    analysis = Analysis(source, engine, buckets=buckets, rows=MAX_ROWS, index=index)
     analysis.findings = Findings(tuple(read_finding(each) for each in documents))
     return analysis

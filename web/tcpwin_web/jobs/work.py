@@ -21,7 +21,7 @@ from tcpwin.limits.document import describe_finding, plain
 from tcpwin.report.text import WHOLE, quality_remarks
 from tcpwin.sources import HeadersSource
 from tcpwin_web.jobs.executor import JobError
-from tcpwin_web.results import columns, layout
+from tcpwin_web.results import columns, layout, queries
 
 PREPARED = 4
 """Worst connections whose details are written with the analysis' own results."""
@@ -124,11 +124,14 @@ def put_in_place(new: Path, place: Path) -> None:
 
 def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:
     findings, summary = analysis.findings, analysis.summary
-    engine = {"facts": analysis._engine.facts(), "counters": analysis._engine.counters()}
-    (new / layout.ENGINE).write_text(json.dumps(engine))
+    (new / layout.ENGINE).write_text(json.dumps(analysis.totals()))
     columns.write_connections(analysis, new / layout.CONNECTIONS)
     columns.write_findings((describe_finding(each, analysis) for each in findings), new / layout.FINDINGS)
+    verdict = None if analysis.verdict is None else plain(analysis.verdict)
     severity = None if findings.worst is None else str(findings.worst)
+    worst = queries.list_connections(
+        new, search="", where=(), sort=queries.WORST, offset=0, limit=PREPARED, columns=["id"]
+    )
     document = {
         "name": case.name,
         "connections": len(analysis),
@@ -139,8 +142,10 @@ def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:
             "worst": [describe_finding(each, analysis) for each in summary.worst],
             "problems": {limit: len(ids) for limit, ids in summary.problems.items()},
         },
+        "problem_count": len(analysis.problems),
+        "verdict": verdict,
         "findings": {"counts": dict(findings.counts), "kept": len(findings), "worst": severity},
-        "worst": [connection.id for connection in analysis.worst(PREPARED)],
+        "worst": worst.rows.get_column("id").to_list(),
         "hosts": [plain(describe_host(host)) for host in analysis.hosts],
         "notes": list(analysis.notes),
     }
@@ -152,6 +157,9 @@ def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:
         "findings": sum(findings.counts.values()),
         "severity": severity,
         "summary": summary.text,
+        "problems": len(analysis.problems),
+        "verdict": verdict,
+        "results_version": layout.VERSION,
     }
 
 

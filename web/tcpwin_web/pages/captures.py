@@ -9,9 +9,12 @@ from fastapi.templating import Jinja2Templates
 from starlette.datastructures import UploadFile
 
 from tcpwin_web.api.captures import Sort
-from tcpwin_web.api.parts import CaptureId, Offset, ServiceOf, Words
+from tcpwin_web.api.connections import verdict_conditions
+from tcpwin_web.api.parts import CaptureId, Limits, Offset, ServiceOf, Words
 from tcpwin_web.pages.parts import require_own_form, show
+from tcpwin_web.pages.verdicts import LIMIT_WORDS
 from tcpwin_web.results import layout, queries
+from tcpwin_web.results.columns import OF_VERDICTS
 from tcpwin_web.service import Service
 from tcpwin_web.uploads.stream import Arriving, UploadError
 
@@ -21,20 +24,21 @@ PAGE_FINDINGS = 50
 FORM_PART_BYTES = 1 << 20
 LISTED = (
     *("id", "a_address", "a_port", "b_address", "b_port", "start_ns", "duration_ns", "path_rtt_ns", "close"),
-    *("window_cost_ns", "findings", "a_to_b.acked_bytes", "b_to_a.acked_bytes", "a_to_b.goodput_bps"),
+    *OF_VERDICTS,
+    *("findings", "a_to_b.acked_bytes", "b_to_a.acked_bytes", "a_to_b.goodput_bps"),
     *("b_to_a.goodput_bps", "a_to_b.retransmissions", "b_to_a.retransmissions", "a_to_b.zero_window_ns"),
     *("b_to_a.zero_window_ns", "a_to_b.payload_bytes", "b_to_a.payload_bytes", "a_to_b.flight_max_bytes"),
     "b_to_a.flight_max_bytes",
 )
 FILTERS = {
     "": ("all connections", ()),
-    "held-back": ("held back by a window", ("window_cost_ns>0",)),
+    "problem": ("with a problem", ("verdict.is_problem=true",)),
     "found": ("with findings", ("findings>0",)),
     "stalled": ("with stalls", ("stall_count>0",)),
     "reset": ("reset", ("close=reset",)),
 }
 """Of connections: what each is called, and the conditions that must hold."""
-Only = Literal["", "held-back", "found", "stalled", "reset"]
+Only = Literal["", "problem", "found", "stalled", "reset"]
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
@@ -81,7 +85,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         capture_id: CaptureId,
         search: Annotated[Words, Query(max_length=100)] = "",
         only: Only = "",
-        sort: Annotated[str, Query(max_length=100)] = "-window_cost_ns",
+        limited_by: Annotated[Literal[""] | Limits, Query()] = "",
+        sort: Annotated[str, Query(max_length=100)] = queries.WORST,
         offset: Offset = 0,
     ) -> Response:
         capture = await service.captures.get(capture_id)
@@ -105,7 +110,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
                 queries.list_connections,
                 folder,
                 search=search,
-                where=FILTERS[only][1],
+                where=(*FILTERS[only][1], *verdict_conditions(limited_by, None)),
                 sort=sort,
                 offset=offset,
                 limit=PAGE_CONNECTIONS,
@@ -121,10 +126,11 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             document=document,
             findings=findings,
             total_findings=total,
-            rows=page.rows.to_dicts(),
+            rows=queries.describe_rows(page.rows),
             total=page.total,
-            asked={"search": search, "only": only, "sort": sort, "offset": offset},
+            asked={"search": search, "only": only, "limited_by": limited_by, "sort": sort, "offset": offset},
             filters=[(key, words) for key, (words, _) in FILTERS.items()],
+            limits=LIMIT_WORDS,
             size=PAGE_CONNECTIONS,
             drawn=drawn,
         )

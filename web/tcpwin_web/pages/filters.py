@@ -8,6 +8,7 @@ from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.standalone.finding import begin
 from tcpwin.units import bytes_text, rate_text, time_text
 from tcpwin_web.pages.prose import prose
+from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
 
 
 def prepare(templates: Jinja2Templates) -> None:
@@ -20,6 +21,10 @@ def prepare(templates: Jinja2Templates) -> None:
         moment=_moment,
         begin=begin,
         prose=prose,
+        limit=limit_words,
+        problem=problem_words,
+        owner=OWNER_WORDS.__getitem__,
+        percent=lambda share: f"{share * 100:.0f} %",
         item=ITEM_WORDS.__getitem__,
         sum_values=lambda counts: sum(counts.values()),
         iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),

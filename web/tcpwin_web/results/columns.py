@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import polars
 
-from tcpwin import _engine
-from tcpwin.analysis import Analysis, Connection, Series, View
-from tcpwin.limits import Severity
+from tcpwin.analysis import SERIES_NAMES, Analysis, Connection, Series, View
+from tcpwin.limits import VERDICT_COLUMNS, Severity, verdict_columns
 from tcpwin_web.results import layout
 
 ROW_GROUP = 50_000
@@ -24,16 +23,22 @@ OF_CONNECTIONS = (
 OF_DIRECTIONS = (
     *("segments", "payload_bytes", "acked_bytes", "throughput_bps", "goodput_bps", "mss_bytes", "window_scale_state"),
     *("window_scale_shift", "receive_window_min_bytes", "receive_window_max_bytes", "receive_window_mean_bytes"),
-    *("flight_max_bytes", "flight_mean_bytes", "window_utilisation", "window_limited_ns", "window_cost_ns"),
+    *("flight_max_bytes", "flight_mean_bytes", "window_utilisation", "window_limited_ns"),
     *("zero_window_episode_count", "zero_window_ns", "zero_window_longest_ns", "retransmissions", "out_of_order"),
     *("rtt_min_ns", "rtt_smoothed_ns", "idle_restarts", "message_delay_p95_ns"),
 )
 SIDES = ("a_to_b", "b_to_a")
-COST = "window_cost_ns"
-"""Of a connection: what the receive window cost the direction that it cost more. `Analysis.worst` sorts by it."""
+VERDICT = "verdict."
+"""How the columns of a connection's verdict begin."""
+OF_VERDICTS = tuple(f"{VERDICT}{name}" for name in VERDICT_COLUMNS)
+FLAGS = {"verdict.is_problem"}
 FINDINGS = "findings"
-COLUMNS = (*OF_CONNECTIONS, COST, FINDINGS, *(f"{side}.{name}" for side in SIDES for name in OF_DIRECTIONS))
-TEXTS = {"a_address", "b_address", "vantage", "close"} | {f"{side}.window_scale_state" for side in SIDES}
+COLUMNS = (*OF_CONNECTIONS, *OF_VERDICTS, FINDINGS, *(f"{side}.{name}" for side in SIDES for name in OF_DIRECTIONS))
+TEXTS = {
+    *("a_address", "b_address", "vantage", "close"),
+    *(f"{side}.window_scale_state" for side in SIDES),
+    *(f"{VERDICT}{name}" for name in ("limit", "second_limit", "confidence", "owner", "side", "direction", "also")),
+}
 _FINDINGS_SCHEMA = {
     "position": polars.Int64,
     "code": polars.String,
@@ -48,10 +53,8 @@ def write_connections(analysis: Analysis, path: Path) -> None:
     """Write the columns that lists show, of all connections."""
     names = [*OF_CONNECTIONS, *(f"{side}.{name}" for side in SIDES for name in OF_DIRECTIONS)]
     frame = analysis.connections.table(names).to_polars()
-    costs = [
-        polars.col(f"{side}.zero_window_ns").fill_null(0) + polars.col(f"{side}.window_limited_ns").fill_null(0)
-        for side in SIDES
-    ]
+    verdicts = verdict_columns(analysis).to_polars().rename(lambda name: f"{VERDICT}{name}")
+    verdicts = verdicts.with_columns(polars.col(name).cast(polars.String) for name in OF_VERDICTS if name in TEXTS)
     found: dict[int, int] = {}
     for each in analysis.findings:
         if each.connection is not None:
@@ -60,7 +63,7 @@ def write_connections(analysis: Analysis, path: Path) -> None:
         {"id": list(found), FINDINGS: list(found.values())}, schema={"id": frame.schema["id"], FINDINGS: polars.Int64}
     )
     frame = (
-        frame.with_columns(polars.max_horizontal(*costs).alias(COST))
+        frame.hstack(verdicts)
         .join(counts, on="id", how="left", maintain_order="left")
         .with_columns(polars.col(FINDINGS).fill_null(0))
     )
@@ -103,5 +106,5 @@ def write_segments(connection: Connection, folder: Path) -> None:
 
 def _all_series(view: View) -> Iterator[tuple[str, str, Series]]:
     for side in SIDES:
-        for name in _engine.SERIES_NAMES:
+        for name in SERIES_NAMES:
             yield side, name, view.series(name, direction=side)

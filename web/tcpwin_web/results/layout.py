@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+VERSION = 2
+"""Of the results: what an earlier version wrote is written anew when the service starts."""
+
 CAPTURE = "capture.json"
 CONNECTIONS = "connections.parquet"
 FINDINGS = "findings.parquet"

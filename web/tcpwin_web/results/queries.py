@@ -15,8 +15,11 @@ import polars
 from numpy.typing import NDArray
 
 from tcpwin_web.results import layout
-from tcpwin_web.results.columns import COLUMNS, TEXTS
+from tcpwin_web.results.columns import COLUMNS, FLAGS, TEXTS, VERDICT
 
+WORST = "worst"
+"""The order in which connections with a problem come first, those that lost most time before others."""
+BOOLEANS = {"true": 1.0, "false": 0.0}
 OPERATORS = {">=": "ge", "<=": "le", ">": "gt", "<": "lt", "=": "eq", "!=": "ne"}
 
 
@@ -55,7 +58,7 @@ def list_connections(
     Args:
         search: a part of an address, ``address:port`` or ``:port``, of either end.
         where: conditions such as ``a_to_b.zero_window_ns>0``; all must hold.
-        sort: a column, with ``-`` before it for the greatest first; rows without a value come last.
+        sort: `WORST`, or a column, with ``-`` before it for the greatest first; rows without a value come last.
         columns: those wanted; all by default.
 
     Raises:
@@ -84,28 +87,44 @@ def _condition(text: str) -> polars.Expr:
             wanted: str | float = value.strip()
             if name not in TEXTS:
                 try:
-                    wanted = float(wanted)
+                    wanted = BOOLEANS[wanted] if name in FLAGS and wanted in BOOLEANS else float(wanted)
                 except ValueError:
                     raise QueryError(f"{text[:80]!r}: {name} is compared with a number") from None
-            expression: polars.Expr = getattr(polars.col(name), method)(polars.lit(wanted))
+            column = polars.col(name).cast(polars.Int8) if name in FLAGS else polars.col(name)
+            expression: polars.Expr = getattr(column, method)(polars.lit(wanted))
             return expression
     raise QueryError(f"{text[:80]!r} is no condition such as a_to_b.zero_window_ns>0 on one of the columns")
 
 
 def _page(frame: polars.LazyFrame, sort: str, offset: int, limit: int, columns: Sequence[str]) -> Page:
     name, descending = sort.removeprefix("-"), sort.startswith("-")
-    for each in (name, *columns):
+    for each in (*(() if sort == WORST else (name,)), *columns):
         if each not in COLUMNS:
             raise QueryError(f"there is no column {each[:80]!r}")
     # Only what sorts is sorted; the other columns are taken for the rows of the page alone.
-    keys = list(dict.fromkeys((name, "id")))
-    order = frame.select(keys).sort(keys, descending=[descending, False][: len(keys)], nulls_last=True).collect()
+    if sort == WORST:
+        carried = polars.col("a_to_b.payload_bytes") + polars.col("b_to_a.payload_bytes")
+        ranked = frame.select("verdict.is_problem", "verdict.lost_ns", carried.alias("carried"), "id")
+        keys, falling = ranked.collect_schema().names(), [True, True, True, False]
+    else:
+        keys = list(dict.fromkeys((name, "id")))
+        ranked, falling = frame.select(keys), [descending, False][: len(keys)]
+    order = ranked.sort(keys, descending=falling, nulls_last=True).collect()
     wanted = polars.DataFrame({"id": order.get_column("id").slice(offset, limit)})
     shown = frame.select(list(dict.fromkeys(("id", *(columns or COLUMNS)))))
     # Comparing with a list of numbers instead takes 50 ms on however few rows.
     rows = shown.join(wanted.lazy(), on="id", how="semi").collect()
     rows = wanted.join(rows, on="id", how="left", maintain_order="left")
     return Page(rows, order.height)
+
+
+def describe_rows(rows: polars.DataFrame) -> list[dict[str, Any]]:
+    """Rows as objects, in which what belongs to the verdict is one: ``verdict``."""
+    described = []
+    for row in rows.to_dicts():
+        verdict = {name.removeprefix(VERDICT): row.pop(name) for name in list(row) if name.startswith(VERDICT)}
+        described.append({**row, "verdict": verdict} if verdict else row)
+    return described
 
 
 def find_connection(folder: Path, wanted: Mapping[str, Any]) -> int | None:

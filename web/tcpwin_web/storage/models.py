@@ -48,6 +48,12 @@ class Capture(Base):
     findings: Mapped[int | None] = mapped_column(BigInteger)
     severity: Mapped[str | None] = mapped_column(String(16))
     summary: Mapped[str | None] = mapped_column(String(4000))
+    problems: Mapped[int | None] = mapped_column(BigInteger)
+    """Connections with a problem."""
+    verdict: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    """That of the worst connection."""
+    results_version: Mapped[int | None] = mapped_column(Integer)
+    """In which the results are written."""
 
     files: Mapped[list["File"]] = relationship(cascade="all, delete-orphan", order_by="File.position")
     tags: Mapped[list["Tag"]] = relationship(cascade="all, delete-orphan", order_by="Tag.tag", lazy="selectin")

@@ -1,0 +1,39 @@
+"""The service uses of the library only what anybody may: no name that begins with an underscore."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import tcpwin_web
+
+FILES = sorted(Path(tcpwin_web.__file__).parent.rglob("*.py"))
+
+
+def private_uses(source: str) -> list[str]:
+    """Private names of tcpwin that are imported, and private attributes of anything but ``self`` and ``cls``."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tcpwin":
+            names = [*(node.module or "").split("."), *(each.name for each in node.names)]
+            found += [name for name in names if name.startswith("_")]
+        elif isinstance(node, ast.Import):
+            parts = [each.name.split(".") for each in node.names]
+            found += [".".join(each) for each in parts if each[0] == "tcpwin" and any(x.startswith("_") for x in each)]
+        elif isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            found += [] if owner in ("self", "cls") else [node.attr]
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_private_name_of_the_library_is_used(path: Path) -> None:
+    assert private_uses(path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["from tcpwin import _engine", "from tcpwin.report.x import _typed", "import tcpwin._engine", "analysis._engine.y"],
+)
+def test_private_uses_are_seen(source: str) -> None:
+    assert private_uses(source) != []
