@@ -14,12 +14,15 @@ from tcpwin.analysis import Analysis, Connection, Direction, Event, Stall
 from tcpwin.analysis.cached import kept
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import Reading, count_first_events, first_events, reading_of
-from tcpwin.limits.roles import ENDS
+from tcpwin.limits.roles import ENDS, the_end
 from tcpwin.limits.rule import Rule
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Table
     from tcpwin.hosts import Host, SocketSample
+
+
+ROLES = ("the client", "the server", "the sender", "the receiver")
 
 
 class Subject:
@@ -75,6 +78,20 @@ class Case:
     def receiver(self) -> str:
         """The side that receives it."""
         return "b" if self.direction == "a_to_b" else "a"
+
+    @kept
+    def the_sender(self) -> str:
+        """The sender in words: ``the client``."""
+        return self.the(self.sender)
+
+    @kept
+    def the_receiver(self) -> str:
+        """The receiver in words."""
+        return self.the(self.receiver)
+
+    def the(self, side: str) -> str:
+        """An end of the connection in words: ``the client``."""
+        return the_end(self.connection, side)
 
     @kept
     def data(self) -> Direction:
@@ -184,6 +201,7 @@ class Case:
         """A finding of this case's rule.
 
         Args:
+            text: what happened, the answer first; it may begin with `the_sender` or `the_receiver`.
             owner: who can change it: ``application``, ``host`` (those of `side`), ``network`` or ``nobody``.
             side: ``a`` or ``b``, at which to change something.
             cost_ns: the time that the rule saw; what other findings or no budget claims of it is taken off later.
@@ -193,7 +211,7 @@ class Case:
             code=self.rule.code,
             name=self.rule.name,
             severity=severity or self.rule.severity,
-            text=text,
+            text=text[:1].upper() + text[1:] if text.startswith(ROLES) else text,
             connection=None if self.subject is None else self.subject.id,
             direction=self.direction,
             owner=f"{end}_{owner}" if end is not None and owner in ("application", "host") else owner,

@@ -26,6 +26,11 @@ def role_of(connection: Connection, side: str) -> str:
     return "sender" if (side == "a") == (sent_by_a >= sent_by_b) else "receiver"
 
 
+def the_end(connection: Connection, side: str) -> str:
+    """An end as the subject of a sentence: ``the client``."""
+    return f"the {role_of(connection, side)}"
+
+
 def carried_bytes(connection: Connection, direction: str) -> int:
     """What a direction carried: what was acknowledged was carried, though the capture may lack it."""
     data = connection.a_to_b if direction == "a_to_b" else connection.b_to_a

@@ -24,12 +24,12 @@ BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 TW201 = ("--select", "TW201", SLOW_READER)
 HEAD = (
     f"{SLOW_READER}:#0 b→a TW201 zero-window-stall (warning, cost 6.1 s, certain): "
-    "a closed its receive window 66 times, for 6.1 s in all (20% of the connection): its application reads too slowly"
+    "The client's application reads too slowly: zero window 66 times, 6.1 s total (20% of the connection)"
 )
 PARAGRAPH = [
-    "6 MB in 30.1 s. Limited by the client's receive window (89%, certain). The client's application reads too "
-    "slowly. It",
-    "cost 26.9 s. Fix: Make the application on a read faster, or give the sender less.",
+    "6 MB in 30.1 s. Limited by the client's receive window (89%, certain). The client's application reads too slowly. "
+    "It",
+    "cost 26.9 s. Fix: Make the client's application read faster, or send less.",
     "",
 ]
 SUMMARY = "1 finding (1 warning) in 1 connection: 1 rule asked of 1 connection."

@@ -64,7 +64,7 @@ def test_the_rate_is_that_of_the_window_that_is_named() -> None:
     bundle = CAPTURES.parent / "reference" / "bulk-300ms-4m2-stock.zip"
     finding = one(tcpwin.analyze(bundle, capture="sender.pcap.gz"), "TW207")
     assert "stopped at 1,047,808 bytes" in finding.text
-    assert "over 300 ms that is 27.9 Mbit/s" in finding.text
+    assert "27.9 Mbit/s over 300 ms" in finding.text
     assert finding.evidence.values["ceiling_bps"] == pytest.approx(1_047_808 * 8 / 0.3, rel=1e-4)
 
 

@@ -50,7 +50,7 @@ def test_fires_on_a_lost_tail(tmp_path: Path) -> None:
     }
     assert finding.remedy is not None
     assert finding.remedy.settings == ("sysctl -w net.ipv4.tcp_sack=1",)
-    assert "on a and b" in finding.remedy.text
+    assert "on the client and the server" in finding.remedy.text
 
 
 def late_ack() -> Story:

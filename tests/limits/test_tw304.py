@@ -39,12 +39,12 @@ def test_fires_on_neighbours(tmp_path: Path) -> None:
         "out_before_loss_was_seen_ns": 40_100_000,
         "path_rtt_ns": 40_000_000,
     }
-    assert "a small queue or a policer fits" in finding.text
+    assert "a small queue or a policer" in finding.text
 
 
 def test_tells_a_queue_by_the_time_that_the_segments_were_out(tmp_path: Path) -> None:
     [finding] = judged(lose(list(range(2, 12)), flight=20, delay=0.09).analyze(tmp_path), "TW304")
-    assert "a queue of 50.1 ms fits" in finding.text
+    assert "a queue of 50.1 ms" in finding.text
 
 
 def test_does_not_fire_on_nine(tmp_path: Path) -> None:

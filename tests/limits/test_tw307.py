@@ -71,7 +71,7 @@ def test_blames_a_receiver_that_refuses_what_arrives() -> None:
     )
     [beside_sender] = judged(tcpwin.analyze(folder / "snd.pcap.gz"), "TW307")
     assert beside_sender.confidence == "possible"
-    assert "or refused by a" in beside_sender.text
+    assert "or refused by the client" in beside_sender.text
 
 
 def counted(folder: Path, text: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stories.parts import CAPTURES, SYNS, joined
-from stories.story import Story, judged
+from stories.story import Story, judged, says
 
 import tcpwin
 
@@ -37,7 +37,7 @@ def test_fires_on_five_to_a_closed_port() -> None:
     assert finding.cost_ns == 104_000
     assert finding.evidence.frames == (738, 740, 742, 744, 746)
     assert finding.evidence.values == {"port": "127.0.0.1:8084", "refused": 5, "accepted": 0}
-    assert finding.text == "127.0.0.1:8084 refused 5 connections; nothing seems to listen there"
+    assert says(finding, "127.0.0.1:8084 refused 5 connections", "nothing seems to listen")
 
 
 def test_says_that_others_were_accepted(tmp_path: Path) -> None:

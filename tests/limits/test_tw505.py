@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stories.parts import SYNS, joined
-from stories.story import Story, judged
+from stories.story import Story, judged, says
 
 import tcpwin
 from tcpwin.limits import Severity
@@ -42,9 +42,7 @@ def test_says_that_nothing_was_lost(tmp_path: Path) -> None:
     # SYN, SYN/ACK, ACK, FIN, three segments, FIN, ACK, RST.
     assert finding.evidence.frames == (10,)
     assert finding.evidence.values == {"connections": 1, "most_unacknowledged_bytes": 0}
-    assert finding.text == (
-        "1 connection was reset after both sides had closed with all data acknowledged: nothing was lost"
-    )
+    assert says(finding, "1 connection was reset", "nothing was lost")
 
 
 def test_warns_of_data_lost(tmp_path: Path) -> None:
@@ -65,10 +63,7 @@ def test_warns_of_data_lost(tmp_path: Path) -> None:
     }
     [finding] = judged(analysis, "TW505", {"TW505.lost_bytes": 3 * 1460 + 1})
     assert finding.severity == Severity.INFO
-    assert finding.text == (
-        "1 connection was reset after both sides had closed: at most 4.38 kB of each were never acknowledged, no more "
-        "than a goodbye takes"
-    )
+    assert says(finding, "1 connection was reset", "4.38 kB", "close_notify")
 
 
 def test_tells_of_harmless_ones_together(tmp_path: Path) -> None:

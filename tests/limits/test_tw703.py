@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from stories.hostsaid import A, B, ss, sysctl
 from stories.parts import SYNS
-from stories.story import Story, judged
+from stories.story import Story, judged, says
 
 import tcpwin
 
@@ -40,9 +40,7 @@ def test_fires_where_it_is_off(tmp_path: Path) -> None:
         "path_rtt_ns": 100_000_000,
         "ceiling_bps": 5_242_800.0,
     }
-    assert finding.text == (
-        "Window scaling is off on b (server), so that no window is above 65,535 bytes: 5.24 Mbit/s at most over 100 ms"
-    )
+    assert says(finding, "the server (server)", "65,535 bytes", "5.24 Mbit/s", "100 ms")
     assert finding.remedy is not None
     assert finding.remedy.settings == ("sysctl -w net.ipv4.tcp_window_scaling=1",)
 

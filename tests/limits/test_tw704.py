@@ -52,7 +52,7 @@ def test_says_it_without_loss(tmp_path: Path, again: int, severity: Severity) ->
     analysis = analyze(tmp_path, {"tcp_sack": "0", "tcp_timestamps": "0"}, again=again)
     [finding] = judged(analysis, "TW704")
     assert finding.severity == severity
-    assert finding.text.startswith("SACK and timestamps are off on a (client)")
+    assert finding.text.startswith("SACK and timestamps are off on the client (client)")
     [finding] = judged(analysis, "TW704", {"TW704.retransmissions": 4})
     assert finding.severity == Severity.INFO
 
@@ -60,7 +60,7 @@ def test_says_it_without_loss(tmp_path: Path, again: int, severity: Severity) ->
 def test_says_that_timestamps_are_off(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path, {"tcp_sack": "1", "tcp_timestamps": "0"}, again=3), "TW704")
     assert (finding.severity, finding.owner) == (Severity.INFO, "nobody")
-    assert finding.text == "Timestamps are off on a (client)"
+    assert finding.text == "Timestamps are off on the client (client)"
 
 
 def test_does_not_fire_where_they_are_on(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from stories.hostsaid import START, A, B, nstat, ss
 from stories.parts import SYNS
-from stories.story import Story, judged
+from stories.story import Story, judged, says
 
 import tcpwin
 
@@ -39,9 +39,7 @@ def test_fires_on_growth(tmp_path: Path) -> None:
     assert finding.evidence.start_ns == START * 1_000_000_000
     assert finding.evidence.end_ns == (START + 2) * 1_000_000_000
     assert finding.evidence.values == {"host": "server", OVERFLOWS: 3, DROPS: 5, "net.core.somaxconn": 128}
-    assert finding.text == (
-        "A listen queue of b (server) overflowed for 3 connections: the application does not accept fast enough"
-    )
+    assert says(finding, "the server (server)", "3 connections")
     assert finding.remedy is not None
     assert finding.remedy.settings == ("ss -ltn", "sysctl -w net.core.somaxconn=4096")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import ladder
 
 import tcpwin
-from tcpwin.limits import Findings, all_rules, check
+from tcpwin.limits import Finding, Findings, all_rules, check
 
 A_PORT, B_PORT = 40_000, 80
 
@@ -132,6 +132,13 @@ class Story:
 def judged(analysis: tcpwin.Analysis, code: str, thresholds: Mapping[str, float] | None = None) -> Findings:
     """What one rule says."""
     return check(analysis, chosen=[all_rules()[code]], thresholds=thresholds)
+
+
+def says(finding: Finding, *parts: str) -> bool:
+    """Whether a finding's text names all of these: who, how much, how often."""
+    missing = [part for part in parts if part not in finding.text]
+    assert not missing, f"{finding.text!r} does not say {missing}"
+    return True
 
 
 def codes(analysis: tcpwin.Analysis) -> list[str]:

@@ -52,13 +52,14 @@ def short_of_memory(case: Case, host: Host, did: str, grown: Mapping[str, int]) 
     judged = only_receiver(case, host)
     side = judged.receiver if judged.subject is not None else None
     name = host.label or "a host"
+    whose = name if side is None else judged.the(side)
     return judged.finding(
-        f"the kernel of {side or name} {did}",
+        f"{whose}'s kernel {did}",
         owner="host",
         side=side,
         confidence="certain" if side is None else "likely",
         evidence=Evidence(
-            values={"host": name, **grown}, ruled_out="Loss on the network, which these counters do not count."
+            values={"host": name, **grown}, ruled_out="Not loss on the network: these counters do not count it."
         ),
-        remedy=more_overhead(host, side or name),
+        remedy=more_overhead(host, whose),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Direction
 from tcpwin.limits.case import Case
+from tcpwin.limits.roles import ENDS
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Connection
@@ -26,10 +27,10 @@ LARGEST_COUNT = 1 << 64
 
 
 def name_of(host: Host) -> str:
-    """The host in words: its side where it has one side's sockets only, else its label."""
+    """The host in words: its role where it has one side's sockets only, else its label."""
     if len(host.sides) == 1:
         [side] = host.sides
-        return f"{side} ({host.label})" if host.label else side
+        return f"the {ENDS[side]} ({host.label})" if host.label else f"the {ENDS[side]}"
     return f"the host {host.label}" if host.label else "the host"
 
 

@@ -15,6 +15,7 @@ from tcpwin.limits.evidence.doubled import copied_after_ns
 from tcpwin.limits.evidence.events import count_of, events_of
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.reading import count_originals, pairs_of
+from tcpwin.units import count_text
 
 PAIRS = 5
 """Originals with their retransmissions that stand in the evidence: ten frames."""
@@ -132,7 +133,7 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
     The receiver's own counters decide. Without them: originals that were captured beside the receiver did arrive.
     A receiver whose window was tight leaves it open (`TIGHT_SHARE`).
     """
-    receiver = case.receiver
+    receiver = case.the_receiver
     counted = _receiver_counters(case)
     too_old = counted.get(TOO_OLD, 0)
     data = case.data
@@ -141,15 +142,15 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             "network",
             f"at {receiver}, which discarded them as too old (PAWS): the path reorders",
             "likely",
-            f"Loss on the path: {receiver}'s host counted {too_old:,} segments with too old a timestamp.",
+            f"Not loss on the path: {receiver} counted {count_text(too_old, 'segment')} with too old a timestamp.",
         )
     refused = sum(counted.get(name, 0) for name in REFUSALS) if counted else 0
     if refused:
         return Culprit(
             "host",
-            f"at {receiver}, whose host refused segments for want of memory",
+            f"at {receiver}, which ran out of memory for them",
             "likely",
-            f"The path: {receiver}'s host counted {refused:,} segments or queues that it dropped after they arrived.",
+            f"Not the path: {receiver} counted {refused:,} segments or queues dropped after they arrived.",
         )
     arrived = count_originals(events) if data.view == "receiver" else 0
     if arrived > ARRIVED_SHARE * len(events):
@@ -159,7 +160,7 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             f"at {receiver}, which refused them, "
             + ("or their ACKs on the way back" if by_timer else "by its own ACKs"),
             "likely",
-            f"The path to {receiver}: the originals of {arrived:,} of {len(events):,} were captured beside it.",
+            f"Not the path to {receiver}: {arrived:,} of {len(events):,} originals were captured beside it.",
         )
     held_ns = data.window_limited_ns + data.zero_window_ns
     if held_ns > TIGHT_SHARE * busy_ns(case):
@@ -167,27 +168,27 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             "network",
             f"on the path, or refused by {receiver}, whose receive window was nearly full at times",
             "possible",
-            f"Not ruled out: {receiver} may drop what arrives when its memory is full; its `nstat` would show it.",
+            f"Not ruled out: {receiver} may drop data when its memory is full; `nstat` there would show it.",
         )
     if not has_known_windows(case.data):
         return Culprit(
             "network",
             "on the path",
             "likely",
-            f"Not ruled out: {receiver}'s memory; without the scale of its windows a full one does not show.",
+            f"Not ruled out: {receiver}'s memory; without the window scale a full window does not show.",
         )
     if reorders(case):
         return Culprit(
             "network",
-            f"on the path, or came too late for {receiver} (PAWS), as the path reorders",
+            f"on the path, or too late for {receiver} (PAWS), because the path reorders",
             "likely",
-            f"{receiver}'s memory: its receive window had room.",
+            f"Not {receiver}'s memory: its receive window had room.",
         )
     return Culprit(
         "network",
         "on the path",
         "certain" if data.view == "sender" else "likely",
-        f"{receiver}'s memory: its receive window had room.",
+        f"Not {receiver}'s memory: its receive window had room.",
     )
 
 

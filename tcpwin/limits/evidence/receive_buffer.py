@@ -110,7 +110,7 @@ def more_overhead(host: Host | None, where: str, measured: float = 0.0) -> Remed
     kernel = kernel_at(host)
     if kernel is not None and kernel >= SCALING_RATIO_SINCE:
         return Remedy(
-            f"Give {where} more receive memory, or its application less data: from Linux 6.6 on the kernel measures "
+            f"Give {where} more receive memory, or send it less data: from Linux 6.6 on the kernel measures "
             "the overhead itself, and tcp_adv_win_scale has no effect.",
         )
     settings = None if host is None else host.settings

@@ -40,8 +40,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if data.view not in ("sender", "between") or missing < case.settings["share"] * sent:
         return
     yield case.finding(
-        f"{missing / sent:.1%} of {case.receiver}'s ACKs ({missing:,}) were lost on their way back to {case.sender}: "
-        f"{case.sender} sends in bursts",
+        f"{missing / sent:.1%} of {case.the_receiver}'s ACKs ({missing:,}) were lost on the way back, so "
+        f"{case.the_sender} sends in bursts",
         owner="network",
         confidence="likely",
         evidence=Evidence(
@@ -50,12 +50,12 @@ def judge(case: Case) -> Iterator[Finding]:
                 "segments_back": case.back.segments,
                 "stretch_acks_after_loss": data.stretch_acks_after_loss or 0,
             },
-            ruled_out="The capture's own loss: it misses no data. Offload that merges ACKs: no number is skipped.",
+            ruled_out="Not loss in the capture: no data is missing. Not merged ACKs (offload): no number is skipped.",
         ),
         remedy=Remedy(
-            f"Find where packets from {case.receiver} to {case.sender} are lost, first at a full uplink queue.",
+            f"Find where {case.the_receiver}'s packets are lost. Look at a full uplink queue first.",
             settings=("tc qdisc replace dev <uplink> root fq_codel",),
-            side_effects="fq_codel shares the uplink by connection, so that bulk uploads wait behind ACKs.",
+            side_effects="fq_codel shares the uplink between connections: bulk uploads wait behind ACKs.",
         ),
     )
 

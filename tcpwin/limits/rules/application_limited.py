@@ -73,22 +73,24 @@ def judge(case: Case) -> Iterator[Finding]:
     if samples:
         values |= {"app_limited_samples": flagged, "samples": samples}
     if is_silent:
-        what = f"{case.sender} had nothing to send for {time_text(silent_ns)} of {time_text(connection.duration_ns)}"
+        what = (
+            f"{case.the_sender} had nothing to send for {time_text(silent_ns)} of {time_text(connection.duration_ns)}"
+        )
         ruled_out = "nothing was in flight that could have been waited for, and the receive window had room."
     elif is_flagged:
-        what = f"{case.sender} had no full segment left to send in {flagged} of {samples} samples of its kernel"
+        what = f"{case.the_sender} had no full segment left to send in {flagged} of {samples} samples of its kernel"
         ruled_out = "the sender's kernel had sent all that the application gave it."
     else:
         values["ran_out_ns"] = paced_ns
         what = (
-            f"{case.sender} ran out of data in round trips that make up {time_text(paced_ns)} of "
+            f"{case.the_sender} ran out of data in round trips that make up {time_text(paced_ns)} of "
             f"{time_text(connection.duration_ns)}"
         )
         ruled_out = "nothing was in flight, or the last segment was not full, and the receive window had room."
     start_ns, end_ns, frames = _pauses(case)
-    waits = f": {case.sender} and {case.receiver} take turns" if data.turns > 1 else ""
+    waits = f": {case.the_sender} and {case.the_receiver} take turns" if data.turns > 1 else ""
     yield case.finding(
-        f"The applications set the pace, not TCP: {what}{waits}",
+        f"The applications set the pace: {what}{waits}",
         owner="application",
         side=None if waits else case.sender,
         confidence="certain" if is_silent or is_flagged else "likely",
@@ -99,7 +101,7 @@ def judge(case: Case) -> Iterator[Finding]:
             values=values,
             ruled_out=f"The network and the receiver: {ruled_out}",
         ),
-        remedy=Remedy("Nothing to change in TCP. If it is too slow, look at what the applications wait for."),
+        remedy=Remedy("Nothing to change in TCP. If it is too slow, find out what the applications wait for."),
     )
 
 

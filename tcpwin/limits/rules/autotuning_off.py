@@ -78,9 +78,9 @@ def judge(case: Case) -> Iterator[Finding]:
                 ruled_out="Buffers that grew all the same: no sample of a socket has one above that value.",
             ),
             remedy=Remedy(
-                f"Switch autotuning on, on {name_of(host)}.",
+                f"Switch receive autotuning on: {name_of(host)}.",
                 settings=(f"sysctl -w {SETTING}=1",),
-                side_effects="Buffers grow with what each application reads, up to the third value of tcp_rmem.",
+                side_effects="Buffers grow up to the third value of tcp_rmem.",
             ),
         )
 

@@ -80,45 +80,51 @@ def judge(case: Case) -> Iterator[Finding]:
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
             values=values,
-            ruled_out="A slow reader: its unread data would have made the window fall, and it did not.",
+            ruled_out="Not a slow reader: unread data would have made the window fall.",
         ),
         remedy=_remedy(case, bound),
     )
 
 
 def _text(case: Case, held: HeldBack, bound: Bound) -> str:
-    most, receiver = case.data.receive_window_max_bytes or 0, case.receiver
+    most, receiver = case.data.receive_window_max_bytes or 0, case.the_receiver
     why = {
-        "rmem": f"the receive window of {receiver} stopped at {most:,} bytes, what its tcp_rmem of "
-        f"{bound.buffer_bytes or 0:,} allows",
-        "fixed": f"the receive buffer of {receiver} stayed at {bound.buffer_bytes or 0:,} bytes, no value of its "
-        f"tcp_rmem, and its window at {most:,}: it fits a program that fixed it (SO_RCVBUF)",
-        "off": f"the receive window of {receiver} stayed at {most:,} bytes: autotuning is off ({MODERATE} is 0)",
-        "unknown": f"the receive window of {receiver} never grew above {most:,} bytes: a small or fixed receive buffer "
-        "fits that",
+        "rmem": (
+            f"{receiver}'s receive window stopped at {most:,} bytes, the limit of its tcp_rmem "
+            f"({bound.buffer_bytes or 0:,})"
+        ),
+        "fixed": (
+            f"{receiver}'s receive buffer stayed at {bound.buffer_bytes or 0:,} bytes, no value of its tcp_rmem, and "
+            f"its window at {most:,}: its program probably set SO_RCVBUF"
+        ),
+        "off": f"{receiver}'s receive window stayed at {most:,} bytes: autotuning is off ({MODERATE} is 0)",
+        "unknown": (
+            f"{receiver}'s receive window never grew above {most:,} bytes: its receive buffer is probably small or "
+            "fixed"
+        ),
     }[bound.cause]
     rate = rate_text(largest_rate_bps(case.data, held.rtt_ns))
     return (
-        f"{why}; over {time_text(held.rtt_ns)} that is {rate}, and {case.sender} waited "
-        f"{time_text(held.held_ns)} ({share_text(held.share)} of the transfer)"
+        f"{why}. That is {rate} over {time_text(held.rtt_ns)}; {case.the_sender} waited {time_text(held.held_ns)} "
+        f"({share_text(held.share)} of the transfer)"
     )
 
 
 def _remedy(case: Case, bound: Bound) -> Remedy:
-    receiver = case.receiver
+    receiver = case.the_receiver
     lines = larger_buffer(case)
     if bound.cause == "fixed":
         return Remedy(
-            f"Let the program on {receiver} not set SO_RCVBUF, so that autotuning works; or set it larger, which "
-            "net.core.rmem_max bounds.",
+            f"Remove SO_RCVBUF from {receiver}'s program, so that autotuning works; or set it larger "
+            "(net.core.rmem_max is its limit).",
             side_effects="An autotuned buffer may grow to the third value of tcp_rmem.",
         )
     if bound.cause == "off":
         lines = (f"sysctl -w {MODERATE}=1", *lines)
     return Remedy(
-        f"Let the receive buffer on {receiver} grow; look with `ss -tm` whether a program fixed it (SO_RCVBUF).",
+        f"Let {receiver}'s receive buffer grow. `ss -tm` shows whether its program fixed it (SO_RCVBUF).",
         settings=lines,
-        side_effects="Each connection may take that much memory; net.ipv4.tcp_mem bounds all of them.",
+        side_effects="Each connection may use that much memory; net.ipv4.tcp_mem limits all of them.",
     )
 
 

@@ -64,8 +64,8 @@ def judge(case: Case) -> Iterator[Finding]:
     out_ns, least_ns = worst[0].age_ns or 0, case.connection.path_rtt_ns or 0
     times = "" if len(bursts) == 1 else f", {len(bursts)} times,"
     yield case.finding(
-        f"{case.sender} lost {len(worst)} segments of one flight close together{times} {guilty.where}, "
-        f"{time_text(cost_ns)} to repair{_shape(case, out_ns, least_ns)}",
+        f"{len(worst)} neighbouring segments of one flight were lost{times} {guilty.where}; repair took "
+        f"{time_text(cost_ns)}{_shape(case, out_ns, least_ns)}",
         owner="network",
         confidence="likely" if has_known_windows(case.data) else "possible",
         cost_ns=cost_ns,
@@ -82,8 +82,8 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Single losses: the lost segments are neighbours. " + guilty.ruled_out,
         ),
         remedy=Remedy(
-            f"Pace {case.sender} with the fq queue, or give the bottleneck a queue that signals before it is full "
-            "(fq_codel, cake, ECN).",
+            f"Pace {case.the_sender} with the fq queue, or use a queue at the bottleneck that signals before it is "
+            "full (fq_codel, cake, ECN).",
             settings=("tc qdisc replace dev <interface> root fq",),
             side_effects="fq spreads a flight over the round trip: short answers end a little later.",
         ),
@@ -107,8 +107,8 @@ def _shape(case: Case, out_ns: int, least_ns: int) -> str:
     if not (out_ns and least_ns) or case.data.tail_loss_probes or case.data.rto_retransmissions:
         return ""
     if out_ns >= case.settings["grown"] * least_ns:
-        return f": a queue of {time_text(out_ns - least_ns)} fits, which overflowed"
-    return ": the round trip had not grown before, so a small queue or a policer fits"
+        return f": a queue of {time_text(out_ns - least_ns)} overflowed"
+    return ": the round trip had not grown before, so a small queue or a policer dropped them"
 
 
 RULE = Rule(

@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
             first = damages[0]
             yield case.finding(
                 f"The file {file.file} is damaged at byte {first.byte_offset:,}: {first.message}. "
-                f"{count_text(file.packets, 'packet')} could be read; what else it held is not judged",
+                f"{count_text(file.packets, 'packet')} could be read; the rest is not judged",
                 owner="nobody",
                 confidence="certain",
                 evidence=Evidence(
@@ -55,7 +55,7 @@ def judge(case: Case) -> Iterator[Finding]:
                         "weakens": "TW5",
                     },
                 ),
-                remedy=Remedy("Copy the file again, or end the capturing tool in order (Ctrl-C) before copying."),
+                remedy=Remedy("Copy the file again, or stop the capture with Ctrl-C before copying."),
             )
     cut = capture.options_cut + capture.header_cut
     if cut and cut >= case.settings["segments"]:
@@ -71,7 +71,7 @@ def judge(case: Case) -> Iterator[Finding]:
                     "segments": capture.segments,
                     "weakens": "TW1, TW2, TW3",
                 },
-                ruled_out="Options that were not sent: the headers say that they are longer than what was kept.",
+                ruled_out="Not options that were never sent: the headers are longer than what was kept.",
             ),
             remedy=Remedy(
                 "Capture with a longer snapshot length.",

@@ -44,12 +44,12 @@ def judge(case: Case) -> Iterator[Finding]:
     if drops and dropped_share >= case.settings["share"]:
         said.append(f"the interface reports {count_text(drops, 'packet')} dropped ({dropped_share:.2%})")
     if missed and missed_share >= case.settings["share"]:
-        said.append(f"{bytes_text(missed)} were acknowledged that no frame holds ({missed_share:.2%} of the payload)")
+        said.append(f"{bytes_text(missed)} of acknowledged data are in no frame ({missed_share:.2%} of the payload)")
     if not said:
         return
     _, frames = event_frames(case, "acked_unseen", "acked_unseen") if missed else (None, ())
     yield case.finding(
-        f"The capture lacks packets: {'; '.join(said)}. Findings on loss and on bytes in flight are less sure",
+        f"The capture lacks packets: {'; '.join(said)}. Findings on loss and bytes in flight are less certain",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -61,13 +61,13 @@ def judge(case: Case) -> Iterator[Finding]:
                 "weakens": "TW2, TW3, TW4",
             },
             ruled_out=(
-                "Loss on the network: what a receiver acknowledged had arrived there."
+                "Not loss on the network: what a receiver acknowledged had arrived."
                 if missed
-                else "Loss on the network: the interface itself counted these packets."
+                else "Not loss on the network: the interface counted these packets."
             ),
         ),
         remedy=Remedy(
-            "Capture again with a larger buffer, headers only, and a filter for the hosts in question.",
+            "Capture again with a larger buffer, headers only, and a filter for these hosts.",
             settings=("tcpdump -B 65536 -s 128 -w FILE host ADDRESS",),
             side_effects="The buffer takes 64 MiB of kernel memory; payload beyond 128 bytes is not kept.",
         ),

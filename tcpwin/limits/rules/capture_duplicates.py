@@ -40,8 +40,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     _, frames = event_frames(case, "capture_duplicates", "capture_duplicate")
     yield case.finding(
-        f"{capture.capture_duplicates:,} of {capture.segments:,} segments ({share_text(share)}) are copies of one "
-        "before: they are left out of all counts",
+        f"{share_text(share)} of the segments ({capture.capture_duplicates:,} of {capture.segments:,}) were captured "
+        "twice; the copies are left out of all counts",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -52,7 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "share": share,
                 "weakens": "none",
             },
-            ruled_out="Retransmissions: those are new packets, with an IP identification or a timestamp of their own.",
+            ruled_out="Not retransmissions: those have an IP identification or a timestamp of their own.",
         ),
         remedy=Remedy(
             "Capture on one interface, not on `any`; or remove the copies.",

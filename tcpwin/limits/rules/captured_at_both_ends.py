@@ -43,9 +43,9 @@ def judge(case: Case) -> Iterator[Finding]:
     data, connection = case.data, case.connection
     pairs = [(event.original_frame, event.frame) for event in events_of(case, "syn_retransmission")]
     yield case.finding(
-        f"The capture holds this connection twice, both SYNs again after {time_text(after_ns)} at most, as captures "
-        f"of two places do that were merged. The {data.retransmissions:,} segments of {case.sender} that seem to be "
-        "sent again are copies, and neither loss nor bytes in flight can be told",
+        f"The capture holds this connection twice (both SYNs again within {time_text(after_ns)}): captures of two "
+        f"places were merged. The {data.retransmissions:,} apparent retransmissions of {case.the_sender} are copies: "
+        "loss and bytes in flight cannot be told",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -58,9 +58,9 @@ def judge(case: Case) -> Iterator[Finding]:
                 "data_segments": data.data_segments,
                 "weakens": "TW1, TW2, TW3, TW4",
             },
-            ruled_out="Loss: no stack sends a SYN again so soon, and both SYNs would have to be lost.",
+            ruled_out="Not loss: no stack sends a SYN again so soon, and both SYNs would have to be lost.",
         ),
-        remedy=Remedy("Analyse the capture of each place by itself; do not merge them."),
+        remedy=Remedy("Analyse the capture of each place on its own; do not merge them."),
     )
 
 

@@ -44,7 +44,7 @@ def judge(case: Case) -> Iterator[Finding]:
     _, frames = event_frames(case, "capture_reordered", "capture_reordered") if late else (None, ())
     yield case.finding(
         f"{count_text(backwards, 'packet')} of {packets:,} ({share:.2%}) "
-        f"{'has' if backwards == 1 else 'have'} an earlier time than the packet before: times are less sure there",
+        f"{'has' if backwards == 1 else 'have'} an earlier time than the packet before: times are less certain there",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -56,12 +56,12 @@ def judge(case: Case) -> Iterator[Finding]:
                 "share": share,
                 "weakens": "TW3",
             },
-            ruled_out="Reordering on the network: packets that arrive in another order still have rising times.",
+            ruled_out="Not reordering on the network: packets that arrive out of order still have rising times.",
         ),
         remedy=Remedy(
             "Sort the packets by time, and capture with one clock and one queue.",
             settings=("reordercap IN OUT",),
-            side_effects="Where the clock was set back, sorting mixes what came before with what came after.",
+            side_effects="If the clock was set back, sorting mixes earlier and later packets.",
         ),
     )
 

@@ -51,8 +51,8 @@ def judge(case: Case) -> Iterator[Finding]:
                 case,
                 host,
                 clock,
-                f"No difference of the clocks fits the samples of {name}: {clock.agreeing:,} of {clock.samples:,} "
-                "agree at best. They are taken to have the capture's time",
+                f"The clock of {name} cannot be matched to the capture's: no offset fits more than {clock.agreeing:,} "
+                f"of {clock.samples:,} samples. They are used with the capture's time",
                 Severity.WARNING,
             )
         elif clock.method == "estimated" and uncertainty_ns >= case.settings["uncertainty_ns"]:
@@ -60,8 +60,8 @@ def judge(case: Case) -> Iterator[Finding]:
                 case,
                 host,
                 clock,
-                f"The clock of {name} differs from the capture's by {time_text(abs(clock.offset_ns))}, give or take "
-                f"{time_text(uncertainty_ns)}: what packets and samples say of one moment cannot be compared well",
+                f"The clock of {name} is {time_text(abs(clock.offset_ns))} off the capture's, ± "
+                f"{time_text(uncertainty_ns)}: packets and samples of one moment cannot be compared well",
                 Severity.WARNING,
             )
         elif clock.method == "estimated" and abs(clock.offset_ns) >= case.settings["offset_ns"]:
@@ -71,7 +71,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 host,
                 clock,
                 f"The clock of {name} is {time_text(abs(clock.offset_ns))} {way} the capture's; its samples were "
-                "moved by that",
+                "shifted by that",
                 Severity.INFO,
             )
 
@@ -93,7 +93,7 @@ def _finding(case: Case, host: Host, clock: ClockOffset, text: str, severity: Se
                 "weakens": "none" if severity == Severity.INFO else "TW2, TW4",
             }
         ),
-        remedy=Remedy("Set the clocks of both machines by NTP or PTP, or take capture and snapshots on one host."),
+        remedy=Remedy("Synchronise both machines with NTP or PTP, or take capture and snapshots on one host."),
     )
 
 

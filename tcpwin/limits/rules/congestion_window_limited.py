@@ -45,7 +45,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if trips < case.settings["round_trips"] or data.messages > 1:
         return
     yield case.finding(
-        f"Slow start set the pace of {case.sender}: {bytes_text(data.unique_bytes)} took {time_text(lasted_ns)}, and "
+        f"Slow start set {case.the_sender}'s pace: {bytes_text(data.unique_bytes)} took {time_text(lasted_ns)}, and "
         f"for {count_text(trips, 'round trip')} of it the congestion window still opened",
         owner="nobody",
         confidence="likely",
@@ -60,10 +60,11 @@ def judge(case: Case) -> Iterator[Finding]:
                 "flight_max_bytes": data.flight_max_bytes or 0,
                 "receive_window_max_bytes": data.receive_window_max_bytes or 0,
             },
-            ruled_out="Loss and the receive window: nothing was sent again, and the window always had room.",
+            ruled_out="Not loss or the receive window: nothing was sent again, and the window always had room.",
         ),
         remedy=Remedy(
-            f"Use the connection again for further transfers. If the path carries it, begin larger on {case.sender}.",
+            f"Reuse the connection for further transfers. If the path can take it, raise {case.the_sender}'s initial "
+            "window.",
             settings=("ip route change <route> initcwnd 20",),
             side_effects="New connections over the route only. A longer first burst may be lost on a slow link.",
         ),

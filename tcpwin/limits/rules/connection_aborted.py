@@ -53,6 +53,7 @@ def judge(case: Case) -> Iterator[Finding]:
     is_lost = lost >= case.settings["lost_bytes"]
     if not is_lost and by == case.sender:
         return
+    who = case.the(by)
     before, reset = _around(rows_of(case), case.sender, by)
     unread = _unread(case, before, reset) if by == case.receiver else None
     if not is_lost and unread is None:
@@ -75,14 +76,16 @@ def judge(case: Case) -> Iterator[Finding]:
                 **counted,
             },
             ruled_out=(
-                f"A box on the path that resets in the name of {by}: the kernel of {by} counted aborts meanwhile."
+                f"Not a box on the path: {who}'s kernel counted aborts meanwhile."
                 if counted
-                else f"Not ruled out: a box on the path that resets in the name of {by}. Compare the TTL of the RST "
-                "with that of its other packets."
+                else (
+                    f"Not ruled out: a box on the path that sent the RST. Compare its TTL with that of {who}'s other "
+                    "packets."
+                )
             ),
         ),
         remedy=Remedy(
-            f"Find in the log of the application on {by} why it gave up: a timeout, a limit, a close with data unread."
+            f"Look in the log of {who}'s application for why it gave up: a timeout, a limit, a close with unread data."
         ),
     )
 
@@ -96,17 +99,17 @@ def _frames(case: Case, reset: Mapping[str, Any] | None, before: list[dict[str, 
 
 
 def _text(case: Case, by: str, lost: int, unread: str | None) -> str:
-    sender, receiver = case.sender, case.receiver
-    if by == sender:
+    sender, receiver = case.the_sender, case.the_receiver
+    if by == case.sender:
         return (
             f"{sender} reset the connection with {bytes_text(lost)} of its own data unacknowledged: {receiver} may "
             "never have got them"
         )
-    closed = ", after its FIN," if case.back.fin else ""
+    closed = " after its FIN" if case.back.fin else ""
     never = f"{bytes_text(lost)} were never acknowledged"
     if unread is None:
         return f"{receiver} reset the connection{closed} while {sender} was sending: {never}"
-    told = f"{receiver} reset the connection{closed} with data of {sender} unread, it seems: {unread}"
+    told = f"{receiver} reset the connection{closed}, apparently with {sender}'s data unread: {unread}"
     return f"{told}; {never}" if lost else told
 
 

@@ -29,6 +29,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.ports import attempts
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import count_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -38,12 +39,12 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         found = replace(each, connections=refused)
         why = (
-            f"{found.accepted:,} others were accepted: it was down for a time, or its queue was full"
+            f"{found.accepted:,} others were accepted, so it was down for a time or its queue was full"
             if found.accepted
             else "nothing seems to listen there"
         )
         yield case.finding(
-            f"{found.port} refused {len(refused):,} connections; {why}",
+            f"{found.port} refused {count_text(len(refused), 'connection')}: {why}",
             owner="application",
             side="b",
             confidence="likely",
@@ -53,10 +54,10 @@ def judge(case: Case) -> Iterator[Finding]:
                 start_ns=found.start_ns,
                 end_ns=found.end_ns,
                 values={"port": str(found.port), "refused": len(refused), "accepted": found.accepted},
-                ruled_out="Not ruled out: a firewall that answers with a RST in the host's place.",
+                ruled_out="Not ruled out: a firewall that answers with a RST.",
             ),
             remedy=Remedy(
-                f"On {found.port.address} see whether the service runs and listens on port {found.port.port}.",
+                f"Check on {found.port.address} that the service runs and listens on port {found.port.port}.",
                 settings=(f"ss -tlnp sport = :{found.port.port}",),
             ),
         )

@@ -51,9 +51,9 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns = sum(connection.duration_ns for connection in waited)
         others = f"; {each.accepted:,} others were answered" if each.accepted else ""
         waits = (
-            f"{count_text(again, 'SYN')} sent again, {time_text(cost_ns)} waited in all"
+            f"{count_text(again, 'SYN')} sent again, {time_text(cost_ns)} total"
             if again
-            else f"nothing came for {time_text(case.settings['wait_ns'])} and more"
+            else f"no answer within {time_text(case.settings['wait_ns'])}"
         )
         yield case.finding(
             f"{each.port} did not answer {count_text(len(waited), 'connection')}{others}: {waits}",
@@ -72,11 +72,11 @@ def judge(case: Case) -> Iterator[Finding]:
                     "syn_retransmissions": again,
                     "quoted_in_icmp": capture.quoted_in_icmp,
                 },
-                ruled_out="A port where nothing listens: the host would have answered with a RST.",
+                ruled_out="Not a closed port: the host would have answered with a RST.",
             ),
             remedy=Remedy(
-                f"See whether {each.port.address} is up, and which firewall on the way drops SYNs to port "
-                f"{each.port.port}; on the host, whether its listen queue overflows.",
+                f"Check that {each.port.address} is up, that no firewall drops SYNs to port {each.port.port}, and that "
+                "its listen queue does not overflow.",
                 settings=("nstat -az TcpExtListenOverflows TcpExtListenDrops",),
             ),
         )

@@ -39,10 +39,10 @@ def judge(case: Case) -> Iterator[Finding]:
     if not without or share < case.settings["share"]:
         return
     given = _without_syn(case, "given")
-    told = f"; snapshots tell the scale of {len(given):,}" if given else ""
+    told = f"; snapshots give the scale of {len(given):,}" if given else ""
     yield case.finding(
-        f"{count_text(without, 'connection')} of {total:,} began before the capture{told}: without the SYNs the scale "
-        "of windows is not known",
+        f"{count_text(without, 'connection')} of {total:,} began before the capture{told}. Without the SYNs the window "
+        "scale is unknown",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -56,7 +56,7 @@ def judge(case: Case) -> Iterator[Finding]:
             },
         ),
         remedy=Remedy(
-            "Start the capture before the connections, or take a snapshot of the sockets on one host.",
+            "Start the capture before the connections, or take a snapshot of the sockets (ss) on one host.",
             settings=("ss -tinm",),
         ),
     )

@@ -55,8 +55,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if len(waits) < case.settings["waits"] or cost_ns < case.settings["cost_ns"] or share < case.settings["share"]:
         return
     yield case.finding(
-        f"{case.sender} waited {time_text(cost_ns)} in all ({share_text(share)} of the connection without its pauses) "
-        f"for delayed ACKs of {case.receiver}: {count_text(len(waits), 'time')} a segment was alone in flight",
+        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection without its pauses) for "
+        f"{case.the_receiver}'s delayed ACKs: a segment was alone in flight {count_text(len(waits), 'time')}",
         owner="host",
         side=case.sender,
         confidence="likely",
@@ -71,11 +71,13 @@ def judge(case: Case) -> Iterator[Finding]:
                 "delayed_acks": case.data.delayed_acks,
                 "rtt_min_ns": least_ns,
             },
-            ruled_out="The application: its data left with the ACK. Nagle's algorithm: full segments need not wait.",
+            ruled_out=(
+                "Not the application: its data left with the ACK. Not Nagle's algorithm: full segments do not wait."
+            ),
         ),
         remedy=Remedy(
-            f"Let {case.sender} have more in flight: a larger receive window, send buffer or congestion "
-            f"window, by what held it. On {case.receiver}, quickack takes the delay off.",
+            f"Let {case.the_sender} have more in flight: raise the receive window, send buffer or congestion window, "
+            f"whichever limits it. Or set quickack on {case.the_receiver}.",
             settings=("ip route change <route> quickack 1",),
             side_effects="An ACK for each segment: more packets on the way back.",
         ),

@@ -31,7 +31,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FIN, rows_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import time_text
+from tcpwin.units import count_text, time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -44,17 +44,18 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     silent_ns = end_ns - connection.end_ns
     silent = "b" if closer == "a" else "a"
+    the_closer, the_silent = case.the(closer), case.the(silent)
     data = connection.a_to_b if closer == "a" else connection.b_to_a
     is_gone = data.fin_retransmissions >= case.settings["fins"]
     states = {sample.state for sample in case.sockets(silent)[-1:]}
     is_held = "CLOSE-WAIT" in states and not is_gone
     fins = [row["frame"] for row in rows_of(case) if row["direction"] == closer and row["flags"] & FIN]
     yield case.finding(
-        f"{closer} closed the connection and sent its FIN {data.fin_retransmissions + 1} times; {silent} never "
-        "answered: its host or the path to it is gone"
+        f"{the_silent} is gone: {the_closer} closed the connection and sent its FIN "
+        f"{count_text(data.fin_retransmissions + 1, 'time')} without an answer"
         if is_gone
-        else f"{closer} closed the connection, {silent} did not in the {time_text(silent_ns)} that the capture went "
-        "on: " + ("its socket is in CLOSE-WAIT" if is_held else "its application seems to hold the socket open"),
+        else f"{the_closer} closed the connection, {the_silent} has not for {time_text(silent_ns)}: "
+        + ("its socket is in CLOSE-WAIT" if is_held else "its application probably keeps the socket open"),
         owner="network" if is_gone else "application",
         side=silent,
         confidence="certain" if is_held else "likely",
@@ -64,13 +65,13 @@ def judge(case: Case) -> Iterator[Finding]:
             end_ns=end_ns,
             values={"silent_ns": silent_ns, "fin_retransmissions": data.fin_retransmissions, "closed_first": closer},
             ruled_out=(
-                None if is_gone else f"A lost FIN: {closer} would have sent it again until {silent} acknowledged it."
+                None if is_gone else f"Not a lost FIN: {the_closer} would have sent it again until it was acknowledged."
             ),
         ),
         remedy=Remedy(
-            f"See whether {silent} is up and reachable."
+            f"Check that {the_silent} is up and reachable."
             if is_gone
-            else f"Let the application on {silent} close its socket when it has read the end.",
+            else f"Let {the_silent}'s application close its socket when it has read to the end.",
             settings=("ss -tnp state close-wait",),
         ),
     )

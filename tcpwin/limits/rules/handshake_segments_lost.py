@@ -65,8 +65,8 @@ def judge(case: Case) -> Iterator[Finding]:
     name = "SYN" if is_syn else "SYN/ACK"
     owner, where, confidence, ruled_out = _owner(case, is_syn=is_syn)
     yield case.finding(
-        f"The connection stood {time_text(cost_ns)} late: {case.sender} sent its {name} "
-        f"{count_text(len(events) + 1, 'time')}, as {where}",
+        f"The handshake took {time_text(cost_ns)} longer: {case.the_sender} sent its {name} "
+        f"{count_text(len(events) + 1, 'time')}, because {where}",
         owner=owner,
         side="b" if owner == "host" else None,
         confidence=confidence,
@@ -97,36 +97,36 @@ def _owner(case: Case, *, is_syn: bool) -> tuple[str, str, str, str]:
     if is_syn and overflows:
         return (
             "host",
-            "b's listen queue was full",
+            "the server's listen queue was full",
             "likely",
-            f"The path: b's host counted {overflows:,} SYNs dropped at its listen queue.",
+            f"Not the path: the server counted {count_text(overflows, 'SYN')} dropped at its listen queue.",
         )
     if is_syn and case.back.syn_retransmissions:
         return (
             "network",
-            "no ACK came back for b's SYN/ACK: it or the ACK was lost on the path",
+            "no ACK came back for the server's SYN/ACK: it or the ACK was lost on the path",
             "likely",
-            "b: it answered the first SYN, and sent its SYN/ACK again as well.",
+            "Not the server: it answered the first SYN, and sent its SYN/ACK again as well.",
         )
     if is_syn and case.connection.vantage == "b":
         return (
             "host",
-            "b did not answer the first",
+            "the server did not answer the first",
             "certain",
-            "The path from a: the SYNs were captured beside b. A firewall on b may be what ignored them.",
+            "Not the path from the client: the SYNs were captured beside the server. A firewall there may ignore them.",
         )
     if is_syn:
         return (
             "network",
-            "the first was not answered: lost on the path, or dropped by b's listen queue or a firewall",
+            "the first was not answered: lost on the path, or dropped by the server's listen queue or a firewall",
             "likely",
-            "A slow path: the answer to the last one came at once.",
+            "Not a slow path: the last one was answered at once.",
         )
     return (
         "network",
         "no ACK answered the first: it or the ACK was lost on the path",
         "likely",
-        "b's listen queue: b answered the SYN.",
+        "Not the server's listen queue: it answered the SYN.",
     )
 
 
@@ -137,14 +137,14 @@ def _overflows(case: Case) -> int:
 def _remedy(owner: str) -> Remedy:
     if owner == "host":
         return Remedy(
-            "On b raise the backlog that the application gives to listen(), and its limit; look at `ss -ltn` and "
+            "Raise the backlog that the server's application gives to listen(), and its limit. Check `ss -ltn` and "
             "`nstat -az TcpExtListenOverflows TcpExtListenDrops` first.",
             settings=("sysctl -w net.core.somaxconn=4096",),
-            side_effects="The application must listen again to take it. A longer queue holds more clients that wait.",
+            side_effects="The application must call listen() again. A longer queue lets more clients wait.",
         )
     return Remedy(
-        "Find where SYNs are dropped: the path, a firewall, a full table of connections, or b's listen queue "
-        "(`nstat -az TcpExtListenOverflows TcpExtListenDrops` on b)."
+        "Find where SYNs are dropped: the path, a firewall, a full connection table, or the server's listen queue "
+        "(`nstat -az TcpExtListenOverflows TcpExtListenDrops` there)."
     )
 
 

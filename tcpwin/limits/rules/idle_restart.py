@@ -76,9 +76,9 @@ def judge(case: Case) -> Iterator[Finding]:
     if samples:
         values["cwnd_falls_in_ss"] = cuts
     yield case.finding(
-        f"After {count_text(data.idle_restarts, 'pause')} {case.sender} began again with a smaller congestion window: "
-        f"its messages took {count_text(data.idle_restart_round_trips, 'round trip')} more, {time_text(cost_ns)} in "
-        "all (tcp_slow_start_after_idle)",
+        f"{case.the_sender} restarted with a smaller congestion window after {count_text(data.idle_restarts, 'pause')} "
+        f"(tcp_slow_start_after_idle): its messages took {count_text(data.idle_restart_round_trips, 'round trip')} "
+        f"more, {time_text(cost_ns)} total",
         owner="host",
         side=case.sender,
         confidence=_confidence(case, setting=setting, cuts=cuts),
@@ -88,8 +88,10 @@ def judge(case: Case) -> Iterator[Finding]:
             start_ns=events[0].time_ns if events else None,
             end_ns=events[-1].time_ns if events else None,
             values=values,
-            ruled_out="The application: what had waited left with the ACK, a round trip after the burst began. The "
-            "receive window: it had room.",
+            ruled_out=(
+                "Not the application: what had waited left with the ACK, a round trip after the burst began. Not the "
+                "receive window: it had room."
+            ),
         ),
         remedy=_remedy(case, samples),
     )
@@ -118,15 +120,16 @@ def _remedy(case: Case, samples: Sequence[SocketSample]) -> Remedy:
     pids = sorted({user.pid for sample in samples for user in sample.users})
     pid = str(pids[0]) if len(pids) == 1 else "<pid of the application>"
     return Remedy(
-        f"Switch the restart off on {case.sender}, inside the network namespace of the application: a container has "
-        "its own, which the host's setting does not reach.",
+        f"Switch the restart off on {case.the_sender}, in its network namespace: a container has its own.",
         settings=(
             f"sysctl -w {SETTING}=0",
             f"nsenter -t {pid} -n sysctl -w {SETTING}=0",
             f"docker run --sysctl {SETTING}=0 ...",
         ),
-        side_effects="After a pause the whole old window leaves in one burst, into a path that nothing has measured "
-        "since; it may be lost there. All connections of the namespace do so. Pacing (fq) spreads the burst.",
+        side_effects=(
+            "After a pause the whole old window leaves in one burst, which the path may drop. This goes for all "
+            "connections of the namespace. Pacing (fq) spreads the burst."
+        ),
     )
 
 

@@ -47,8 +47,8 @@ def judge(case: Case) -> Iterator[Finding]:
         most = most if most is None or 0 <= most <= MAX_QUEUE else None
         times = [sample.time_ns for sample in host.counters if sample.time_ns is not None]
         yield case.finding(
-            f"A listen queue of {name_of(host)} overflowed for {count_text(overflows, 'connection')}: the application "
-            "does not accept fast enough",
+            f"The listen queue of {name_of(host)} overflowed for {count_text(overflows, 'connection')}: its "
+            "application accepts too slowly",
             owner="application",
             side=side_of(host),
             confidence="certain",
@@ -61,13 +61,15 @@ def judge(case: Case) -> Iterator[Finding]:
                     DROPS: grown.get(DROPS, 0),
                     **({} if most is None else {"net.core.somaxconn": most}),
                 },
-                ruled_out="Loss on the network: the kernel counts these itself.",
+                ruled_out="Not loss on the network: the kernel counts these itself.",
             ),
             remedy=Remedy(
                 f"Make the application on {name_of(host)} accept faster, or give its listen queue more room.",
                 settings=("ss -ltn", f"sysctl -w net.core.somaxconn={max(4096, 2 * (most or 0))}"),
-                side_effects="The application must ask for as much in listen() and be started again. Connections that "
-                "wait longer are served later, not faster.",
+                side_effects=(
+                    "The application must ask for as much in listen(), and be restarted. Waiting connections are not "
+                    "served faster."
+                ),
             ),
         )
 

@@ -52,8 +52,8 @@ def judge(case: Case) -> Iterator[Finding]:
     data = case.data
     is_all = len(unseen) == len(events)
     yield case.finding(
-        f"{case.sender}'s own host dropped {count_text(len(unseen), 'segment')} before they reached the wire: the "
-        f"capture beside it never saw them leave, and they were sent again",
+        f"{case.the_sender} dropped {count_text(len(unseen), 'segment')} on its own host: the capture beside it never "
+        "saw them leave, and they were sent again",
         owner="host",
         side=case.sender,
         confidence="likely",
@@ -68,13 +68,16 @@ def judge(case: Case) -> Iterator[Finding]:
                 "previous_segment_missing": data.previous_segment_missing,
                 "missed_bytes": data.missed_bytes,
             },
-            ruled_out="The network: what leaves is captured before it. The capture's own loss: a retransmission filled "
-            "every hole, none was acknowledged without one.",
+            ruled_out=(
+                "Not the network: what leaves is captured first. Not loss in the capture: a retransmission filled "
+                "every hole."
+            ),
         ),
         remedy=Remedy(
-            f"Look at `tc -s qdisc` on {case.sender}; replace a queue that drops by fq, which holds TCP back instead.",
+            f"Look at `tc -s qdisc` on {case.the_sender}, and replace a queue that drops with fq, which slows TCP down "
+            "instead.",
             settings=("tc qdisc replace dev <interface> root fq",),
-            side_effects="A shaper that was set on purpose goes with the old queue: set its rate again.",
+            side_effects="This removes a shaper that was set on purpose: set its rate again.",
         ),
     )
 

@@ -38,7 +38,7 @@ from tcpwin.limits.evidence.loss import busy_ns, culprit, needless, pairs, resen
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import span_of
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import rate_text, share_text, time_text
+from tcpwin.units import count_text, rate_text, share_text, time_text
 
 HALF = 0.5
 
@@ -60,9 +60,10 @@ def judge(case: Case) -> Iterator[Finding]:
     lost = data.resent_segments / data.data_segments
     mathis_bps = mathis_rate_bps(data.mss_bytes, round_trip_ns(case), data.recoveries / data.data_segments)
     yield case.finding(
-        f"Loss holds {case.sender} down: {lost:.1%} of its segments were sent again, its congestion window was cut "
-        f"{data.recoveries:,} times, and {time_text(data.recovery_ns)} ({share_text(share)} of the transfer) went into "
-        f"recovery; it reached {rate_text(data.goodput_bps or 0)}. They were lost {guilty.where}",
+        f"Loss slows {case.the_sender} to {rate_text(data.goodput_bps or 0)}: {lost:.1%} of its segments were sent "
+        f"again, its congestion window was cut {count_text(data.recoveries, 'time')}, and "
+        f"{time_text(data.recovery_ns)} ({share_text(share)} of the transfer) went into recovery. They were lost "
+        f"{guilty.where}",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else None,
         confidence=guilty.confidence,
@@ -79,7 +80,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "goodput_bps": round(data.goodput_bps or 0),
                 "mathis_bps": round(mathis_bps),
             },
-            ruled_out="Reordering: the retransmissions are not proved needless. " + guilty.ruled_out,
+            ruled_out="Not reordering: nothing proves the retransmissions needless. " + guilty.ruled_out,
         ),
         remedy=_remedy(case, guilty.owner),
     )
@@ -103,12 +104,13 @@ def mathis_rate_bps(mss_bytes: int, rtt_ns: int, loss: float) -> float:
 def _remedy(case: Case, owner: str) -> Remedy:
     if owner == "host":
         return Remedy(
-            f"Give {case.receiver} memory for what it advertises, or make its application read faster; look at `nstat` "
-            "(TcpExtTCPRcvQDrop, TcpExtRcvPruned) there.",
+            f"Give {case.the_receiver} the memory that its window promises, or make its application read faster. Check "
+            "`nstat` there (TcpExtTCPRcvQDrop, TcpExtRcvPruned).",
             side_effects="A larger net.ipv4.tcp_rmem costs memory for each connection that fills it.",
         )
     return Remedy(
-        f"Find where the path loses. Until then, BBR on {case.sender} does not take each loss for congestion.",
+        f"Find where the path loses packets. Until then, consider BBR on {case.the_sender}: it does not treat every "
+        "loss as congestion.",
         settings=("sysctl -w net.core.default_qdisc=fq", "sysctl -w net.ipv4.tcp_congestion_control=bbr"),
         side_effects="New connections only. BBR may take more than its share of a bottleneck from loss-based senders.",
     )

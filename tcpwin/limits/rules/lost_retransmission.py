@@ -44,8 +44,8 @@ def judge(case: Case) -> Iterator[Finding]:
     guilty = culprit(case, events)
     sure = min((event.confidence or "possible" for event in events), key=("possible", "likely", "certain").index)
     yield case.finding(
-        f"{count_text(len(events), 'retransmission')} of {case.sender} were lost again {guilty.where}, which took "
-        f"{time_text(cost_ns)} more to repair: the loss lasted longer than a round trip",
+        f"{count_text(len(events), 'retransmission')} of {case.the_sender} {'was' if len(events) == 1 else 'were'} "
+        f"lost again {guilty.where}: repair took {time_text(cost_ns)} more",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else None,
         confidence=weaker(guilty.confidence, sure),
@@ -59,11 +59,11 @@ def judge(case: Case) -> Iterator[Finding]:
                 "waited_ns": cost_ns,
                 "retransmissions": case.data.retransmissions,
             },
-            ruled_out="Single losses: the same bytes were sent a third time. " + guilty.ruled_out,
+            ruled_out="Not single losses: the same bytes were sent a third time. " + guilty.ruled_out,
         ),
         remedy=Remedy(
-            "Find what drops for longer than a round trip: a policer, a queue that stays full, a link that fails. Keep "
-            f"RACK on at {case.sender}.",
+            "Find what drops packets for longer than a round trip: a policer, a queue that stays full, a failing link. "
+            f"Keep RACK on at {case.the_sender}.",
             settings=("sysctl -w net.ipv4.tcp_recovery=1",),
             side_effects="None: it is Linux's default.",
         ),

@@ -47,8 +47,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     acks = events_of(case, "delayed_ack", side=case.receiver)
     yield case.finding(
-        f"{case.sender} waited {time_text(data.nagle_delay_ns)} in all ({share_text(share)} of the connection without "
-        f"its pauses) for delayed ACKs of {case.receiver}: Nagle's algorithm held back "
+        f"{case.the_sender} waited {time_text(data.nagle_delay_ns)} ({share_text(share)} of the connection without its "
+        f"pauses) for {case.the_receiver}'s delayed ACKs: Nagle's algorithm delayed "
         f"{count_text(data.nagle_delays, 'small segment')}",
         owner="application",
         side=case.sender,
@@ -64,13 +64,15 @@ def judge(case: Case) -> Iterator[Finding]:
                 "delayed_acks": data.delayed_acks,
                 "rtt_min_ns": data.rtt_min_ns or 0,
             },
-            ruled_out="A slow path: these ACKs came 40 ms or more later than the fastest. A busy application: its data "
-            "left with the ACK.",
+            ruled_out=(
+                "Not a slow path: these ACKs came 40 ms or more after the fastest. Not a busy application: its data "
+                "left with the ACK."
+            ),
         ),
         remedy=Remedy(
-            f"Let the application on {case.sender} write each message in one call, or set TCP_NODELAY on its socket.",
+            f"Let {case.the_sender}'s application write each message in one call, or set TCP_NODELAY on its socket.",
             settings=("setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int))",),
-            side_effects="With TCP_NODELAY each write is a packet of its own: many small writes cost more packets.",
+            side_effects="With TCP_NODELAY each write is a packet of its own: small writes cost more packets.",
         ),
     )
 

@@ -44,9 +44,9 @@ def judge(case: Case) -> Iterator[Finding]:
     if largest < case.settings["times"] * mss:
         return
     yield case.finding(
-        f"{capture.super_segments:,} of {capture.segments:,} segments ({share_text(share)}) are longer than the MSS, "
-        f"up to {largest:,} bytes: the capture was made beside segmentation offload. Rates and windows are right, "
-        "findings that count packets are less sure",
+        f"Captured beside segmentation offload: {share_text(share)} of the segments ({capture.super_segments:,} of "
+        f"{capture.segments:,}) are longer than the MSS, up to {largest:,} bytes. Rates and windows are right; "
+        "findings that count packets are less certain",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -61,9 +61,9 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out=_jumbo_frames(case, id),
         ),
         remedy=Remedy(
-            "To see the packets as they are on the wire, switch offload off on the host that captures.",
+            "To see the packets as on the wire, switch offload off on the capturing host.",
             settings=("ethtool -K eth0 tso off gso off gro off lro off",),
-            side_effects="More load on the processor, which may limit the rate itself: only while capturing.",
+            side_effects="More processor load, which may limit the rate: only while capturing.",
         ),
     )
 

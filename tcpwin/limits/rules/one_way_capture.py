@@ -42,8 +42,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if one_way <= 0 or share < case.settings["share"]:
         return
     yield case.finding(
-        f"Of {count_text(one_way, 'connection')} of {total:,} the capture holds one side only: bytes in flight, round "
-        "trips and loss cannot be told there",
+        f"The capture holds only one direction of {count_text(one_way, 'connection')} of {total:,}: bytes in flight, "
+        "round trips and loss cannot be told there",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -54,11 +54,9 @@ def judge(case: Case) -> Iterator[Finding]:
                 "share": share,
                 "weakens": "TW1, TW2, TW3, TW4, TW5",
             },
-            ruled_out="A host that does not answer: its peer would send nothing but SYNs.",
+            ruled_out="Not a host that does not answer: its peer would send only SYNs.",
         ),
-        remedy=Remedy(
-            "Capture where both directions pass: on a host itself, or with both directions of a port mirrored."
-        ),
+        remedy=Remedy("Capture where both directions pass: on a host, or with both directions of a port mirrored."),
     )
 
 

@@ -87,8 +87,8 @@ def judge(case: Case) -> Iterator[Finding]:
             ),
         ),
         remedy=Remedy(
-            f"See whether {case.receiver} is up and reachable, and what on the path forgets connections. Bound the "
-            f"wait of the application on {case.sender}: the socket option TCP_USER_TIMEOUT, in milliseconds.",
+            f"See whether {case.the_receiver} is up and reachable, and what on the path forgets connections. Limit how "
+            f"long {case.the_sender} waits: socket option TCP_USER_TIMEOUT, in milliseconds.",
             side_effects="A sender that gives up closes the connection; what it had sent and not read is lost.",
         ),
     )
@@ -104,13 +104,15 @@ def _frames(case: Case, start_ns: int) -> tuple[int, ...]:
 
 def _text(case: Case, waiting: int) -> str:
     by, tries = case.connection.reset_by, case.data.stall_at_end_tries
-    end = f"until {by} reset the connection" if by else "to the end of the capture"
+    end = f"until {case.the(by)} reset the connection" if by else "to the end of the capture"
     lasted = time_text(case.data.stall_at_end_ns)
     if case.data.stall_at_end == "peer_silent":
         asked = count_text(tries, "retransmission, probe or keep-alive", "retransmissions, probes and keep-alives")
-        return f"{case.receiver} was silent for {lasted}, {end}: {case.sender} sent {asked} and nothing came back"
+        return (
+            f"{case.the_receiver} was silent for {lasted}, {end}: {case.the_sender} sent {asked} and nothing came back"
+        )
     again = f", though it was sent again {count_text(tries, 'time')}" if tries else ""
-    return f"{case.receiver} did not acknowledge {bytes_text(waiting)} for {lasted}, {end}{again}"
+    return f"{case.the_receiver} did not acknowledge {bytes_text(waiting)} for {lasted}, {end}{again}"
 
 
 RULE = Rule(

@@ -54,9 +54,9 @@ def _seen(case: Case) -> Finding:
     events = resent(case, "out_of_order")
     beyond = data.reordering_max_bytes > DUPLICATE_ACK_THRESHOLD * data.mss_bytes
     harmed = needless(case)
-    effect = f"; {count_text(harmed, 'segment')} sent again needlessly" if harmed else ""
+    effect = f"; {count_text(harmed, 'needless retransmission')}" if harmed else ""
     return case.finding(
-        f"{share_text(data.out_of_order / data.data_segments)} of {case.sender}'s segments ({data.out_of_order:,}) "
+        f"{share_text(data.out_of_order / data.data_segments)} of {case.the_sender}'s segments ({data.out_of_order:,}) "
         f"came out of order, by up to {bytes_text(data.reordering_max_bytes)} and "
         f"{time_text(data.reordering_max_ns)}{effect}",
         owner="network",
@@ -74,7 +74,7 @@ def _seen(case: Case) -> Finding:
                 "threshold_bytes": DUPLICATE_ACK_THRESHOLD * data.mss_bytes,
                 "needless_retransmissions": harmed,
             },
-            ruled_out="Loss: the late segments are the originals, by timestamp, IP identification or time.",
+            ruled_out="Not loss: the late segments are the originals, by timestamp, IP identification or time.",
         ),
         remedy=_remedy(case),
     )
@@ -84,8 +84,8 @@ def _inferred(case: Case) -> Finding:
     data = case.data
     events = events_of(case, "duplicate_ack", side=case.receiver)
     return case.finding(
-        f"The path may reorder {case.sender}'s segments: {case.receiver} sent {data.duplicate_acks:,} duplicate ACKs "
-        f"for {data.data_segments:,} segments, and nothing had to be sent again",
+        f"The path may reorder {case.the_sender}'s segments: {case.the_receiver} sent {data.duplicate_acks:,} "
+        f"duplicate ACKs for {data.data_segments:,} segments, and nothing had to be sent again",
         owner="network",
         confidence="likely",
         severity=Severity.INFO,
@@ -94,7 +94,7 @@ def _inferred(case: Case) -> Finding:
             start_ns=events[0].time_ns if events else None,
             end_ns=events[-1].time_ns if events else None,
             values={"duplicate_acks": data.duplicate_acks, "data_segments": data.data_segments, "retransmissions": 0},
-            ruled_out="Loss: what the duplicate ACKs missed arrived without being sent again.",
+            ruled_out="Not loss: what the duplicate ACKs missed arrived without being sent again.",
         ),
         remedy=_remedy(case),
     )
@@ -102,10 +102,10 @@ def _inferred(case: Case) -> Finding:
 
 def _remedy(case: Case) -> Remedy:
     return Remedy(
-        f"Send all packets of a connection over one way: no per-packet load balancing, no round-robin bonding. On "
-        f"{case.sender} keep RACK and timestamps on.",
+        "Send all packets of a connection over one path: no per-packet load balancing, no round-robin bonding. Keep "
+        f"RACK and timestamps on at {case.the_sender}.",
         settings=("sysctl -w net.ipv4.tcp_recovery=1", "sysctl -w net.ipv4.tcp_timestamps=1"),
-        side_effects="One way for a connection is one link's rate for it. Both settings are Linux's defaults.",
+        side_effects="A connection then gets one link's rate. Both settings are Linux's defaults.",
     )
 
 

@@ -44,9 +44,9 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     worst = full.worst
     yield case.finding(
-        f"the application on {case.receiver} reads too slowly: its receive buffer was full in {full.full} of "
-        f"{full.samples} samples, with up to {worst.recv_q_bytes or 0:,} bytes unread; its window held {case.sender} "
-        f"back for {time_text(cost_ns)}",
+        f"{case.the_receiver}'s application reads too slowly: its receive buffer was full in {full.full} of "
+        f"{full.samples} samples, with up to {worst.recv_q_bytes or 0:,} bytes unread, and {case.the_sender} waited "
+        f"{time_text(cost_ns)} for its window",
         owner="application",
         side=case.receiver,
         confidence="certain",
@@ -63,11 +63,11 @@ def judge(case: Case) -> Iterator[Finding]:
                 "rcvbuf_bytes": worst.rcvbuf_bytes or 0,
                 "held_back_ns": cost_ns,
             },
-            ruled_out="A small buffer with a fast reader: Recv-Q would be near zero.",
+            ruled_out="Not a small buffer with a fast reader: Recv-Q would be near zero.",
         ),
         remedy=Remedy(
-            f"Make the application on {case.receiver} read faster, or give the sender less.",
-            side_effects="A larger receive buffer only postpones the wait, and adds delay for what waits in it.",
+            f"Make {case.the_receiver}'s application read faster, or send less.",
+            side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )
 

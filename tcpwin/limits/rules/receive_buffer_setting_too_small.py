@@ -73,9 +73,9 @@ def judge(case: Case) -> Iterator[Finding]:
     allowed_bps = float(window_rate_bps(allowed, held.rtt_ns))
     lost_bps = best_bps - goodput_bps if best_bps > goodput_bps else None
     yield case.finding(
-        f"{case.receiver} allows a window of {bytes_text(allowed)} at most ({SETTING}), which is "
-        f"{rate_text(allowed_bps)} over {time_text(held.rtt_ns)}; it held {case.sender} "
-        f"back for {share_text(held.share)} of the transfer",
+        f"{case.the_receiver}'s {SETTING} allows a window of {bytes_text(allowed)} at most, which is "
+        f"{rate_text(allowed_bps)} over {time_text(held.rtt_ns)}; {case.the_sender} waited for it "
+        f"{share_text(held.share)} of the transfer",
         owner="host",
         side=case.receiver,
         cost_ns=held.held_ns,
@@ -95,10 +95,10 @@ def judge(case: Case) -> Iterator[Finding]:
                 "best_goodput_bps": best_bps,
                 "largest_rcvbuf_bytes": max(buffers, default=0),
             },
-            ruled_out="A slow reader: the window stayed near its largest, so that what came was read at once.",
+            ruled_out="Not a slow reader: the window stayed near its largest, so data was read at once.",
         ),
         remedy=Remedy(
-            f"Raise the third value of {SETTING} on {case.receiver}: the line is for {rate_text(wanted_bps)}.",
+            f"Raise the third value of {SETTING} on {case.the_receiver}; the line is for {rate_text(wanted_bps)}.",
             settings=(advice.line,),
             side_effects=advice.side_effects,
         ),

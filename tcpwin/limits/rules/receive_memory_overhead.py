@@ -63,8 +63,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     side = case.receiver
     yield case.finding(
-        f"each byte of payload takes {measured:.2f} bytes of the receive buffer of {side}, and its kernel reckons with "
-        f"{assumed:.2f} ({model.name}): the window promises more than the buffer holds",
+        f"{case.the_receiver}'s window promises more than its buffer holds: a byte of payload takes {measured:.2f} "
+        f"bytes of the buffer, and the kernel assumes {assumed:.2f} ({model.name})",
         owner="host",
         side=side,
         confidence="certain",
@@ -77,9 +77,11 @@ def judge(case: Case) -> Iterator[Finding]:
                 "samples": len(telling),
                 "rcvbuf_bytes": telling[-1].rcvbuf_bytes or 0,
             },
-            ruled_out="Data out of order alone: the median of several samples, each with much unread in order.",
+            ruled_out=(
+                "Not just data out of order: it is the median of several samples, each with much unread data in order."
+            ),
         ),
-        remedy=more_overhead(host, side, measured),
+        remedy=more_overhead(host, case.the_receiver, measured),
     )
 
 

@@ -43,6 +43,7 @@ from tcpwin.limits.evidence.dropped import COLLAPSED, PUBLISHED, short_of_memory
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import count_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -54,8 +55,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield short_of_memory(
             case,
             host,
-            f"ran out of receive memory {prunes:,} times and collapsed {collapsed:,} packets to make room, which "
-            f"delays all that it receives (24 and 490 K were counted in {PUBLISHED})",
+            f"ran out of receive memory {count_text(prunes, 'time')} and collapsed {count_text(collapsed, 'packet')} "
+            f"to make room, which delays everything it receives (for comparison: 24 and 490,000 in {PUBLISHED})",
             {key: grown.get(key, 0) for key in COLLAPSED},
         )
 

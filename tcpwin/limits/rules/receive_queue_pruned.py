@@ -55,8 +55,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield short_of_memory(
             case,
             host,
-            f"dropped data that had arrived, for want of receive memory ({counted}): they had to be sent again "
-            f"(9 in order and 86 out of order were counted in {PUBLISHED}, collapsing limited)",
+            f"dropped data that had arrived, for lack of receive memory ({counted}): it had to be sent again (for "
+            f"comparison: 9 in order and 86 out of order in {PUBLISHED}, collapsing limited)",
             grown,
         )
 

@@ -75,9 +75,9 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, ...]) -> Finding:
     return case.finding(
-        f"the receive window of {case.receiver} held {case.sender} back for {time_text(held.held_ns)} "
-        f"({share_text(held.share)} of the transfer): it was below half of what it had been for {share_text(drained)} "
-        "of the time, which fits an application that reads more slowly than data comes",
+        f"{case.the_sender} waited {time_text(held.held_ns)} ({share_text(held.share)} of the transfer) for "
+        f"{case.the_receiver}'s receive window. It was below half of its largest {share_text(drained)} of the time: "
+        "the application probably reads too slowly",
         owner="application",
         side=case.receiver,
         # Data out of order take memory too: in long recoveries they may have filled the buffer.
@@ -88,21 +88,22 @@ def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, 
             held,
             frames,
             {"drained_share": round(drained, 2)},
-            "A small buffer: the window had been more than twice as large.",
+            "Not a small buffer: the window had been more than twice as large.",
         ),
         remedy=Remedy(
-            f"Make the application on {case.receiver} read faster, or give the sender less. `ss -tmi` there shows "
-            "whether Recv-Q is near the buffer.",
-            side_effects="A larger receive buffer only postpones the wait, and adds delay for what waits in it.",
+            f"Make {case.the_receiver}'s application read faster, or send less. `ss -tmi` there shows whether Recv-Q "
+            "fills the buffer.",
+            side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )
 
 
 def _small_window(case: Case, held: HeldBack, frames: tuple[int, ...]) -> Finding:
     return case.finding(
-        f"the receive window of {case.receiver}, {held.window_bytes:,} bytes on average, held {case.sender} back for "
-        f"{time_text(held.held_ns)} ({share_text(held.share)} of the transfer): over {time_text(held.rtt_ns)} it "
-        f"carries {rate_text(held.ceiling_bps)}, and {rate_text(case.data.goodput_bps or 0)} were reached",
+        f"{case.the_sender} waited {time_text(held.held_ns)} ({share_text(held.share)} of the transfer) for "
+        f"{case.the_receiver}'s receive window: {held.window_bytes:,} bytes on average carry "
+        f"{rate_text(held.ceiling_bps)} over {time_text(held.rtt_ns)}, and {rate_text(case.data.goodput_bps or 0)} "
+        "were reached",
         owner="host",
         side=case.receiver,
         confidence=confidence_of(case),
@@ -112,13 +113,13 @@ def _small_window(case: Case, held: HeldBack, frames: tuple[int, ...]) -> Findin
             held,
             frames,
             {},
-            "A full path: data would have waited in its queue and made round trips longer, and the rate was one window "
-            "in the path's least round trip.",
+            "Not a full path: its queue would have made round trips longer, and the rate was one window per least "
+            "round trip.",
         ),
         remedy=Remedy(
-            f"Let the receive buffer on {case.receiver} grow; `ss -tm` shows whether a program fixed it (SO_RCVBUF).",
+            f"Let {case.the_receiver}'s receive buffer grow. `ss -tm` shows whether its program fixed it (SO_RCVBUF).",
             settings=larger_buffer(case),
-            side_effects="Each connection may take that much memory; net.ipv4.tcp_mem bounds all of them.",
+            side_effects="Each connection may use that much memory; net.ipv4.tcp_mem limits all of them.",
         ),
     )
 

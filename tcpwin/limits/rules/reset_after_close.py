@@ -30,6 +30,7 @@ from dataclasses import replace
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FRAMES, GOODBYE_BYTES, RST, first_frames, rows_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.roles import the_end
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import bytes_text, count_text
 
@@ -51,7 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _unacknowledged(case: Case, ids: list[int]) -> dict[int, tuple[int, int]]:
-    """Bytes of a and of b that were never acknowledged, by connection; 0 where the other side was not captured."""
+    """Bytes of each end that were never acknowledged, by connection; 0 where the other side was not captured."""
     connections = case.analysis.connections
     columns = []
     for way, back in (("a_to_b", "b_to_a"), ("b_to_a", "a_to_b")):
@@ -64,10 +65,11 @@ def _unacknowledged(case: Case, ids: list[int]) -> dict[int, tuple[int, int]]:
 def _lost(case: Case, id: int, lost_a: int, lost_b: int) -> Finding:
     connection = case.analysis.connections[id]
     by, side = connection.reset_by, "a" if lost_a >= lost_b else "b"
+    the_resetter, the_loser = the_end(connection, by or "a"), the_end(connection, side)
     resets = [row["frame"] for row in rows_of(case, connection) if row["flags"] & RST]
     found = case.finding(
-        f"{by} reset the connection after both sides had closed: {bytes_text(max(lost_a, lost_b))} from {side} were "
-        "never acknowledged and may be lost",
+        f"{the_resetter} reset the connection after both ends had closed: {bytes_text(max(lost_a, lost_b))} from "
+        f"{the_loser} were never acknowledged and may be lost",
         severity=Severity.WARNING,
         owner="application",
         side=by,
@@ -77,28 +79,28 @@ def _lost(case: Case, id: int, lost_a: int, lost_b: int) -> Finding:
             start_ns=connection.start_ns,
             end_ns=connection.end_ns,
             values={"reset_by": by or "", "unacknowledged_a_bytes": lost_a, "unacknowledged_b_bytes": lost_b},
-            ruled_out="TLS's goodbye: more bytes are missing than a close_notify takes.",
+            ruled_out="Not just TLS's close_notify: more bytes are missing.",
         ),
-        remedy=Remedy(f"Let the application on {by} read until the end before it closes."),
+        remedy=Remedy(f"Let {the_resetter}'s application read to the end before it closes."),
     )
     return replace(found, connection=id)
 
 
 def _harmless(case: Case, ids: list[int], most: int) -> Finding:
     lost = (
-        f": at most {bytes_text(most)} of each were never acknowledged, no more than a goodbye takes"
+        f": at most {bytes_text(most)} of each were never acknowledged, no more than TLS's close_notify"
         if most
         else " with all data acknowledged: nothing was lost"
     )
     found = case.finding(
-        f"{count_text(len(ids), 'connection')} {'was' if len(ids) == 1 else 'were'} reset after both sides had "
+        f"{count_text(len(ids), 'connection')} {'was' if len(ids) == 1 else 'were'} reset after both ends had "
         f"closed{lost}",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
             frames=_reset_frames(case, ids[0]) if len(ids) == 1 else first_frames(case, ids[:FRAMES]),
             values={"connections": len(ids), "most_unacknowledged_bytes": most},
-            ruled_out="An abort: both FINs came before.",
+            ruled_out="Not an abort: both FINs came before.",
         ),
     )
     return replace(found, connection=ids[0]) if len(ids) == 1 else found
@@ -112,7 +114,7 @@ def _reset_frames(case: Case, id: int) -> tuple[int, ...]:
 RULE = Rule(
     code="TW505",
     name="reset-after-close",
-    title="reset after both sides had closed",
+    title="reset after both ends had closed",
     severity=Severity.INFO,
     scope="capture",
     judge=judge,

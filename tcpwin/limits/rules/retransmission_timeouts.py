@@ -62,10 +62,10 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     guilty = culprit(case, events) if is_answered else _gone(case)
     sure = "possible" if any(event.confidence == "possible" for event in events) else "certain"
-    times = count_text(len(events), "time")
+    times = count_text(len(events), "retransmission timeout")
     yield case.finding(
-        f"{case.sender} stood still for {time_text(cost_ns)} in all ({share_text(share)} of the connection) "
-        f"until its retransmission timer ran out, {times}: segments were lost {guilty.where}, and no ACK told it",
+        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection) for {times}: segments "
+        f"were lost {guilty.where}, and no ACK reported it",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else case.sender,
         confidence=weaker(guilty.confidence, sure),
@@ -81,7 +81,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "retransmissions": data.retransmissions,
                 "sack": {True: "yes", False: "no", None: "unknown"}[has_sack(case)],
             },
-            ruled_out="A late ACK: neither DSACK, timestamps nor the ACKs after it prove these timeouts needless. "
+            ruled_out="Not late ACKs: neither DSACK, timestamps nor later ACKs prove these timeouts needless. "
             + guilty.ruled_out,
         ),
         remedy=_remedy(case),
@@ -106,9 +106,9 @@ def _is_answered(case: Case, events: Sequence[Event]) -> bool:
 def _gone(case: Case) -> Culprit:
     return Culprit(
         "network",
-        f"on the path, or {case.receiver} is gone: it never answered again",
+        f"on the path, or {case.the_receiver} is gone: it never answered again",
         "possible",
-        f"Not ruled out: {case.receiver} was switched off, or lost its connection.",
+        f"Not ruled out: {case.the_receiver} was switched off, or lost its connection.",
     )
 
 
@@ -117,10 +117,10 @@ def _remedy(case: Case) -> Remedy:
         lacking = [
             s for s, d in (("a", case.connection.a_to_b), ("b", case.connection.b_to_a)) if not d.syn_sack_permitted
         ]
-        sides = " and ".join(lacking)
+        sides = " and ".join(case.the(side) for side in lacking)
         return Remedy(
             f"Permit SACK on {sides}: without it several losses in a flight end in a timeout. Then find where the path "
-            "loses.",
+            "loses packets.",
             settings=("sysctl -w net.ipv4.tcp_sack=1",),
             side_effects="New connections only. SACK costs the sender some memory and work in recovery.",
         )
@@ -133,15 +133,15 @@ def _remedy(case: Case) -> Remedy:
     ]
     if changed:
         return Remedy(
-            f"Switch loss detection by SACK, RACK and tail loss probes on again at {case.sender}.",
+            f"Switch loss detection by SACK, RACK and tail loss probes on again at {case.the_sender}.",
             settings=tuple(changed),
             side_effects="More retransmissions go out early; some of them needless where the path reorders.",
         )
     return Remedy(
-        f"Find where the path loses. If {case.sender} and {case.receiver} are in one data centre, a route's rto_min at "
-        f"{case.sender} shortens the wait.",
+        f"Find where the path loses packets. Within one data centre, a route's rto_min on {case.the_sender} shortens "
+        "the wait.",
         settings=("ip route change <route> rto_min 20ms",),
-        side_effects="Below 40 ms, a receiver's delayed ACK sets off needless timeouts.",
+        side_effects="Below 40 ms, delayed ACKs cause needless timeouts.",
     )
 
 

@@ -31,6 +31,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import connections_of, name_of, side_of, syns_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import count_text
 
 if TYPE_CHECKING:
     from tcpwin.hosts import Host
@@ -52,7 +53,7 @@ def judge(case: Case) -> Iterator[Finding]:
         is_felt = SACK in off and lost >= case.settings["retransmissions"]
         words = " and ".join({SACK: "SACK", TIMESTAMPS: "timestamps"}[name] for name in off)
         again = (
-            f": {lost:,} segments were sent again, and without SACK only one loss a round trip is mended"
+            f": {count_text(lost, 'segment')} sent again, and without SACK only one loss per round trip is repaired"
             if is_felt
             else ""
         )
@@ -69,10 +70,10 @@ def judge(case: Case) -> Iterator[Finding]:
                     "syns_without_option": len(syns),
                     "retransmissions": lost,
                 },
-                ruled_out="A middlebox that strips the option: the host itself says that it does not send it.",
+                ruled_out="Not a middlebox that strips the option: the host itself does not send it.",
             ),
             remedy=Remedy(
-                f"Switch it on, on {name_of(host)}.",
+                f"Switch it on: {name_of(host)}.",
                 settings=tuple(f"sysctl -w {name}=1" for name in off),
                 side_effects="Timestamps take 12 bytes of each segment. Open connections keep what they agreed."
                 if TIMESTAMPS in off

@@ -59,8 +59,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if setting is not None and setting < UNSET:
         return
     yield case.finding(
-        f"What the application on {case.sender} writes waits {time_text(delay_ns)} in the send buffer before it "
-        f"leaves: {bytes_text(median_bytes)} unsent at {rate_text(case.data.goodput_bps)}; no harm to bulk data",
+        f"{case.the_sender}'s data waits {time_text(delay_ns)} in the send buffer before it leaves: "
+        f"{bytes_text(median_bytes)} unsent at {rate_text(case.data.goodput_bps)}. Bulk data does not suffer",
         owner="host",
         side=case.sender,
         confidence="certain",
@@ -73,12 +73,12 @@ def judge(case: Case) -> Iterator[Finding]:
                 "delay_ns": delay_ns,
                 "rtt_ns": rtt_ns,
             },
-            ruled_out="A queue on the path: these bytes had not left the kernel.",
+            ruled_out="Not a queue on the path: these bytes had not left the kernel.",
         ),
         remedy=Remedy(
-            f"If more than bulk data goes over this connection, bound what waits unsent on {case.sender}.",
+            f"If the connection carries more than bulk data, limit what waits unsent on {case.the_sender}.",
             settings=(f"sysctl -w {SETTING}={LOWAT_BYTES}",),
-            side_effects="The application is woken more often, and must wait for the socket to become writable.",
+            side_effects="The application is woken more often, and must wait until the socket is writable.",
         ),
     )
 

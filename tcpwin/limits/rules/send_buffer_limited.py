@@ -48,8 +48,8 @@ def judge(case: Case) -> Iterator[Finding]:
     buffer_bytes = min(max((sample.sndbuf_bytes or 0 for sample in samples), default=0), LARGEST)
     size = f", {bytes_text(buffer_bytes)} at most," if buffer_bytes else ""
     yield case.finding(
-        f"{case.sender}'s send buffer{size} was too small for {time_text(limited_ns)}, "
-        f"{share_text(limited_ns / busy_ns)} of the time in which it had data to send: the application waited for room",
+        f"{case.the_sender}'s send buffer{size} was too small for {time_text(limited_ns)} "
+        f"({share_text(limited_ns / busy_ns)} of the time with data to send): its application waited for room",
         owner="host",
         side=case.sender,
         confidence="certain",
@@ -62,7 +62,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "rwnd_limited_ns": grown(samples, "rwnd_limited_ns", since_start=began),
                 "flight_max_bytes": case.data.flight_max_bytes or 0,
             },
-            ruled_out="The receive window and the congestion window: the kernel counts the time apart from both.",
+            ruled_out="Not the receive or congestion window: the kernel counts this time separately.",
         ),
         remedy=_remedy(case, buffer_bytes),
     )
@@ -74,10 +74,11 @@ def _remedy(case: Case, buffer_bytes: int) -> Remedy:
     least, default, most = known if known is not None and len(known) == 3 else DEFAULT_WMEM
     wanted = max(DEFAULT_WMEM[2], 2 * most, 2 * buffer_bytes)
     return Remedy(
-        f"On {case.sender} let the send buffer grow further, and let the application not set SO_SNDBUF.",
+        f"Let {case.the_sender}'s send buffer grow, and do not set SO_SNDBUF in its application.",
         settings=(f'sysctl -w net.ipv4.tcp_wmem="{least} {default} {wanted}"',),
-        side_effects="Each connection that is slow to be acknowledged may then hold so much memory; what waits in a "
-        "larger buffer is older when it is sent.",
+        side_effects=(
+            "Each connection may then use that much memory; what waits in a larger buffer is older when it is sent."
+        ),
     )
 
 

@@ -64,8 +64,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if advice is None or advice.line is None:
         return
     yield case.finding(
-        f"The send buffer of {case.sender} was full for {time_text(limited_ns)} ({share_text(limited_ns / busy_ns)} of "
-        f"the time in which there was data to send): {SETTING} allows {bytes_text(sizes[2])} at most",
+        f"{case.the_sender}'s send buffer was full for {time_text(limited_ns)} ({share_text(limited_ns / busy_ns)} of "
+        f"the time with data to send): {SETTING} allows {bytes_text(sizes[2])} at most",
         owner="host",
         side=case.sender,
         cost_ns=limited_ns,
@@ -82,10 +82,10 @@ def judge(case: Case) -> Iterator[Finding]:
                 "goodput_bps": goodput_bps,
                 "best_goodput_bps": best_bps,
             },
-            ruled_out="A slow application: the kernel counts this only while a writer waits for room in the buffer.",
+            ruled_out="Not a slow application: the kernel counts this only while a writer waits for room.",
         ),
         remedy=Remedy(
-            f"Raise the third value of {SETTING} on {case.sender}: the line is for {rate_text(wanted_bps)}.",
+            f"Raise the third value of {SETTING} on {case.the_sender}; the line is for {rate_text(wanted_bps)}.",
             settings=(advice.line,),
             side_effects=advice.side_effects,
         ),

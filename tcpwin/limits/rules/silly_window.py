@@ -32,7 +32,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.window import held_back_ns, spread
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import time_text
+from tcpwin.units import count_text, time_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -50,8 +50,9 @@ def judge(case: Case) -> Iterator[Finding]:
         else "it should offer none until a whole one fits"
     )
     yield case.finding(
-        f"{receiver} offered less than a segment {data.sub_mss_windows} times, and {case.sender} sent {mean_bytes:,} "
-        f"bytes a segment where {data.mss_bytes:,} fit; {why}; {case.sender} waited {time_text(held_ns)} for room",
+        f"{case.the_sender} waited {time_text(held_ns)} for room: {case.the_receiver} offered less than a segment "
+        f"{count_text(data.sub_mss_windows, 'time')}, and segments carry {mean_bytes:,} bytes where {data.mss_bytes:,} "
+        f"fit; {why}",
         owner="host",
         side=receiver,
         confidence="likely",
@@ -67,12 +68,15 @@ def judge(case: Case) -> Iterator[Finding]:
                 "window_max_bytes": data.receive_window_max_bytes or 0,
                 "held_back_ns": held_ns,
             },
-            ruled_out="A window that runs out while data fill it: the segments would be full ones.",
+            ruled_out="Not a window that data fills: the segments would be full ones.",
         ),
         remedy=Remedy(
-            f"Give {receiver} a buffer of two segments at least."
+            f"Give {case.the_receiver} a buffer of two segments at least."
             if holds_none
-            else f"Update the stack or proxy on {receiver}: a window smaller than a segment is better offered as zero.",
+            else (
+                f"Update the stack or proxy on {case.the_receiver}: a window smaller than a segment is better offered "
+                "as zero."
+            ),
         ),
     )
 

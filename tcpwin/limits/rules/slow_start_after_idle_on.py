@@ -42,8 +42,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     restarts = [event.frame for event in case.events("idle_restart", side=case.sender)]
     yield case.finding(
-        f"{case.sender} lost its congestion window after {count_text(data.idle_restarts, 'pause')}: "
-        f"{time_text(data.idle_restart_cost_ns)} in all (see TW401), and {SETTING} is on",
+        f"{SETTING} is on at {case.the_sender}: after {count_text(data.idle_restarts, 'pause')} it restarted with a "
+        f"smaller congestion window, {time_text(data.idle_restart_cost_ns)} total (see TW401)",
         owner="host",
         side=case.sender,
         confidence="certain",
@@ -56,7 +56,7 @@ def judge(case: Case) -> Iterator[Finding]:
             },
         ),
         remedy=Remedy(
-            f"Switch it off on {case.sender}; in a container inside its own network namespace.",
+            f"Switch it off on {case.the_sender}; for a container, in its own network namespace.",
             settings=(f"sysctl -w {SETTING}=0",),
             side_effects="After a pause the whole old window goes out at once, into a path that may have changed.",
         ),

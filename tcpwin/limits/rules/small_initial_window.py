@@ -64,8 +64,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if trips < 1 or trips * rtt_ns < case.settings["cost_ns"]:
         return
     yield case.finding(
-        f"{case.sender} began with {count_text(started, 'segment')} where {wanted} are the rule: its first message of "
-        f"{bytes_text(message * data.mss_bytes)} took {count_text(trips, 'round trip')} more, "
+        f"{case.the_sender} began with {count_text(started, 'segment')} where {wanted} are usual: its first message "
+        f"({bytes_text(message * data.mss_bytes)}) took {count_text(trips, 'round trip')} more, "
         f"{time_text(trips * rtt_ns)}",
         owner="host",
         side=case.sender,
@@ -83,10 +83,12 @@ def judge(case: Case) -> Iterator[Finding]:
                 "receive_window_initial_bytes": room,
                 "path_rtt_ns": rtt_ns,
             },
-            ruled_out="The receive window: it had room. The application: full segments left, and more with the ACK.",
+            ruled_out=(
+                "Not the receive window: it had room. Not the application: full segments left, and more with the ACK."
+            ),
         ),
         remedy=Remedy(
-            f"Let {case.sender} begin with ten segments: look for initcwnd in `ip route`.",
+            f"Let {case.the_sender} begin with ten segments: check initcwnd in `ip route`.",
             settings=("ip route change <route> initcwnd 10",),
             side_effects="New connections over the route only. A very slow link queues a longer first burst.",
         ),

@@ -54,8 +54,8 @@ def judge(case: Case) -> Iterator[Finding]:
     ]
     needed = -(-data.payload_bytes // data.mss_bytes)
     yield case.finding(
-        f"The application on {case.sender} writes in small pieces: {data.data_segments:,} segments carry "
-        f"{bytes_text(mean_bytes)} each where {count_text(needed, 'segment')} of {data.mss_bytes:,} bytes would do",
+        f"{case.the_sender}'s application writes small pieces: {data.data_segments:,} segments of "
+        f"{bytes_text(mean_bytes)} where {count_text(needed, 'segment')} of {data.mss_bytes:,} bytes would do",
         owner="application",
         side=case.sender,
         confidence="certain",
@@ -68,12 +68,12 @@ def judge(case: Case) -> Iterator[Finding]:
                 "mss_bytes": data.mss_bytes,
                 "header_bytes": HEADER_BYTES * (data.data_segments - needed),
             },
-            ruled_out="The receive window: it was never below a segment.",
+            ruled_out="Not the receive window: it was never below a segment.",
         ),
         remedy=Remedy(
-            f"Let the application on {case.sender} collect what belongs together before it writes (a buffer, writev, "
-            "TCP_CORK), or leave TCP_NODELAY off.",
-            side_effects="What is collected waits: flush at the end of each message.",
+            f"Let {case.the_sender}'s application write whole messages (a buffer, writev, TCP_CORK), or leave "
+            "TCP_NODELAY off.",
+            side_effects="Collected data waits: flush at the end of each message.",
         ),
     )
 

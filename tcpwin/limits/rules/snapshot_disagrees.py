@@ -34,6 +34,7 @@ from tcpwin.errors import TcpwinError
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import READ_CONNECTIONS, READ_PACKETS
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.roles import the_end
 from tcpwin.limits.rule import Rule, Threshold
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def _finding(
     worst = ", ".join(f"{name} in {count:,}" for name, count in names.most_common())
     first = wrong[0].disagreements[0]
     found = case.finding(
-        f"{len(wrong):,} of {len(compared):,} samples of the socket on {side} do not fit the packets of their time: "
-        f"{worst}",
+        f"{len(wrong):,} of {len(compared):,} samples of {the_end(connection, side)}'s socket do not fit the packets "
+        f"of their time: {worst}",
         owner="nobody",
         side=side,
         confidence="certain",
@@ -89,9 +90,11 @@ def _finding(
                 "first_packets_max": first.packets.most,
                 "weakens": "TW2, TW4",
             },
-            ruled_out="A sample read between two packets: all the time in which it may have been read was allowed for.",
+            ruled_out=(
+                "Not a sample read between two packets: the whole time in which it may have been read was allowed for."
+            ),
         ),
-        remedy=Remedy("Compare addresses and times of the snapshot with the capture's; see TW601 and TW608 first."),
+        remedy=Remedy("Compare the snapshot's addresses and times with the capture's; see TW601 and TW608 first."),
     )
     return replace(found, connection=connection.id)
 

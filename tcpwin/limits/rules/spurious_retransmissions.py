@@ -61,7 +61,7 @@ def judge(case: Case) -> Iterator[Finding]:
     by_ack = data.fast_retransmissions + data.recovery_retransmissions
     reason, advice = _explain(case, by_timer=by_timer, by_ack=by_ack)
     yield case.finding(
-        f"{case.sender} sent {count_text(needless, 'segment')} again that {case.receiver} had already "
+        f"{case.the_sender} sent {count_text(needless, 'segment')} again needlessly "
         f"({needless / data.data_segments:.1%} of its data segments): {reason}",
         owner="network",
         side=case.sender,
@@ -76,7 +76,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "data_segments": data.data_segments,
                 "resent_bytes": data.resent_bytes,
             },
-            ruled_out=f"Loss: the proof comes from {case.receiver}, which had the bytes before.",
+            ruled_out=f"Not loss: {case.the_receiver} reported that it had the bytes already.",
         ),
         remedy=Remedy(
             f"{advice} {bytes_text(data.resent_bytes)} were sent again in all.",
@@ -111,18 +111,18 @@ def _proved(case: Case, *, are_all: bool) -> Sequence[Event]:
 def _explain(case: Case, *, by_timer: int, by_ack: int) -> tuple[str, str]:
     if by_timer > by_ack:
         return (
-            f"their ACKs came later than {case.sender}'s timer",
-            f"Find what delays the path now and then, or {case.receiver}'s ACKs; raise a small rto_min of the route on "
-            f"{case.sender}.",
+            f"their ACKs came later than {case.the_sender}'s timer",
+            f"Find what delays the path at times, or {case.the_receiver}'s ACKs; raise a small rto_min of the route on "
+            f"{case.the_sender}.",
         )
     if by_ack:
         return (
             "late ACKs or segments out of order looked like loss",
-            f"Find what reorders on the path. On {case.sender} keep timestamps and net.ipv4.tcp_recovery=1.",
+            f"Find what reorders packets. Keep timestamps and net.ipv4.tcp_recovery=1 on {case.the_sender}.",
         )
     return (
         "its ACKs came too late or not at all",
-        f"Find where ACKs of {case.receiver} are delayed or lost.",
+        f"Find where {case.the_receiver}'s ACKs are delayed or lost.",
     )
 
 

@@ -53,8 +53,9 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     guilty = culprit(case, events)
     yield case.finding(
-        f"{case.sender} waited {time_text(cost_ns)} in all ({share_text(share)} of the connection) until a probe or "
-        f"its timer sent the last segment again: {count_text(len(events), 'time')} it was lost {guilty.where}",
+        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection) to send the last "
+        f"segment of a message again, by a probe or its timer: it was lost {count_text(len(events), 'time')} "
+        f"{guilty.where}",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else case.sender,
         confidence=weaker(guilty.confidence, "likely"),
@@ -69,11 +70,12 @@ def judge(case: Case) -> Iterator[Finding]:
                 "waited_ns": cost_ns,
                 "longest_wait_ns": wait_ns(case, events[-1]),
             },
-            ruled_out=f"A late ACK: no DSACK of {case.receiver} reports the probes as duplicates. " + guilty.ruled_out,
+            ruled_out=f"Not late ACKs: no DSACK of {case.the_receiver} reports the probes as duplicates. "
+            + guilty.ruled_out,
         ),
         remedy=Remedy(
-            f"Find where the path loses. Let the application on {case.sender} write a message in one call, and send "
-            "more behind it without waiting, so that ACKs tell of the loss.",
+            f"Find where the path loses packets. Let {case.the_sender}'s application write each message in one call, "
+            "and the next without waiting, so that ACKs report the loss.",
             side_effects="None for TCP; the application's protocol must allow it.",
         ),
     )

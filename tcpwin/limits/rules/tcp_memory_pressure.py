@@ -71,12 +71,12 @@ def judge(case: Case) -> Iterator[Finding]:
                     "samples_above": len(above),
                     **({} if worst is None else _numbers(worst)),
                 },
-                ruled_out="A buffer of one connection: these numbers are of all TCP sockets of the machine together.",
+                ruled_out="Not one connection's buffer: these numbers are of all TCP sockets of the machine.",
             ),
             remedy=Remedy(
-                f"Find on {name_of(host)} which sockets hold the memory; or allow more.",
+                f"Find which sockets on {name_of(host)} hold the memory, or allow more.",
                 settings=("ss -tmn", *_line(worst, host)),
-                side_effects="What TCP takes is gone for everything else on the machine.",
+                side_effects="What TCP takes is missing for everything else on the machine.",
             ),
         )
 

@@ -38,7 +38,7 @@ from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.evidence.receive_buffer import more_overhead
 from tcpwin.limits.finding import Evidence, Finding, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import time_text
+from tcpwin.units import count_text, time_text
 
 FRAMES = 6
 CAUSES = ("fast", "recovery", "lost_retransmission")
@@ -55,11 +55,11 @@ def judge(case: Case) -> Iterator[Finding]:
     is_counted = sum(counted.values()) > 0
     # Time in recovery is the receiver's doing only where nothing else was lost.
     cost_ns = data.recovery_ns if len(again) >= 0.9 * (data.resent_segments - data.tail_loss_probes) else 0
-    told = f"; its kernel counts {sum(counted.values()):,} packets dropped" if is_counted else ""
+    told = f"; its kernel counted {count_text(sum(counted.values()), 'dropped packet')}" if is_counted else ""
     pairs = [frame for event in again[: FRAMES // 2] for frame in (event.original_frame or 0, event.frame)]
     yield case.finding(
-        f"{receiver} dropped data within the window that it had offered: {len(again)} segments reached it and had to "
-        f"be sent again{told}; {case.sender} spent {time_text(cost_ns)} in recovery",
+        f"{case.the_receiver} dropped data within its offered window: {count_text(len(again), 'segment')} reached it "
+        f"and had to be sent again{told}. Recovery took {time_text(cost_ns)}",
         owner="host",
         side=receiver,
         confidence="certain" if is_counted else "likely",
@@ -70,9 +70,9 @@ def judge(case: Case) -> Iterator[Finding]:
             end_ns=again[-1].time_ns,
             values={"sent_again": len(again), "resent_segments": data.resent_segments, "recovery_ns": data.recovery_ns}
             | counted,
-            ruled_out="Loss on the network: the first copies were captured at the receiver, in order.",
+            ruled_out="Not loss on the network: the first copies were captured at the receiver, in order.",
         ),
-        remedy=more_overhead(case.host(receiver), receiver),
+        remedy=more_overhead(case.host(receiver), case.the_receiver),
     )
 
 

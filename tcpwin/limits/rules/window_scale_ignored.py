@@ -37,12 +37,13 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.window import MAX_FIELD, MOST_ROWS, spread
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import count_text
 
 _ROW = ("frame", "length", "bytes_in_flight", "window_raw")
 MOST_OF_MANY = 8
 """Connections that are looked at where a large capture would have to be read again for them: chance makes more."""
 REMEDY = Remedy(
-    "Compare the options of both SYNs at both ends; update the stack, proxy or firewall that reads the windows wrong.",
+    "Compare the options of both SYNs at both ends. Update the stack, proxy or firewall that misreads the windows.",
 )
 
 
@@ -89,9 +90,9 @@ def _judge_ignored(case: Case, following: Iterable[int]) -> Iterator[Finding]:
         return
     data = case.data
     yield case.finding(
-        f"{case.sender} takes the window of {case.receiver} for unscaled: {len(frames)} times it stopped with exactly "
-        f"as many bytes in flight as the raw field says, {data.flight_max_bytes or 0:,} at most, where a shift of "
-        f"{shift} allowed {data.receive_window_max_bytes or 0:,}",
+        f"{case.the_sender} takes {case.the_receiver}'s window for unscaled: {len(frames)} times it stopped with "
+        f"exactly as many bytes in flight as the raw field says, {data.flight_max_bytes or 0:,} at most, where a shift "
+        f"of {shift} allowed {data.receive_window_max_bytes or 0:,}",
         owner="host",
         side=case.sender,
         confidence="likely",
@@ -106,7 +107,7 @@ def _judge_ignored(case: Case, following: Iterable[int]) -> Iterator[Finding]:
                 "flight_max_bytes": data.flight_max_bytes or 0,
                 "window_max_bytes": data.receive_window_max_bytes or 0,
             },
-            ruled_out="A congestion window: it counts segments, and would not end at the byte that the field names.",
+            ruled_out="Not a congestion window: it counts segments, and would not end at exactly that byte.",
         ),
         remedy=REMEDY,
     )
@@ -117,9 +118,9 @@ def _judge_reverse(case: Case) -> Iterator[Finding]:
     if data.view == "receiver" or data.acks_missing or data.acked_unseen or data.missed_bytes or data.capture_reordered:
         return
     yield case.finding(
-        f"{case.sender} sent beyond the window of {case.receiver} {data.window_overrun} times, with up to "
+        f"{case.the_sender} sent beyond {case.the_receiver}'s window {count_text(data.window_overrun, 'time')}: up to "
         f"{data.flight_max_bytes or 0:,} bytes in flight where at most {data.receive_window_max_bytes or 0:,} were "
-        "offered: it fits a sender that scales the window otherwise than the SYNs say",
+        "offered. It probably scales the window by another shift than the SYNs say",
         owner="host",
         side=case.sender,
         confidence="likely" if data.acks_missing == 0 else "possible",
@@ -133,7 +134,7 @@ def _judge_reverse(case: Case) -> Iterator[Finding]:
                 "flight_max_bytes": data.flight_max_bytes or 0,
                 "window_max_bytes": data.receive_window_max_bytes or 0,
             },
-            ruled_out="ACKs that the capture lacks: all that was acknowledged was captured.",
+            ruled_out="Not missing ACKs: everything acknowledged was captured.",
         ),
         remedy=REMEDY,
     )

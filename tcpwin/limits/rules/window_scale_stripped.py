@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import count_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Connection
@@ -67,12 +68,13 @@ def _finding(case: Case, shown: Connection, count: int, elsewhere: int, *, is_su
     # A SYN cookie without timestamps keeps the MSS only.
     is_no_cookie = answer.syn_timestamps or answer.syn_sack_permitted
     proof = (
-        "its kernel believes that scaling was agreed on: something on the way removed the option"
+        "its kernel takes scaling as agreed: something on the path removed the option"
         if is_sure
-        else f"{elsewhere} others to the same address and port have it in both: a box on the way may have removed it"
+        else f"{elsewhere} others to the same address and port have it in both: a box on the path may have removed it"
     )
     return judged.finding(
-        f"the SYN/ACK of {shown.b} lacks the window scale that the SYN offered, in {count} connections; {proof}",
+        f"The SYN/ACK of {shown.b} lacks the window scale that the SYN offered, in {count_text(count, 'connection')}: "
+        f"{proof}",
         owner="network",
         confidence="certain" if is_sure else "likely" if is_no_cookie else "possible",
         evidence=Evidence(
@@ -80,10 +82,12 @@ def _finding(case: Case, shown: Connection, count: int, elsewhere: int, *, is_su
             start_ns=shown.start_ns,
             end_ns=shown.start_ns + (shown.handshake_rtt_ns or 0),
             values={"without_in_answer": count, "with_in_both": elsewhere},
-            ruled_out="A server with scaling off: it takes it up elsewhere, unless several servers share the address.",
+            ruled_out=(
+                "Not a server with scaling off: it accepts it elsewhere, unless several servers share the address."
+            ),
         ),
         remedy=Remedy(
-            "Capture on both sides of firewalls, load balancers and accelerators, and compare the SYNs' options."
+            "Capture on both sides of firewalls, load balancers and accelerators, and compare the options of the SYNs."
         ),
     )
 

@@ -62,9 +62,9 @@ def judge(case: Case) -> Iterator[Finding]:
 
     ceiling_bps = round(window_rate_bps(largest, held.rtt_ns))
     yield case.finding(
-        f"{case.receiver} chose a window scale of {shift}, so that its window cannot exceed {largest:,} bytes: "
-        f"{rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; it reached {data.receive_window_max_bytes:,}, and "
-        f"{case.sender} waited for it {time_text(held.held_ns)} ({share_text(held.share)} of the transfer)",
+        f"{case.the_receiver} chose a window scale of {shift}: its window cannot exceed {largest:,} bytes, "
+        f"{rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}. It reached {data.receive_window_max_bytes:,}, and "
+        f"{case.the_sender} waited for it {time_text(held.held_ns)} ({share_text(held.share)} of the transfer)",
         owner="host",
         side=case.receiver,
         confidence=confidence_of(case),
@@ -81,13 +81,13 @@ def judge(case: Case) -> Iterator[Finding]:
                 "goodput_bps": round(data.goodput_bps or 0),
                 "held_back_ns": held.held_ns,
             },
-            ruled_out="A slow reader: the window stayed at the most that the shift can say.",
+            ruled_out="Not a slow reader: the window stayed at the largest that the shift can express.",
         ),
         remedy=Remedy(
-            f"Raise the largest receive buffer on {case.receiver} before the connection is made: Linux takes the shift "
-            "from it. A program that sets SO_RCVBUF must do so before connect or listen.",
+            f"Raise {case.the_receiver}'s largest receive buffer before the connection is made: Linux derives the "
+            "shift from it. A program that sets SO_RCVBUF must do so before connect() or listen().",
             settings=larger_buffer(case),
-            side_effects="Only new connections have it. Each may take that much memory.",
+            side_effects="Only for new connections. Each may use that much memory.",
         ),
     )
 

@@ -38,15 +38,15 @@ def judge(case: Case) -> Iterator[Finding]:
     if scale.state == "syn_only":
         why = "the capture holds only a SYN of this connection"
     elif case.back.syn_seen:
-        why = f"the capture cut off the options of {case.receiver}'s SYN"
+        why = f"the capture cut off the options of {case.the_receiver}'s SYN"
     elif data.syn_seen:
-        why = f"the capture lacks the SYN of {case.receiver}"
+        why = f"the capture lacks {case.the_receiver}'s SYN"
     else:
         why = "the capture holds no SYN of this connection"
     peer = connection.b if case.receiver == "b" else connection.a
     yield case.finding(
-        f"{why}: the scale of {case.receiver}'s window is not known (a shift of "
-        f"{scale.shift_min} to {scale.shift_max}), and no window is judged",
+        f"The scale of {case.the_receiver}'s window is unknown (a shift of {scale.shift_min} to {scale.shift_max}), so "
+        f"no window is judged: {why}",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -61,8 +61,8 @@ def judge(case: Case) -> Iterator[Finding]:
             },
         ),
         remedy=Remedy(
-            "Start the capture before the connection; or take the sockets' own word for it while it lives, at either "
-            "end, and analyse with that file.",
+            "Start the capture before the connection, or save the output of `ss` at either end while it lives and "
+            "analyse with it.",
             settings=(f"ss -tin 'sport = :{peer.port} or dport = :{peer.port}'",),
         ),
     )

@@ -59,7 +59,9 @@ def judge(case: Case) -> Iterator[Finding]:
     by = data.window_scale.disabled_by
     culprit = "b" if by == "b" else "a"
     setting = _setting_of(case, culprit)
-    packet = {"a": "the SYN of a", "b": "the SYN/ACK of b", "both": "the SYN of a, and so the answer,"}[by or "both"]
+    packet = {"a": "the client's SYN", "b": "the server's SYN/ACK"}.get(
+        by or "", "the client's SYN, and so the answer,"
+    )
     from tcpwin.kernel import window_rate_bps
 
     ceiling_bps = round(window_rate_bps(MAX_FIELD, held.rtt_ns))
@@ -68,13 +70,13 @@ def judge(case: Case) -> Iterator[Finding]:
     is_sure = setting == 0 or (setting is None and connection.vantage == culprit)
     told = ""
     if setting == 0:
-        told = f"; {SETTING} is 0 on {culprit}"
+        told = f"; {SETTING} is 0 on {case.the(culprit)}"
     elif was_removed:
-        told = f", though {SETTING} is 1 on {culprit}: a box on the way may have removed it"
+        told = f", though {SETTING} is 1 on {case.the(culprit)}: a box on the path may have removed it"
     yield case.finding(
-        f"window scaling is off because {packet} came without the option{told}: {case.receiver} can "
-        f"offer {MAX_FIELD:,} bytes at most, which is {rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; "
-        f"{case.sender} waited for that window {time_text(held.held_ns)} ({share_text(held.share)} of the transfer)",
+        f"Window scaling is off: {packet} came without the option{told}. {MAX_FIELD:,} bytes at most are "
+        f"{rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; {case.the_sender} waited {time_text(held.held_ns)} "
+        f"({share_text(held.share)} of the transfer)",
         owner="network" if was_removed else "host",
         side=None if was_removed else culprit,
         confidence="certain" if is_sure else "likely",
@@ -90,12 +92,15 @@ def judge(case: Case) -> Iterator[Finding]:
                 "goodput_bps": round(data.goodput_bps or 0),
                 "held_back_ns": held.held_ns,
             },
-            ruled_out="A slow reader or a small buffer: the window stood at the most that the field can say.",
+            ruled_out=(
+                "Not a slow reader or a small buffer: the window stayed at the largest that the field can express."
+            ),
         ),
         remedy=Remedy(
-            f"Switch window scaling on at {culprit}; the other side must not switch it off either (RFC 7323 §2.2).",
+            f"Switch window scaling on at {case.the(culprit)}; the other end must not switch it off either (RFC 7323 "
+            "§2.2).",
             settings=_lines(case, culprit),
-            side_effects="Only new connections have it. Larger windows take more of the receiver's memory.",
+            side_effects="Only for new connections. Larger windows use more of the receiver's memory.",
         ),
     )
 

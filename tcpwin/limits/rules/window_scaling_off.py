@@ -50,7 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
         ceiling = None if rtt_ns is None else float(window_rate_bps(MAX_FIELD, rtt_ns))
         over = "" if ceiling is None else f": {rate_text(ceiling)} at most over {time_text(rtt_ns or 0)}"
         yield case.finding(
-            f"Window scaling is off on {name_of(host)}, so that no window is above 65,535 bytes{over}",
+            f"Window scaling is off on {name_of(host)}: no window exceeds 65,535 bytes{over}",
             owner="host",
             side=side_of(host),
             confidence="certain" if offers else "likely",
@@ -61,12 +61,12 @@ def judge(case: Case) -> Iterator[Finding]:
                     "syns_without_scale": len(offers),
                     **({} if rtt_ns is None or ceiling is None else {"path_rtt_ns": rtt_ns, "ceiling_bps": ceiling}),
                 },
-                ruled_out="A middlebox that strips the option: the host itself says that it does not send it.",
+                ruled_out="Not a middlebox that strips the option: the host itself does not send it.",
             ),
             remedy=Remedy(
-                f"Switch window scaling on, on {name_of(host)}.",
+                f"Switch window scaling on: {name_of(host)}.",
                 settings=(f"sysctl -w {SETTING}=1",),
-                side_effects="The shift is agreed in the SYNs: connections that are open keep theirs.",
+                side_effects="The SYNs agree on the shift: open connections keep theirs.",
             ),
         )
 

@@ -36,6 +36,7 @@ from tcpwin.limits.evidence.receive_buffer import kernel_at
 from tcpwin.limits.evidence.window import spread
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import count_text
 
 SETTING = "net.ipv4.tcp_shrink_window"
 
@@ -50,9 +51,9 @@ def judge(case: Case) -> Iterator[Finding]:
     kernel = kernel_at(host)
     shrunk = case.events("window_shrink", side=receiver)
     to_zero = sum(event.window_raw == 0 for event in shrunk)
-    why, remedy, confidence = _explain(setting, kernel, to_zero == len(shrunk) and to_zero > 0, receiver)
+    why, remedy, confidence = _explain(setting, kernel, to_zero == len(shrunk) and to_zero > 0, case.the_receiver)
     yield case.finding(
-        f"{receiver} took back window that it had offered, {data.window_shrinks} times: {why}",
+        f"{case.the_receiver} took back offered window {count_text(data.window_shrinks, 'time')}: {why}",
         owner="host",
         side=receiver,
         confidence=confidence,
@@ -62,7 +63,7 @@ def judge(case: Case) -> Iterator[Finding]:
             start_ns=shrunk[0].time_ns if shrunk else None,
             end_ns=shrunk[-1].time_ns if shrunk else None,
             values={"window_shrinks": data.window_shrinks, "to_zero": to_zero, "retransmissions": data.retransmissions},
-            ruled_out="Rounding by the scale, which is less than one unit, and ACKs that came late.",
+            ruled_out="Not rounding by the scale, which is less than one unit, nor late ACKs.",
         ),
         remedy=remedy,
     )
@@ -75,9 +76,9 @@ def _explain(
         return (
             f"{SETTING} is 1 there, which allows it",
             Remedy(
-                f"Nothing, if it is set to bound memory on {receiver}; otherwise switch it off.",
+                f"Nothing, if it limits memory on {receiver} on purpose; otherwise switch it off.",
                 settings=(f"sysctl -w {SETTING}=0",),
-                side_effects="Without it a receive buffer may hold more than tcp_rmem says while data come in.",
+                side_effects="Without it a receive buffer may exceed tcp_rmem while data comes in.",
             ),
             "certain",
         )
@@ -85,14 +86,14 @@ def _explain(
         return (
             "always to zero, as Linux from 6.6 on does when it is out of memory for the socket",
             Remedy(
-                f"Look at TCP's memory on {receiver}: `mem` of /proc/net/sockstat against net.ipv4.tcp_mem, in pages.",
-                side_effects="A higher bound leaves less memory for all else.",
+                f"Check TCP's memory on {receiver}: `mem` of /proc/net/sockstat against net.ipv4.tcp_mem, in pages.",
+                side_effects="A higher limit leaves less memory for everything else.",
             ),
             "likely",
         )
     return (
-        "its stack shrinks windows, or a box on the way rewrites them",
-        Remedy(f"Compare with a capture at {receiver}: windows that differ there were rewritten on the way."),
+        "its stack shrinks windows, or a box on the path rewrites them",
+        Remedy(f"Compare with a capture at {receiver}: windows that differ were rewritten on the path."),
         "likely",
     )
 

@@ -35,7 +35,7 @@ from tcpwin.analysis import ZeroWindowEpisode
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import time_text
+from tcpwin.units import count_text, time_text
 
 FRAMES = 6
 AT_ONCE_NS = 10_000_000
@@ -56,8 +56,9 @@ def judge(case: Case) -> Iterator[Finding]:
     worst = late[0]
     owner, why = _find_owner(case)
     yield case.finding(
-        f"the window of {case.receiver} opened without an update that reached {case.sender} ({why}): {case.sender} "
-        f"learned it by a probe {len(late)} of {len(data.zero_window_episodes)} times, up to {time_text(most_ns)} late",
+        f"{case.the_sender} learned only by a probe that {case.the_receiver}'s window had opened, {len(late)} of "
+        f"{count_text(len(data.zero_window_episodes), 'time')}, up to {time_text(most_ns)} late: no update reached it "
+        f"({why})",
         owner=owner,
         side=case.receiver if owner == "host" else None,
         confidence="possible" if owner == "nobody" else "likely",
@@ -72,11 +73,11 @@ def judge(case: Case) -> Iterator[Finding]:
                 "late_at_most_ns": most_ns,
                 "closed_ns": sum(each.duration_ns for each in late),
             },
-            ruled_out="An update of the receiver's own accord: the opening came within two round trips of a probe.",
+            ruled_out="Not an update of the receiver's own: the opening came within two round trips of a probe.",
         ),
         remedy=Remedy(
-            f"Capture at {case.receiver}: with an update there, look for loss on the way to {case.sender}; without "
-            "one, update the stack or proxy that ends the connection there.",
+            f"Capture at {case.the_receiver}. If the update is there, look for loss on the path to {case.the_sender}; "
+            "if not, update the stack or proxy there.",
         ),
     )
 

@@ -67,11 +67,11 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     most = data.receive_window_max_bytes or 0
     offer = "no window scale" if shift is None else f"a window scale of {shift}"
-    sure = f", as its autotuning level {level} says" if told else f", which fits Windows' autotuning level {level}"
+    sure = f": its autotuning level is {level}" if told else f", probably Windows' autotuning level {level}"
     yield case.finding(
-        f"{case.receiver} offered {offer}{sure}: its window reached {most:,} bytes, over {time_text(held.rtt_ns)} that "
-        f"is {rate_text(largest_rate_bps(data, held.rtt_ns))}, and {case.sender} waited {time_text(held.held_ns)} "
-        f"({share_text(held.share)} of the transfer)",
+        f"{case.the_receiver} offered {offer}{sure}. Its window reached {most:,} bytes, "
+        f"{rate_text(largest_rate_bps(data, held.rtt_ns))} over {time_text(held.rtt_ns)}, and {case.the_sender} waited "
+        f"{time_text(held.held_ns)} ({share_text(held.share)} of the transfer)",
         owner="host",
         side=case.receiver,
         confidence="certain" if told else "possible",
@@ -87,13 +87,15 @@ def judge(case: Case) -> Iterator[Finding]:
                 "rtt_ns": held.rtt_ns,
                 "held_back_ns": held.held_ns,
             },
-            ruled_out=None if told else "Linux with its defaults: its SYN would have the timestamps option.",
+            ruled_out=None if told else "Not Linux with its defaults: its SYN would have the timestamps option.",
         ),
         remedy=Remedy(
-            f"Set the autotuning level of {case.receiver} to normal.",
+            f"Set {case.the_receiver}'s autotuning level to normal.",
             settings=("netsh interface tcp set global autotuninglevel=normal",),
-            side_effects="New connections take more memory where their round trip is long. Some old firewalls "
-            "mishandle large window scales, which is why the level may have been lowered.",
+            side_effects=(
+                "New connections use more memory where the round trip is long. Some old firewalls mishandle large "
+                "window scales, which may be why the level was lowered."
+            ),
         ),
     )
 

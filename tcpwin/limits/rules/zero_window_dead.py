@@ -47,14 +47,14 @@ def judge(case: Case) -> Iterator[Finding]:
     last = data.zero_window_episodes[-1] if kind == "zero_window" and data.zero_window_episodes else None
     probes = last.probes if last else 0
     frames = (last.start_frame, last.end_frame) if last else ()
-    did = "closed its receive window" if last else "left its receive window smaller than a segment"
-    end = f"until {by} reset the connection" if by else "and had not opened it when the capture ended"
+    did = "closed" if last else "smaller than a segment"
+    end = f"until {case.the(by)} reset the connection" if by else "still so when the capture ended"
     waits = (
-        f"{case.sender} had more to send and probed {count_text(probes, 'time')}" if probes else f"{case.sender} waits"
+        f"{case.the_sender} had more to send ({count_text(probes, 'probe')})" if probes else f"{case.the_sender} waits"
     )
     yield case.finding(
-        f"{case.receiver} {did} for {time_text(cost_ns)}, {end}; {waits}: the application of {case.receiver} no longer "
-        "reads",
+        f"{case.the_receiver}'s application stopped reading: its receive window was {did} for {time_text(cost_ns)}, "
+        f"{end}, and {waits}",
         owner="application",
         side=case.receiver,
         confidence="certain" if by else "likely",
@@ -65,12 +65,12 @@ def judge(case: Case) -> Iterator[Finding]:
             start_ns=start_ns,
             end_ns=start_ns + cost_ns,
             values={"closed_ns": cost_ns, "probes": probes, "ended_by": "reset" if by else "open"},
-            ruled_out="A broken path: the window was announced as zero, which the receiver alone does.",
+            ruled_out="Not a broken path: the receiver itself announced the window.",
         ),
         remedy=Remedy(
-            f"Find why the application on {case.receiver} stopped reading. Bound the wait of the one on {case.sender}: "
-            "the socket option TCP_USER_TIMEOUT, in milliseconds.",
-            side_effects="A sender that gives up closes the connection; what it had sent and not read is lost.",
+            f"Find why {case.the_receiver}'s application stopped reading. Limit how long {case.the_sender} waits: "
+            "socket option TCP_USER_TIMEOUT, in milliseconds.",
+            side_effects="A sender that gives up closes the connection; unread data is lost.",
         ),
     )
 

@@ -54,8 +54,8 @@ def judge(case: Case) -> Iterator[Finding]:
     longest = episodes[0]
     frames = [frame for episode in episodes[: FRAMES // 2] for frame in (episode.start_frame, episode.end_frame)]
     yield case.finding(
-        f"{case.receiver} closed its receive window {count_text(count, 'time')}, for {time_text(cost_ns)} in all "
-        f"({share_text(share)} of the connection): its application reads too slowly",
+        f"{case.the_receiver}'s application reads too slowly: zero window {count_text(count, 'time')}, "
+        f"{time_text(cost_ns)} total ({share_text(share)} of the connection)",
         owner="application",
         side=case.receiver,
         confidence="certain",
@@ -69,11 +69,11 @@ def judge(case: Case) -> Iterator[Finding]:
                 "episodes": count,
                 "longest_ns": longest.duration_ns,
             },
-            ruled_out="Loss and congestion: the sender waited with the window at zero, which the receiver alone sets.",
+            ruled_out="Not loss or congestion: the sender waited at a zero window, which only the receiver sets.",
         ),
         remedy=Remedy(
-            f"Make the application on {case.receiver} read faster, or give the sender less.",
-            side_effects="A larger receive buffer only postpones the stall, and adds delay for what waits in it.",
+            f"Make {case.the_receiver}'s application read faster, or send less.",
+            side_effects="A larger receive buffer only postpones the stall, and adds delay.",
         ),
     )
 
