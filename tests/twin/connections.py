@@ -45,6 +45,7 @@ class Connection:
     syn_ack_ns: int | None = None
     established_ns: int | None = None
     is_handshake_ambiguous: bool = False
+    end_ns: int | None = None
 
     @property
     def handshake_rtt_ns(self) -> int | None:
@@ -57,7 +58,9 @@ class Connection:
         return 0 if self.endpoints[0] == (segment.src, segment.sport) else 1
 
     def take(self, side: int, segment: Segment) -> Taken:
-        """Move the state by one segment."""
+        """Move the state by one segment; where the clock ran backwards it counts at the time of the one before."""
+        self.end_ns = segment.time_ns if self.end_ns is None else max(self.end_ns, segment.time_ns)
+        segment = replace(segment, time_ns=self.end_ns)
         self.directions[side].segments += 1
         if segment.is_rst:
             return self.take_reset(side, segment)

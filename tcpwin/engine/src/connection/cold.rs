@@ -43,6 +43,8 @@ pub struct Cold {
     pub journal_omitted: u32,
     /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
     pub missed: Missed,
+    /// Sent before the first captured byte and acknowledged since, or in flight then.
+    pub before_bytes: u64,
     pub resent_bytes: u64,
     pub resent_segments: u32,
     /// Segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).
@@ -52,6 +54,8 @@ pub struct Cold {
     pub inference: Option<Box<ScaleInference>>,
     /// How long after this side's SYN it was captured again, the first time.
     pub syn_copy_ns: Option<i64>,
+    /// By how much the clock of the segment that is being taken is before the time at which it counts.
+    pub early_ns: i64,
     /// Time in silences that only the capture's clock knows of.
     pub clock_step_ns: i64,
     /// When a SYN or SYN/ACK was last sent again after the handshake.

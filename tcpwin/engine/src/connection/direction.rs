@@ -141,6 +141,12 @@ impl Direction {
         }
     }
 
+    /// When the segment that is being taken was captured, by a clock that may have run backwards.
+    #[inline]
+    pub fn clock_ns(&self, now_ns: i64) -> i64 {
+        now_ns.saturating_sub(self.cold.as_ref().map_or(0, |cold| cold.early_ns))
+    }
+
     /// Time in which the next segment did not fit the receive window.
     pub fn limited_ns(&self) -> i64 {
         self.cold.as_ref().map_or(0, |cold| cold.limited_ns)
@@ -158,11 +164,12 @@ impl Direction {
         })
     }
 
-    /// Payload that was acknowledged: sequence space less SYN and FIN.
+    /// Payload that was acknowledged: sequence space less SYN and FIN, and less what was sent before the capture began.
     pub fn acked_payload_bytes(&self) -> u64 {
+        let before_bytes = self.cold.as_ref().map_or(0, |cold| cold.before_bytes);
         let control = u64::from(self.has_syn && self.acked_bytes > 0)
             + u64::from(self.has_fin && !self.fin_end.is_after(self.flight.una));
-        self.acked_bytes.saturating_sub(control)
+        self.acked_bytes.saturating_sub(control + before_bytes)
     }
 
     #[inline]

@@ -209,20 +209,17 @@ impl Detail {
                 self.stalls.push((before_frame, stall));
             }
         }
+        // When the connection counts it: its clock may have run backwards.
+        let now_ns = connection.end_ns;
         for (side, track) in self.tracks.iter_mut().enumerate() {
-            let sent = if side == usize::from(verdict.side) {
-                segment.payload_len
-            } else {
-                0
-            };
-            track.take(segment.time_ns, connection, side, sent);
+            track.take(now_ns, connection, side);
         }
         for (budget, direction) in self.budgets.iter_mut().zip(&connection.directions) {
-            budget.take(segment.time_ns, direction);
+            budget.take(now_ns, direction);
         }
         if let Some(rtt_ns) = verdict.rtt_ns {
             let timed = 1 - usize::from(verdict.side);
-            self.tracks[timed].time(segment.time_ns, connection, timed, rtt_ns);
+            self.tracks[timed].time(now_ns, connection, timed, rtt_ns);
         }
         self.take_zero_windows(connection, span);
     }

@@ -155,7 +155,11 @@ impl<'a> DirectionView<'a> {
     /// Time that the receive window cost the sender.
     pub fn window_cost_ns(&self) -> i64 {
         let closed_ns = self.zero().map_or(0, |zero| zero.waiting_ns);
-        let held_back_ns = closed_ns.saturating_add(self.data().limited_ns());
+        let connection = self.connection;
+        let life_ns = connection.end_ns.saturating_sub(connection.start_ns);
+        let held_back_ns = closed_ns
+            .saturating_add(self.data().limited_ns())
+            .min(life_ns);
         if self.is_near_receiver() && self.fills_window() {
             held_back_ns.max(self.transfer_ns())
         } else {

@@ -17,11 +17,14 @@ impl DirectionView<'_> {
     /// Time in recovery: its last ACK reaches the sender, and shows there, one shift later than it is captured.
     pub(super) fn recovery_ns(&self) -> i64 {
         let shift_ns = self.shift_ns().unwrap_or(0);
+        let connection = self.connection;
         self.episode().map_or(0, |episode| {
             let stretches = i64::from(episode.stretches);
             episode
                 .recovery_ns
                 .saturating_add(shift_ns.saturating_mul(stretches))
+                // Its end may come after the last packet.
+                .min(connection.end_ns.saturating_sub(connection.start_ns))
         })
     }
 
@@ -89,7 +92,7 @@ fn recovery_share(view: &DirectionView<'_>) -> Value {
 
 fn initial_flight(view: &DirectionView<'_>) -> Value {
     let data = view.data();
-    if data.data_segments == 0 || !data.has_syn {
+    if data.data_segments == 0 || !data.has_syn || !data.flight.is_acked {
         return Value::None;
     }
     let pace = data.pace();

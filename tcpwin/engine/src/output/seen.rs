@@ -63,6 +63,13 @@ impl Seen {
             }
             self.on_the_way.push_back((now_ns, self.newest));
         }
+        // What the sender did showed that it knew more.
+        let on_the_way = view.on_the_way().count();
+        while self.on_the_way.len() > on_the_way {
+            if let Some((_, known)) = self.on_the_way.pop_front() {
+                (self.known, self.has_arrived) = (known, true);
+            }
+        }
         self.nxt = view.nxt();
         tell(self.state(now_ns));
     }

@@ -28,6 +28,17 @@ impl DirectionView<'_> {
         self.data().pace()?.view.as_deref()
     }
 
+    /// None where it was not known before most of the data had been sent, or a damaged number went into it.
+    fn sender_flight_mean(&self) -> Value {
+        let most = self.flight_seen();
+        let view = self
+            .sender_view()
+            .filter(|view| Some(view.max_bytes) >= most);
+        view.and_then(SenderView::mean_bytes)
+            .filter(|mean| Some(*mean) <= most.map(f64::from))
+            .map_or(Value::None, Value::Real)
+    }
+
     fn smoothed_ns(&self) -> Option<i64> {
         let estimator = self.data().ledger.estimator();
         estimator.has_samples().then(|| estimator.smoothed_ns())
@@ -93,7 +104,7 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     sender_rtt_smoothed_ns Int "The round trip as the sender has it: the smoothed one and what lies between the sender and the capture point." |v| optional(v.smoothed_ns().map(|ns| ns.saturating_add(v.shift_ns().unwrap_or(0))));
     rto_ns Int "Retransmission timeout that a Linux sender has at the end, without back-off: its smoothed round trip and at least 200 ms." |v| v.rto_ns();
     sender_flight_max_bytes Int "Most bytes in flight as the sender saw it, ACKs reaching it sender_shift_ns after they were captured; none where the capture point is the sender's." |v| optional(v.sender_view().and(v.flight_seen()));
-    sender_flight_mean_bytes Real "Mean of the same over time; none where it was not known before most of the data had been sent." |v| v.sender_view().filter(|view| Some(view.max_bytes) >= v.flight_seen()).and_then(SenderView::mean_bytes).map_or(Value::None, Value::Real);
+    sender_flight_mean_bytes Real "Mean of the same over time; none where it was not known before most of the data had been sent." |v| v.sender_flight_mean();
     sender_window_limited_ns Int "Time in which the window that the sender knew held no further segment, from when data was in flight until one fitted; none where the capture point is the sender's: window_limited_ns tells it." |v| optional(v.sender_view().filter(|_| v.is_certain()).map(|view| view.limited_ns));
     cwnd_estimate_max_bytes Int "Most bytes outstanding, as the sender saw it: without loss the least that the congestion window was at its largest; in recovery SACKed bytes count too, which are no longer in it." |v| optional(v.flight_seen());
     cwnd_model_bytes Int "Congestion window at the end by Linux's rules: ten segments at first, widened by what was acknowledged while it was used, cut to seven tenths by loss and halved by idle timeouts; none before a round trip was seen." |v| optional(v.data().pace().filter(|p| p.window_bytes > 0).map(|p| p.window_bytes));
@@ -118,10 +129,7 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
 };
 
 impl DirectionView<'_> {
-    /// Most bytes in flight, as the sender saw it where the capture point is another.
     fn flight_seen(&self) -> Option<u32> {
-        let data = self.data();
-        let here = (data.flight.is_acked && data.is_seen).then(|| data.flight_max_bytes());
-        self.sender_view().map(|view| view.max_bytes).max(here)
+        self.data().flight_seen()
     }
 }

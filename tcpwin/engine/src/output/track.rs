@@ -43,12 +43,15 @@ pub struct Track {
     at: Option<Seq>,
     /// SND.MAX less the first SND.UNA, beyond 32 bits.
     extended: i64,
+    payload_bytes: u64,
     acked_bytes: u64,
     resent_bytes: u64,
     last_ns: i64,
     last_window: Option<u32>,
     last_flight: Option<u32>,
     last_pipe: Option<u32>,
+    most_flight: u32,
+    most_sender_flight: u32,
     /// What the sender knew, where it was captured elsewhere.
     seen: Option<Box<Seen>>,
 }
@@ -66,12 +69,15 @@ impl Track {
             span,
             at: None,
             extended: 0,
+            payload_bytes: 0,
             acked_bytes: 0,
             resent_bytes: 0,
             last_ns: start_ns,
             last_window: None,
             last_flight: None,
             last_pipe: None,
+            most_flight: 0,
+            most_sender_flight: 0,
             seen: None,
         }
     }
@@ -82,8 +88,8 @@ impl Track {
         Some(self.extended + i64::from(at.to(Seq(seq))))
     }
 
-    /// The state of the direction of `side` after a segment, which carried so much payload of its own.
-    pub fn take(&mut self, now_ns: i64, connection: &Connection, side: usize, sent_bytes: u32) {
+    /// The state of the direction of `side` after a segment.
+    pub fn take(&mut self, now_ns: i64, connection: &Connection, side: usize) {
         let direction = &connection.directions[side];
         let elapsed_ns = self.span.overlap_ns(self.last_ns, now_ns);
         if let Some(bytes) = self.last_window {
@@ -99,8 +105,10 @@ impl Track {
 
         let [window, edge, flight, pipe, sequence, throughput, _, _, _, sender_flight, cwnd, acknowledged, raw, goodput, resent, sacked, sender_window] =
             &mut self.series;
-        if sent_bytes > 0 {
-            throughput.add(now_ns, i64::from(sent_bytes));
+        let payload_bytes = direction.payload_bytes;
+        let before = std::mem::replace(&mut self.payload_bytes, payload_bytes);
+        if payload_bytes != before {
+            throughput.add(now_ns, payload_bytes.wrapping_sub(before) as i64);
         }
         if !direction.flight.is_started {
             return;
@@ -138,6 +146,12 @@ impl Track {
         // As the means do, percentiles begin where SND.UNA is known, not with the SYN.
         self.last_flight = known.filter(|_| direction.flight.is_acked);
         self.last_pipe = piped.filter(|_| direction.flight.is_acked);
+        // What was in flight before the first ACK shows with it.
+        let most = direction.flight_max_bytes();
+        let shown = std::mem::replace(&mut self.most_flight, most);
+        if most > shown.max(known.unwrap_or(0)) {
+            flight.add(now_ns, i64::from(most));
+        }
         if let (Some(known), Some(piped)) = (known, piped) {
             flight.add(now_ns, i64::from(known));
             pipe.add(now_ns, i64::from(piped));
@@ -146,6 +160,12 @@ impl Track {
         if let Some(pace) = direction.pace() {
             if let Some(view) = &pace.view {
                 let seen = self.seen.get_or_insert_with(|| Box::new(Seen::of(view)));
+                // So does what the sender had in flight before it was known how far away it is.
+                let most = direction.flight_seen().unwrap_or(0);
+                let shown = std::mem::replace(&mut self.most_sender_flight, most);
+                if most > shown.max(view.max_bytes) {
+                    sender_flight.add(now_ns, i64::from(most));
+                }
                 seen.follow(view, now_ns, |state| {
                     sender_flight.add(state.time_ns, i64::from(state.flight_bytes));
                     if is_certain && state.has_arrived {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::event::{self, Events};
+use crate::recovery::answers::Answers;
 use crate::recovery::cause::Cause;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
@@ -67,6 +68,7 @@ pub struct Episode {
     repeated: RangeSet,
     resends: VecDeque<Resend>,
     late: VecDeque<Late>,
+    pub answers: Answers,
     /// End of a tail loss probe that was not acknowledged yet.
     probe_end: Option<Seq>,
     /// Timeouts in a row.

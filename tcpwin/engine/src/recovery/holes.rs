@@ -76,8 +76,9 @@ pub fn lateness(
     segment: &Segment,
     newest_tsval: Option<u32>,
     round_trip_ns: Option<i64>,
+    clock_ns: i64,
 ) -> Option<Lateness> {
-    if segment.time_ns < hole.time_ns {
+    if clock_ns < hole.time_ns {
         return Some(Lateness::CaptureOrder);
     }
     let own_tsval = segment.options.timestamps.map(|(value, _)| value);
@@ -132,6 +133,7 @@ mod tests {
             &filler,
             opener.options.timestamps.map(|(value, _)| value),
             Some(10_000_000),
+            filler.time_ns,
         )
     }
 

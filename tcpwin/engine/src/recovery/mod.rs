@@ -1,5 +1,6 @@
 //! Retransmission, order, SACK and the capture's own duplicates.
 
+pub mod answers;
 pub mod cause;
 pub mod duplicate;
 pub mod episode;

@@ -87,7 +87,7 @@ impl RangeSet {
             } else {
                 range.1
             };
-            removed += low.to(high).max(0) as u32;
+            removed = removed.saturating_add(low.to(high).max(0) as u32);
             if range.0.is_before(left) {
                 kept[0] = Some((range.0, left));
             }
@@ -107,10 +107,12 @@ impl RangeSet {
         let mut removed: u32 = self
             .ranges
             .drain(..whole)
-            .fold(0, |sum, (left, right)| sum + left.to(right).max(0) as u32);
+            .fold(0, |sum: u32, (left, right)| {
+                sum.saturating_add(left.to(right).max(0) as u32)
+            });
         if let Some(first) = self.ranges.first_mut() {
             if first.0.is_before(edge) {
-                removed += first.0.to(edge) as u32;
+                removed = removed.saturating_add(first.0.to(edge) as u32);
                 first.0 = edge;
             }
         }
@@ -131,7 +133,7 @@ impl RangeSet {
             } else {
                 range.1
             };
-            sum += low.to(high).max(0) as u32;
+            sum = sum.saturating_add(low.to(high).max(0) as u32);
         }
         sum
     }

@@ -41,6 +41,8 @@ pub struct SenderView {
     /// In flight when the first ACK of data reached the sender.
     pub initial_bytes: Option<u32>,
     pub limited_ns: i64,
+    /// The right edges are in bytes: the scale of the windows was known from the beginning.
+    pub has_edge: bool,
 }
 
 /// What an ACK tells a sender: SND.UNA and the window's right edge.
@@ -63,12 +65,13 @@ impl SenderView {
             start_ns: now_ns,
             end_ns: now_ns,
             blocked_ns: NOT_BLOCKED,
-            max_bytes: 0,
+            max_bytes: known.una.to(nxt).max(0) as u32,
             initial_bytes: None,
             peak_bytes: 0,
             integral: 0.0,
             limited_ns: 0,
             drained_ns: i64::MIN,
+            has_edge: false,
         }
     }
 
@@ -153,6 +156,7 @@ impl SenderView {
     #[inline]
     pub fn sent(&mut self, nxt: Seq, least_room: u32, now_ns: i64) {
         self.arrive(now_ns);
+        self.allow(nxt, now_ns);
         self.account(-self.nxt.to(nxt).max(0), now_ns);
         self.nxt = self.nxt.max(nxt);
         self.least_room = least_room.max(1);
@@ -174,14 +178,28 @@ impl SenderView {
         }
     }
 
+    /// What the window that the sender knew did not allow shows that a newer one had reached it: on a way of which the
+    /// delay varies, sooner than after the least time that was seen.
+    #[inline]
+    fn allow(&mut self, nxt: Seq, now_ns: i64) {
+        while self.has_edge && nxt.is_after(self.known.edge) && !self.on_the_way.is_empty() {
+            self.take_first(now_ns);
+        }
+    }
+
     #[inline(never)]
     fn take_arrived(&mut self, now_ns: i64) {
-        while let Some(&(captured_ns, known)) = self.on_the_way.front() {
+        while let Some(&(captured_ns, _)) = self.on_the_way.front() {
             let arrival_ns = captured_ns.wrapping_add(self.shift_ns);
             if arrival_ns > now_ns {
                 break;
             }
-            self.on_the_way.pop_front();
+            self.take_first(arrival_ns);
+        }
+    }
+
+    fn take_first(&mut self, arrival_ns: i64) {
+        if let Some((_, known)) = self.on_the_way.pop_front() {
             if self.initial_bytes.is_none() {
                 self.note_initial(known);
             }

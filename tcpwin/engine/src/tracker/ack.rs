@@ -62,6 +62,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
             is_stale: answer.is_old || is_older,
         },
     );
+    acked.window.is_unread |= !is_certain;
     if !answer.is_old && !is_older {
         acked.window.last_raw = segment.window;
     }
@@ -118,6 +119,10 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         cold.is_keep_alive_unanswered = false;
         if had_doubts || cold.has_doubts() || answer.events & event::DUPLICATE_ACK != 0 {
             cold.last_answer = Some((now_ns, segment.frame));
+            if let Some(episode) = &mut cold.episode {
+                let shift_ns = sent.far_ns().unwrap_or(0);
+                episode.answers.note((now_ns, segment.frame), shift_ns);
+            }
         }
         if let Some(zero) = &mut cold.zero {
             if zero.is_answer(now_ns, round_trip_ns) {
@@ -295,9 +300,14 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
         && ack.to(acked.flight.una) < MAX_JUMP
     {
         // The capture began after this data was sent: it is in flight too.
+        acked.cold().before_bytes += u64::from(ack.to(acked.flight.una).unsigned_abs());
         acked.flight.una = ack;
     }
-    if acked.window.is_known {
+    if acked.is_seen && !acked.flight.is_lost {
+        // All that was captured of this side until now: whether it was acknowledged before, nothing says.
+        acked.flight.note_max();
+    }
+    if acked.window.is_known && !acked.has_syn {
         // The window of a SYN that was seen before anything of this side: here is its place.
         acked.window.anchor(ack);
     }

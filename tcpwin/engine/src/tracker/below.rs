@@ -230,8 +230,8 @@ fn judge_below(
     let rto_ns = learn_probing(sent, &case, &verdict);
     Evidence {
         original_frame: sent.newest_copy(seq, segment.frame),
-        trigger_frame: trigger_frame(sent, verdict.cause),
-        age_ns: last_sent_ns.map(|ns| segment.time_ns.saturating_sub(ns).max(0)),
+        trigger_frame: trigger_frame(sent, peer, segment.time_ns, verdict.cause),
+        age_ns: last_sent_ns.map(|ns| sent.clock_ns(segment.time_ns).saturating_sub(ns).max(0)),
         rto_ns: Some(rto_ns),
         ..Evidence::of(verdict)
     }
@@ -252,7 +252,15 @@ fn judge_never_captured(
     }
     let hole = cold.holes.at(below.seq, old_end);
     let newest_tsval = sent.has_tsval.then_some(sent.tsval);
-    judge_late(hole.as_ref(), segment, newest_tsval, below.handshake_rtt_ns)
+    let clock_ns = sent.clock_ns(segment.time_ns);
+    let round_trip_ns = below.handshake_rtt_ns;
+    judge_late(
+        hole.as_ref(),
+        segment,
+        newest_tsval,
+        round_trip_ns,
+        clock_ns,
+    )
 }
 
 /// When the bytes were last sent, or, of what was never captured, when they were missed.
@@ -415,11 +423,26 @@ fn learn_probing(sent: &mut Direction, case: &Case, verdict: &Verdict) -> i64 {
 }
 
 /// The ACK that set it off.
-fn trigger_frame(sent: &Direction, cause: Cause) -> Option<u64> {
+///
+/// None while it is not known how far away the sender is.
+fn trigger_frame(sent: &Direction, peer: &Direction, now_ns: i64, cause: Cause) -> Option<u64> {
     let cold = sent.cold.as_deref()?;
+    let near_ns = peer.far_ns()?;
+    let answers = cold.episode.as_ref().map(|episode| &episode.answers);
+    // The newest ACK that can have reached the sender: in the least time to it and back, or, where that varies, nearly.
+    let heard = || {
+        [near_ns, near_ns / 5 * 4].into_iter().find_map(|way_ns| {
+            let since_ns = now_ns.saturating_sub(way_ns);
+            let newest = cold.last_answer.filter(|(ns, _)| *ns <= since_ns);
+            newest.or_else(|| answers.and_then(|answers| answers.until(since_ns)))
+        })
+    };
     let answer = match cause {
-        Cause::Fast => cold.loss_report.or(cold.last_answer),
-        Cause::Recovery | Cause::LostRetransmission | Cause::GoBackN => cold.last_answer,
+        Cause::Fast => cold
+            .loss_report
+            .filter(|(ns, _)| has_reached(*ns, near_ns, now_ns))
+            .or_else(heard),
+        Cause::Recovery | Cause::LostRetransmission | Cause::GoBackN => heard(),
         _ => None,
     };
     answer.map(|(_, frame)| frame)
@@ -431,9 +454,11 @@ fn judge_late(
     segment: &Segment,
     newest_tsval: Option<u32>,
     round_trip_ns: Option<i64>,
+    clock_ns: i64,
 ) -> Option<Evidence> {
     let hole = hole?;
-    let verdict = match lateness(hole, segment, newest_tsval, round_trip_ns)? {
+    let lateness = lateness(hole, segment, newest_tsval, round_trip_ns, clock_ns)?;
+    let verdict = match lateness {
         Lateness::CaptureOrder => Verdict::high(
             Cause::CaptureReordered,
             "the capture's clock says that it came first",
@@ -448,9 +473,11 @@ fn judge_late(
             "it fills a hole sooner than a retransmission could",
         ),
     };
+    // What the clock says came first is no age.
+    let age_ns = segment.time_ns.saturating_sub(hole.time_ns);
     Some(Evidence {
         original_frame: Some(hole.frame),
-        age_ns: Some(segment.time_ns.saturating_sub(hole.time_ns)),
+        age_ns: (lateness != Lateness::CaptureOrder).then_some(age_ns),
         ..Evidence::of(verdict)
     })
 }

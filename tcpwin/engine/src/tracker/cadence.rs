@@ -275,6 +275,7 @@ impl Direction {
         let is_early = self.has_syn && self.first_data_ns.saturating_add(away_ns) > now_ns;
         let known = if is_early { first } else { newest };
         let mut view = SenderView::new(away_ns, known, self.flight.nxt, now_ns);
+        view.has_edge = peer.own_scale.is_certain();
         if !is_early {
             view.miss_initial();
         }
@@ -385,6 +386,13 @@ impl Direction {
     pub fn flight_max_bytes(&self) -> u32 {
         let before = self.pace().map_or(0, |pace| pace.peak);
         before.max(self.flight.max_bytes)
+    }
+
+    /// Most bytes in flight, as the sender saw it where the capture point is another.
+    pub fn flight_seen(&self) -> Option<u32> {
+        let here = (self.flight.is_acked && self.is_seen).then(|| self.flight_max_bytes());
+        let view = self.pace().and_then(|pace| pace.view.as_deref());
+        view.map(|view| view.max_bytes).max(here)
     }
 
     /// The receiver held back the ACK of a lone segment.

@@ -261,6 +261,8 @@ impl Tracker {
         let Some(connection) = self.connections.get_mut(index) else {
             return taken((0, None));
         };
+        self.evidence = None;
+        self.stall = None;
         if connection.brings_nothing(side, segment) && is_repeated() {
             self.duplicates += 1;
             let direction = &mut connection.directions[side];
@@ -276,8 +278,6 @@ impl Tracker {
             return taken((events, None));
         }
         self.options_cut += u64::from(segment.capture_flags & capture_flag::OPTIONS_CUT != 0);
-        self.evidence = None;
-        self.stall = None;
         let found = connection.take(side, segment, &mut self.evidence, &mut self.stall);
         if found.0 != 0 {
             let evidence = self

@@ -99,12 +99,9 @@ pub fn take_syn(
         rtt_ns = answer.rtt_ns;
     }
     take_window(acked, segment, is_answer, is_again);
-    if segment.payload_len > 0 {
-        sent.flight.note_max();
-    }
     connection.is_handshake_ambiguous |= is_again;
     connection.note_syn(is_answer, now_ns);
-    settle(connection);
+    settle(connection, side);
     (events, rtt_ns)
 }
 
@@ -129,8 +126,9 @@ fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_aga
         } else {
             connection.syn_ns()
         };
-        let age_ns = since_ns.map(|ns| now_ns.saturating_sub(ns));
         let cold = connection.directions[side].cold();
+        let clock_ns = now_ns.saturating_sub(cold.early_ns);
+        let age_ns = since_ns.map(|ns| clock_ns.saturating_sub(ns).max(0));
         cold.syn_copy_ns = cold.syn_copy_ns.or(age_ns);
     }
     is_return
@@ -171,6 +169,11 @@ fn begin_sequence(sent: &mut Direction, segment: &Segment) {
     if !sent.flight.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn {
         sent.flight.start(seq, now_ns);
         sent.ledger.forget();
+        // What was acknowledged before this SYN was captured is counted from it on.
+        sent.acked_bytes = 0;
+        if let Some(cold) = &mut sent.cold {
+            cold.before_bytes = 0;
+        }
     }
     sent.flight.nxt = if sent.flight.is_started {
         sent.flight.nxt.max(end)
@@ -238,6 +241,7 @@ fn sent_again(
     segment: &Segment,
     is_answer: bool,
 ) -> Evidence {
+    let clock_ns = connection.directions[side].clock_ns(segment.time_ns);
     let since_ns = if is_answer {
         connection.syn_ack_ns()
     } else {
@@ -259,7 +263,7 @@ fn sent_again(
     };
     Evidence {
         original_frame: original,
-        age_ns: since_ns.map(|ns| segment.time_ns.saturating_sub(ns)),
+        age_ns: since_ns.map(|ns| clock_ns.saturating_sub(ns).max(0)),
         ..Evidence::of(verdict)
     }
 }
@@ -307,7 +311,7 @@ fn answered_offer(own: &Direction, peer: &SynOptions) -> Offer {
 }
 
 /// Draw the conclusions from the SYNs seen so far: scaling and segment size.
-fn settle(connection: &mut Connection) {
+fn settle(connection: &mut Connection, syn_side: usize) {
     let syns = [connection.directions[0].syn, connection.directions[1].syn];
     let offers =
         [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
@@ -334,5 +338,12 @@ fn settle(connection: &mut Connection) {
                 .min(own_mss)
                 .saturating_sub(if has_timestamps { TIMESTAMPS_BYTES } else { 0 });
         direction.is_mss_certain |= has_both;
+    }
+    for (side, direction) in [(0, 1), (1, 0)] {
+        let own = &connection.directions[side];
+        let shift = if side == syn_side { 0 } else { own.own_shift };
+        if own.own_scale.is_certain() {
+            connection.directions[direction].window.read_again(shift);
+        }
     }
 }

@@ -24,7 +24,6 @@ pub(super) fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> E
     sent.flight.integrate(segment.time_ns, is_known);
     let is_again = !sent.flight.nxt.is_before(end);
     sent.flight.nxt = sent.flight.nxt.max(end);
-    sent.flight.note_max();
     sent.note_payload(segment);
     let cold = sent.cold();
     cold.resent_bytes += u64::from(is_again);

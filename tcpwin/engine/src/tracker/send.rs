@@ -35,6 +35,9 @@ pub fn take(
     if !sent.has_syn && sent.segments == 1 {
         sent.isn = seq.minus(1);
     }
+    if !sent.has_syn && !sent.is_seen {
+        note_before(sent, seq);
+    }
     let ahead = sent.flight.nxt.to(seq);
     let mut events = 0;
     if sent.flight.is_lost && ahead >= 0 {
@@ -82,7 +85,6 @@ pub fn take(
             return events;
         }
     }
-    sent.flight.note_max();
     if segment.payload_len > 0 {
         sent.note_payload(segment);
         if is_scale_certain && sent.window.is_known {
@@ -93,6 +95,25 @@ pub fn take(
         }
     }
     events
+}
+
+/// The first segment of a side whose SYN was not captured: what was acknowledged of it already, and what lies between
+/// that and this segment, the capture never held.
+fn note_before(sent: &mut Direction, seq: Seq) {
+    let ahead = i64::from(sent.flight.una.to(seq));
+    if sent.flight.is_acked && ahead.unsigned_abs() <= u64::from(MAX_JUMP) {
+        let acked_bytes = sent.acked_bytes;
+        let before = acked_bytes.saturating_add_signed(ahead);
+        if before > 0 {
+            sent.cold().before_bytes = before;
+        }
+        if ahead < 0 && acked_bytes > before {
+            // Their ACKs were captured first.
+            let una = sent.flight.una;
+            let left = una.minus((acked_bytes - before) as u32);
+            sent.cold().missed.note(left, una, acked_bytes);
+        }
+    }
 }
 
 /// The segment's end against the right edge: exactly there, less than a segment short of it, or beyond every edge.

@@ -39,8 +39,9 @@ impl Connection {
         side: usize,
         segment: &Segment,
     ) -> Option<(Events, Option<u64>)> {
-        let silence_ns = segment.time_ns.wrapping_sub(self.end_ns);
-        if !self.is_ordinary[side & 1] | (silence_ns > stall::MIN_NS) {
+        // Below zero, where the clock ran backwards, it is larger than any.
+        let silence_ns = segment.time_ns.wrapping_sub(self.end_ns) as u64;
+        if !self.is_ordinary[side & 1] | (silence_ns > stall::MIN_NS as u64) {
             return None;
         }
         let [first, second] = &mut self.directions;
@@ -53,13 +54,35 @@ impl Connection {
         if events != 0 {
             sent.count(events);
         }
-        self.end_ns = self.end_ns.max(segment.time_ns);
+        self.end_ns = segment.time_ns;
         Some((events, rtt_ns))
     }
 
-    /// Move the state by one segment of any kind.
+    /// Move the state by one segment of any kind. One whose clock ran backwards counts at the time of the one before:
+    /// what is measured between two segments is never below zero, and all of it together never above the life.
     #[inline(never)]
     pub(super) fn take(
+        &mut self,
+        side: usize,
+        segment: &Segment,
+        evidence: &mut Option<Evidence>,
+        stall: &mut Option<Stall>,
+    ) -> (Events, Option<u64>) {
+        let early_ns = self.end_ns.saturating_sub(segment.time_ns);
+        if early_ns <= 0 {
+            return self.take_in_time(side, segment, evidence, stall);
+        }
+        let segment = Segment {
+            time_ns: self.end_ns,
+            ..*segment
+        };
+        self.directions[side].cold().early_ns = early_ns;
+        let taken = self.take_in_time(side, &segment, evidence, stall);
+        self.directions[side].cold().early_ns = 0;
+        taken
+    }
+
+    fn take_in_time(
         &mut self,
         side: usize,
         segment: &Segment,
@@ -74,7 +97,7 @@ impl Connection {
                 before = None;
             }
         }
-        self.end_ns = self.end_ns.max(segment.time_ns);
+        self.end_ns = segment.time_ns;
         if segment.capture_flags & capture_flag::SAMPLED != 0 {
             self.incidents_mut().is_sampled = true;
         }
@@ -88,6 +111,11 @@ impl Connection {
             self.judge_ordinary();
             taken
         };
+        for direction in &mut self.directions {
+            if direction.is_flight_known() {
+                direction.flight.note_max();
+            }
+        }
         if events != 0 {
             self.directions[side].count(events);
         }
