@@ -14,6 +14,7 @@ pub mod index;
 pub mod json;
 pub mod limit;
 mod loss_fields;
+pub mod never;
 pub mod pass;
 mod place;
 pub mod rank;

@@ -158,6 +158,7 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
         // What is in flight when a capture begins was sent before it: no frame of the capture is missing.
         acked.flight.nxt = ack;
         acked.ledger.forget();
+        acked.cold().before_bytes += beyond as u64;
     } else if beyond > 0 {
         answer.events |= acknowledge_unseen(acked, ack, beyond as u32);
     }

@@ -1,0 +1,141 @@
+//! What may never be said of a capture, whatever it holds.
+//!
+//! Comes in: connections as they were measured, and, in a reading made for it, every segment and series. Goes out: each
+//! statement that contradicts another one, or the packets. No usual reading pays for it: tests, fuzz targets and whoever
+//! doubts a number call it.
+
+mod fields;
+mod kept;
+mod witness;
+
+use std::fmt;
+
+use crate::capture::MergedReader;
+use crate::output::detail::{Chosen, DetailSink, Extent};
+use crate::output::pass::{run, Findings, Sink};
+use crate::output::series::Span;
+use crate::tracker::Verdict;
+use crate::wire::Segment;
+use witness::Witness;
+
+pub use fields::check_connection;
+
+/// A statement that cannot be true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub connection: u32,
+    /// Of the direction from the initiator, of the other, or of the connection.
+    pub from_initiator: Option<bool>,
+    /// What may never be, in a few words that stay the same.
+    pub law: &'static str,
+    /// The numbers that break it.
+    pub numbers: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = match self.from_initiator {
+            Some(true) => " a_to_b",
+            Some(false) => " b_to_a",
+            None => "",
+        };
+        let (connection, law, numbers) = (self.connection, self.law, &self.numbers);
+        write!(out, "connection {connection}{direction}: {law}: {numbers}")
+    }
+}
+
+/// Where violations of one connection, or of one of its directions, are gathered.
+struct Ledger<'a> {
+    found: &'a mut Vec<Violation>,
+    connection: u32,
+    from_initiator: Option<bool>,
+}
+
+impl Ledger<'_> {
+    fn demand(&mut self, holds: bool, law: &'static str, numbers: impl FnOnce() -> String) {
+        if !holds {
+            self.found.push(Violation {
+                connection: self.connection,
+                from_initiator: self.from_initiator,
+                law,
+                numbers: numbers(),
+            });
+        }
+    }
+
+    /// Nothing of a whole is more than it.
+    fn demand_at_most(&mut self, law: &'static str, (name, part): Named, (of, whole): Named) {
+        self.demand(part <= whole, law, || {
+            format!("{name} {part} > {of} {whole}")
+        });
+    }
+
+    fn demand_equal(&mut self, law: &'static str, (name, one): Named, (of, other): Named) {
+        self.demand(one == other, law, || {
+            format!("{name} {one} != {of} {other}")
+        });
+    }
+}
+
+/// A number under its name.
+type Named = (&'static str, i64);
+
+/// What was measured, checked by itself: fields of all connections and the events kept of them.
+pub fn check_findings(findings: &Findings) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (index, connection) in (0..).zip(findings.tracker.connections.iter()) {
+        if let Some(number) = findings.tracker.number(index) {
+            check_connection(number, connection, &mut found);
+        }
+    }
+    found
+}
+
+/// The series of a connection have that many steps at most.
+const BUCKETS: usize = 1024;
+
+/// Read a capture with all its series and events, and check these, the fields and the packets against each other.
+pub fn check_capture(input: MergedReader) -> Vec<Violation> {
+    let extent = Extent {
+        span: Span::ALL,
+        buckets: BUCKETS,
+        rows: 0,
+    };
+    let mut sink = Both {
+        details: DetailSink::new(Chosen::All, extent),
+        witness: Witness::default(),
+    };
+    let findings = run(input, &mut sink, |_| true);
+    let mut found = check_findings(&findings);
+    let details = sink.details.finish(&findings.tracker);
+    for (number, detail) in &details {
+        if let Some(connection) = findings.tracker.by_number(*number) {
+            kept::check_detail(*number, connection, detail, &mut found);
+            sink.witness.check(*number, connection, detail, &mut found);
+        }
+    }
+    found.sort_by_key(|violation| violation.connection);
+    found
+}
+
+/// Keeps details, and its own account of the packets.
+struct Both {
+    details: DetailSink,
+    witness: Witness,
+}
+
+impl Sink for Both {
+    fn wants_budget(&self, connection: u32) -> bool {
+        self.details.wants_budget(connection)
+    }
+
+    fn take(
+        &mut self,
+        segment: &Segment,
+        verdict: &Verdict,
+        connection: &crate::connection::state::Connection,
+    ) -> bool {
+        self.witness.take(segment, verdict);
+        self.details.take(segment, verdict, connection)
+    }
+}

@@ -1,0 +1,172 @@
+//! An account of the packets of its own, as simple as can be, against what was measured.
+
+use std::collections::HashMap;
+
+use crate::connection::state::Connection;
+use crate::event::{CAPTURE_DUPLICATE, KEEP_ALIVE};
+use crate::output::detail::Detail;
+use crate::output::field::{DirectionView, Value};
+use crate::output::fields::direction_field;
+use crate::output::never::{Ledger, Violation};
+use crate::tracker::Verdict;
+use crate::wire::{Segment, FIN, RST, SYN};
+
+/// What was captured of one connection.
+#[derive(Default)]
+struct Account {
+    segments: [i64; 2],
+    data_segments: [i64; 2],
+    payload_bytes: [i64; 2],
+    /// SYNs and FINs: of one that was damaged the place is another segment's byte.
+    controls: [i64; 2],
+    /// Earliest and latest time.
+    span_ns: Option<(i64, i64)>,
+    /// When each frame was captured.
+    times_ns: HashMap<u64, i64>,
+}
+
+#[derive(Default)]
+pub struct Witness {
+    accounts: HashMap<u32, Account>,
+}
+
+impl Witness {
+    pub fn take(&mut self, segment: &Segment, verdict: &Verdict) {
+        if verdict.events & CAPTURE_DUPLICATE != 0 {
+            return;
+        }
+        let account = self.accounts.entry(verdict.connection).or_default();
+        let side = usize::from(verdict.side);
+        account.segments[side] += 1;
+        account.controls[side] += i64::from(segment.flags & (SYN | FIN) != 0);
+        // A keep-alive's byte is no data (RFC 9293 §3.8.4), nor is a reset's reason (§3.5.3).
+        let is_data = segment.flags & RST == 0 && verdict.events & KEEP_ALIVE == 0;
+        if is_data && segment.payload_len > 0 {
+            account.data_segments[side] += 1;
+            account.payload_bytes[side] += i64::from(segment.payload_len);
+        }
+        let now_ns = segment.time_ns;
+        account.span_ns = Some(account.span_ns.map_or((now_ns, now_ns), |(first, last)| {
+            (first.min(now_ns), last.max(now_ns))
+        }));
+        // A clock that ran backwards says nothing of when.
+        let last_ns = account.span_ns.map_or(now_ns, |(_, last)| last);
+        account.times_ns.insert(segment.frame, last_ns);
+    }
+
+    pub fn check(
+        &self,
+        id: u32,
+        connection: &Connection,
+        detail: &Detail,
+        found: &mut Vec<Violation>,
+    ) {
+        let Some(account) = self.accounts.get(&id) else {
+            return;
+        };
+        let mut ledger = Ledger {
+            found,
+            connection: id,
+            from_initiator: None,
+        };
+        let (first_ns, last_ns) = account.span_ns.unwrap_or_default();
+        ledger.demand(
+            connection.start_ns >= first_ns && connection.end_ns >= last_ns,
+            "the life is that of its packets",
+            || {
+                format!(
+                    "{} to {}, captured {first_ns} to {last_ns}",
+                    connection.start_ns, connection.end_ns
+                )
+            },
+        );
+        for from_initiator in [true, false] {
+            ledger.from_initiator = Some(from_initiator);
+            let view = DirectionView::new(connection, from_initiator);
+            account.check(&view, detail, from_initiator, &mut ledger);
+        }
+    }
+}
+
+impl Account {
+    /// Bytes carried are those captured and those known to be missing, and so is their rate.
+    fn check_volume(&self, view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
+        let get = |name| match direction_field(name).map(|field| (field.get)(view)) {
+            Some(Value::Int(value)) => value,
+            _ => 0,
+        };
+        let carried = get("unique_bytes") + get("missed_bytes") + self.controls[view.sender];
+        if view.data().is_seen {
+            ledger.demand_at_most(
+                "bytes acknowledged are captured or known to be missing",
+                ("acked_bytes", get("acked_bytes")),
+                ("unique_bytes, missed_bytes and controls", carried),
+            );
+        }
+        if let Some(Value::Real(goodput)) = direction_field("goodput_bps").map(|f| (f.get)(view)) {
+            let rate = carried as f64 * 8e9 / view.transfer_ns() as f64;
+            ledger.demand(
+                !view.data().is_seen || goodput <= rate * (1.0 + 1e-9),
+                "goodput is not above what was captured and is known to be missing",
+                || format!("goodput_bps {goodput} > {rate}"),
+            );
+        }
+    }
+
+    fn check(
+        &self,
+        view: &DirectionView<'_>,
+        detail: &Detail,
+        from_initiator: bool,
+        ledger: &mut Ledger<'_>,
+    ) {
+        let (data, side) = (view.data(), view.sender);
+        let law = "what was captured is counted, once";
+        ledger.demand_equal(
+            law,
+            ("segments", i64::from(data.segments)),
+            ("captured", self.segments[side]),
+        );
+        // What lies before the SYN belongs to no byte of the connection.
+        for (name, told, counted) in [
+            (
+                "data_segments",
+                i64::from(data.data_segments),
+                self.data_segments[side],
+            ),
+            (
+                "payload_bytes",
+                data.payload_bytes as i64,
+                self.payload_bytes[side],
+            ),
+        ] {
+            ledger.demand_at_most(law, (name, told), ("captured", counted));
+        }
+        self.check_volume(view, ledger);
+        // What the sender did, it did after it heard of what made it: there and back between it and the capture point. The
+        // least time known for that may be one that its host took longer for.
+        let shift_ns = view.shift_ns().unwrap_or(0) / 5 * 4;
+        let time_ns = |frame: &u64| self.times_ns.get(frame).copied();
+        for event in &detail.events {
+            let trigger = event
+                .evidence
+                .as_ref()
+                .and_then(|evidence| evidence.trigger_frame);
+            if let Some(trigger) = trigger.filter(|_| event.is_from_initiator == from_initiator) {
+                let (heard_ns, now_ns) = (time_ns(&trigger), time_ns(&event.frame));
+                ledger.demand(
+                    heard_ns
+                        .zip(now_ns)
+                        .is_some_and(|(heard, now)| now - heard >= shift_ns),
+                    "a trigger is heard by the sender before it acts",
+                    || {
+                        format!(
+                            "frame {} at {}, trigger {trigger} at {heard_ns:?}, shift {shift_ns}",
+                            event.frame, event.time_ns
+                        )
+                    },
+                );
+            }
+        }
+    }
+}
