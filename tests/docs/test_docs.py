@@ -140,9 +140,10 @@ def test_quoted_output_is_what_the_command_prints(page: str, arguments: str, quo
     assert missing == [], page
 
 
-def test_the_readme_leads_to_every_page() -> None:
+def test_the_readme_leads_to_the_index_and_that_to_every_page() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf8")
-    assert [page for page in PAGES if f"(tcpwin/docs/{page})" not in readme] == []
+    assert "(tcpwin/docs/index.md)" in readme
+    assert [page for page in PAGES if page != "index.md" and f"({page})" not in PAGES["index.md"]] == []
 
 
 def test_the_articles_line_of_ss_says_what_the_page_makes_of_it() -> None:
