@@ -3,7 +3,6 @@
 TcpwinError
 ├── CaptureError    a file that cannot be read as a capture at all
 ├── SnapshotError   a file of host snapshots that cannot be read at all
-├── RuleError       a rule that cannot be used, or that failed
 ├── SourceError     something that is no source of packets, or cannot be read again
 └── OutputError     a result that cannot be written as asked
 
@@ -47,10 +46,6 @@ class SnapshotError(TcpwinError):
 
     def __str__(self) -> str:
         return f"{self.file}: {self.message}"
-
-
-class RuleError(TcpwinError):
-    """A rule that cannot be used, or that failed."""
 
 
 class SourceError(TcpwinError):

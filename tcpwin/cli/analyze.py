@@ -7,7 +7,7 @@ import sys
 import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
-from tcpwin.cli.program import EXIT_PROBLEM
+from tcpwin.cli.program import EXIT_PROBLEM, complain
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 
 
@@ -48,6 +48,9 @@ def analyze(
         click.echo(render_connection(analysis.connections[connection]))
     else:
         click.echo(render(analysis, limit=limit))
+    if not as_json:
+        for each in analysis.findings.failed:
+            complain(f"warning: {each}")
     if not check:
         return 0
     is_problem = analysis.connections[connection].verdict.is_problem if connection is not None else analysis.problems

@@ -83,6 +83,8 @@ def _write(
     from tcpwin.limits import asked_of
 
     asked = asked_of(analysis, rules)
+    for each in found.failed:
+        complain(f"warning: {each}")
     shown = list(islice(found, limit))
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "text":
@@ -103,6 +105,7 @@ def _write(
             "rules": [describe_rule(rule) for rule in rules],
             "counts": dict(found.counts),
             "left_out": left_out,
+            "failed": list(found.failed),
         }
         write_document(SCHEMA, "findings", (describe_finding(each, analysis) for each in shown), lambda: facts, output)
         return

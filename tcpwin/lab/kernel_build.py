@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcpwin.errors import TcpwinError
-from tcpwin.units import bytes_text, count_text, time_text
+from tcpwin.units import bytes_text, count_text
 
 SERIES = "6.1"
 PACKAGE = f"linux-source-{SERIES}"
@@ -60,10 +60,12 @@ class Needs:
 
     def __str__(self) -> str:
         download = f"downloads {bytes_text(self.download_bytes)}, " if self.download_bytes else ""
+        # What a machine needs is known to the minute at best.
+        in_all, each = (round(seconds / 60) for seconds in (self.cpu_s, self.cpu_s / self.cores))
         return (
             f"{download}needs {bytes_text(self.disk_bytes)} of disk in {self.place} while it builds and "
-            f"{bytes_text(self.kept_bytes)} afterwards, and about {time_text(self.cpu_s * 1e9)} of processor time: "
-            f"{time_text(self.cpu_s / self.cores * 1e9)} on {count_text(self.cores, 'free core')}; no root"
+            f"{bytes_text(self.kept_bytes)} afterwards, and about {count_text(in_all, 'minute')} of processor time: "
+            f"{each} min on {count_text(self.cores, 'free core')}; no root"
         )
 
 

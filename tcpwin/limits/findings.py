@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tcpwin.analysis import Analysis, Connection
-from tcpwin.errors import RuleError, TcpwinError
+from tcpwin.errors import TcpwinError
 from tcpwin.limits.case import Case, Subject
 from tcpwin.limits.claims import Claims, narrow_first
 from tcpwin.limits.finding import Finding, Severity
@@ -34,11 +34,13 @@ class Findings:
         found: the costliest first; of each rule at most `KEPT_PER_RULE`.
         counts: how many each rule found, by code; of the rules that found any.
         worst: the highest severity of all; None without findings.
+        failed: a sentence for each rule that could not judge to the end; what it and the others found stands.
     """
 
     found: tuple[Finding, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     worst: Severity | None = None
+    failed: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.found)
@@ -100,6 +102,7 @@ def check(
         raise ValueError(f"no rule has a threshold {unknown[0]}: `tcpwin explain CODE` lists a rule's")
     found: list[Finding] = []
     counts: dict[str, int] = {}
+    failed: list[str] = []
     worst = 0
     shared = _Shared(analysis)
     ordered = asked_of(analysis, narrow_first(asked))
@@ -107,13 +110,14 @@ def check(
     picked = _pick(analysis, ordered, settings)
     reading_of(analysis).expect(lambda: (id for chosen in picked.values() for id, _ in chosen))
     for rule in ordered:
+        judged: list[Finding] = []
         try:
-            cases = _cases(analysis, rule, settings[rule.code], picked, shared)
-            judged = [each for case in cases for each in rule.judge(case)]
+            for case in _cases(analysis, rule, settings[rule.code], picked, shared):
+                judged += rule.judge(case)
         except (TcpwinError, OSError):
             raise
-        except Exception as error:
-            raise RuleError(f"rule {rule.code} ({rule.name}) failed: {type(error).__name__}: {error}") from error
+        except Exception as error:  # noqa: BLE001 (a rule may be anybody's; the others still have something to say)
+            failed.append(f"rule {rule.code} ({rule.name}) failed: {type(error).__name__}: {error}")
         if judged:
             counts[rule.code] = len(judged)
             worst = max(worst, *(each.severity for each in judged))
@@ -122,7 +126,9 @@ def check(
     # Of the same rank the lower code comes first, in whichever order the rules were asked.
     found.sort(key=lambda finding: finding.code)
     found.sort(key=rank, reverse=True)
-    return Findings(tuple(found), {code: counts[code] for code in sorted(counts)}, Severity(worst) if worst else None)
+    return Findings(
+        tuple(found), {code: counts[code] for code in sorted(counts)}, Severity(worst) if worst else None, tuple(failed)
+    )
 
 
 def _settle(found: Sequence[Finding], shared: _Shared, yields_to: Mapping[str, Sequence[str]]) -> list[Finding]:

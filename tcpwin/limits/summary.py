@@ -138,7 +138,7 @@ class _Telling:
             yield f"Fix: {verdict.fix}"
             return
         id = self.ids[0]
-        yield f"Worst: connection {id}. {verdict.text} It cost {time_text(verdict.lost_ns)}. Fix first: {verdict.fix}"
+        yield f"Worst: connection {id}. {verdict.text} It cost {time_text(verdict.named_ns)}. Fix first: {verdict.fix}"
 
     def caveats(self) -> Iterable[str]:
         """What makes all of it less sure."""
@@ -183,6 +183,6 @@ def told_of_one(verdict: Verdict) -> Iterable[str]:
     """What limited the only connection, and what that cost."""
     yield verdict.text
     if verdict.is_problem and verdict.also is None:
-        yield f"It cost {time_text(verdict.lost_ns)}."
+        yield f"It cost {time_text(verdict.named_ns)}."
     elif not verdict.is_problem and verdict.limit not in ("none", "capture"):
         yield "No problem found."

@@ -84,6 +84,13 @@ class Verdict:
     also_ns: int = 0
     is_problem: bool = False
 
+    @property
+    def named_ns(self) -> int:
+        """What the limit that the fix is about cost: the one told first, or the one told beside it."""
+        if self.also is not None:
+            return self.also_ns
+        return self.cost_ns if self.limit in MENDABLE else self.lost_ns
+
 
 def judge_connection(connection: Connection, findings: Sequence[Finding] = ()) -> Verdict:
     """The verdict on a connection: that of the direction that lost most, else of the one with more data."""
@@ -224,8 +231,12 @@ class _Judge:
         much = f"({share_text(share)}, {confidence})"
         if second is None:
             return f"Limited by {opinion.phrase} {much}."
+        beside = opinion_of(self.seen, second).phrase
+        if beside == opinion.phrase:
+            # The reader and the size are two limits of one window.
+            beside = "its size" if second == "receiver_window" else "its slow reader"
         other = f"({share_text(self.times[second] / self.budget.total_ns)})"
-        return f"Limited by {opinion.phrase} {much} and {opinion_of(self.seen, second).phrase} {other}."
+        return f"Limited by {opinion.phrase} {much} and {beside} {other}."
 
     def _second(self, order: Sequence[str], times: dict[str, int]) -> str | None:
         if len(order) < 2:

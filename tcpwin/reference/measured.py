@@ -93,7 +93,7 @@ class Measured:
     settings: Mapping[str, str] = field(default_factory=dict)
     workload: str | None = None
     shape: str = ""
-    limit: str = "unknown"
+    limit: str = "capture"
     limited_by: str = "not known what limited it"
     is_reader_slow: bool = False
     is_unscaled: bool = False

@@ -55,7 +55,7 @@ def verdict_words(verdict: Verdict, duration_ns: int) -> VerdictWords:
     return VerdictWords(
         answer=name_text(verdict.text),
         why=name_text(verdict.reason),
-        cost=f"About {time_text(verdict.lost_ns)} of {time_text(duration_ns)}." if verdict.is_problem else "",
+        cost=f"About {time_text(verdict.named_ns)} of {time_text(duration_ns)}." if verdict.is_problem else "",
         fix=name_text(verdict.fix or "") if verdict.is_problem else "",
         evidence=frames_filter(verdict.frames) + code if verdict.frames else "",
     )

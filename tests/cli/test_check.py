@@ -106,6 +106,7 @@ def test_json() -> None:
         "connections": 1,
         "counts": {"TW201": 1},
         "left_out": 0,
+        "failed": [],
     }
 
 

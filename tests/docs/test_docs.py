@@ -22,10 +22,12 @@ FIELDS = {group: {name for name, _, _ in _engine.fields(group)} for group in ("c
 CODE = re.compile(r"`([^`\n]+)`")
 NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
 CONSOLE = re.compile(r"```console\n\$ tcpwin ([^\n]+)\n(.*?)```", re.DOTALL)
-# Names of Linux and of its tools: functions, members, a sysctl without its prefix, an attribute of a route.
+# Names of Linux, of its tools and of shells: functions, members, a sysctl without its prefix, an attribute of a route.
 LINUX = {
+    "bash_source",
     "cong_control",
     "rto_min",
+    "rwnd_limited",
     "sack_rtt_us",
     "sch_fq",
     "seq_rtt_us",
@@ -45,6 +47,8 @@ LINUX = {
     "tcp_try_undo_loss",
     "tcp_try_undo_partial",
 }
+# What fields may say.
+VALUES = {"probe_answer", "syn_confirmed", "syn_only"}
 # A run of the lab, by which its numbers can be looked up.
 RUNS = {"reorder_only_cubic"}
 
@@ -65,7 +69,8 @@ def known_names() -> set[str]:
     events = {field.name for kind in (tcpwin.Event, tcpwin.Series, tcpwin.BudgetSeries) for field in fields(kind)}
     series = {name for kind in (tcpwin.Connection, tcpwin.View) for name in dir(kind) if not name.startswith("_")}
     columns = {*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS, *_engine.EVENT_NAMES, *_engine.SERIES_NAMES}
-    return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | set(_engine.CAUSES)
+    listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES
+    return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | listed | set(_engine.CAUSES)
 
 
 def test_the_engines_fields_are_found() -> None:

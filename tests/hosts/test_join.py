@@ -303,7 +303,8 @@ def test_the_page_names_what_exists() -> None:
     for code in codes:
         if re.fullmatch(r"[A-Z]\w+\.\w+", code):
             kind, name = code.split(".")
-            assert name in {*dir(getattr(hosts, kind)), *getattr(getattr(hosts, kind), "__annotations__", {})}
+            home = hosts if hasattr(hosts, kind) else tcpwin
+            assert name in {*dir(getattr(home, kind)), *getattr(getattr(home, kind), "__annotations__", {})}
         elif re.fullmatch(r"[A-Z]\w+", code):
             assert hasattr(hosts, code) or hasattr(tcpwin, code)
         elif re.fullmatch(r"[a-z]+(?:_[a-z]+)+", code):

@@ -113,3 +113,18 @@ def test_findings_of_one_connection() -> None:
     assert found.of(7) == (replace(STALL, connection=7),)
     assert found.of(1) == ()
     assert (len(found), list(found)[1], found.worst) == (3, NOTE, Severity.WARNING)
+
+
+def breaking(case: Case) -> Iterator[Finding]:
+    """Find something, then fail as a rule with a fault does."""
+    yield case.finding("found before the fault", owner="nobody", confidence="possible")
+    raise ZeroDivisionError("division by zero")
+
+
+def test_a_rule_that_fails_is_reported_and_leaves_the_others() -> None:
+    broken = replace(rule("TW901", "made-broken"), judge=breaking)
+    whole = choose(["TW201"])
+    found = check(bundled("slow-reader.pcap.gz"), chosen=[broken, *whole])
+    assert [each.code for each in found] == ["TW201", "TW901"]
+    assert found.failed == ("rule TW901 (made-broken) failed: ZeroDivisionError: division by zero",)
+    assert check(bundled("slow-reader.pcap.gz"), chosen=whole).failed == ()

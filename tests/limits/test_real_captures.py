@@ -30,6 +30,19 @@ DIFFERENT = {
         "frame 4 acknowledges nothing that was not captured",
         "252 bytes were acknowledged that no frame holds, not 2843099",
     ],
+    # The file holds the packets of 2020 twice: 145 is 62 once more, 152 is 69. Connections 17 and 22 lack data that was
+    # acknowledged, and as much is taken off what was not. tshark is right.
+    ("tests__functional__inputs__tls.pcap", "TW506"): [
+        *(
+            complaint
+            for frame in (145, 152, 154, 156, 158, 160, 166)
+            for complaint in (f"frame {frame} sends nothing again", "sent again 0 times, not 1")
+        ),
+        "266 bytes were not acknowledged, not 0",
+        "171 bytes were not acknowledged, not 0",
+    ],
+    # 78 and 82 repeat 76; told is what came after frame 81, the last that a sent. tshark is right.
+    ("tests__Traces__tcp__forwardacknowledgement__fack018.trace", "TW506"): ["sent again 2 times, not 1"],
 }
 """Where tcpwin and what tshark shows differ, by the capture's name and the rule; and who is right."""
 
@@ -58,13 +71,14 @@ def real(reference_captures: Path) -> Real:
 
 
 def test_the_frames_of_every_finding_show_it(real: Real, tool: Callable[[str], str]) -> None:
-    tshark, complaints = tool("tshark"), {}
+    tshark = tool("tshark")
+    complaints: dict[tuple[str, str], list[str]] = {}
     for name, findings in real.findings.items():
         opened = open_capture(tshark, real.folder / name)
         for finding in findings:
             shown = Shown(finding, real.analyses[name], opened)
             if found := [*belongs(shown), *CHECKS[finding.code](shown)]:
-                complaints[Path(name).name, finding.code] = found
+                complaints.setdefault((Path(name).name, finding.code), []).extend(found)
     assert complaints == DIFFERENT
 
 

@@ -87,3 +87,18 @@ def test_does_not_fire_where_the_capture_lacks_most(tmp_path: Path) -> None:
     analysis = acknowledged_first(40_000).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.spurious_retransmissions == 3
     assert not judged(analysis, "TW303")
+
+
+def test_a_fin_alone_sent_again_is_no_data(tmp_path: Path) -> None:
+    """No data segment to take a share of: the FIN, acknowledged each time, goes out four times."""
+    story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
+    first = story.next["a"]
+    story.step("a", "FA")
+    story.wait(0.04).ack("b")
+    for _ in range(4):
+        story.wait(0.3)
+        story.step("a", "FA", seq=first)
+        story.wait(0.04).ack("b")
+    analysis = story.analyze(tmp_path)
+    assert analysis.findings.failed == ()
+    assert not judged(analysis, "TW303", {"TW303.segments": 1, "TW303.share": 0})

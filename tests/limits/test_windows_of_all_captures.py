@@ -64,8 +64,9 @@ RUNS = {
     "wscale_85ms": ([], None),
     "zero_window_stall5s": (["TW201", "TW208"], "client_application"),
 }
-# Only the receiver's capture shows that what was dropped had arrived.
-AT_THE_RECEIVER = {"oscil_10mbit_300ms_170p2_guard": (["TW211"], "client_host")}
+# Only the receiver's capture shows that what was dropped had arrived. The reader still costs most: the sender's kernel
+# says rwnd_limited for 18.8 of 60.3 s (ss), and recovery from the 153 drops took 14.6 s.
+AT_THE_RECEIVER = {"oscil_10mbit_300ms_170p2_guard": ["TW211"]}
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -92,10 +93,7 @@ def test_the_labs_runs(scenario: str, end: str) -> None:
     ]
     analysis = tcpwin.analyze(folder / f"{end}.pcap.gz", snapshots=[path for path in snapshots if path.exists()])
     codes, owner = RUNS[scenario]
-    if end == "rcv" and scenario in AT_THE_RECEIVER:
-        more, owner = AT_THE_RECEIVER[scenario]
-        codes = [*codes, *more]
-    expected = sorted(codes)
+    expected = sorted([*codes, *(AT_THE_RECEIVER.get(scenario, []) if end == "rcv" else [])])
     assert codes_on_windows(analysis) == expected
     found = check(analysis, chosen=choose(["TW1", "TW2"])).found
     assert (found[0].owner if found else None) == owner

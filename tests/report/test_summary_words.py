@@ -1,4 +1,4 @@
-"""The paragraph, verdicts, time budgets and silences in a report: whole lines."""
+"""The paragraph, verdicts, time budgets and silences in a report: their numbers and fields, tables by whole lines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from dataclasses import replace
 
 import pytest
 from analysis.bundled import CAPTURES, WHOLE, name_of
-from report.made_findings import NASTY, bundled, found
+from report.made_findings import NASTY, NASTY_SHOWN, NASTY_TEXT, bundled, found
 
 import tcpwin
-from tcpwin.limits import GROUPS, ITEMS, summarize
+from tcpwin.limits import GROUPS, ITEMS, Finding, summarize
+from tcpwin.limits.budget import WINDOW_ITEMS
+from tcpwin.limits.verdict import judge_connection
 from tcpwin.report import render, render_connection
 from tcpwin.report.budget_words import GROUP_WORDS, ITEM_WORDS
+from tcpwin.report.findings import render_findings
 from tcpwin.report.summary import BAR, WIDTH, render_budgets, render_stalls, render_summary
+from tcpwin.report.verdict_words import verdict_words
+from tcpwin.units import time_text
 
 ROW = re.compile(r"(?P<item>\D.*?) +(?P<time>[\d.]+ (?:µs|ms|s|min)) +(?P<share>[\d.]+)%(?:   (?P<bar>#+))?")
 
@@ -25,24 +30,29 @@ def test_every_item_has_words() -> None:
 
 
 def test_report_of_a_lossy_capture() -> None:
-    lines = render(bundled("loss-1-percent.pcap.gz")).splitlines()
-    assert lines[3:6] == [
-        "",
-        "1 connection carried 8 MB of data in 24 s. It was limited by b's congestion window, cut by losses: 89% of its "
-        "time",
-        "(likely). That is to be changed in the network.",
-    ]
+    """The lab sent 8,000,000 bytes, and its kernel counted 59 segments sent again."""
+    analysis = bundled("loss-1-percent.pcap.gz")
+    verdict = analysis.connections[0].verdict
+    assert (verdict.limit, verdict.owner) == ("path_loss", "network")
+    lines = render(analysis).splitlines()
+    assert lines[3] == ""
+    paragraph = " ".join(lines[4 : lines.index("", 4)])
+    assert paragraph.startswith("8 MB in 24 s. ")
+    for words in (verdict.text, time_text(verdict.named_ns), f"Fix: {verdict.fix}"):
+        assert words in paragraph
     place = next(place for place, line in enumerate(lines) if line.startswith("#0 "))
-    assert lines[place + 1] == (
-        "    limited by b's congestion window, cut by losses: 89% of its time (likely): 59 segments of 5,584 sent again"
-    )
+    assert lines[place + 1] == f"    {verdict.text} ({verdict.reason})"
+    assert verdict.reason.startswith("59 segments of 5,584 ")
 
 
 def test_each_connection_shown_has_its_verdict() -> None:
-    lines = render(bundled("many-short.pcap.gz")).splitlines()
+    analysis = bundled("many-short.pcap.gz")
+    lines = render(analysis).splitlines()
     heads = [place for place, line in enumerate(lines) if line.startswith("#")]
     assert len(heads) == 10
-    assert all(lines[place + 1].startswith(("    limited by ", "    carried no data: ")) for place in heads)
+    for place, connection in zip(heads, analysis.worst(10), strict=True):
+        assert lines[place].startswith(f"#{connection.id} ")
+        assert lines[place + 1].startswith(f"    {connection.verdict.headline}. ")
 
 
 def test_report_without_connections_has_no_paragraph() -> None:
@@ -104,14 +114,47 @@ def test_most_silences_are_left_out() -> None:
 
 
 def test_connection_in_full_has_all_of_it() -> None:
-    lines = render_connection(bundled("zero-window-stall.pcap.gz").connections[0]).splitlines()
-    assert lines[1].startswith("  limited by a's receive window: 69% of its time (sure): ")
+    connection = bundled("zero-window-stall.pcap.gz").connections[0]
+    lines = render_connection(connection).splitlines()
+    verdict = connection.verdict
+    assert (verdict.limit, verdict.owner) == ("receiver_application", "client_application")
+    assert lines[1] == f"  {verdict.text} ({verdict.reason})"
+    assert lines[2].startswith(f"  About {time_text(verdict.named_ns)} of ")
+    assert lines[3].startswith("  Evidence: frame.number in {")
     assert "  where the time of b went              time   share" in lines
     assert "   silent at       for  of  because of           in flight   frames" in lines
 
 
+def nasty_claim() -> tuple[tcpwin.Analysis, Finding]:
+    """A capture, and a finding with all characters that need care, which claims all the time of the capture's limit."""
+    analysis = bundled("slow-reader.pcap.gz")
+    items_ns = {item: analysis.connections[0].budget["b_to_a"].items_ns[item] for item in WINDOW_ITEMS}
+    limits = ("receiver_application",)
+    cost_ns = sum(items_ns.values())
+    return analysis, replace(NASTY, items_ns=items_ns, cost_ns=cost_ns, limits=limits, owner="network")
+
+
 def test_paragraph_is_wrapped_and_harmless() -> None:
-    lines = render_summary(summarize(bundled("keep-alive.pcap"), found(replace(NASTY, cost_ns=10**9))))
+    analysis, finding = nasty_claim()
+    lines = render_summary(summarize(analysis, found(finding)))
     assert max(map(len, lines)) <= WIDTH
     assert "".join(lines).isprintable()
-    assert "\\x1b[31m" in " ".join(lines)
+    assert f"Fix: {NASTY_SHOWN}" in " ".join(lines)
+
+
+def test_words_of_a_verdict_are_harmless() -> None:
+    """The finding's remedy is the fix, its text the reason, as it blames another than the limit itself."""
+    analysis, finding = nasty_claim()
+    connection = analysis.connections[0]
+    verdict = judge_connection(connection, [finding])
+    assert (verdict.fix, verdict.reason, verdict.code) == (NASTY_TEXT, NASTY_TEXT, finding.code)
+    words = verdict_words(verdict, connection.duration_ns)
+    assert (words.fix, words.why) == (NASTY_SHOWN, NASTY_SHOWN)
+    assert all(text.isprintable() for text in (words.answer, words.cost, words.evidence))
+
+
+def test_findings_are_harmless() -> None:
+    analysis, finding = nasty_claim()
+    lines = list(render_findings(analysis, found(finding), asked=1))
+    assert all(line.isprintable() for line in lines)
+    assert sum(NASTY_SHOWN in line for line in lines) >= 4

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from analysis.bundled import WHOLE, analyze, name_of
 
-from tcpwin.report import judge, render
+from tcpwin import Connection
+from tcpwin.report import render
 from tcpwin.report.timing import render_timing
 
 SCALES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
@@ -23,6 +24,42 @@ def value_of(text: str, units: dict[str, float]) -> float:
 def near(text: str, units: dict[str, float]) -> object:
     """What a text of three digits stands for."""
     return pytest.approx(value_of(text, units), rel=0.006, abs=0.6 * min(units.values()))
+
+
+def compare_verdict(connection: Connection, block: str) -> None:
+    """The lines of a block that say what limited a connection against its verdict."""
+    verdict = connection.verdict
+    limited = re.search(r"^    Limited by .*? \((<?)(\d+)%, (\w+)\)(?: and .*? \((<?\d+)%\))?\. ", block, re.MULTILINE)
+    assert bool(limited) == (verdict.limit not in ("none", "capture"))
+    if limited:
+        assert verdict.share == pytest.approx(int(limited[2]) / 100, abs=0.0101 if limited[1] else 0.0051)
+        assert limited[3] == verdict.confidence
+        assert bool(limited[4]) == (verdict.second_limit is not None)
+        assert verdict.cost_ns == pytest.approx(verdict.share * connection.duration_ns, rel=1e-9, abs=1)
+        assert verdict.cost_low_ns <= verdict.cost_ns <= verdict.cost_high_ns
+    if closed := re.search(
+        r"^    Limited by .* \(zero window ([\d,]+) times?, (\S+ \S+) total\)$", block, re.MULTILINE
+    ):
+        direction = connection.a_to_b if verdict.direction == "a_to_b" else connection.b_to_a
+        assert direction.zero_window_episode_count == int(closed[1].replace(",", ""))
+        assert direction.zero_window_ns == near(closed[2], TIMES)
+    also = re.search(r"^    Limited by .* Also: .* cost (\S+ [^\s.]+)\. ", block, re.MULTILINE)
+    assert bool(also) == (verdict.also is not None)
+    if also:
+        assert verdict.also_ns == near(also[1], TIMES)
+    cost = re.search(r"^    About (\S+ \S+) of (\S+ [^\s.]+)\.(?: Fix: (.*))?$", block, re.MULTILINE)
+    assert bool(cost) == verdict.is_problem
+    if cost:
+        assert verdict.named_ns == near(cost[1], TIMES)
+        assert connection.duration_ns == near(cost[2], TIMES)
+        assert cost[3] == verdict.fix
+        if verdict.also is None:
+            assert verdict.lost_ns >= verdict.cost_ns
+    evidence = re.search(r"^    Evidence: frame\.number in \{([\d, ]+)\}(?: \((\w+)\))?$", block, re.MULTILINE)
+    assert bool(evidence) == bool(verdict.frames)
+    if evidence:
+        assert [int(frame) for frame in evidence[1].split(", ")] == sorted(set(verdict.frames))
+        assert evidence[2] == verdict.code
 
 
 @pytest.mark.parametrize("path", WHOLE, ids=name_of)
@@ -71,16 +108,7 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
                 assert direction.message_delay_p95_ns == near(delays[3], TIMES)
                 assert direction.message_delay_p99_ns == near(delays[4], TIMES)
             compared += 1
-        problems = re.findall(r"^    ! (.* receive window.*)", block, re.MULTILINE)
-        for problem, line in zip(judge(connection), problems, strict=True):
-            share = re.search(r"held [ab] back for (?:at least )?(\d+)% of its life", line)
-            assert share
-            assert problem.share == pytest.approx(int(share[1]) / 100, abs=0.0051)
-            direction = connection.a_to_b if problem.sender == "a" else connection.b_to_a
-            if closed := re.search(r"closed it (\d+) times? for (\S+ \S+) in all, (\S+ \w+) at the longest", line):
-                assert direction.zero_window_episode_count == int(closed[1])
-                assert direction.zero_window_ns == near(closed[2], TIMES)
-                assert direction.zero_window_longest_ns == near(closed[3], TIMES)
+        compare_verdict(connection, block)
     assert compared
 
 

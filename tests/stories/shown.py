@@ -17,6 +17,8 @@ from tcpwin.limits import Finding
 
 LEAST_TIMEOUT_NS = 150_000_000
 """A timer of Linux takes 200 ms at least, a probe two round trips; less is an ACK's work."""
+LONGEST_TIMER_NS = 120_000_000_000
+"""The longest that a timer of Linux waits: what a silence lasts at most in a capture that goes on."""
 SILENCES = ("TW504",)
 """Their time is that of a silence, which begins behind the frames."""
 
@@ -254,6 +256,41 @@ def unanswered(shown: Shown) -> Iterator[str]:
             yield f"frame {frame} was answered"
 
 
+def peer_silent(shown: Shown) -> Iterator[str]:
+    """The frames are data and what asked for its ACK again, none came, and the time and both counts are as told."""
+    data, *again = shown.frames
+    if any(shown.side(each) != shown.sender for each in shown.frames) or not data.takes:
+        yield f"frame {data.frame} holds no data, or a frame is of the other side"
+    start_ns, values = shown.finding.evidence.start_ns, shown.finding.evidence.values
+    assert start_ns is not None
+    later = [each for each in shown.all if each.time_ns >= start_ns]
+    heard = [each for each in later if shown.side(each) == shown.receiver and each.frame > data.frame]
+    for each in heard:
+        if each.flags & ACK and not each.flags & RST and step(shown.frames[-1].end, each.ack) >= 0:
+            yield f"frame {each.frame} acknowledges it"
+    if values["stall_at_end"] == "peer_silent" and heard:
+        yield f"frame {heard[0].frame} is an answer"
+    for each in again:
+        if not _sent_earlier(shown, each):
+            yield f"frame {each.frame} sends nothing again"
+    sent_again = [each for each in later if shown.side(each) == shown.sender and _sent_earlier(shown, each)]
+    if len(sent_again) != shown.value("tries"):
+        yield f"sent again {len(sent_again)} times, not {shown.value('tries')}"
+    if unacknowledged(shown)[shown.sender] != shown.value("unacknowledged_bytes"):
+        waiting = unacknowledged(shown)[shown.sender]
+        yield f"{waiting} bytes were not acknowledged, not {shown.value('unacknowledged_bytes')}"
+    resets = [each.time_ns for each in heard if each.flags & RST]
+    last_ns = max(shown.opened.time_ns(frame) for frame in shown.opened.rows)
+    end_ns = min([*resets, last_ns, shown.all[-1].time_ns + LONGEST_TIMER_NS])
+    if end_ns - start_ns != shown.value("stall_at_end_ns"):
+        yield f"it lasted {end_ns - start_ns} ns"
+
+
+def _sent_earlier(shown: Shown, segment: Segment) -> bool:
+    """Whether bytes of it were sent before: a copy of the same moment is the capture's."""
+    return any(each.time_ns < segment.time_ns for each in shown.copies(segment))
+
+
 def half_open(shown: Shown) -> Iterator[str]:
     closer = shown.finding.evidence.values["closed_first"]
     if not shown.frames or any(not each.flags & FIN or shown.side(each) != closer for each in shown.frames):
@@ -397,6 +434,7 @@ CHECKS: dict[str, Callable[[Shown], Iterator[str]]] = {
     "TW503": unanswered,
     "TW504": half_open,
     "TW505": reset_after_close,
+    "TW506": peer_silent,
     "TW601": drops,
     "TW602": duplicates,
     "TW603": offload,

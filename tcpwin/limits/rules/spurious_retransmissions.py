@@ -52,7 +52,10 @@ def judge(case: Case) -> Iterator[Finding]:
         "spurious_by_frto": data.spurious_by_frto,
     }
     needless = max(proofs.values())
-    if needless < case.settings["segments"] or needless < case.settings["share"] * data.data_segments:
+    # A FIN alone, sent again, is no data.
+    if not data.data_segments or needless < case.settings["segments"]:
+        return
+    if needless < case.settings["share"] * data.data_segments:
         return
     events = _proved(case, are_all=needless >= data.retransmissions)
     are_proofs = bool(events)

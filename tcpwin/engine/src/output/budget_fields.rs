@@ -146,13 +146,13 @@ impl DirectionView<'_> {
         (self.closed_ns() - silent_ns).max(0)
     }
 
-    /// Whether all data would have fitted into the smallest window: on loopback the segment size is as large as the window,
-    /// so that no second segment fits, and none is needed.
+    /// Whether all data would have fitted into the smallest window with room left: on loopback the segment size is as large
+    /// as the window, so that no second segment fits, and none is needed.
     fn fits_any_window(&self) -> bool {
         let data = self.data();
         let sent = data.payload_bytes.saturating_sub(self.resent_bytes());
         let most = sent.max(data.acked_payload_bytes());
-        self.is_certain() && most <= u64::from(data.window.min_bytes)
+        self.is_certain() && most < u64::from(data.window.min_bytes)
     }
 
     /// Whether the capture holds the packets twice: as they left one end, and later as they came to the other.
