@@ -35,7 +35,7 @@ def test_a_hyphen_is_standard_output(tmp_path: Path) -> None:
 def test_a_capture_on_standard_input_is_read_again_for_its_connections() -> None:
     done = tcpwin("report", "-", "--format", "md", stdin=None, input=SLOW_READER.read_bytes())
     assert b"# standard input" in done.stdout
-    assert b"where the time of b went" in done.stdout
+    assert b"where the server's time went" in done.stdout
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from web.crafted import many_connections
 
+from tcpwin_web.results import layout
+
 CONNECTIONS = 20_000
 
 
@@ -58,13 +60,15 @@ def is_there(pid: int) -> bool:
 
 
 def _stop_workers(service_pid: int, results: Path) -> list[int]:
-    """Stop all workers while those results are being made; none if they were there before."""
+    """Stop all workers while they read the capture of those results; none if that was over before."""
+    new = results.with_name(f"{results.name}.new")
     while not results.exists():
         # Its worker made this folder.
-        if not results.with_name(f"{results.name}.new").exists():
+        if not new.exists():
             continue
         pids = stop_all(service_pid)
-        if not results.exists():
+        # An index that is there can be thrown away, which gives a full disk room for the results.
+        if new.exists() and not (new / layout.INDEX).exists():
             return pids
         let_go(pids)
     return []
