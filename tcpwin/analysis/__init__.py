@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tcpwin._engine import EVENT_FIELDS, SERIES_NAMES
-from tcpwin.analysis.analysis import Analysis, measure, reopen
+from tcpwin.analysis.analysis import SCHEMA, Analysis, measure, reopen
+from tcpwin.analysis.cached import kept
 from tcpwin.analysis.capture import Capture, CaptureFile, CaptureWarning, Interface
 from tcpwin.analysis.connection import Connection
 from tcpwin.analysis.connections import Connections
@@ -17,10 +18,12 @@ from tcpwin.analysis.view import View
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.analysis.table import Table
+    from tcpwin.analysis.event_columns import EventColumns, StallColumns
+    from tcpwin.analysis.table import Table, masked, texts
 
 __all__ = [
     "EVENT_FIELDS",
+    "SCHEMA",
     "SERIES_NAMES",
     "Analysis",
     "BudgetSeries",
@@ -32,18 +35,25 @@ __all__ = [
     "Direction",
     "Endpoint",
     "Event",
+    "EventColumns",
     "Interface",
     "Percentiles",
     "RoundTrips",
     "Series",
     "Stall",
+    "StallColumns",
     "Table",
     "View",
     "WindowScale",
     "ZeroWindowEpisode",
+    "kept",
+    "masked",
     "measure",
     "reopen",
+    "texts",
 ]
 
 # Columns need numpy, whose import costs more than reading a million packets.
-__getattr__ = loader(__name__, {"table": ("Table",)})
+__getattr__ = loader(
+    __name__, {"event_columns": ("EventColumns", "StallColumns"), "table": ("Table", "masked", "texts")}
+)

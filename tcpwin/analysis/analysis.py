@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tcpwin.analysis.table import Table
-    from tcpwin.hosts import Host, JoinedSample, ScaleClaim, SocketSample
-    from tcpwin.hosts.joined import Joined
+    from tcpwin.hosts import Host, Joined, JoinedSample, ScaleClaim, SocketSample
     from tcpwin.limits import Findings, Summary, Verdict
     from tcpwin.report.standalone import Report
 

@@ -89,15 +89,14 @@ def _write(
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "text":
         from tcpwin.limits import summarize
-        from tcpwin.report.findings import render_findings
-        from tcpwin.report.summary import render_summary
+        from tcpwin.report import render_findings, render_summary
 
         most = SHOWN if limit is None else limit
         told = render_findings(analysis, found, asked=len(asked), limit=most)
         write_lines([*render_summary(summarize(analysis, found)), "", *told], output)
         return
     if output.form == "json":
-        from tcpwin.limits.document import SCHEMA, describe_finding, describe_rule
+        from tcpwin.limits import SCHEMA, describe_finding, describe_rule
 
         facts = {
             "name": analysis.name,
@@ -113,17 +112,16 @@ def _write(
         import json
 
         from tcpwin import __version__
-        from tcpwin.report.sarif import sarif_document
+        from tcpwin.report import sarif_document
 
         write_lines([json.dumps(sarif_document(analysis, shown, rules=rules, version=__version__), indent=1)], output)
     elif output.form == "junit":
-        from tcpwin.report.junit import junit_document
+        from tcpwin.report import junit_document
 
         write_lines([junit_document(analysis, found, shown, rules=asked, fail_on=fail_on).rstrip("\n")], output)
     else:
-        from tcpwin.report.findings import summary
-        from tcpwin.report.github import render_github
+        from tcpwin.report import counts_line, render_github
 
-        write_lines([*render_github(analysis, shown), summary(analysis, found, asked=len(asked))], output)
+        write_lines([*render_github(analysis, shown), counts_line(analysis, found, asked=len(asked))], output)
     if left_out:
         complain(f"warning: {left_out} findings left out")

@@ -62,7 +62,7 @@ def compare(
     """
     if old == new == "-":
         raise click.UsageError("standard input (-) can be read once")
-    from tcpwin.hosts.bundle_capture import is_bundle
+    from tcpwin.hosts import is_bundle
     from tcpwin.limits import check
     from tcpwin.limits import compare as judge
 
@@ -78,12 +78,12 @@ def compare(
     if form == "json":
         import json
 
-        from tcpwin.limits.document import plain
+        from tcpwin.limits import plain
 
         document = {"schema": SCHEMA, "old": before.name, "new": after.name, **plain(comparison)}
         click.echo(json.dumps(document, indent=1))
     else:
-        from tcpwin.report.comparison import render_comparison
+        from tcpwin.report import render_comparison
 
         for line in render_comparison(before, after, comparison, limit=limit):
             click.echo(line)

@@ -25,11 +25,11 @@ def explain(name: str, as_json: bool) -> int:
     if as_json:
         import json
 
-        from tcpwin.limits.document import describe_page
+        from tcpwin.limits import describe_page
 
         click.echo(json.dumps({"schema": "tcpwin/rule/1", **describe_page(rule)}, indent=1))
         return 0
-    from tcpwin.report.rules import render_page
+    from tcpwin.report import render_page
 
     for line in render_page(rule):
         click.echo(line)

@@ -12,7 +12,7 @@ def fields(as_json: bool) -> None:
     import json
 
     from tcpwin import _engine
-    from tcpwin.analysis.analysis import SCHEMA
+    from tcpwin.analysis import SCHEMA
 
     groups = {group: _engine.fields(group) for group in ("connection", "direction")}
     if as_json:

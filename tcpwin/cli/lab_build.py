@@ -19,14 +19,14 @@ def build(source: Path | None, again: bool, only_needs: bool) -> None:
 
     It is kept in $XDG_CACHE_HOME/tcpwin (~/.cache/tcpwin).
     """
-    from tcpwin.lab.kernel_build import build as build_kernel
-    from tcpwin.lab.kernel_build import kernel_path, needs
+    from tcpwin.lab import build as build_kernel
+    from tcpwin.lab import build_needs, kernel_path
 
     path = kernel_path()
     if path.is_file() and not again and not only_needs:
         click.echo(f"{path} is there already")
         return
-    click.echo(str(needs(source)))
+    click.echo(str(build_needs(source)))
     if only_needs:
         return
     shows = sys.stderr.isatty()

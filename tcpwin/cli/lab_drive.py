@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tcpwin.cli.lab_workloads import WorkloadGroup, make_command
-from tcpwin.lab.workload import Log, Workload
+from tcpwin.lab import Log, Workload
 
 
 def _make(workload: Workload) -> click.Command:

@@ -9,7 +9,7 @@ import click
 
 from tcpwin.cli.lab_workloads import WorkloadGroup, make_command
 from tcpwin.cli.program import complain
-from tcpwin.lab.workload import Log, Workload
+from tcpwin.lab import Log, Workload
 
 _BACKLOG = 4096
 

@@ -13,8 +13,7 @@ def show(name: str, steps: bool) -> None:
 
     SCENARIO is a name that `tcpwin lab list` lists, or the path of a file.
     """
-    from tcpwin.lab import find_scenario
-    from tcpwin.lab.network import plan
+    from tcpwin.lab import find_scenario, plan
 
     scenario = find_scenario(name)
     click.echo(scenario.text, nl=False)

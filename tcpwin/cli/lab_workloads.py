@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from tcpwin.cli.program import complain
-from tcpwin.lab.settings import read_settings
-from tcpwin.lab.workload import DEFAULT_PORT, Log, Workload, workloads
+from tcpwin.lab import DEFAULT_PORT, Log, Workload, read_settings, workloads
 
 _TYPES: dict[str, Any] = {"int": int, "float": float, "bool": bool, "tuple[int, ...]": int}
 

@@ -25,9 +25,7 @@ from tcpwin.cli.ss import (
 from tcpwin.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from tcpwin.hosts import CounterSample, SnapshotFile
-    from tcpwin.hosts.counters import CounterDelta
-    from tcpwin.hosts.table import CounterRow, CounterSteps
+    from tcpwin.hosts import CounterDelta, CounterRow, CounterSample, CounterSteps, SnapshotFile
 
 SCHEMA = "tcpwin/nstat/1"
 _FORMATS = ("nstat", "proc_net", "counter_csv", "snap")
@@ -54,7 +52,7 @@ def nstat(
     wrote, or a bundle of one host that has such files: a folder, .zip or .tar.gz. Several files are of one host, put in
     order by their times, or by names with before and after, else read as they are given. - is standard input.
     """
-    from tcpwin.hosts.table import CounterSteps
+    from tcpwin.hosts import CounterSteps
 
     output = choose_output(form, as_json, out, files)
     found = open_snapshots(files, formats=_FORMATS, what="counters", only=only, one_host=True)
@@ -134,7 +132,7 @@ def _in_order(files: list[SnapshotFile]) -> list[SnapshotFile]:
     if len(files) < 2 or any(file.is_stream for file in files):
         # What comes through a pipe can be read once: nobody looks into it ahead.
         return files
-    from tcpwin.hosts.counter_sources import names_in_order
+    from tcpwin.hosts import names_in_order
 
     firsts = [_first_of(file) for file in files]
     counting = [place for place, first in enumerate(firsts) if first is not None]
@@ -157,7 +155,7 @@ def _check_following(
     before: SnapshotFile, last: CounterSample, file: SnapshotFile, first: CounterSample, latest_ns: int | None
 ) -> None:
     """Refuse to subtract what two files counted at the same time, or in an order that nobody knows."""
-    from tcpwin.hosts.counters import falls
+    from tcpwin.hosts import falls
 
     if (last.time_ns is None) is not (first.time_ns is None):
         raise SnapshotError(f"its samples and those of {before.name} have no order: only one has times", file.name)
@@ -171,8 +169,8 @@ def _check_following(
 
 
 def _write_total(reading: _Reading, steps: CounterSteps, is_all: bool, output: Output) -> None:
-    from tcpwin.hosts.table import COUNTER_KINDS, counter_rows, plain_rows, sample_rows
-    from tcpwin.report.counters import render_sample, render_total
+    from tcpwin.hosts import COUNTER_KINDS, counter_rows, plain_rows, sample_rows
+    from tcpwin.report import render_sample, render_total
 
     total, last = steps.total, steps.last
     if last is None or (total is None and steps.samples > 1):
@@ -196,8 +194,8 @@ def _write_total(reading: _Reading, steps: CounterSteps, is_all: bool, output: O
 
 
 def _write_steps(reading: _Reading, steps: CounterSteps, is_all: bool, output: Output) -> None:
-    from tcpwin.hosts.table import COUNTER_KINDS, counter_rows, plain_rows
-    from tcpwin.report.counters import render_step, render_steps_end
+    from tcpwin.hosts import COUNTER_KINDS, counter_rows, plain_rows
+    from tcpwin.report import render_step, render_steps_end
 
     checked = _checked(reading, steps)
     if output.form == "table":
@@ -223,7 +221,7 @@ def _checked(reading: _Reading, steps: CounterSteps) -> Iterator[CounterDelta]:
 
 def _explained(row: CounterRow) -> dict[str, Any]:
     """A counter as an object of the JSON document."""
-    from tcpwin.hosts.counters import MEANINGS
+    from tcpwin.hosts import MEANINGS
 
     meaning = MEANINGS.get(row.name)
     said = {name: value for name, value in asdict(row).items() if name not in ("start_ns", "end_ns")}

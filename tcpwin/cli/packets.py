@@ -22,7 +22,7 @@ from tcpwin.errors import OutputError
 def packets(captures: tuple[str, ...], connection: int | None, form: str | None, out: str | None) -> None:
     """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
     from tcpwin import _engine
-    from tcpwin.analysis.capture import Capture
+    from tcpwin.analysis import Capture
 
     out = None if out == "-" else out
     form = form or _format_of(out)

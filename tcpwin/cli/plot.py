@@ -117,7 +117,7 @@ def plot(
 ) -> None:
     """Draw a figure of a connection, or of all of them, and write it to a file."""
     figures = _figures()
-    from tcpwin.report.drawing.export import FORMATS, check, format_of, write
+    from tcpwin.report.drawing import FORMATS, check, format_of, write
     from tcpwin.units import short_name
 
     if format_of(out) is None:

@@ -83,11 +83,11 @@ def reference(
     elif name is not None:
         _write_one(name, as_json)
     elif as_json:
-        from tcpwin.reference.document import describe_reference
+        from tcpwin.reference import describe_reference
 
         _write_document(references=[describe_reference(each) for each in references().values()])
     else:
-        from tcpwin.report.reference import render_references
+        from tcpwin.report import render_references
 
         for line in render_references(references().values()):
             click.echo(line)
@@ -103,7 +103,7 @@ def _compared(
     limit: int,
 ) -> Comparison:
     from tcpwin.errors import SourceError
-    from tcpwin.hosts.bundle_capture import is_bundle
+    from tcpwin.hosts import is_bundle
     from tcpwin.reference import compare, compare_measured, measure_sockets
 
     rate_bps = None if rate is None else float(rate)
@@ -126,11 +126,11 @@ def _compared(
 
 def _write_likeness(comparison: Comparison, as_json: bool) -> None:
     if as_json:
-        from tcpwin.reference.document import describe_comparison
+        from tcpwin.reference import describe_comparison
 
         _write_document(comparison=describe_comparison(comparison))
         return
-    from tcpwin.report.likeness import render_likeness
+    from tcpwin.report import render_likeness
 
     for line in render_likeness(comparison):
         click.echo(line)
@@ -148,11 +148,11 @@ def _write_one(name: str, as_json: bool) -> None:
         names = ", ".join(run.name for run in found.runs)
         raise click.UsageError(f"{wanted} has no run {run_name[:80]!r}; it has {names}")
     if as_json:
-        from tcpwin.reference.document import describe_reference
+        from tcpwin.reference import describe_reference
 
         _write_document(references=[describe_reference(found, runs)])
         return
-    from tcpwin.report.reference import render_reference
+    from tcpwin.report import render_reference
 
     for line in render_reference(found, runs):
         click.echo(line)
@@ -186,13 +186,13 @@ def _write_nearest(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if as_json:
-        from tcpwin.reference.document import describe_run
+        from tcpwin.reference import describe_run
 
         _write_document(
             nearest=[{"distance": near.distance, "why": near.why, **describe_run(near.run)} for near in found]
         )
         return
-    from tcpwin.report.reference import render_nearest
+    from tcpwin.report import render_nearest
 
     for line in render_nearest(found):
         click.echo(line)

@@ -8,7 +8,7 @@ import click
 
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import choose_output
-from tcpwin.report.standalone.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
+from tcpwin.report.standalone import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
 
 
 @click.command(cls=WithSnapshots)
@@ -54,7 +54,7 @@ def report(
         raise click.UsageError(f"{chosen} is nothing to read in a terminal: name a file with -o OUT")
     output = choose_output(chosen, False, out, (*captures, *snapshots))
     if chosen == "pdf":
-        from tcpwin.report.standalone.pdf import find_browser
+        from tcpwin.report.standalone import find_browser
 
         # Before a long capture is read for nothing.
         find_browser()

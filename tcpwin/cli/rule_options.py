@@ -69,8 +69,7 @@ def _culprit() -> str:
     """The first entry point that cannot be loaded or brings no rule."""
     from importlib.metadata import entry_points
 
-    from tcpwin.limits import Rule
-    from tcpwin.limits.rule import ENTRY_POINTS
+    from tcpwin.limits import ENTRY_POINTS, Rule
 
     others = list(entry_points(group=ENTRY_POINTS))
     for each in others:

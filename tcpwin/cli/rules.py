@@ -15,11 +15,11 @@ def rules(as_json: bool) -> None:
     if as_json:
         import json
 
-        from tcpwin.limits.document import describe_rule
+        from tcpwin.limits import describe_rule
 
         click.echo(json.dumps({"schema": "tcpwin/rules/1", "rules": [describe_rule(rule) for rule in found]}, indent=1))
         return
-    from tcpwin.report.rules import render_rules
+    from tcpwin.report import render_rules
 
     for line in render_rules(found):
         click.echo(line)

@@ -14,8 +14,7 @@ import click
 from tcpwin.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from tcpwin.hosts import Bundle, SnapshotFile
-    from tcpwin.hosts.bundle import Member
+    from tcpwin.hosts import Bundle, Member, SnapshotFile
 
 _NAMED = 10
 
@@ -39,8 +38,7 @@ def open_snapshots(
         raise click.UsageError("standard input (-) can be read once")
     if "-" in paths and sys.stdin.isatty():
         raise click.UsageError("standard input is a terminal: pipe snapshots into it, as `ss -tmi | tcpwin ss -`")
-    from tcpwin.hosts import SnapshotFile
-    from tcpwin.hosts.bundle_capture import is_bundle
+    from tcpwin.hosts import SnapshotFile, is_bundle
 
     found = []
     has_bundle = False

@@ -129,7 +129,7 @@ def measure(
 
 def _source(captures: tuple[str, ...], member: str | None, *, keep: bool) -> Source | str:
     """The packets to read, or the bundle that they are in."""
-    from tcpwin.hosts.bundle_capture import is_bundle
+    from tcpwin.hosts import is_bundle
 
     bundles = [path for path in captures if is_bundle(path)]
     if bundles and len(captures) > 1:

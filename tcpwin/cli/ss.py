@@ -26,9 +26,8 @@ from tcpwin.cli.snapshot_files import as_far_as_it_goes, open_snapshots
 from tcpwin.errors import OutputError, SnapshotError
 
 if TYPE_CHECKING:
-    from tcpwin.hosts import SnapshotFile, SocketSample
+    from tcpwin.hosts import Distribution, SnapshotFile, SocketSample
     from tcpwin.hosts.collect import Filter
-    from tcpwin.hosts.field_distribution import Distribution
 
 SCHEMA = "tcpwin/ss/1"
 FORMS = ("table", "json", "jsonl", "csv", "arrow", "parquet")
@@ -89,7 +88,7 @@ def choose_output(form: str | None, as_json: bool, path: str | None, inputs: tup
             is_input = _is_standard_input(path) if each == "-" else Path(each).exists() and Path(path).samefile(each)
             if is_input:
                 raise click.UsageError(f"{path} is what is to be read: name another file with -o OUT")
-    from tcpwin.hosts.rows import check_extra
+    from tcpwin.hosts import check_extra
 
     check_extra(form)
     return Output(form, path)
@@ -147,7 +146,7 @@ def write_lines(lines: Iterable[str], output: Output) -> None:
 
 def write_table(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, str], output: Output) -> None:
     """Write rows in a format that has rows only."""
-    from tcpwin.hosts.rows import write_rows
+    from tcpwin.hosts import write_rows
 
     rows = _begun(rows)
     with output.opened() as file:
@@ -206,8 +205,7 @@ def _field_names(ctx: click.Context, param: click.Parameter, value: tuple[str, .
     names = tuple(dict.fromkeys(name.strip() for text in value for name in text.split(",")))
     if not names:
         return ()
-    from tcpwin.hosts.field_distribution import AMOUNTS, FIELDS
-    from tcpwin.hosts.table import SOCKET_KINDS
+    from tcpwin.hosts import AMOUNTS, FIELDS, SOCKET_KINDS
 
     is_numeric = param.name == "measured"
     known = FIELDS if is_numeric else tuple(SOCKET_KINDS)
@@ -302,7 +300,7 @@ class _Reading:
         self._ended: list[str] = []
 
     def __iter__(self) -> Iterator[Labelled]:
-        from tcpwin.hosts.field_distribution import LastSamples
+        from tcpwin.hosts import LastSamples
 
         for place, file in enumerate(self._files):
             label = file.name if self.has_labels else ""
@@ -324,7 +322,7 @@ class _Reading:
 
     def bounded(self) -> Iterator[Labelled]:
         """The same, as many as may be held at once."""
-        from tcpwin.hosts.field_distribution import KEPT_SOCKETS
+        from tcpwin.hosts import KEPT_SOCKETS
 
         for number, each in enumerate(self):
             if number < KEPT_SOCKETS:
@@ -361,7 +359,7 @@ class _Reading:
 
     def summary(self) -> Iterator[str]:
         """The end of the table."""
-        from tcpwin.report.sockets import span_text
+        from tcpwin.report import span_text
         from tcpwin.units import count_text, name_text
 
         read = sum(self._samples)
@@ -386,8 +384,8 @@ class _Reading:
 def _write_samples(
     reading: _Reading, fields: tuple[str, ...], sort: str | None, limit: int | None, output: Output
 ) -> None:
-    from tcpwin.hosts.table import SOCKET_KINDS, socket_object, socket_values
-    from tcpwin.report.sockets import render_sockets
+    from tcpwin.hosts import SOCKET_KINDS, socket_object, socket_values
+    from tcpwin.report import render_sockets
 
     is_held = output.form == "table" or sort is not None
     found: Iterable[Labelled] = reading.bounded() if is_held else reading
@@ -419,8 +417,8 @@ def _write_samples(
 
 
 def _write_distributions(reading: _Reading, measured: tuple[str, ...], output: Output) -> None:
-    from tcpwin.hosts.field_distribution import AMOUNTS, distribution
-    from tcpwin.report.sockets import render_distributions
+    from tcpwin.hosts import AMOUNTS, distribution
+    from tcpwin.report import render_distributions
 
     samples = [sample for _, sample in reading.bounded()]
     found = {name: distribution(samples, name, last_only=False) for name in measured}
@@ -441,7 +439,7 @@ def _write_distributions(reading: _Reading, measured: tuple[str, ...], output: O
 
 def _distribution_object(name: str, found: Distribution | None) -> dict[str, Any]:
     """A distribution by its field; a count of 0 and nothing else where no socket says it."""
-    from tcpwin.hosts.field_distribution import Distribution as Measured
+    from tcpwin.hosts import Distribution as Measured
 
     if found is None:
         return {"field": name, **dict.fromkeys(Measured.__slots__), "count": 0}
@@ -454,7 +452,7 @@ def _file_of(label: str) -> dict[str, str]:
 
 def _order(field: str) -> Callable[[Labelled], tuple[bool, Any]]:
     """What to sort by: numbers from the largest, text from a to z, what was not said at the end."""
-    from tcpwin.hosts.table import SOCKET_KINDS, socket_values
+    from tcpwin.hosts import SOCKET_KINDS, socket_values
 
     is_text = SOCKET_KINDS[field] == "str"
 
@@ -498,7 +496,7 @@ def _is_v6(address: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _state_number(state: str) -> int:
-    from tcpwin.hosts.collect.message import STATES
+    from tcpwin.hosts.collect import STATES
 
     return STATES.index(state) if state in STATES else 0
 

@@ -241,7 +241,7 @@ def table_of(rows: Iterable[Mapping[str, Any]], kinds: Kinds) -> Table:
 def _column(values: list[Any], kind: str) -> Any:
     import numpy as np
 
-    from tcpwin.analysis.table import masked, texts
+    from tcpwin.analysis import masked, texts
 
     if kind == "str":
         return texts(values)

@@ -5,20 +5,22 @@ of them. It judges nothing: that is what findings and comparison are for.
 """
 
 from tcpwin.lab.expectation import Claim, ClaimError
-from tcpwin.lab.kernel_build import BuildError, build, kernel_path
+from tcpwin.lab.kernel_build import BuildError, build, build_needs, kernel_path
 from tcpwin.lab.like import scenario_like
 from tcpwin.lab.needs import RunNeeds, run_needs
 from tcpwin.lab.network import NetworkError, Step, plan
 from tcpwin.lab.run import Outcome, find_outcome, run_scenario
 from tcpwin.lab.scenario import Scenario, ScenarioError, find_scenario, read_scenario, scenario_names, scenarios
-from tcpwin.lab.settings import SettingsError
+from tcpwin.lab.settings import SettingsError, read_settings
 from tcpwin.lab.uml import UmlError, check_kernel
-from tcpwin.lab.workload import Workload, workloads
+from tcpwin.lab.workload import DEFAULT_PORT, Log, Workload, workloads
 
 __all__ = [
+    "DEFAULT_PORT",
     "BuildError",
     "Claim",
     "ClaimError",
+    "Log",
     "NetworkError",
     "Outcome",
     "RunNeeds",
@@ -29,12 +31,14 @@ __all__ = [
     "UmlError",
     "Workload",
     "build",
+    "build_needs",
     "check_kernel",
     "find_outcome",
     "find_scenario",
     "kernel_path",
     "plan",
     "read_scenario",
+    "read_settings",
     "run_needs",
     "run_scenario",
     "scenario_like",

@@ -81,7 +81,7 @@ def kernel_path() -> Path:
     return cache() / f"linux-{SERIES}-{recipe.hexdigest()[:12]}"
 
 
-def needs(source: Path | None) -> Needs:
+def build_needs(source: Path | None) -> Needs:
     """What `build` will need."""
     cores = len(os.sched_getaffinity(0))
     return Needs(0 if source else DOWNLOAD_BYTES, BUILD_BYTES, KEPT_BYTES, BUILD_CPU_S, cores, cache())

@@ -14,9 +14,20 @@ if TYPE_CHECKING:
     from tcpwin.limits.bulk import VERDICT_COLUMNS, verdict_columns
     from tcpwin.limits.case import Case
     from tcpwin.limits.comparison import Change, Comparison, FindingChange, Pair, compare
+    from tcpwin.limits.document import (
+        HEADINGS,
+        SCHEMA,
+        describe_finding,
+        describe_page,
+        describe_rule,
+        plain,
+        read_finding,
+        sections,
+    )
     from tcpwin.limits.finding import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity
     from tcpwin.limits.findings import Findings, asked_of, check, choose
     from tcpwin.limits.ranking import problems, worst
+    from tcpwin.limits.roles import role_of
     from tcpwin.limits.rooms import (
         budgets_of,
         findings_of,
@@ -26,18 +37,60 @@ if TYPE_CHECKING:
         verdicts_of,
         worst_verdict_of,
     )
-    from tcpwin.limits.rule import Rule, Threshold, all_rules
+    from tcpwin.limits.rule import ENTRY_POINTS, Rule, Threshold, all_rules
     from tcpwin.limits.summary import Summary, summarize
     from tcpwin.limits.verdict import Verdict, judge_connection, judge_directions
 
 _HOMES = {
-    "budget": ("Budget", "GROUPS", "ITEMS", "ITEM_LIMITS", "KernelLimits", "LIMITS"),
-    "bulk": ("VERDICT_COLUMNS", "verdict_columns"),
+    "budget": (
+        "Budget",
+        "GROUPS",
+        "ITEMS",
+        "ITEM_LIMITS",
+        "KernelLimits",
+        "LIMITS",
+    ),
+    "bulk": (
+        "VERDICT_COLUMNS",
+        "verdict_columns",
+    ),
     "case": ("Case",),
-    "findings": ("Findings", "asked_of", "check", "choose"),
-    "comparison": ("Change", "Comparison", "FindingChange", "Pair", "compare"),
-    "finding": ("CONFIDENCES", "Evidence", "Finding", "OWNERS", "Remedy", "Severity"),
-    "ranking": ("problems", "worst"),
+    "comparison": (
+        "Change",
+        "Comparison",
+        "FindingChange",
+        "Pair",
+        "compare",
+    ),
+    "document": (
+        "HEADINGS",
+        "SCHEMA",
+        "describe_finding",
+        "describe_page",
+        "describe_rule",
+        "plain",
+        "read_finding",
+        "sections",
+    ),
+    "finding": (
+        "CONFIDENCES",
+        "Evidence",
+        "Finding",
+        "OWNERS",
+        "Remedy",
+        "Severity",
+    ),
+    "findings": (
+        "Findings",
+        "asked_of",
+        "check",
+        "choose",
+    ),
+    "ranking": (
+        "problems",
+        "worst",
+    ),
+    "roles": ("role_of",),
     "rooms": (
         "budgets_of",
         "findings_of",
@@ -47,18 +100,33 @@ _HOMES = {
         "verdicts_of",
         "worst_verdict_of",
     ),
-    "rule": ("Rule", "Threshold", "all_rules"),
-    "summary": ("Summary", "summarize"),
-    "verdict": ("Verdict", "judge_connection", "judge_directions"),
+    "rule": (
+        "ENTRY_POINTS",
+        "Rule",
+        "Threshold",
+        "all_rules",
+    ),
+    "summary": (
+        "Summary",
+        "summarize",
+    ),
+    "verdict": (
+        "Verdict",
+        "judge_connection",
+        "judge_directions",
+    ),
 }
 
 __all__ = [
     "CONFIDENCES",
+    "ENTRY_POINTS",
     "GROUPS",
+    "HEADINGS",
     "ITEMS",
     "ITEM_LIMITS",
     "LIMITS",
     "OWNERS",
+    "SCHEMA",
     "VERDICT_COLUMNS",
     "Budget",
     "Case",
@@ -82,11 +150,18 @@ __all__ = [
     "check",
     "choose",
     "compare",
+    "describe_finding",
+    "describe_page",
+    "describe_rule",
     "findings_of",
     "judge_connection",
     "judge_directions",
+    "plain",
     "problems",
     "problems_of",
+    "read_finding",
+    "role_of",
+    "sections",
     "summarize",
     "summary_of",
     "verdict_columns",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tcpwin.analysis.table import Table
+    from tcpwin.analysis import Table
 
 VERDICT_COLUMNS = (
     *("limit", "second_limit", "share", "cost_ns", "cost_low_ns", "cost_high_ns", "confidence", "owner", "side"),
@@ -49,7 +49,7 @@ def verdict_columns(analysis: Analysis, *, few: int = FEW) -> Table:
     """
     import numpy as np
 
-    from tcpwin.analysis.table import Table
+    from tcpwin.analysis import Table
 
     if len(analysis) <= few:
         verdicts = [connection.verdict for connection in analysis.connections]

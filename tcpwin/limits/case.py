@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcpwin.analysis import Analysis, Connection, Direction, Event, Stall
-from tcpwin.analysis.cached import kept
+from tcpwin.analysis import Analysis, Connection, Direction, Event, Stall, kept
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import Reading, count_first_events, first_events, reading_of
 from tcpwin.limits.roles import ENDS, the_end

@@ -11,6 +11,7 @@ Each reference is one file of `tcpwin/reference/data`, read when it is first ask
 
 from tcpwin.reference.cells import Cell, is_ours, matrix
 from tcpwin.reference.comparison import Comparison, Row, compare, compare_measured
+from tcpwin.reference.document import describe_cell, describe_comparison, describe_reference, describe_run
 from tcpwin.reference.measured import Measured, measure_connection
 from tcpwin.reference.model import Bucket, Latency, RateRange, Reference, Run, Source
 from tcpwin.reference.nearness import Nearness, nearest
@@ -39,6 +40,10 @@ __all__ = [
     "against",
     "compare",
     "compare_measured",
+    "describe_cell",
+    "describe_comparison",
+    "describe_reference",
+    "describe_run",
     "is_ours",
     "matrix",
     "measure_connection",

@@ -181,7 +181,7 @@ class HostFacts(TypedDict):
 
 def host_facts(receiver: Host | None, sender: Host | None) -> HostFacts:
     """What the hosts' snapshots say, by the fields of `Measured`."""
-    from tcpwin.limits.evidence.hosts import growth
+    from tcpwin.limits.evidence import growth
 
     settings = None if receiver is None else receiver.settings
     others = {} if sender is None or sender.settings is None else sender.settings.values

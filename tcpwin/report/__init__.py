@@ -10,17 +10,103 @@ from typing import TYPE_CHECKING
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
+    from tcpwin.report.budget_words import ITEM_WORDS
+    from tcpwin.report.comparison import NAMES, headline, render_comparison, value_text
     from tcpwin.report.connection_text import render_connection
-    from tcpwin.report.text import render
+    from tcpwin.report.counters import render_sample, render_step, render_steps_end, render_total
+    from tcpwin.report.findings import counts_line, render_findings
+    from tcpwin.report.github import render_github
+    from tcpwin.report.junit import junit_document
+    from tcpwin.report.likeness import render_against, render_likeness
+    from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
+    from tcpwin.report.rules import render_page, render_rules
+    from tcpwin.report.sarif import sarif_document
+    from tcpwin.report.sockets import render_distributions, render_sockets, span_text
+    from tcpwin.report.summary import render_summary
+    from tcpwin.report.text import WHOLE, quality_remarks, render
 
 _HOMES = {
+    "budget_words": ("ITEM_WORDS",),
+    "comparison": (
+        "NAMES",
+        "headline",
+        "render_comparison",
+        "value_text",
+    ),
     "connection_text": ("render_connection",),
-    "text": ("render",),
+    "counters": (
+        "render_sample",
+        "render_step",
+        "render_steps_end",
+        "render_total",
+    ),
+    "findings": (
+        "counts_line",
+        "render_findings",
+    ),
+    "github": ("render_github",),
+    "junit": ("junit_document",),
+    "likeness": (
+        "render_against",
+        "render_likeness",
+    ),
+    "reference": (
+        "rates_text",
+        "render_nearest",
+        "render_reference",
+        "render_references",
+        "run_facts",
+    ),
+    "rules": (
+        "render_page",
+        "render_rules",
+    ),
+    "sarif": ("sarif_document",),
+    "sockets": (
+        "render_distributions",
+        "render_sockets",
+        "span_text",
+    ),
+    "summary": ("render_summary",),
+    "text": (
+        "WHOLE",
+        "quality_remarks",
+        "render",
+    ),
 }
 
 __all__ = [
+    "ITEM_WORDS",
+    "NAMES",
+    "WHOLE",
+    "counts_line",
+    "headline",
+    "junit_document",
+    "quality_remarks",
+    "rates_text",
     "render",
+    "render_against",
+    "render_comparison",
     "render_connection",
+    "render_distributions",
+    "render_findings",
+    "render_github",
+    "render_likeness",
+    "render_nearest",
+    "render_page",
+    "render_reference",
+    "render_references",
+    "render_rules",
+    "render_sample",
+    "render_sockets",
+    "render_step",
+    "render_steps_end",
+    "render_summary",
+    "render_total",
+    "run_facts",
+    "sarif_document",
+    "span_text",
+    "value_text",
 ]
 
 __getattr__ = loader(__name__, _HOMES)

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import wrap
 
-from tcpwin.hosts.counters import GAUGES, MEANINGS, CounterDelta
-from tcpwin.hosts.samples import CounterSample
-from tcpwin.hosts.table import CounterRow, CounterSteps
+from tcpwin.hosts import GAUGES, MEANINGS, CounterDelta, CounterRow, CounterSample, CounterSteps
 from tcpwin.report.sockets import span_text
 from tcpwin.units import clock_text, count_text, time_text
 

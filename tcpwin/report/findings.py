@@ -11,8 +11,7 @@ from itertools import islice
 from typing import Any
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import Evidence, Finding, Findings, Severity
-from tcpwin.limits.document import plain
+from tcpwin.limits import Evidence, Finding, Findings, Severity, plain
 from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
 
 ARROWS = {"a_to_b": "a→b", "b_to_a": "b→a"}
@@ -33,7 +32,7 @@ def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: i
         yield heading(analysis, finding)
         yield from (f"    {line}" for line in details(analysis, finding))
         yield ""
-    yield summary(analysis, found, asked=asked)
+    yield counts_line(analysis, found, asked=asked)
     left = sum(found.counts.values()) - min(len(found), len(found) if limit is None else limit)
     if left:
         yield f"{count_text(left, 'finding')} not shown: --limit N shows more, --select CODE those of one rule."
@@ -85,7 +84,7 @@ def owner_text(owner: str) -> str:
     return f"the {end}'s {what}" if end else owner if owner == "nobody" else f"the {what}"
 
 
-def summary(analysis: Analysis, found: Findings, *, asked: int) -> str:
+def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
     """How many findings there are, of which severity, in how many connections."""
     of = f"{count_text(asked, 'rule')} asked of {count_text(len(analysis), 'connection')}"
     total = sum(found.counts.values())

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Findings, Rule, Severity
-from tcpwin.report.findings import details, heading, summary
+from tcpwin.report.findings import counts_line, details, heading
 from tcpwin.units import name_text
 
 
@@ -50,7 +50,7 @@ def junit_document(
         if others:
             SubElement(case, "system-out").text = "\n\n".join(_body(analysis, each) for each in others)
     suite.set("failures", str(failed))
-    SubElement(suite, "system-out").text = name_text(summary(analysis, found, asked=len(asked)))
+    SubElement(suite, "system-out").text = name_text(counts_line(analysis, found, asked=len(asked)))
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tcpwin.limits import Rule, Threshold
-from tcpwin.limits.document import sections
+from tcpwin.limits import Rule, Threshold, sections
 from tcpwin.units import name_text
 
 _ASKED = {

@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, Rule, Severity
-from tcpwin.limits.document import HEADINGS, describe_finding, describe_rule, sections
+from tcpwin.limits import HEADINGS, Finding, Rule, Severity, describe_finding, describe_rule, sections
 from tcpwin.report.findings import ARROWS, frames_text, weight
 from tcpwin.units import name_text
 

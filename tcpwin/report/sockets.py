@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tcpwin.hosts.field_distribution import Distribution, number_of
-from tcpwin.hosts.socket import SocketSample
-from tcpwin.hosts.table import socket_values
+from tcpwin.hosts import Distribution, SocketSample, number_of, socket_values
 from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_text, share_text, time_text
 
 ABSENT = "-"

@@ -85,7 +85,7 @@ def growth(host: Host | None, *names: str) -> dict[str, int]:
 
 def _growth_of(samples: Sequence[CounterSample], names: set[str]) -> tuple[dict[str, int], set[str]]:
     """How much the samples of one source show, and the names of which they show anything."""
-    from tcpwin.hosts.counters import deltas
+    from tcpwin.hosts import deltas
 
     found: dict[str, int] = {}
     told: set[str] = set()

@@ -18,9 +18,7 @@ from tcpwin.report.drawing.kind import Nothing
 from tcpwin.report.drawing.theme import Theme, find_theme
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Direction, Table
-    from tcpwin.analysis.event_columns import EventColumns, StallColumns
-    from tcpwin.analysis.view import View
+    from tcpwin.analysis import Direction, EventColumns, StallColumns, Table, View
 
 DIRECTIONS = ("a_to_b", "b_to_a")
 MIN_POINTS, MAX_POINTS = 16, 20_000

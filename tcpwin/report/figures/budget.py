@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.limits import GROUPS
-from tcpwin.limits.roles import role_of
+from tcpwin.limits import GROUPS, role_of
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.drawing.kind import FigureKind, Nothing
 from tcpwin.report.drawing.panel import Panel

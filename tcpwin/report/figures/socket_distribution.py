@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.hosts.field_distribution import FIELDS, number_of
+from tcpwin.hosts import FIELDS, number_of
 from tcpwin.report.drawing.curve import compact
 from tcpwin.report.drawing.kind import FigureKind, Nothing
 from tcpwin.report.drawing.panel import Panel

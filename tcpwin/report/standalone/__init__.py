@@ -3,6 +3,47 @@
 In: an analysis. Out: HTML that needs no network, PDF, JSON or Markdown. Its size is bounded, whatever the capture.
 """
 
-from tcpwin.report.standalone.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
+from __future__ import annotations
 
-__all__ = ["CONNECTIONS_SHOWN", "FORMS", "THEMES", "Report", "form_of"]
+from typing import TYPE_CHECKING
+
+from tcpwin.lazy import loader
+
+if TYPE_CHECKING:
+    from tcpwin.report.standalone.figures import typed
+    from tcpwin.report.standalone.finding import begin
+    from tcpwin.report.standalone.html_page import render_page
+    from tcpwin.report.standalone.pdf import find_browser, print_page
+    from tcpwin.report.standalone.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
+
+_HOMES = {
+    "figures": ("typed",),
+    "finding": ("begin",),
+    "html_page": ("render_page",),
+    "pdf": (
+        "find_browser",
+        "print_page",
+    ),
+    "report": (
+        "CONNECTIONS_SHOWN",
+        "FORMS",
+        "Report",
+        "THEMES",
+        "form_of",
+    ),
+}
+
+__all__ = [
+    "CONNECTIONS_SHOWN",
+    "FORMS",
+    "THEMES",
+    "Report",
+    "begin",
+    "find_browser",
+    "form_of",
+    "print_page",
+    "render_page",
+    "typed",
+]
+
+__getattr__ = loader(__name__, _HOMES)

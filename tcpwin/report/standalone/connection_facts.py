@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tcpwin.analysis import Connection, Direction, Event
-from tcpwin.limits import GROUPS, ITEMS, Budget, Finding, Verdict
-from tcpwin.limits.roles import role_of
+from tcpwin.limits import GROUPS, ITEMS, Budget, Finding, Verdict, role_of
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.hosts import render_sockets
 from tcpwin.report.summary import longest_stalls

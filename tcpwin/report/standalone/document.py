@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any
 
-from tcpwin.limits.document import describe_finding, describe_rule, plain
+from tcpwin.limits import describe_finding, describe_rule, plain
 
 if TYPE_CHECKING:
     from tcpwin.limits import Budget
@@ -55,7 +55,7 @@ def write_document(report: Report, file: IO[str]) -> None:
 
 def _connection(told: ConnectionTold, comparison: Comparison) -> dict[str, Any]:
     """What the analysis document does not have of a connection."""
-    from tcpwin.reference.document import describe_comparison
+    from tcpwin.reference import describe_comparison
 
     connection = told.connection
     return {

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, Remedy
-from tcpwin.limits.roles import role_of
+from tcpwin.limits import Finding, Remedy, role_of
 from tcpwin.report.findings import owner_text, span_text, value_words
 from tcpwin.report.verdict_words import frames_filter
 from tcpwin.units import name_text, rate_text, time_text

@@ -15,9 +15,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from tcpwin.errors import OutputError
-from tcpwin.limits.roles import role_of
+from tcpwin.limits import role_of
 from tcpwin.report.assets import PLOTLY, read_asset
-from tcpwin.report.findings import summary as counted
+from tcpwin.report.findings import counts_line
 from tcpwin.report.standalone.finding import begin, tell_findings
 from tcpwin.report.standalone.method import capture_facts, files_told, hosts_told, method_text, rules_told, unread
 from tcpwin.report.standalone.references import tell_likeness
@@ -92,7 +92,7 @@ def _words(report: Report) -> dict[str, Any]:
         "worst": tell_findings(analysis, report.summary.worst, told),
         "remarks": quality_remarks(analysis.capture),
         "whole": WHOLE,
-        "counted": counted(analysis, report.findings, asked=len(report.rules)),
+        "counted": counts_line(analysis, report.findings, asked=len(report.rules)),
         "findings": tell_findings(analysis, told, told),
         "left": left,
         "left_words": f"{count_text(sum(report.findings_left.values()), 'more finding')}, less costly, of these rules:",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tcpwin.report.findings import summary as counted
+from tcpwin.report.findings import counts_line
 from tcpwin.report.standalone.finding import FindingTold, begin, tell_findings
 from tcpwin.report.standalone.method import capture_facts, files_told, hosts_told, method_text, unread
 from tcpwin.report.standalone.references import FarTold, LikeTold, tell_likeness
@@ -61,7 +61,7 @@ def render_markdown(report: Report) -> Iterator[str]:
 
 def _findings(report: Report) -> Iterator[str]:
     analysis, told = report.analysis, report.told_findings
-    yield from ("## Findings", "", plain(counted(analysis, report.findings, asked=len(report.rules))), "")
+    yield from ("## Findings", "", plain(counts_line(analysis, report.findings, asked=len(report.rules))), "")
     found = tell_findings(analysis, told, told)
     if found:
         rows = [

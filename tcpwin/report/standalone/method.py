@@ -16,7 +16,7 @@ from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_tex
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
-    from tcpwin.hosts.load import Host
+    from tcpwin.hosts import Host
     from tcpwin.limits import Rule, Threshold
     from tcpwin.report.standalone.report import Report
 
@@ -130,7 +130,7 @@ def _host(host: Host, lines: Sequence[str]) -> HostTold:
 
 def _counters(host: Host) -> tuple[list[tuple[str, str, str]], str]:
     """What grew between the first and the last sample of the host's best source."""
-    from tcpwin.hosts.table import CounterSteps, counter_rows
+    from tcpwin.hosts import CounterSteps, counter_rows
 
     steps = CounterSteps(host.counters, name=host.label)
     for _ in steps:

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 
-from tcpwin.limits import Severity, all_rules
-from tcpwin.limits.document import describe_page, describe_rule, plain
+from tcpwin.limits import Severity, all_rules, describe_page, describe_rule, plain
 from tcpwin_web.api.parts import Analysed, Limit, Offset, ServiceOf, as_json
 from tcpwin_web.results import queries
 

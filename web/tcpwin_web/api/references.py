@@ -4,8 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Response
 
-from tcpwin.reference import matrix, references
-from tcpwin.reference.document import describe_cell, describe_reference
+from tcpwin.reference import describe_cell, describe_reference, matrix, references
 from tcpwin_web.api.parts import as_json
 
 router = APIRouter(tags=["references"])

@@ -10,8 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Response
 
 from tcpwin.errors import OutputError
-from tcpwin.report.standalone import CONNECTIONS_SHOWN
-from tcpwin.report.standalone.pdf import find_browser, print_page
+from tcpwin.report.standalone import CONNECTIONS_SHOWN, find_browser, print_page
 from tcpwin_web.api.parts import Analysed, ServiceOf
 from tcpwin_web.api.shares import Secret, open_link
 from tcpwin_web.jobs import JobError

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tcpwin.analysis import Connection
-from tcpwin.limits import compare
-from tcpwin.limits.document import plain
-from tcpwin.report import render
-from tcpwin.report.comparison import headline
-from tcpwin.report.standalone import Report
-from tcpwin.report.standalone.html_page import render_page
+from tcpwin.limits import compare, plain
+from tcpwin.report import headline, render
+from tcpwin.report.standalone import Report, render_page
 from tcpwin_web.jobs.work import Case, analyze_case
 from tcpwin_web.results import layout
 from tcpwin_web.sharing.cryptopan import CryptoPan

@@ -11,11 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tcpwin.analysis import EVENT_FIELDS, Analysis, Connection, View
-from tcpwin.hosts.document import describe_joined
-from tcpwin.limits.document import plain
-from tcpwin.limits.roles import role_of
-from tcpwin.reference import compare
-from tcpwin.reference.document import describe_comparison
+from tcpwin.hosts import describe_joined
+from tcpwin.limits import plain, role_of
+from tcpwin.reference import compare, describe_comparison
 from tcpwin.report import figures
 from tcpwin.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures

@@ -12,7 +12,7 @@ from typing import Any
 
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.report import figures
-from tcpwin.report.standalone.figures import typed
+from tcpwin.report.standalone import typed
 from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections

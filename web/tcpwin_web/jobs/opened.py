@@ -11,9 +11,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tcpwin.analysis import Analysis, reopen
-from tcpwin.limits import Findings
-from tcpwin.limits.document import read_finding
-from tcpwin.report.drawing.request import MAX_ROWS
+from tcpwin.limits import Findings, read_finding
+from tcpwin.report.drawing import MAX_ROWS
 from tcpwin_web.jobs.work import Case
 from tcpwin_web.results import layout
 from tcpwin_web.results.queries import findings_of

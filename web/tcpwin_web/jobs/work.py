@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.analysis import Analysis, Capture
-from tcpwin.hosts import SnapshotFile, analyze
-from tcpwin.hosts.document import describe_host
-from tcpwin.limits.document import describe_finding, plain
-from tcpwin.report.text import WHOLE, quality_remarks
+from tcpwin.hosts import SnapshotFile, analyze, describe_host
+from tcpwin.limits import describe_finding, plain
+from tcpwin.report import WHOLE, quality_remarks
 from tcpwin.sources import HeadersSource
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout, queries

@@ -4,8 +4,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.limits import all_rules
-from tcpwin.limits.document import describe_page
+from tcpwin.limits import all_rules, describe_page
 from tcpwin_web.pages.parts import show
 
 

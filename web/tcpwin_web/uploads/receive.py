@@ -14,9 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tcpwin.errors import CaptureError, SnapshotError
-from tcpwin.hosts import Bundle, Member, SnapshotFile
-from tcpwin.hosts.bundle_capture import captures_of
-from tcpwin.hosts.load import not_read
+from tcpwin.hosts import Bundle, Member, SnapshotFile, captures_of, not_read
 from tcpwin.sources import write_headers
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import DataFolder

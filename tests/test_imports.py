@@ -1,0 +1,60 @@
+"""A stage is imported from its packages, never from a file in them: what a stage offers is what its packages name."""
+
+import ast
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import tcpwin
+import tcpwin_web
+
+LIBRARY = Path(tcpwin.__file__).parent
+SERVICE = Path(tcpwin_web.__file__).parent
+FILES = sorted([*LIBRARY.rglob("*.py"), *SERVICE.rglob("*.py")])
+
+
+def stage_of(path: Path) -> str:
+    """The folder of the library that a file is in, or the service."""
+    return path.relative_to(LIBRARY).parts[0] if path.is_relative_to(LIBRARY) else "tcpwin_web"
+
+
+def is_package(module: str) -> bool:
+    """Whether a name is that of a folder of modules."""
+    spec = find_spec(module)
+    return spec is not None and spec.submodule_search_locations is not None
+
+
+def imports_of_files(source: str, stage: str) -> Iterator[str]:
+    """The modules of other stages that are imported by their files' names."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("tcpwin."):
+            continue
+        module = node.module or ""
+        parts = module.split(".")
+        if is_package(".".join(parts[:2])) and parts[1] != stage and not is_package(module):
+            yield module
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{stage_of(path)}-{path.stem}")
+def test_other_stages_are_imported_from_their_packages(path: Path) -> None:
+    assert list(imports_of_files(path.read_text(), stage_of(path))) == []
+
+
+def test_an_import_from_a_file_is_seen() -> None:
+    source = "def f():\n    from tcpwin.limits.verdict import Verdict\n"
+    assert list(imports_of_files(source, "report")) == ["tcpwin.limits.verdict"]
+    assert list(imports_of_files(source, "limits")) == []
+
+
+@pytest.mark.parametrize(
+    "package",
+    sorted({path.parent for path in LIBRARY.rglob("__init__.py")} - {LIBRARY}),
+    ids=lambda folder: ".".join(folder.relative_to(LIBRARY).parts),
+)
+def test_what_a_package_offers_is_there(package: Path) -> None:
+    name = ".".join(("tcpwin", *package.relative_to(LIBRARY).parts))
+    module = __import__(name, fromlist=["*"])
+    for offered in getattr(module, "__all__", ()):
+        assert getattr(module, offered) is not None
