@@ -192,7 +192,7 @@ mod tests {
         message
     }
 
-    fn told(edits: &[(usize, u8)]) -> Change {
+    fn change_of(edits: &[(usize, u8)]) -> Change {
         layout().changes(&message(&[]), &message(edits))
     }
 
@@ -202,29 +202,41 @@ mod tests {
 
     #[test]
     fn what_is_free_or_runs_is_no_change() {
-        assert_eq!(told(&[]), Change::None);
-        assert_eq!(told(&[(4, 1), (5, 1), (7, 1)]), Change::None);
+        assert_eq!(change_of(&[]), Change::None);
+        assert_eq!(change_of(&[(4, 1), (5, 1), (7, 1)]), Change::None);
     }
 
     #[test]
     fn fields_and_flags_that_changed_are_told_with_what_runs() {
-        assert_eq!(told(&[(2, 9)]), members("\"small\":9000,\"since\":7000"));
         assert_eq!(
-            told(&[(1, 5), (5, 0)]),
+            change_of(&[(2, 9)]),
+            members("\"small\":9000,\"since\":7000")
+        );
+        assert_eq!(
+            change_of(&[(1, 5), (5, 0)]),
             members("\"flag\":false,\"since\":null")
         );
-        assert_eq!(told(&[(1, 2)]), members("\"flag\":true,\"since\":7000"));
-        assert_eq!(told(&[(3, 0)]), members("\"since\":7000"));
+        assert_eq!(
+            change_of(&[(1, 2)]),
+            members("\"flag\":true,\"since\":7000")
+        );
+        assert_eq!(change_of(&[(3, 0)]), members("\"since\":7000"));
     }
 
     #[test]
     fn what_is_not_known_is_null() {
-        assert_eq!(told(&[(2, 0)]), members("\"small\":null,\"since\":7000"));
         assert_eq!(
-            told(&[(2, 249)]),
+            change_of(&[(2, 0)]),
+            members("\"small\":null,\"since\":7000")
+        );
+        assert_eq!(
+            change_of(&[(2, 249)]),
             members("\"small\":249000,\"since\":7000")
         );
-        assert_eq!(told(&[(2, 250)]), members("\"small\":null,\"since\":7000"));
+        assert_eq!(
+            change_of(&[(2, 250)]),
+            members("\"small\":null,\"since\":7000")
+        );
     }
 
     #[test]
@@ -242,8 +254,8 @@ mod tests {
 
     #[test]
     fn some_changes_need_the_whole() {
-        assert_eq!(told(&[(0, 0)]), Change::Whole);
-        assert_eq!(told(&[(2, 9), (6, 0)]), Change::Whole);
+        assert_eq!(change_of(&[(0, 0)]), Change::Whole);
+        assert_eq!(change_of(&[(2, 9), (6, 0)]), Change::Whole);
         assert_eq!(layout().changes(&message(&[]), &[7; 15]), Change::Whole);
     }
 
@@ -255,7 +267,7 @@ mod tests {
             ..layout()
         }
         .is_sound());
-        let fields = vec![field("odd", 2, 3)];
+        let fields = vec![field("uneven", 2, 3)];
         assert!(!Layout { fields, ..layout() }.is_sound());
         let flags = vec![Flag {
             name: "far".into(),

@@ -375,10 +375,10 @@ impl Endpoint {
 
     fn hold(&mut self, start: u64, end: u64) {
         let mut block = (start, end);
-        self.out_of_order.retain(|held| {
-            let apart = held.1 < block.0 || block.1 < held.0;
+        self.out_of_order.retain(|known| {
+            let apart = known.1 < block.0 || block.1 < known.0;
             if !apart {
-                block = (block.0.min(held.0), block.1.max(held.1));
+                block = (block.0.min(known.0), block.1.max(known.1));
             }
             apart
         });

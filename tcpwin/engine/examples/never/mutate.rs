@@ -251,8 +251,8 @@ fn change_header(frame: &mut Frame, link_type: u32, field: usize, value: u64, ra
         }
         5 => frame.bytes[tcp + 13] ^= 1 << (value & 7),
         6 => {
-            let kept = (tcp + 20 + random.below(60)).min(frame.bytes.len());
-            frame.bytes.truncate(kept);
+            let cut_len = (tcp + 20 + random.below(60)).min(frame.bytes.len());
+            frame.bytes.truncate(cut_len);
         }
         _ => {
             // Another length on the wire, or another byte of the headers.

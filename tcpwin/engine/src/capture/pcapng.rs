@@ -400,7 +400,7 @@ impl Pcapng {
 }
 
 fn text(value: &[u8]) -> String {
-    let kept = value.get(..MAX_TEXT_BYTES).unwrap_or(value);
-    let kept = kept.split(|&b| b == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(kept).into_owned()
+    let most = value.get(..MAX_TEXT_BYTES).unwrap_or(value);
+    let before_nul = most.split(|&b| b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(before_nul).into_owned()
 }

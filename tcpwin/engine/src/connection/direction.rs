@@ -1,6 +1,6 @@
 //! What is kept of one direction of a connection, and what follows from it alone.
 
-use crate::connection::cold::Cold;
+use crate::connection::rare::Rare;
 use crate::connection::syn::SynOptions;
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -64,13 +64,13 @@ pub struct Direction {
     pub last_data_ns: i64,
     /// When the last byte was acknowledged.
     pub last_ack_ns: i64,
-    pub cold: Option<Box<Cold>>,
+    pub rare: Option<Box<Rare>>,
 }
 
 impl Direction {
     #[inline]
-    pub fn cold(&mut self) -> &mut Cold {
-        self.cold.get_or_insert_with(Box::default)
+    pub fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(Box::default)
     }
 
     /// Bytes in flight, where they can be known.
@@ -99,15 +99,15 @@ impl Direction {
             && self.window.is_known
             && self.window.bytes > 0
             && self
-                .cold
+                .rare
                 .as_ref()
-                .is_none_or(|cold| cold.is_quiet_to_send())
+                .is_none_or(|rare| rare.is_quiet_to_send())
     }
 
     /// Whether the next acknowledgment of this direction may: nothing lost, reported or sent again.
     #[inline]
     pub fn has_doubts(&self) -> bool {
-        self.cold.as_ref().is_some_and(|cold| cold.has_doubts())
+        self.rare.as_ref().is_some_and(|rare| rare.has_doubts())
     }
 
     /// Whether a timestamp is older than the latest one sent: the segment was overtaken.
@@ -144,29 +144,29 @@ impl Direction {
     /// When the segment that is being taken was captured, by a clock that may have run backwards.
     #[inline]
     pub fn clock_ns(&self, now_ns: i64) -> i64 {
-        now_ns.saturating_sub(self.cold.as_ref().map_or(0, |cold| cold.early_ns))
+        now_ns.saturating_sub(self.rare.as_ref().map_or(0, |rare| rare.early_ns))
     }
 
     /// Time in which the next segment did not fit the receive window.
     pub fn limited_ns(&self) -> i64 {
-        self.cold.as_ref().map_or(0, |cold| cold.limited_ns)
+        self.rare.as_ref().map_or(0, |rare| rare.limited_ns)
     }
 
     /// The same up to a time, with what is not over yet.
     pub fn limited_until_ns(&self, now_ns: i64) -> i64 {
-        self.cold.as_ref().map_or(0, |cold| {
+        self.rare.as_ref().map_or(0, |rare| {
             let open_ns = if self.is_limited {
-                now_ns.saturating_sub(cold.limited_since_ns).max(0)
+                now_ns.saturating_sub(rare.limited_since_ns).max(0)
             } else {
                 0
             };
-            cold.limited_ns.saturating_add(open_ns)
+            rare.limited_ns.saturating_add(open_ns)
         })
     }
 
     /// Payload that was acknowledged: sequence space less SYN and FIN, and less what was sent before the capture began.
     pub fn acked_payload_bytes(&self) -> u64 {
-        let before_bytes = self.cold.as_ref().map_or(0, |cold| cold.before_bytes);
+        let before_bytes = self.rare.as_ref().map_or(0, |rare| rare.before_bytes);
         let control = u64::from(self.has_syn && self.acked_bytes > 0)
             + u64::from(self.has_fin && !self.fin_end.is_after(self.flight.una));
         self.acked_bytes.saturating_sub(control + before_bytes)
@@ -174,7 +174,7 @@ impl Direction {
 
     #[inline]
     pub fn sacked_bytes(&self) -> u32 {
-        self.cold.as_ref().map_or(0, |cold| cold.sacked_bytes)
+        self.rare.as_ref().map_or(0, |rare| rare.sacked_bytes)
     }
 
     /// The largest segment to expect: by the options, else by what was seen.
@@ -232,27 +232,27 @@ impl Direction {
     }
 
     pub fn count(&mut self, events: Events) {
-        event::count(&mut self.cold().counts, events);
+        event::count(&mut self.rare().counts, events);
     }
 
     /// Whether the journal may take these events, which were counted; one that it does not is counted apart.
     #[inline]
     pub fn may_journal(&mut self, events: Events) -> bool {
-        let cold = self.cold();
-        if events & !cold.journal_full == 0 {
-            cold.note_omitted(events);
+        let rare = self.rare();
+        if events & !rare.journal_full == 0 {
+            rare.note_omitted(events);
             return false;
         }
         true
     }
 
     pub fn event_count(&self, events: Events) -> u32 {
-        self.cold.as_ref().map_or(0, |cold| {
+        self.rare.as_ref().map_or(0, |rare| {
             event::NAMES
                 .iter()
                 .enumerate()
                 .filter(|(bit, _)| events >> bit & 1 == 1)
-                .map(|(bit, _)| cold.counts[bit])
+                .map(|(bit, _)| rare.counts[bit])
                 .sum()
         })
     }

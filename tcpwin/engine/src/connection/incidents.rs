@@ -2,7 +2,6 @@
 
 use crate::connection::journal::Journal;
 use crate::connection::stalls::Stalls;
-use crate::connection::state::Connection;
 
 #[derive(Clone, Debug, Default)]
 pub struct Incidents {
@@ -22,33 +21,4 @@ pub struct DoubtfulReset {
     pub side: u8,
     pub time_ns: i64,
     pub frame: u64,
-}
-
-impl Connection {
-    /// What there is to write into, from the first incident on.
-    pub fn incidents_mut(&mut self) -> &mut Incidents {
-        self.incidents.get_or_insert_with(Box::default)
-    }
-
-    /// Whether some of its segments are samples.
-    pub fn is_sampled(&self) -> bool {
-        (self.incidents.as_ref()).is_some_and(|incidents| incidents.is_sampled)
-    }
-
-    pub fn journal(&self) -> Option<&Journal> {
-        self.incidents.as_ref()?.journal.as_deref()
-    }
-
-    pub fn stalls(&self) -> Option<&Stalls> {
-        self.incidents.as_ref()?.stalls.as_deref()
-    }
-
-    pub fn reset_frame(&self) -> Option<u64> {
-        self.incidents.as_ref()?.reset_frame
-    }
-
-    #[inline]
-    pub fn doubtful_reset(&self) -> Option<DoubtfulReset> {
-        self.incidents.as_ref()?.doubtful_reset
-    }
 }

@@ -1,11 +1,11 @@
 //! Connections: four-tuple and epoch, who began it, its handshake and how it closed.
 
 pub mod arena;
-pub mod cold;
 pub mod direction;
 pub mod end_stall;
 pub mod incidents;
 pub mod journal;
+pub mod rare;
 pub mod room;
 pub mod stalls;
 pub mod state;

@@ -116,12 +116,12 @@ impl Stalls {
             after_frame: stall.after_frame,
         };
         let span_ns = |pause: &Pause| pause.end_ns.saturating_sub(pause.start_ns);
-        let kept = &mut self.pauses[usize::from(stall.waiting & 1)];
+        let longest = &mut self.pauses[usize::from(stall.waiting & 1)];
         let is_shorter =
             |old: &Option<Pause>| old.as_ref().is_none_or(|old| span_ns(old) < span_ns(&new));
-        if let Some(place) = kept.iter().position(is_shorter) {
-            kept[place..].rotate_right(1);
-            kept[place] = Some(new);
+        if let Some(place) = longest.iter().position(is_shorter) {
+            longest[place..].rotate_right(1);
+            longest[place] = Some(new);
         }
     }
 }

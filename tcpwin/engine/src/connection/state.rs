@@ -3,7 +3,9 @@
 //! Hot fields stand in the record; what most connections never need lies behind one pointer a direction, and one for both.
 
 use crate::connection::direction::Direction;
-use crate::connection::incidents::Incidents;
+use crate::connection::incidents::{DoubtfulReset, Incidents};
+use crate::connection::journal::Journal;
+use crate::connection::stalls::Stalls;
 use crate::wire::Segment;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -152,6 +154,33 @@ impl Connection {
         }
         let (syn_ns, established_ns) = (self.syn_ns()?, self.established_ns()?);
         Some(established_ns.saturating_sub(syn_ns)).filter(|ns| *ns >= 0)
+    }
+
+    /// What there is to write into, from the first incident on.
+    pub fn incidents_mut(&mut self) -> &mut Incidents {
+        self.incidents.get_or_insert_with(Box::default)
+    }
+
+    /// Whether some of its segments are samples.
+    pub fn is_sampled(&self) -> bool {
+        (self.incidents.as_ref()).is_some_and(|incidents| incidents.is_sampled)
+    }
+
+    pub fn journal(&self) -> Option<&Journal> {
+        self.incidents.as_ref()?.journal.as_deref()
+    }
+
+    pub fn stalls(&self) -> Option<&Stalls> {
+        self.incidents.as_ref()?.stalls.as_deref()
+    }
+
+    pub fn reset_frame(&self) -> Option<u64> {
+        self.incidents.as_ref()?.reset_frame
+    }
+
+    #[inline]
+    pub fn doubtful_reset(&self) -> Option<DoubtfulReset> {
+        self.incidents.as_ref()?.doubtful_reset
     }
 
     /// Whether windows in segments of this side can be given in bytes.

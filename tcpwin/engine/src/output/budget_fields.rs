@@ -126,7 +126,7 @@ impl DirectionView<'_> {
 
     /// What stalls when the capture, or a reset, ends the connection.
     pub(super) fn end_stall(&self) -> Option<EndStall> {
-        self.cold()?.odd.as_ref()?.end_stall
+        self.rare()?.waiting.as_ref()?.end_stall
     }
 
     /// Time of it in which the peer did not answer.
@@ -161,14 +161,14 @@ impl DirectionView<'_> {
     /// as two in five segments.
     fn is_doubled(&self) -> bool {
         let is_copied = |direction: &Direction| {
-            let age_ns = direction.cold.as_ref().and_then(|cold| cold.syn_copy_ns);
+            let age_ns = direction.rare.as_ref().and_then(|rare| rare.syn_copy_ns);
             age_ns.is_some_and(|ns| ns < SOONEST_SYN_NS)
         };
         let data = self.data();
-        let again = u64::from(data.event_count(event::RESENT));
+        let resent = u64::from(data.event_count(event::RESENT));
         self.connection.directions.iter().all(is_copied)
             && data.data_segments >= DOUBLED_SEGMENTS
-            && again * 5 >= u64::from(data.data_segments) * 2
+            && resent * 5 >= u64::from(data.data_segments) * 2
     }
 
     /// Whether it was known, when time was told, how far from the sender the capture was made.
@@ -191,8 +191,8 @@ impl DirectionView<'_> {
     /// What is known of the shift of the windows that limit this direction.
     fn known_shift(&self) -> Shift {
         let peer = &self.connection.directions[1 - self.sender];
-        let cold = self.data().cold.as_ref();
-        let inference = cold.and_then(|cold| cold.inference.as_ref());
+        let rare = self.data().rare.as_ref();
+        let inference = rare.and_then(|rare| rare.inference.as_ref());
         let least = inference
             .filter(|inference| !inference.is_contradicted)
             .map_or(0, |inference| inference.firm_min);

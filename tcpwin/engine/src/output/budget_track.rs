@@ -125,8 +125,8 @@ impl BudgetTrack {
     /// While no two segments were in flight there is no log, but counts are.
     fn take_early(&mut self, now_ns: i64, direction: &Direction) {
         self.timeline.push(IDLE, now_ns);
-        let cold = direction.cold.as_deref();
-        let episode = cold.and_then(|cold| cold.episode.as_ref());
+        let rare = direction.rare.as_deref();
+        let episode = rare.and_then(|rare| rare.episode.as_ref());
         let counts = [
             (
                 &mut self.limited_ns,
@@ -152,9 +152,9 @@ impl BudgetTrack {
     /// A closed window costs a sender only what it was seen to wait; that may show after the episode.
     fn take_episodes(&mut self, now_ns: i64, direction: &Direction) {
         let Some(zero) = direction
-            .cold
+            .rare
             .as_deref()
-            .and_then(|cold| cold.zero.as_ref())
+            .and_then(|rare| rare.zero.as_ref())
         else {
             return;
         };

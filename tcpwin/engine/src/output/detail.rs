@@ -227,23 +227,23 @@ impl Detail {
     /// Keep closed windows as they end; a probe that was under way then is counted later.
     fn take_zero_windows(&mut self, connection: &Connection, span: Span) {
         for (side, direction) in connection.directions.iter().enumerate() {
-            let cold = direction.cold.as_deref();
-            let zero = cold.and_then(|cold| cold.zero.as_deref());
+            let rare = direction.rare.as_deref();
+            let zero = rare.and_then(|rare| rare.zero.as_deref());
             let Some((zero, last)) = zero.and_then(|zero| Some((zero, zero.episodes.last()?)))
             else {
                 continue;
             };
-            let kept = &mut self.zero_windows[side];
+            let episodes = &mut self.zero_windows[side];
             let seen = std::mem::replace(&mut self.seen_episodes[side], zero.episode_count);
             if zero.episode_count == seen {
-                if let Some(known) = kept.last_mut().filter(|k| k.start_ns == last.start_ns) {
+                if let Some(known) = episodes.last_mut().filter(|k| k.start_ns == last.start_ns) {
                     known.probes = last.probes;
                 }
             } else if last.start_ns <= span.end_ns
                 && last.end_ns >= span.start_ns
-                && kept.len() < MAX_STALLS
+                && episodes.len() < MAX_STALLS
             {
-                kept.push(*last);
+                episodes.push(*last);
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::connection::cold::Cold;
 use crate::connection::direction::Direction;
+use crate::connection::rare::Rare;
 use crate::connection::stalls::Stalls;
 use crate::connection::state::{Connection, Initiator};
 use crate::connection::syn::syn_kind;
@@ -48,8 +48,8 @@ impl<'a> DirectionView<'a> {
         &self.connection.directions[1 - self.sender]
     }
 
-    pub(super) fn cold(&self) -> Option<&Cold> {
-        self.data().cold.as_deref()
+    pub(super) fn rare(&self) -> Option<&Rare> {
+        self.data().rare.as_deref()
     }
 
     /// Whether the windows that limit this direction are known in bytes.
@@ -82,12 +82,12 @@ impl<'a> DirectionView<'a> {
         Value::Int(i64::from(self.answers().event_count(events)))
     }
 
-    pub(super) fn cold_int(&self, get: fn(&Cold) -> i64) -> Value {
-        Value::Int(self.cold().map_or(0, get))
+    pub(super) fn rare_int(&self, get: fn(&Rare) -> i64) -> Value {
+        Value::Int(self.rare().map_or(0, get))
     }
 
     fn zero(&self) -> Option<&ZeroWindow> {
-        self.cold()?.zero.as_deref()
+        self.rare()?.zero.as_deref()
     }
 
     /// Time in which the window was closed and the sender had something to send.
@@ -105,7 +105,7 @@ impl<'a> DirectionView<'a> {
     }
 
     pub(super) fn resent_bytes(&self) -> u64 {
-        self.cold().map_or(0, |cold| cold.resent_bytes)
+        self.rare().map_or(0, |rare| rare.resent_bytes)
     }
 
     pub(super) fn transfer_ns(&self) -> i64 {
@@ -174,8 +174,8 @@ impl<'a> DirectionView<'a> {
             return (answers.own_shift, answers.own_shift);
         }
         let least = self
-            .cold()
-            .and_then(|cold| cold.inference.as_deref())
+            .rare()
+            .and_then(|rare| rare.inference.as_deref())
             .map_or(0, |inference| inference.shift_min);
         match answers.syn.offer {
             // Seen in the SYN but not confirmed: that shift, or none.
@@ -225,7 +225,7 @@ impl<'a> DirectionView<'a> {
                 Offer::Shift(shift) => evidence.push(format!("{segment} of {} offers shift {shift}", side_name(side))),
             }
         }
-        let confirming = answers.cold.as_ref().and_then(|cold| cold.scale_confirming);
+        let confirming = answers.rare.as_ref().and_then(|rare| rare.scale_confirming);
         if let (ScaleState::SynConfirmed, Some((frame, window))) = (answers.own_scale, confirming) {
             evidence.push(format!(
                 "frame {frame}: a window field of {window} right after a SYN with a window of {} is a scaled one",
@@ -236,7 +236,7 @@ impl<'a> DirectionView<'a> {
             evidence.push("a snapshot of the socket tells the shift".into());
         }
         if !answers.own_scale.is_certain() {
-            if let Some(inference) = self.cold().and_then(|cold| cold.inference.as_deref()) {
+            if let Some(inference) = self.rare().and_then(|rare| rare.inference.as_deref()) {
                 if let Some(bound) = inference.bound {
                     evidence.push(format!(
                         "frame {}: {} bytes in flight against a window field of {}: shift at least {}",
@@ -397,8 +397,8 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     window_cost_ns Int "Time that the receive window cost: closed while the sender had more to send (it probed, or sent soon after the opening), or too small for the next segment; near the receiver, where flight cannot be seen, the whole transfer when its goodput fills the window once per round trip." |v| int(v.window_cost_ns());
     captured_near_receiver Bool "Data is acknowledged at the capture point in less than a tenth of the path's round trip: bytes in flight are a lower bound of the sender's." |v| Value::Bool(v.is_near_receiver());
     window_full Int "Segments that ended exactly at the right edge of the window." |v| v.sent_count(event::WINDOW_FULL);
-    window_near_full Int "Segments that left less than one segment's room below the right edge." |v| v.cold_int(|c| i64::from(c.window_near_full));
-    window_overrun Int "Segments that ended beyond every right edge advertised so far." |v| v.cold_int(|c| i64::from(c.window_overrun));
+    window_near_full Int "Segments that left less than one segment's room below the right edge." |v| v.rare_int(|c| i64::from(c.window_near_full));
+    window_overrun Int "Segments that ended beyond every right edge advertised so far." |v| v.rare_int(|c| i64::from(c.window_overrun));
     window_updates Int "ACKs of the receiver that changed nothing but the window." |v| v.answer_count(event::WINDOW_UPDATE);
     window_shrinks Int "ACKs that moved the right edge to the left by a unit of the scale or more." |v| v.answer_count(event::WINDOW_SHRINK);
     sub_mss_windows Int "Accepted windows above zero that are smaller than one segment." |v| v.answer_count(event::SUB_MSS_WINDOW);

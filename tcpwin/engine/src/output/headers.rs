@@ -47,7 +47,7 @@ pub fn write_headers(
         };
         // A packet without a time has that of the one before, as later stages take it.
         last_ns = packet.time_ns.unwrap_or(last_ns);
-        let kept = if whole {
+        let captured_len = if whole {
             packet.captured.len()
         } else {
             header_len(&packet)
@@ -57,9 +57,9 @@ pub fn write_headers(
             next_frame += 1;
         }
         next_frame += 1;
-        writer.packet(&packet, last_ns, kept)?;
+        writer.packet(&packet, last_ns, captured_len)?;
         cut.packets += 1;
-        cut.packets_cut += u64::from(kept < packet.captured.len());
+        cut.packets_cut += u64::from(captured_len < packet.captured.len());
     }
     out.flush()?;
     Ok(cut)
@@ -166,9 +166,12 @@ impl<'o, W: Write> BlockWriter<'o, W> {
         )
     }
 
-    fn packet(&mut self, packet: &Packet<'_>, time_ns: i64, kept: usize) -> io::Result<()> {
+    fn packet(&mut self, packet: &Packet<'_>, time_ns: i64, captured_len: usize) -> io::Result<()> {
         let interface = self.interface(packet.link_type)?;
-        let data = packet.captured.get(..kept).unwrap_or(packet.captured);
+        let data = packet
+            .captured
+            .get(..captured_len)
+            .unwrap_or(packet.captured);
         let padding = data.len().next_multiple_of(4) - data.len();
         let len = (32 + data.len() + padding) as u32;
         // Times before 1970 have no form in this block.
@@ -241,7 +244,7 @@ mod tests {
         bytes
     }
 
-    fn kept(bytes: &[u8]) -> usize {
+    fn cut_len(bytes: &[u8]) -> usize {
         header_len(&Packet {
             frame: 1,
             time_ns: Some(5),
@@ -253,23 +256,23 @@ mod tests {
 
     #[test]
     fn a_segment_keeps_its_headers_whole_and_no_payload() {
-        assert_eq!(kept(&tcp_packet(12, 1000)), 66);
-        assert_eq!(kept(&tcp_packet(0, 1)), 54);
-        assert_eq!(kept(&vlan(&tcp_packet(12, 1000))), 70);
+        assert_eq!(cut_len(&tcp_packet(12, 1000)), 66);
+        assert_eq!(cut_len(&tcp_packet(0, 1)), 54);
+        assert_eq!(cut_len(&vlan(&tcp_packet(12, 1000))), 70);
     }
 
     #[test]
     fn a_datagram_that_is_no_tcp_keeps_no_payload() {
         let mut packet = tcp_packet(0, 100);
         packet[23] = 17;
-        assert!(kept(&packet) <= 42);
+        assert!(cut_len(&packet) <= 42);
     }
 
     #[test]
     fn a_later_fragment_keeps_its_ip_header_only() {
         let mut packet = tcp_packet(0, 1000);
         packet[20..22].copy_from_slice(&[0x20, 185]);
-        assert_eq!(kept(&packet), 34);
+        assert_eq!(cut_len(&packet), 34);
     }
 
     #[test]

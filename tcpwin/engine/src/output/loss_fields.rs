@@ -7,7 +7,7 @@ use crate::timing::pace::Pace;
 
 impl DirectionView<'_> {
     fn episode(&self) -> Option<&Episode> {
-        self.cold()?.episode.as_deref()
+        self.rare()?.episode.as_deref()
     }
 
     fn of_episode(&self, get: fn(&Episode) -> i64) -> Value {
@@ -43,7 +43,7 @@ impl DirectionView<'_> {
 
 pub const LOSS_FIELDS: &[DirectionField] = fields! {
     retransmissions Int "Segments sent again, whatever the cause, SYN and FIN included." |v| v.sent_count(event::RESENT);
-    resent_segments Int "Segments with data or FIN that were sent again." |v| v.cold_int(|c| i64::from(c.resent_segments));
+    resent_segments Int "Segments with data or FIN that were sent again." |v| v.rare_int(|c| i64::from(c.resent_segments));
     resent_bytes Int "Payload seen before and sent again, by overlap." |v| count(v.resent_bytes());
     fast_retransmissions Int "Retransmissions that opened a fast recovery: after three duplicate ACKs (RFC 5681), or by SACK (RFC 6675, RFC 8985)." |v| v.sent_count(event::FAST_RETRANSMISSION);
     recovery_retransmissions Int "Later retransmissions of a fast recovery, by SACK or a partial ACK; those of lost retransmissions included." |v| v.sent_count(event::RECOVERY_RETRANSMISSION);
@@ -67,7 +67,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     reordering_max_ns Int "Longest time by which a segment came after the first that overtook it." |v| v.of_episode(|e| e.reordering_max_ns);
     capture_reordered Int "Segments that the capture wrote down late: by its clock they came first." |v| v.sent_count(event::CAPTURE_REORDERED);
     previous_segment_missing Int "Segments before which sequence numbers were skipped." |v| v.sent_count(event::PREVIOUS_SEGMENT_MISSING);
-    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." |v| v.cold_int(|c| c.missed.bytes() as i64);
+    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." |v| v.rare_int(|c| c.missed.bytes() as i64);
     acked_unseen Int "ACKs of data that the capture does not hold." |v| v.answer_count(event::ACKED_UNSEEN);
     duplicate_acks Int "Duplicate ACKs of the receiver." |v| v.answer_count(event::DUPLICATE_ACK);
     dsacks Int "ACKs of the receiver that report data received twice (RFC 2883)." |v| v.answer_count(event::DSACK);

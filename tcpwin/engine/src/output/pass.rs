@@ -58,7 +58,7 @@ pub struct Findings {
 
 impl Findings {
     /// Whether a later reading, of these connections at least, read what this one did, as far as both tell.
-    pub fn reads_as(&self, again: &Findings, numbers: &HashSet<u32>) -> bool {
+    pub fn reads_as(&self, other: &Findings, numbers: &HashSet<u32>) -> bool {
         let files = |findings: &Findings| {
             let facts = findings.facts.iter();
             facts
@@ -71,16 +71,16 @@ impl Findings {
             (connection.first_frame, connection.end_ns, counts)
         };
         let same = (0..)
-            .zip(again.tracker.connections.iter())
+            .zip(other.tracker.connections.iter())
             .filter(|(index, connection)| {
-                let number = again.tracker.number(*index);
+                let number = other.tracker.number(*index);
                 let number = number.filter(|number| numbers.contains(number));
                 let before = number.and_then(|number| self.tracker.by_number(number));
                 before.is_some_and(|before| extent(before) == extent(connection))
             });
         let is_same_file =
-            files(self) == files(again) && self.counters.segments == again.counters.segments;
-        (is_same_file || self.is_partial || again.is_partial) && same.count() == numbers.len()
+            files(self) == files(other) && self.counters.segments == other.counters.segments;
+        (is_same_file || self.is_partial || other.is_partial) && same.count() == numbers.len()
     }
 }
 
@@ -146,9 +146,9 @@ pub fn run_with<S: Sink, F: Frames>(
                     Ok(done) => done,
                     Err(found) => tracker.track(segment, tag, found, || {
                         let newest = first + position;
-                        let held = (taken + position).min(RECENT);
+                        let count = (taken + position).min(RECENT);
                         let before =
-                            (1..=held).filter_map(|back| ring.get((newest + RING - back) % RING));
+                            (1..=count).filter_map(|back| ring.get((newest + RING - back) % RING));
                         may_hold(&marks, mark) && is_duplicate(segment, before)
                     }),
                 };

@@ -65,7 +65,7 @@ mod tests {
         for (limited_ns, payload_bytes) in [(5, 0), (9, 1), (9, 2), (5, 0)] {
             let mut connection = Connection::new(&Segment::EMPTY, 0);
             connection.end_ns = connection.start_ns + 100;
-            connection.directions[1].cold().limited_ns = limited_ns;
+            connection.directions[1].rare().limited_ns = limited_ns;
             connection.directions[0].payload_bytes = payload_bytes;
             connections.push(connection);
         }

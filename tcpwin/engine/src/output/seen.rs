@@ -96,10 +96,10 @@ mod tests {
         };
         let mut view = SenderView::new(100, known(0), Seq(0), 0);
         let mut seen = Seen::of(&view);
-        let mut told = Vec::new();
+        let mut states = Vec::new();
         let mut follow = |view: &SenderView, now_ns| {
             seen.follow(view, now_ns, |each| {
-                told.push((each.time_ns, each.flight_bytes));
+                states.push((each.time_ns, each.flight_bytes));
             });
         };
         view.sent(Seq(1000), 1000, 0);
@@ -113,7 +113,7 @@ mod tests {
         view.sent(Seq(2500), 1000, 9_000);
         follow(&view, 9_000);
         assert_eq!(
-            told,
+            states,
             [
                 (0, 1000),
                 (5, 2000),

@@ -256,14 +256,14 @@ mod tests {
                 let row = id as usize;
                 let is_absent = column.absent.get(row).copied().unwrap_or(false);
                 assert_eq!(is_absent, value == Value::None);
-                let told = match &column.cells {
+                let cell = match &column.cells {
                     _ if is_absent => Value::None,
                     Cells::Bool(cells) => Value::Bool(cells[row]),
                     Cells::Int(cells) => Value::Int(cells[row]),
                     Cells::Real(cells) => Value::Real(cells[row]),
                     Cells::Text(cells, texts) => texts.seen()[cells[row] as usize].clone(),
                 };
-                assert_eq!(told, value);
+                assert_eq!(cell, value);
             }
         }
     }

@@ -108,7 +108,7 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     sender_window_limited_ns Int "Time in which the window that the sender knew held no further segment, from when data was in flight until one fitted; none where the capture point is the sender's: window_limited_ns tells it." |v| optional(v.sender_view().filter(|_| v.is_certain()).map(|view| view.limited_ns));
     cwnd_estimate_max_bytes Int "Most bytes outstanding, as the sender saw it: without loss the least that the congestion window was at its largest; in recovery SACKed bytes count too, which are no longer in it." |v| optional(v.flight_seen());
     cwnd_model_bytes Int "Congestion window at the end by Linux's rules: ten segments at first, widened by what was acknowledged while it was used, cut to seven tenths by loss and halved by idle timeouts; none before a round trip was seen." |v| optional(v.data().pace().filter(|p| p.window_bytes > 0).map(|p| p.window_bytes));
-    clock_step_ns Int "Time in silences that the capture's clock counts and the timestamps of the sender that ended them do not: the clock was set forward." |v| v.cold_int(|c| c.clock_step_ns);
+    clock_step_ns Int "Time in silences that the capture's clock counts and the timestamps of the sender that ended them do not: the clock was set forward." |v| v.rare_int(|c| c.clock_step_ns);
     slow_start_ns Int "Time in round trips whose flight was a third and more above the one before." |v| v.of_pace(|p| p.slow_start_ns);
     idle_gaps Int "Times that data followed a silence longer than the retransmission timeout with nothing in flight." |v| v.idle(|i| i64::from(i.gaps));
     idle_ns Int "Time with nothing in flight in these gaps." |v| v.idle(|i| i.idle_ns);

@@ -118,7 +118,7 @@ impl Track {
         if acked_bytes != before {
             goodput.add(now_ns, acked_bytes.wrapping_sub(before) as i64);
         }
-        let resent_bytes = direction.cold.as_ref().map_or(0, |cold| cold.resent_bytes);
+        let resent_bytes = direction.rare.as_ref().map_or(0, |rare| rare.resent_bytes);
         let before = std::mem::replace(&mut self.resent_bytes, resent_bytes);
         if resent_bytes != before {
             resent.add(now_ns, resent_bytes.wrapping_sub(before) as i64);

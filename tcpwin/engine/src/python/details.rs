@@ -196,8 +196,8 @@ impl Details {
         places: Vec<usize>,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let detail = self.get(id)?;
-        let stall_at = |kept: PyResult<&(u64, Stall)>| {
-            let (before_frame, stall) = kept?;
+        let stall_at = |found: PyResult<&(u64, Stall)>| {
+            let (before_frame, stall) = found?;
             stall_to_python(py, detail.initiator_side, *before_frame, stall)
         };
         at_places(&detail.stalls, &places, "stall")
@@ -213,8 +213,8 @@ impl Details {
         from_initiator: bool,
     ) -> PyResult<ZeroWindowColumns<'py>> {
         let detail = self.get(id)?;
-        let kept = &detail.zero_windows[detail.side(from_initiator)];
-        Ok(zero_window_columns(py, kept))
+        let episodes = &detail.zero_windows[detail.side(from_initiator)];
+        Ok(zero_window_columns(py, episodes))
     }
 
     /// The closed windows at these places, as dictionaries.
@@ -226,8 +226,8 @@ impl Details {
         places: Vec<usize>,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let detail = self.get(id)?;
-        let kept = &detail.zero_windows[detail.side(from_initiator)];
-        at_places(kept, &places, "closed window")
+        let episodes = &detail.zero_windows[detail.side(from_initiator)];
+        at_places(episodes, &places, "closed window")
             .map(|episode| episode_to_python(py, episode?))
             .collect()
     }
@@ -245,12 +245,12 @@ impl Details {
 
 /// What was kept at each place, or that nothing was.
 fn at_places<'a, T>(
-    kept: &'a [T],
+    entries: &'a [T],
     places: &'a [usize],
     what: &'a str,
 ) -> impl Iterator<Item = PyResult<&'a T>> {
     places.iter().map(move |place| {
         let missing = || PyIndexError::new_err(format!("no {what} {place} was kept"));
-        kept.get(*place).ok_or_else(missing)
+        entries.get(*place).ok_or_else(missing)
     })
 }

@@ -51,12 +51,12 @@ fn keep(interrupt: &Interrupt, error: PyErr) {
     *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
 }
 
-pub fn raise_if_kept(interrupt: &Interrupt) -> PyResult<()> {
-    let kept = interrupt
+pub fn raise_pending(interrupt: &Interrupt) -> PyResult<()> {
+    let pending = interrupt
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .take();
-    kept.map_or(Ok(()), Err)
+    pending.map_or(Ok(()), Err)
 }
 
 /// Captures that Python named, opened.
@@ -74,7 +74,7 @@ pub fn open_limited(source: &Bound<'_, PyAny>, name: &str, max_bytes: u64) -> Py
         interrupt: Arc::clone(&interrupt),
     });
     let opened = py.detach(|| CaptureReader::from_reader_limited(file, name, max_bytes));
-    raise_if_kept(&interrupt)?;
+    raise_pending(&interrupt)?;
     let reader = opened.map_err(|error| capture_error(&error))?;
     Ok(Opened {
         input: MergedReader::from_readers(vec![reader]),
@@ -98,7 +98,7 @@ pub fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<Opened> {
         let paths: Vec<PathBuf> = source.extract()?;
         py.detach(|| MergedReader::open(&paths))
     };
-    raise_if_kept(&interrupt)?;
+    raise_pending(&interrupt)?;
     let input = opened.map_err(|error| capture_error(&error))?;
     Ok(Opened { input, interrupt })
 }

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use sha2::{Digest, Sha256};
 
 use super::facts::facts_to_python;
-use super::files::{open_limited, raise_if_kept};
+use super::files::{open_limited, raise_pending};
 use crate::output::headers;
 
 /// A file that is written from its beginning to its end, hashed on the way: reading it again would take longer.
@@ -56,16 +56,16 @@ pub fn write_headers<'py>(
     let written = py.detach(|| {
         let mut out = BufWriter::with_capacity(1 << 18, target);
         headers::write_headers(input, &mut out, whole, |bytes_read| {
-            let told = Python::attach(|py| {
+            let called = Python::attach(|py| {
                 py.check_signals()?;
                 progress
                     .as_ref()
                     .map_or(Ok(()), |call| call.call1(py, (bytes_read,)).map(drop))
             });
-            told.map_err(|error| *failed = Some(error)).is_ok()
+            called.map_err(|error| *failed = Some(error)).is_ok()
         })
     });
-    raise_if_kept(&opened.interrupt)?;
+    raise_pending(&opened.interrupt)?;
     if let Some(error) = failure {
         return Err(error);
     }

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyString};
 use super::columns::rows_to_python;
 use super::details::Details;
 use super::facts::facts_to_python;
-use super::files::{open, raise_if_kept, Opened, PythonOut};
+use super::files::{open, raise_pending, Opened, PythonOut};
 use super::result::Result;
 use super::run::pass;
 use super::second_reading::begin_index;
@@ -144,7 +144,7 @@ pub fn write_rows<'py>(
         progress.as_ref(),
     )?;
     let flushed = py.detach(|| writer.flush());
-    raise_if_kept(&interrupt)?;
+    raise_pending(&interrupt)?;
     if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
         return Err(fail(error));
     }

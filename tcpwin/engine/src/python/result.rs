@@ -52,7 +52,7 @@ struct Quality {
 pub struct Result {
     findings: Findings,
     details: Py<Details>,
-    kept: Decoded,
+    decoded: Decoded,
     /// Of a result that knows some connections only: how many there are, facts and counts of the capture.
     whole: Option<Whole>,
 }
@@ -65,7 +65,7 @@ impl Result {
         Result {
             findings,
             details,
-            kept: Decoded::default(),
+            decoded: Decoded::default(),
             whole: None,
         }
     }
@@ -81,12 +81,12 @@ impl Result {
     pub fn get(&self, id: u32) -> PyResult<&Connection> {
         self.findings.tracker.by_number(id).ok_or_else(|| {
             let count = self.__len__();
-            let told = if (id as usize) < count {
+            let message = if (id as usize) < count {
                 format!("connection {id} is not among those that were read")
             } else {
                 format!("no connection {id}: the capture has {count}")
             };
-            PyIndexError::new_err(told)
+            PyIndexError::new_err(message)
         })
     }
 
@@ -112,9 +112,9 @@ impl Result {
     ) -> PyResult<(S, Findings, bool)> {
         let ids = wish.ids;
         let earlier = &self.findings.tracker;
-        let (sink, again) = wish.read(sink, |shifts| Tracker::again(earlier, ids, shifts))?;
-        let is_same = self.findings.reads_as(&again, ids);
-        Ok((sink, again, is_same))
+        let (sink, reread) = wish.read(sink, |shifts| Tracker::rereading(earlier, ids, shifts))?;
+        let is_same = self.findings.reads_as(&reread, ids);
+        Ok((sink, reread, is_same))
     }
 
     /// What the connections say of the capture's quality, in one walk over them.
@@ -125,13 +125,13 @@ impl Result {
             quality.without_syn += u64::from(!first.has_syn && !second.has_syn);
             quality.sampled += u64::from(connection.is_sampled());
             quality.one_way += u64::from(!second.is_seen && !first.has_only_syn);
-            for cold in connection
+            for rare in connection
                 .directions
                 .iter()
-                .filter_map(|direction| direction.cold.as_ref())
+                .filter_map(|direction| direction.rare.as_ref())
             {
-                quality.super_segments += u64::from(cold.super_segments);
-                quality.missed_bytes = quality.missed_bytes.saturating_add(cold.missed.bytes());
+                quality.super_segments += u64::from(rare.super_segments);
+                quality.missed_bytes = quality.missed_bytes.saturating_add(rare.missed.bytes());
             }
         }
         quality
@@ -383,8 +383,8 @@ impl Result {
             progress: progress.as_ref(),
         };
         let new = || DetailSink::new(Chosen::These(ids.clone()), extent);
-        let (sink, again, is_same) = self.read(wish, new)?;
-        Ok(Details::new(sink.finish(&again.tracker), is_same))
+        let (sink, reread, is_same) = self.read(wish, new)?;
+        Ok(Details::new(sink.finish(&reread.tracker), is_same))
     }
 
     /// Read the capture again for the per-segment table of one connection, as [`row_columns`], and whether it is still
@@ -424,8 +424,8 @@ impl Result {
         let side = self.side(id, from_initiator)?;
         let stalls = self.get(id)?.stalls();
         let pauses = stalls.map_or([None; PAUSES], |stalls| stalls.pauses[side]);
-        let told = |pause: Pause| (pause.start_ns, pause.end_ns, pause.after_frame);
-        Ok(pauses.into_iter().flatten().map(told).collect())
+        let columns = |pause: Pause| (pause.start_ns, pause.end_ns, pause.after_frame);
+        Ok(pauses.into_iter().flatten().map(columns).collect())
     }
 
     /// Frames of the data that ended a direction's longest idle gaps, at most three, the longest first.
@@ -452,7 +452,7 @@ impl Result {
             entry.events & wanted != 0 && (usize::from(entry.side) == initiator) == from_initiator
         };
         Ok(self
-            .kept
+            .decoded
             .entries(id, connection)
             .iter()
             .filter(is_wanted)
@@ -469,7 +469,7 @@ impl Result {
         causes: Vec<PyBackedStr>,
     ) -> PyResult<FirstEvents> {
         let connection = self.get(id)?;
-        let entries = self.kept.entries(id, connection);
+        let entries = self.decoded.entries(id, connection);
         let wanted = Wanted::new(from_initiator, &names, &causes);
         Ok(FirstEvents::new(
             entries,

@@ -5,7 +5,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::files::{raise_if_kept, Opened};
+use super::files::{raise_pending, Opened};
 use crate::output::index::Frames;
 use crate::output::pass::{run_with, Findings, Sink};
 use crate::tracker::Tracker;
@@ -23,7 +23,7 @@ pub fn pass<S: Sink + Send, F: Frames + Send>(
     let outcome = watched(py, progress, |report| {
         run_with(input, tracker, sink, frames, report)
     });
-    raise_if_kept(&interrupt)?;
+    raise_pending(&interrupt)?;
     outcome
 }
 
@@ -39,11 +39,11 @@ pub fn watched<T: Send>(
     let outcome = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| {
             work(&mut |bytes_read| {
-                let told = Python::attach(|py| {
+                let called = Python::attach(|py| {
                     py.check_signals()?;
                     progress.map_or(Ok(()), |call| call.call1(py, (bytes_read,)).map(drop))
                 });
-                told.map_err(|error| *failed = Some(error)).is_ok()
+                called.map_err(|error| *failed = Some(error)).is_ok()
             })
         }))
     });

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::files::open;
 use super::run::{pass, watched};
 use crate::capture::MergedReader;
-use crate::output::index::{read_again, IndexWriter, NoIndex, PacketIndex, Unfit};
+use crate::output::index::{reread, IndexWriter, NoIndex, PacketIndex, Unfit};
 use crate::output::pass::{Findings, Sink};
 use crate::tracker::Tracker;
 
@@ -56,7 +56,7 @@ impl Wish<'_, '_> {
         let (ids, shifts) = (self.ids, self.shifts.clone());
         // There are no bytes to tell of.
         watched(self.source.py(), None, |report| {
-            read_again(index, ids, shifts, sink, || report(0))
+            reread(index, ids, shifts, sink, || report(0))
         })
     }
 }

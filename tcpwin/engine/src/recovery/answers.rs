@@ -20,10 +20,10 @@ impl Answers {
             self.0.pop_front();
         }
         if self.0.len() >= MAX_ANSWERS {
-            let mut is_kept = false;
+            let mut is_even = false;
             self.0.retain(|_| {
-                is_kept = !is_kept;
-                is_kept
+                is_even = !is_even;
+                is_even
             });
         }
         self.0.push_back(answer);

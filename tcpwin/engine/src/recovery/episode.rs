@@ -109,7 +109,7 @@ pub struct Advance {
     pub now_ns: i64,
     /// Bytes of it that had been sent once, captured, and not been reported by SACK.
     pub plain_bytes: u32,
-    /// Bytes of it that had been sent again.
+    /// Bytes of it that had been sent copy.
     pub ambiguous_bytes: u32,
     pub had_duplicates: bool,
     pub has_sack: bool,
@@ -125,9 +125,9 @@ pub struct Shown {
     pub is_original: bool,
 }
 
-/// A segment that is sent again.
+/// A segment that is sent copy.
 #[derive(Clone, Copy, Debug)]
-pub struct Again {
+pub struct Resent {
     pub seq: Seq,
     pub end: Seq,
     /// SND.MAX before.
@@ -216,7 +216,7 @@ impl Episode {
         }
     }
 
-    /// When something was last sent again.
+    /// When something was last sent copy.
     pub fn newest_resend_ns(&self) -> Option<i64> {
         self.resends.back().map(|resend| resend.time_ns)
     }
@@ -227,9 +227,9 @@ impl Episode {
             .is_some_and(|arrived_ns| sent_ns < arrived_ns)
     }
 
-    /// A segment was sent again.
-    pub fn resent(&mut self, cause: Cause, again: &Again) {
-        let (nxt, now_ns) = (again.nxt, again.time_ns);
+    /// A segment was sent copy.
+    pub fn resent(&mut self, cause: Cause, copy: &Resent) {
+        let (nxt, now_ns) = (copy.nxt, copy.time_ns);
         // Only the first retransmission after a timeout may be out for F-RTO to judge by (RFC 5682 §2.1, step 2).
         self.is_frto_armed = false;
         match cause {
@@ -244,7 +244,7 @@ impl Episode {
                 self.backoff = self.backoff.saturating_add(1);
                 self.is_frto_armed = may_judge;
             }
-            Cause::TailLossProbe => self.probe_end = Some(again.end),
+            Cause::TailLossProbe => self.probe_end = Some(copy.end),
             Cause::Fin => self.fin = self.fin.saturating_add(1),
             Cause::FastOpen => self.fast_open = self.fast_open.saturating_add(1),
             Cause::ZeroWindow => {
@@ -257,27 +257,27 @@ impl Episode {
             _ => {}
         }
         if cause != Cause::Spurious {
-            self.ambiguous.insert(again.seq, again.end);
-            self.repeated.insert(again.seq, again.end);
+            self.ambiguous.insert(copy.seq, copy.end);
+            self.repeated.insert(copy.seq, copy.end);
         }
         let is_of_phase = self.phase != Phase::Open;
-        self.first_tsval = self.first_tsval.or(again.tsval);
+        self.first_tsval = self.first_tsval.or(copy.tsval);
         self.unproved = self.unproved.saturating_add(u32::from(is_of_phase));
         if self.resends.len() >= MAX_RESENDS {
             self.resends.pop_front();
         }
         self.resends.push_back(Resend {
-            seq: again.seq,
-            end: again.end,
+            seq: copy.seq,
+            end: copy.end,
             time_ns: now_ns,
-            frame: again.frame,
-            rto_ns: again.rto_ns,
-            tsval: again.tsval,
-            is_distinct: again.is_distinct,
-            events: again.events,
+            frame: copy.frame,
+            rto_ns: copy.rto_ns,
+            tsval: copy.tsval,
+            is_distinct: copy.is_distinct,
+            events: copy.events,
             is_of_phase,
             is_needless: false,
-            acked_bytes: again.acked_bytes,
+            acked_bytes: copy.acked_bytes,
         });
     }
 
@@ -476,7 +476,7 @@ mod tests {
 
     fn after(cause: Cause, tsval: Option<u32>) -> Episode {
         let mut episode = Episode::default();
-        let again = Again {
+        let copy = Resent {
             seq: Seq(0),
             end: Seq(100),
             nxt: Seq(500),
@@ -488,7 +488,7 @@ mod tests {
             events: 0,
             acked_bytes: 0,
         };
-        episode.resent(cause, &again);
+        episode.resent(cause, &copy);
         episode
     }
 

@@ -78,7 +78,7 @@ impl RangeSet {
             .ranges
             .partition_point(|range| range.0.is_before(right))
             .max(first);
-        let mut kept = [None, None];
+        let mut rest = [None, None];
         let mut removed = 0u32;
         for range in &self.ranges[first..last] {
             let low = range.0.max(left);
@@ -89,14 +89,14 @@ impl RangeSet {
             };
             removed = removed.saturating_add(low.to(high).max(0) as u32);
             if range.0.is_before(left) {
-                kept[0] = Some((range.0, left));
+                rest[0] = Some((range.0, left));
             }
             if range.1.is_after(right) {
-                kept[1] = Some((right, range.1));
+                rest[1] = Some((right, range.1));
             }
         }
         if removed > 0 {
-            self.ranges.splice(first..last, kept.into_iter().flatten());
+            self.ranges.splice(first..last, rest.into_iter().flatten());
         }
         removed
     }

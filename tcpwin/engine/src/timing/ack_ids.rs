@@ -18,7 +18,7 @@ pub struct AckIds {
     last: u32,
     ones: u32,
     /// Steps that are neither a loss nor lateness.
-    odd: u32,
+    irregular: u32,
     missing: u32,
     /// Gaps whose ACK acknowledges as much as the missing ones and itself would, and those whose ACK does not.
     borne_out: u32,
@@ -31,7 +31,7 @@ impl AckIds {
     pub const EMPTY: AckIds = AckIds {
         last: NONE,
         ones: 0,
-        odd: 0,
+        irregular: 0,
         missing: 0,
         borne_out: 0,
         contradicted: 0,
@@ -79,14 +79,14 @@ impl AckIds {
                 self.last = was;
                 self.missing = self.missing.saturating_sub(u32::from(step < 0));
             }
-            _ => self.odd = self.odd.saturating_add(1),
+            _ => self.irregular = self.irregular.saturating_add(1),
         }
     }
 
     /// Whether the steps are those of a counter of this side's packets.
     fn is_counter(&self) -> bool {
         self.ones >= STEPS_MIN
-            && self.odd.saturating_mul(20) <= self.ones
+            && self.irregular.saturating_mul(20) <= self.ones
             && (self.borne_out + self.contradicted).saturating_mul(4) <= self.ones
             && self.contradicted.saturating_mul(4) <= self.borne_out
     }

@@ -211,8 +211,8 @@ impl Budget {
         if let Some(doubt) = &self.doubt {
             doubt.settle(Shift::AtLeast(0), &mut spent_ns);
         }
-        let told = Item::ALL.into_iter().map(Some).zip(spent_ns);
-        for (item, spent_ns) in told.chain([(None, self.busy_ns)]) {
+        let charged = Item::ALL.into_iter().map(Some).zip(spent_ns);
+        for (item, spent_ns) in charged.chain([(None, self.busy_ns)]) {
             if spent_ns > 0 {
                 let to_ns = from_ns.saturating_add(spent_ns);
                 log.write(Entry::Span {
@@ -276,12 +276,12 @@ impl Budget {
         }
         let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
         let item = self.state.item();
-        let told = if self.is_doubtful() {
+        let shown = if self.is_doubtful() {
             Some(Item::Unknown)
         } else {
             item
         };
-        self.note_span(told, self.since_ns, span_ns);
+        self.note_span(shown, self.since_ns, span_ns);
         self.since_ns = self.since_ns.max(now_ns);
         if self.is_doubtful() {
             let doubt = self.doubt.get_or_insert_with(|| Box::new(Doubt::NONE));
@@ -407,9 +407,9 @@ impl Budget {
         let item = self.judge(shown);
         let busy_ns = std::mem::take(&mut self.busy_ns);
         let doubt = self.doubt.as_mut().filter(|doubt| doubt.is_in_round());
-        let told = if doubt.is_some() { Item::Unknown } else { item };
+        let judged = if doubt.is_some() { Item::Unknown } else { item };
         if let Some(log) = &mut self.log {
-            log.write(Entry::Round(told));
+            log.write(Entry::Round(judged));
         }
         match doubt {
             Some(doubt) => doubt.end_round(item, busy_ns),

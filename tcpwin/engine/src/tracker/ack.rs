@@ -1,7 +1,7 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
-use crate::connection::cold::Cold;
 use crate::connection::direction::Direction;
+use crate::connection::rare::Rare;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
 use crate::recovery::episode::{Advance, Shown};
@@ -75,7 +75,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         answer.events |= event::WINDOW_SHRINK;
     }
     if advertised.is_accepted {
-        if (bytes == 0 && is_plain) || acked.cold.as_ref().is_some_and(|cold| cold.is_zero_open()) {
+        if (bytes == 0 && is_plain) || acked.rare.as_ref().is_some_and(|rare| rare.is_zero_open()) {
             note_zero(acked, segment, bytes);
         }
         if is_certain && is_plain && bytes > 0 && bytes < acked.segment_size() {
@@ -85,7 +85,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
             && segment.flags & FIN == 0
         {
             acked
-                .cold()
+                .rare()
                 .inference
                 .get_or_insert_with(Box::default)
                 .advertise(ack, segment.window);
@@ -99,9 +99,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         && segment.payload_len == 0
         && (ack == was_una || ack == was_una + 1)
         && acked
-            .cold
+            .rare
             .as_ref()
-            .is_some_and(|cold| cold.is_probe_unanswered());
+            .is_some_and(|rare| rare.is_probe_unanswered());
     if answers_probe {
         answer.events |= event::ZERO_WINDOW_PROBE_ACK;
     }
@@ -115,16 +115,16 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         answer.events |= judge_repeated(acked, segment, was_raw, new_sacked);
     }
     let round_trip_ns = acked.ledger.min_ns();
-    if let Some(cold) = &mut acked.cold {
-        cold.is_keep_alive_unanswered = false;
-        if had_doubts || cold.has_doubts() || answer.events & event::DUPLICATE_ACK != 0 {
-            cold.last_answer = Some((now_ns, segment.frame));
-            if let Some(episode) = &mut cold.episode {
+    if let Some(rare) = &mut acked.rare {
+        rare.is_keep_alive_unanswered = false;
+        if had_doubts || rare.has_doubts() || answer.events & event::DUPLICATE_ACK != 0 {
+            rare.last_answer = Some((now_ns, segment.frame));
+            if let Some(episode) = &mut rare.episode {
                 let shift_ns = sent.far_ns().unwrap_or(0);
                 episode.answers.note((now_ns, segment.frame), shift_ns);
             }
         }
-        if let Some(zero) = &mut cold.zero {
+        if let Some(zero) = &mut rare.zero {
             if zero.is_answer(now_ns, round_trip_ns) {
                 zero.is_probe_unanswered = false;
             }
@@ -158,7 +158,7 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
         // What is in flight when a capture begins was sent before it: no frame of the capture is missing.
         acked.flight.nxt = ack;
         acked.ledger.forget();
-        acked.cold().before_bytes += beyond as u64;
+        acked.rare().before_bytes += beyond as u64;
     } else if beyond > 0 {
         answer.events |= acknowledge_unseen(acked, ack, beyond as u32);
     }
@@ -188,8 +188,8 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
         answer.events |= acked.note_late_ack(advance as u32, over_ns);
     }
     let acked_bytes = acked.acked_bytes;
-    if let Some(cold) = &mut acked.cold {
-        answer.events |= leave_behind(cold, ack, acked_bytes);
+    if let Some(rare) = &mut acked.rare {
+        answer.events |= leave_behind(rare, ack, acked_bytes);
     }
     if answer.is_partial {
         answer.events |= event::PARTIAL_ACK;
@@ -198,26 +198,26 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
 }
 
 /// Forget what is known of the bytes below SND.UNA.
-fn leave_behind(cold: &mut Cold, ack: Seq, acked_bytes: u64) -> Events {
+fn leave_behind(rare: &mut Rare, ack: Seq, acked_bytes: u64) -> Events {
     let mut events = 0;
-    cold.loss_report = None;
-    if !cold.sacked.is_empty() {
-        let gone = cold.sacked.remove_below(ack);
-        cold.sacked_bytes = cold.sacked_bytes.saturating_sub(gone);
+    rare.loss_report = None;
+    if !rare.sacked.is_empty() {
+        let gone = rare.sacked.remove_below(ack);
+        rare.sacked_bytes = rare.sacked_bytes.saturating_sub(gone);
     }
-    if !cold.unseen.is_empty() {
-        let below: Vec<_> = (cold.unseen.iter())
+    if !rare.unseen.is_empty() {
+        let below: Vec<_> = (rare.unseen.iter())
             .take_while(|(left, _)| left.is_before(ack))
             .collect();
         for (left, right) in below {
             let right = if right.is_after(ack) { ack } else { right };
-            cold.missed.note(left, right, acked_bytes);
+            rare.missed.note(left, right, acked_bytes);
             events |= event::ACKED_UNSEEN;
         }
-        cold.unseen.remove_below(ack);
+        rare.unseen.remove_below(ack);
     }
-    if !cold.holes.is_empty() {
-        cold.holes.forget_below(ack);
+    if !rare.holes.is_empty() {
+        rare.holes.forget_below(ack);
     }
     events
 }
@@ -236,11 +236,11 @@ fn cover_doubtful(
     let original_ns = acked.first_copy(una).map(|sent| sent.time_ns);
     let had_duplicates = acked.duplicate_acks > 0;
     let has_sack = acked.syn.has(syn_kind::SACK_PERMITTED);
-    let Some(cold) = acked.cold.as_deref_mut() else {
+    let Some(rare) = acked.rare.as_deref_mut() else {
         return (None, None, Shown::default());
     };
-    let (sacked, unseen) = (&cold.sacked, &cold.unseen);
-    let ambiguous = cold.episode.as_ref().map(|episode| &episode.ambiguous);
+    let (sacked, unseen) = (&rare.sacked, &rare.unseen);
+    let ambiguous = rare.episode.as_ref().map(|episode| &episode.ambiguous);
     let is_doubtful = |start: Seq, end: Seq| {
         unseen.overlap(start, end) > 0 || ambiguous.is_some_and(|set| set.overlap(start, end) > 0)
     };
@@ -255,7 +255,7 @@ fn cover_doubtful(
     });
     let ambiguous_bytes = ambiguous.map_or(0, |set| set.overlap(una, ack));
     let known = sacked.overlap(una, ack) + unseen.overlap(una, ack) + ambiguous_bytes;
-    let Some(episode) = &mut cold.episode else {
+    let Some(episode) = &mut rare.episode else {
         return (covered, None, Shown::default());
     };
     let shown = episode.acked(&Advance {
@@ -268,7 +268,7 @@ fn cover_doubtful(
         had_duplicates,
         has_sack,
     });
-    cold.note_episode();
+    rare.note_episode();
     // Timestamps tell which copy was acknowledged where the sequence numbers do not (RFC 7323 §4).
     let echoed_ns = if shown.is_original && shown.echoed_ns.is_none() {
         original_ns
@@ -301,7 +301,7 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
         && ack.to(acked.flight.una) < MAX_JUMP
     {
         // The capture began after this data was sent: it is in flight too.
-        acked.cold().before_bytes += u64::from(ack.to(acked.flight.una).unsigned_abs());
+        acked.rare().before_bytes += u64::from(ack.to(acked.flight.una).unsigned_abs());
         acked.flight.una = ack;
     }
     if acked.is_seen && !acked.flight.is_lost {
@@ -319,16 +319,16 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
 #[cold]
 fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32) -> Events {
     let is_probe_byte = acked
-        .cold
+        .rare
         .as_ref()
-        .is_some_and(|cold| cold.is_probe_unanswered())
+        .is_some_and(|rare| rare.is_probe_unanswered())
         && beyond == 1;
     let from = std::mem::replace(&mut acked.flight.nxt, ack);
     if !acked.is_seen || is_probe_byte {
         return 0;
     }
     let acked_bytes = acked.acked_bytes;
-    acked.cold().missed.note(from, ack, acked_bytes);
+    acked.rare().missed.note(from, ack, acked_bytes);
     acked.flight.is_lost = true;
     acked.ledger.forget();
     event::ACKED_UNSEEN
@@ -349,11 +349,11 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
     let blocks = segment.options.sack_blocks();
     if let Some((left, right)) = duplicate_block(Seq(segment.ack), blocks) {
         let acked_bytes = acked.acked_bytes;
-        let cold = acked.cold();
-        let episode = cold.episode();
+        let rare = acked.rare();
+        let episode = rare.episode();
         episode.forget_old(acked_bytes);
         episode.note_dsack(left, right, is_advance, segment.time_ns);
-        cold.note_episode();
+        rare.note_episode();
         reported.events |= event::DSACK;
     }
     let mut oldest_ns = None;
@@ -363,22 +363,22 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
         if !right.is_after(una) || left.is_before(una) || right.is_after(nxt) {
             continue;
         }
-        let cold = acked.cold();
-        let added = cold.sacked.insert(left, right);
+        let rare = acked.rare();
+        let added = rare.sacked.insert(left, right);
         if added == 0 {
             continue;
         }
-        cold.sacked_bytes = cold.sacked_bytes.saturating_add(added);
+        rare.sacked_bytes = rare.sacked_bytes.saturating_add(added);
         reported.new_bytes = reported.new_bytes.saturating_add(added);
         // A block grows at its end.
         let fresh = right.minus(added.min(left.to(right) as u32));
         if !acked.is_plain(fresh) {
             continue;
         }
-        if let Some(episode) = acked.cold().episode.as_mut() {
+        if let Some(episode) = acked.rare().episode.as_mut() {
             let has_timestamps = segment.options.timestamps.is_some();
             episode.note_original_reported(right, has_timestamps, segment.time_ns);
-            acked.cold().note_episode();
+            acked.rare().note_episode();
         }
         if let Some(sent) = acked.ledger.find(fresh) {
             oldest_ns = Some(oldest_ns.map_or(sent.time_ns, |ns: i64| ns.min(sent.time_ns)));
@@ -397,9 +397,9 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
             view.reported(segment.time_ns);
         }
     }
-    let cold = acked.cold();
-    if cold.sacked_bytes > mss.saturating_mul(2) {
-        cold.loss_report
+    let rare = acked.rare();
+    if rare.sacked_bytes > mss.saturating_mul(2) {
+        rare.loss_report
             .get_or_insert((segment.time_ns, segment.frame));
     }
     reported
@@ -408,9 +408,9 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
 impl Direction {
     /// Whether the byte was captured, and sent only once.
     fn is_plain(&self, seq: Seq) -> bool {
-        self.cold.as_ref().is_none_or(|cold| {
-            let episode = cold.episode.as_ref();
-            cold.unseen.overlap(seq, seq + 1) == 0
+        self.rare.as_ref().is_none_or(|rare| {
+            let episode = rare.episode.as_ref();
+            rare.unseen.overlap(seq, seq + 1) == 0
                 && episode.is_none_or(|episode| episode.ambiguous.overlap(seq, seq + 1) == 0)
         })
     }
@@ -434,7 +434,7 @@ fn duplicate_block(ack: Seq, blocks: &[(u32, u32)]) -> Option<(Seq, Seq)> {
 fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
     let now_ns = segment.time_ns;
     let round_trip_ns = acked.ledger.min_ns();
-    let zero = acked.cold().zero();
+    let zero = acked.rare().zero();
     if bytes == 0 {
         zero.begin(segment.frame, now_ns);
     } else {
@@ -460,8 +460,8 @@ fn judge_repeated(
     let is_same_window = segment.window == was_raw;
     // Where the other side was not captured, what it has outstanding is unknown, and the repetition speaks for itself.
     let has_outstanding = acked.flight.is_outstanding() || !acked.is_seen;
-    let cold = acked.cold.as_deref();
-    if cold.is_some_and(|cold| cold.is_keep_alive_unanswered)
+    let rare = acked.rare.as_deref();
+    if rare.is_some_and(|rare| rare.is_keep_alive_unanswered)
         && is_same_window
         && segment.window != 0
     {
@@ -476,7 +476,7 @@ fn judge_repeated(
         acked.duplicate_acks = acked.duplicate_acks.saturating_add(1);
         if u32::from(acked.duplicate_acks) == DUPLICATE_THRESHOLD {
             acked
-                .cold()
+                .rare()
                 .loss_report
                 .get_or_insert((segment.time_ns, segment.frame));
         }

@@ -6,7 +6,7 @@ use crate::connection::direction::Direction;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Verdict};
-use crate::recovery::episode::{holds, Again, Phase};
+use crate::recovery::episode::{holds, Phase, Resent};
 use crate::recovery::evidence::Evidence;
 use crate::recovery::holes::{lateness, Hole, Lateness};
 use crate::recovery::resent::{judge, shows_probing, Case};
@@ -48,7 +48,7 @@ pub(super) fn take_below(
     }
     if segment.payload_len == 0 && is_plain {
         if seq + 1 == una && is_closed && !is_too_late(sent, now_ns) {
-            sent.cold().zero().probe(now_ns);
+            sent.rare().zero().probe(now_ns);
             return (event::ZERO_WINDOW_PROBE, false);
         }
         if seq + 1 == nxt && !is_outstanding && sent.flight.is_acked {
@@ -56,7 +56,7 @@ pub(super) fn take_below(
         }
         return (0, false);
     }
-    let probe_end = sent.cold.as_ref().and_then(|cold| cold.probe_end);
+    let probe_end = sent.rare.as_ref().and_then(|rare| rare.probe_end);
     if segment.payload_len == 1 && is_plain && is_closed && seq == una && probe_end == Some(end) {
         return (take_probe(sent, segment, end), false);
     }
@@ -67,23 +67,23 @@ pub(super) fn take_below(
         && sent.flight.is_acked
         && !is_closed
     {
-        sent.cold().is_keep_alive_unanswered = true;
+        sent.rare().is_keep_alive_unanswered = true;
         return (event::KEEP_ALIVE, false);
     }
     let is_known = sent.is_flight_known();
     sent.flight.integrate(now_ns, is_known);
     if probe_end == Some(nxt) && seq + 1 == nxt && nxt.is_before(end) {
         // The probe's byte, now with what follows it.
-        let cold = sent.cold();
-        cold.probe_end = None;
-        cold.resent_bytes += 1;
+        let rare = sent.rare();
+        rare.probe_end = None;
+        rare.resent_bytes += 1;
         sent.flight.nxt = end;
         sent.note_sent(segment, nxt);
         return (0, true);
     }
     let old_end = if end.is_before(nxt) { end } else { nxt };
     let acked_bytes = sent.acked_bytes;
-    if let Some(episode) = sent.cold.as_mut().and_then(|cold| cold.episode.as_mut()) {
+    if let Some(episode) = sent.rare.as_mut().and_then(|rare| rare.episode.as_mut()) {
         episode.forget_old(acked_bytes);
     }
     let found = judge_below(sent, peer, segment, below, old_end);
@@ -93,16 +93,16 @@ pub(super) fn take_below(
     let base_rto_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0));
     let tsval = segment.options.timestamps.map(|(value, _)| value);
     let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end));
-    let cold = sent.cold();
+    let rare = sent.rare();
     // Seen for the first time: in flight, or acknowledged before.
-    let filled = cold.unseen.remove(seq, old_end);
-    let late = cold.missed.take_back(seq, old_end, acked_bytes);
-    let again = (seq.to(old_end).max(0) as u32).saturating_sub(filled.saturating_add(late));
+    let filled = rare.unseen.remove(seq, old_end);
+    let late = rare.missed.take_back(seq, old_end, acked_bytes);
+    let resent_bytes = (seq.to(old_end).max(0) as u32).saturating_sub(filled.saturating_add(late));
     if events & event::RESENT != 0 {
-        cold.resent_segments = cold.resent_segments.saturating_add(1);
-        cold.resent_bytes += u64::from(again.min(segment.payload_len));
+        rare.resent_segments = rare.resent_segments.saturating_add(1);
+        rare.resent_bytes += u64::from(resent_bytes.min(segment.payload_len));
         let cause = found.verdict.cause;
-        let again = Again {
+        let resent = Resent {
             seq,
             end: old_end,
             nxt,
@@ -114,11 +114,11 @@ pub(super) fn take_below(
             events: events & event::MAIN_KINDS,
             acked_bytes,
         };
-        cold.episode().resent(cause, &again);
-        cold.note_episode();
+        rare.episode().resent(cause, &resent);
+        rare.note_episode();
         // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
         if is_closed && seq == una && is_outstanding {
-            cold.zero().probe(now_ns);
+            rare.zero().probe(now_ns);
             events |= event::ZERO_WINDOW_PROBE;
         }
         if matches!(cause, Cause::Fast | Cause::Rto) {
@@ -127,14 +127,14 @@ pub(super) fn take_below(
             }
         }
     } else {
-        let hole_ns = cold.holes.at(seq, old_end).map(|hole| hole.time_ns);
-        let episode = cold.episode();
+        let hole_ns = rare.holes.at(seq, old_end).map(|hole| hole.time_ns);
+        let episode = rare.episode();
         episode.note_late(seq, old_end, segment.frame);
         if events & event::OUT_OF_ORDER != 0 {
             let late_ns = now_ns.saturating_sub(hole_ns.unwrap_or(now_ns)).max(0);
             episode.note_reordering(end.to(nxt).max(0) as u32, late_ns);
         }
-        cold.note_episode();
+        rare.note_episode();
     }
     *evidence = Some(found);
     if nxt.is_before(end) {
@@ -150,10 +150,10 @@ impl Direction {
         let is_outstanding = !seq.is_before(self.flight.una) && seq.is_before(self.flight.nxt);
         // Without the SYN the capture may have begun above SND.UNA.
         let is_in_capture = self.has_syn || seq.is_after(self.isn);
-        let is_missing = self.cold.as_ref().is_some_and(|cold| {
-            let episode = cold.episode.as_ref();
-            cold.unseen.overlap(seq, seq + 1) > 0
-                || cold.probe_end == Some(seq + 1)
+        let is_missing = self.rare.as_ref().is_some_and(|rare| {
+            let episode = rare.episode.as_ref();
+            rare.unseen.overlap(seq, seq + 1) > 0
+                || rare.probe_end == Some(seq + 1)
                 || episode.is_some_and(|episode| episode.is_late(seq))
         });
         let is_known = is_outstanding && is_in_capture && !is_missing;
@@ -164,7 +164,7 @@ impl Direction {
     /// again yet.
     fn is_left_out(&self, seq: Seq) -> bool {
         let first = self.isn + 1;
-        let episode = self.cold.as_ref().and_then(|cold| cold.episode.as_ref());
+        let episode = self.rare.as_ref().and_then(|rare| rare.episode.as_ref());
         self.syn.has_early_data()
             && self.has_syn
             && self.flight.is_acked
@@ -175,7 +175,7 @@ impl Direction {
 
     /// The newest frame that holds the byte at `seq`, `newest` being a later one; none where it is not known.
     pub fn newest_copy(&self, seq: Seq, newest: u64) -> Option<u64> {
-        let episode = self.cold.as_ref().and_then(|cold| cold.episode.as_ref());
+        let episode = self.rare.as_ref().and_then(|rare| rare.episode.as_ref());
         if let Some(frame) = episode.and_then(|episode| episode.newest_copy(seq)) {
             return Some(frame);
         }
@@ -186,7 +186,7 @@ impl Direction {
                 self.isn + 1 + u32::from(self.syn.early_bytes),
             )
         {
-            return self.cold.as_ref()?.odd.as_ref()?.early_frame;
+            return self.rare.as_ref()?.syn_frames.as_ref()?.early_data;
         }
         let is_ambiguous =
             episode.is_some_and(|episode| episode.ambiguous.overlap(seq, seq + 1) > 0);
@@ -198,7 +198,7 @@ impl Direction {
     /// sooner than that, or this one was first sent later.
     fn has_ticked(&self, tsval: u32, seq: Seq, end: Seq) -> bool {
         let is_smaller = |known: u32| tsval.wrapping_sub(known) as i32 > 0;
-        let hole = self.cold.as_ref().and_then(|cold| cold.holes.at(seq, end));
+        let hole = self.rare.as_ref().and_then(|rare| rare.holes.at(seq, end));
         if is_smaller(self.tsval) || hole.and_then(|hole| hole.tsval).is_some_and(is_smaller) {
             return true;
         }
@@ -244,13 +244,13 @@ fn judge_never_captured(
     below: &Below,
     old_end: Seq,
 ) -> Option<Evidence> {
-    let cold = sent.cold.as_ref()?;
+    let rare = sent.rare.as_ref()?;
     let length = below.seq.to(old_end).max(0) as u32;
-    let is_missing = length > 0 && cold.unseen.overlap(below.seq, old_end) == length;
+    let is_missing = length > 0 && rare.unseen.overlap(below.seq, old_end) == length;
     if !is_missing || !below.end.is_after(sent.flight.una) {
         return None;
     }
-    let hole = cold.holes.at(below.seq, old_end);
+    let hole = rare.holes.at(below.seq, old_end);
     let newest_tsval = sent.has_tsval.then_some(sent.tsval);
     let clock_ns = sent.clock_ns(segment.time_ns);
     let round_trip_ns = below.handshake_rtt_ns;
@@ -265,12 +265,12 @@ fn judge_never_captured(
 
 /// When the bytes were last sent, or, of what was never captured, when they were missed.
 fn last_sent_ns(sent: &Direction, seq: Seq, old_end: Seq) -> Option<i64> {
-    let cold = sent.cold.as_ref();
-    let resend = cold.and_then(|cold| cold.episode.as_ref()?.last_resend(seq, old_end));
+    let rare = sent.rare.as_ref();
+    let resend = rare.and_then(|rare| rare.episode.as_ref()?.last_resend(seq, old_end));
     resend
         .map(|resend| resend.time_ns)
         .or_else(|| sent.first_copy(seq).map(|sent| sent.time_ns))
-        .or_else(|| Some(cold?.holes.at(seq, old_end)?.time_ns))
+        .or_else(|| Some(rare?.holes.at(seq, old_end)?.time_ns))
 }
 
 /// What had been reported of loss when the sender sent the segment.
@@ -286,19 +286,19 @@ fn has_reached(time_ns: i64, near_ns: i64, now_ns: i64) -> bool {
 }
 
 fn reported_to(sent: &Direction, seq: Seq, near_ns: i64, now_ns: i64) -> Reported {
-    let cold = sent.cold.as_deref();
+    let rare = sent.rare.as_deref();
     let mut reported = Reported {
         duplicate_acks: u32::from(sent.duplicate_acks),
         sacked_above: 0,
         sacked_ranges: 0,
     };
-    let ranges = cold.into_iter().flat_map(|cold| cold.sacked.iter());
+    let ranges = rare.into_iter().flat_map(|rare| rare.sacked.iter());
     for (left, right) in ranges.filter(|range| range.0.is_after(seq)) {
         let bytes = left.to(right).max(0) as u32;
         reported.sacked_above = reported.sacked_above.saturating_add(bytes);
         reported.sacked_ranges += 1;
     }
-    let first_report = cold.and_then(|cold| cold.loss_report);
+    let first_report = rare.and_then(|rare| rare.loss_report);
     if first_report.is_some_and(|(time_ns, _)| has_reached(time_ns, near_ns, now_ns)) {
         return reported;
     }
@@ -321,9 +321,9 @@ fn case_of(
     let (una, nxt) = (sent.flight.una, sent.flight.nxt);
     let since_ns = |time_ns: i64| now_ns.saturating_sub(time_ns).max(0);
     let near_ns = peer.far_ns().unwrap_or(0);
-    let cold = sent.cold.as_deref();
-    let episode = cold.and_then(|cold| cold.episode.as_deref());
-    let last_answer = cold.and_then(|cold| cold.last_answer);
+    let rare = sent.rare.as_deref();
+    let episode = rare.and_then(|rare| rare.episode.as_deref());
+    let last_answer = rare.and_then(|rare| rare.last_answer);
     let backoff = episode.map_or(0, |episode| episode.backoff);
     // The timer that began with a retransmission had the estimate of that time.
     let resend = episode.and_then(|episode| episode.last_resend(seq, old_end));
@@ -341,7 +341,7 @@ fn case_of(
         .max(last_answer.map_or(i64::MIN, |(time_ns, _)| time_ns))
         .saturating_add(near_ns);
     let has_sack = sent.syn.has(syn_kind::SACK_PERMITTED) && peer.syn.has(syn_kind::SACK_PERMITTED)
-        || cold.is_some_and(|cold| !cold.sacked.is_empty());
+        || rare.is_some_and(|rare| !rare.sacked.is_empty());
     let Reported {
         duplicate_acks,
         sacked_above,
@@ -365,8 +365,8 @@ fn case_of(
         is_sacked_again: last_answer
             .is_some_and(|(time_ns, _)| has_reached(time_ns, near_ns, now_ns))
             && episode
-                .zip(cold)
-                .is_some_and(|(episode, cold)| episode.is_any_repeated(seq, cold.sacked.iter())),
+                .zip(rare)
+                .is_some_and(|(episode, rare)| episode.is_any_repeated(seq, rare.sacked.iter())),
         is_going_on: episode
             .and_then(|episode| episode.newest_resend_ns())
             .is_some_and(|ns| now_ns.saturating_sub(ns) < round_ns),
@@ -412,7 +412,7 @@ fn learn_probing(sent: &mut Direction, case: &Case, verdict: &Verdict) -> i64 {
     let Some(sends_probes) = shows_probing(case, verdict) else {
         return case.rto_ns;
     };
-    let episode = sent.cold().episode();
+    let episode = sent.rare().episode();
     episode.sends_probes = Some(sends_probes);
     if !case.is_probe_out || sends_probes {
         return case.rto_ns;
@@ -426,19 +426,19 @@ fn learn_probing(sent: &mut Direction, case: &Case, verdict: &Verdict) -> i64 {
 ///
 /// None while it is not known how far away the sender is.
 fn trigger_frame(sent: &Direction, peer: &Direction, now_ns: i64, cause: Cause) -> Option<u64> {
-    let cold = sent.cold.as_deref()?;
+    let rare = sent.rare.as_deref()?;
     let near_ns = peer.far_ns()?;
-    let answers = cold.episode.as_ref().map(|episode| &episode.answers);
+    let answers = rare.episode.as_ref().map(|episode| &episode.answers);
     // The newest ACK that can have reached the sender: in the least time to it and back, or, where that varies, nearly.
     let heard = || {
         [near_ns, near_ns / 5 * 4].into_iter().find_map(|way_ns| {
             let since_ns = now_ns.saturating_sub(way_ns);
-            let newest = cold.last_answer.filter(|(ns, _)| *ns <= since_ns);
+            let newest = rare.last_answer.filter(|(ns, _)| *ns <= since_ns);
             newest.or_else(|| answers.and_then(|answers| answers.until(since_ns)))
         })
     };
     let answer = match cause {
-        Cause::Fast => cold
+        Cause::Fast => rare
             .loss_report
             .filter(|(ns, _)| has_reached(*ns, near_ns, now_ns))
             .or_else(heard),

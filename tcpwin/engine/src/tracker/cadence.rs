@@ -281,7 +281,7 @@ impl Direction {
         }
         // What was acknowledged or reported here so far has not reached the sender.
         view.acked(newest, self.last_ack_ns);
-        let last_answer = self.cold.as_ref().and_then(|cold| cold.last_answer);
+        let last_answer = self.rare.as_ref().and_then(|rare| rare.last_answer);
         if let Some((time_ns, _)) = last_answer.filter(|_| self.sacked_bytes() > 0) {
             view.reported(time_ns);
         }
@@ -304,8 +304,8 @@ impl Direction {
     }
 
     fn is_recovering(&self) -> bool {
-        let cold = self.cold.as_ref();
-        cold.is_some_and(|cold| cold.phase() != Phase::Open)
+        let rare = self.rare.as_ref();
+        rare.is_some_and(|rare| rare.phase() != Phase::Open)
     }
 
     /// [`Direction::note_state`] after an ordinary segment of this side, with what [`Direction::note_sent`] does and, where the timestamp
@@ -534,11 +534,11 @@ impl Direction {
 
     /// Close what is open at the end of the connection.
     pub fn finish_pace(&mut self, end_ns: i64) {
-        if let Some(episode) = self.cold.as_mut().and_then(|cold| cold.episode.as_mut()) {
+        if let Some(episode) = self.rare.as_mut().and_then(|rare| rare.episode.as_mut()) {
             episode.leave(end_ns);
         }
-        if let Some(cold) = &mut self.cold {
-            cold.note_episode();
+        if let Some(rare) = &mut self.rare {
+            rare.note_episode();
         }
         self.end_round(end_ns, None);
         let (first_ns, last_ns) = (self.first_data_ns, self.last_data_ns);

@@ -24,11 +24,11 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
         &connection.directions[side],
         &connection.directions[1 - side],
     );
-    let cold = sent.cold.as_deref();
-    let tries = cold.and_then(|cold| cold.odd.as_deref()?.tries);
+    let rare = sent.rare.as_deref();
+    let tries = rare.and_then(|rare| rare.waiting.as_deref()?.tries);
     let count = tries.map_or(0, |tries| tries.count);
     let silent = tries.filter(|tries| tries.count >= SILENT_TRIES);
-    let closed = cold.and_then(|cold| cold.zero.as_deref()?.current());
+    let closed = rare.and_then(|rare| rare.zero.as_deref()?.current());
     let timeout_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0)).max(MIN_NS);
     let stall = |kind: Kind, start_ns: i64, least_ns: i64| {
         (until_ns.saturating_sub(start_ns) >= least_ns).then_some(EndStall {
@@ -79,7 +79,7 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
         return stall(Kind::PeerSilent, silent.first_ns, timeout_ns);
     }
     if sent.is_limited {
-        let since_ns = cold.map_or(until_ns, |cold| cold.limited_since_ns);
+        let since_ns = rare.map_or(until_ns, |rare| rare.limited_since_ns);
         let start_ns = since_ns.max(sent.last_ack_ns).max(sent.last_data_ns);
         return stall(Kind::SmallWindow, start_ns, timeout_ns).filter(|_| may_be_early(start_ns));
     }
@@ -106,9 +106,9 @@ impl Connection {
                 continue;
             };
             let direction = &mut self.directions[side];
-            let cold = direction.cold();
-            cold.odd().end_stall = Some(stall);
-            if let Some(zero) = &mut cold.zero {
+            let rare = direction.rare();
+            rare.waiting().end_stall = Some(stall);
+            if let Some(zero) = &mut rare.zero {
                 zero.is_waited_for |= zero.is_open();
             }
             if stall.kind.is_unanswered() {
@@ -122,15 +122,15 @@ impl Direction {
     /// Its peer was heard of.
     #[inline]
     pub(super) fn note_heard(&mut self) {
-        if let Some(odd) = self.cold.as_mut().and_then(|cold| cold.odd.as_mut()) {
-            odd.tries = None;
+        if let Some(waiting) = self.rare.as_mut().and_then(|rare| rare.waiting.as_mut()) {
+            waiting.tries = None;
         }
     }
 
     /// It sent something again, or asked for an answer, after data at `before_ns`.
     #[cold]
     pub(super) fn note_try(&mut self, now_ns: i64, before_ns: i64) {
-        match &mut self.cold().odd().tries {
+        match &mut self.rare().waiting().tries {
             Some(tries) => tries.add(now_ns),
             tries => *tries = Some(Tries::new(now_ns, before_ns)),
         }
@@ -138,7 +138,7 @@ impl Direction {
 
     /// The time of a stall in which the peer did not answer is that, whatever it was charged to when it passed.
     fn note_unanswered(&mut self, stall: &EndStall) {
-        let is_closed = self.cold.as_ref().is_some_and(|cold| cold.is_zero_open());
+        let is_closed = self.rare.as_ref().is_some_and(|rare| rare.is_zero_open());
         let likely: &[Item] = if is_closed {
             &[Item::ZeroWindow]
         } else {
@@ -146,7 +146,7 @@ impl Direction {
         };
         if self.is_limited {
             // What holds the sender from then on is not the window.
-            let since_ns = self.cold().limited_since_ns;
+            let since_ns = self.rare().limited_since_ns;
             self.note_unlimited(stall.start_ns.max(since_ns));
         }
         self.note_silence(Item::PeerSilent, stall.start_ns, stall.end_ns);

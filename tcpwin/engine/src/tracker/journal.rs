@@ -69,10 +69,10 @@ fn journal(
     let journal = journal.get_or_insert_with(Box::default);
     let is_kept = journal.note(side, segment, events, evidence);
     let full = journal.full();
-    let cold = connection.directions[side].cold();
-    cold.journal_full = full;
+    let rare = connection.directions[side].rare();
+    rare.journal_full = full;
     if !is_kept {
-        cold.note_omitted(events);
+        rare.note_omitted(events);
     }
     is_kept
 }

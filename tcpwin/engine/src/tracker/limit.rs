@@ -38,12 +38,12 @@ impl Direction {
 
     #[cold]
     fn note_limit_change(&mut self, now_ns: i64, is_limited: bool) {
-        let cold = self.cold();
+        let rare = self.rare();
         if is_limited {
-            cold.limited_since_ns = now_ns;
+            rare.limited_since_ns = now_ns;
         } else {
-            let span_ns = now_ns.saturating_sub(cold.limited_since_ns).max(0);
-            cold.limited_ns = cold.limited_ns.saturating_add(span_ns);
+            let span_ns = now_ns.saturating_sub(rare.limited_since_ns).max(0);
+            rare.limited_ns = rare.limited_ns.saturating_add(span_ns);
         }
         self.is_limited = is_limited;
     }

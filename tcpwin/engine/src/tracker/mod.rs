@@ -112,7 +112,7 @@ impl Tracker {
 
     /// A tracker of these connections of an earlier reading of the same capture only, which keep the numbers that they
     /// had there; of all where they cannot be told from others. For the shifts see [`Tracker::with_shifts`].
-    pub fn again(
+    pub fn rereading(
         earlier: &Tracker,
         numbers: &HashSet<u32>,
         given_shifts: HashMap<u32, [u8; 2]>,
@@ -268,8 +268,8 @@ impl Tracker {
             let direction = &mut connection.directions[side];
             direction.count(event::CAPTURE_DUPLICATE);
             // The row says what the packet is; it counts as that only once.
-            let kind = direction.cold.as_ref().and_then(|cold| {
-                let episode = cold.episode.as_ref()?;
+            let kind = direction.rare.as_ref().and_then(|rare| {
+                let episode = rare.episode.as_ref()?;
                 episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
             });
             let events = event::CAPTURE_DUPLICATE | kind.unwrap_or(0);
@@ -388,7 +388,7 @@ impl Tracker {
             if let Some(connection) = self.connections.get_mut(index) {
                 for (direction, shift) in connection.directions.iter_mut().zip(shifts) {
                     let shift = (*shift).min(MAX_SHIFT);
-                    direction.cold().given_shift = Some(shift);
+                    direction.rare().given_shift = Some(shift);
                     (direction.own_scale, direction.own_shift) = (ScaleState::Given, shift);
                 }
             }

@@ -42,7 +42,7 @@ pub fn confirm_scale(sent: &mut Direction, segment: &Segment) {
     if let (Offer::Shift(shift), true) = (sent.syn.offer, is_first) {
         if u32::from(segment.window) < u32::from(sent.syn.window) / 2 {
             (sent.own_scale, sent.own_shift) = (ScaleState::SynConfirmed, shift.min(MAX_SHIFT));
-            sent.cold().scale_confirming = Some((segment.frame, segment.window));
+            sent.rare().scale_confirming = Some((segment.frame, segment.window));
         }
     }
 }
@@ -60,18 +60,18 @@ pub fn take_syn(
     let mut events = 0;
     let mut rtt_ns = None;
     note_initiator(connection, side, is_answer);
-    let is_again = connection.directions[side].has_syn && connection.directions[side].isn == seq;
-    let is_return = note_copy(connection, side, segment, is_again);
-    if is_again || is_return || connection.established_ns().is_some() {
-        *evidence = Some(sent_again(connection, side, segment, is_answer));
-        connection.directions[side].cold().odd().syn_copy = Some((seq, segment.frame));
+    let is_resent = connection.directions[side].has_syn && connection.directions[side].isn == seq;
+    let is_return = note_copy(connection, side, segment, is_resent);
+    if is_resent || is_return || connection.established_ns().is_some() {
+        *evidence = Some(resent_syn(connection, side, segment, is_answer));
+        connection.directions[side].rare().syn_frames().copy = Some((seq, segment.frame));
     }
     if connection.established_ns().is_some() {
-        connection.directions[side].cold().syn_again_ns = Some(now_ns);
+        connection.directions[side].rare().syn_resent_ns = Some(now_ns);
         // What was agreed stands: a late copy of the SYN, or a second answer to it, changes nothing (RFC 9293 §3.10.7.4).
         return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
     }
-    if is_again || is_return {
+    if is_resent || is_return {
         events |= event::SYN_RETRANSMISSION | event::RETRANSMISSION;
     }
     let [first, second] = &mut connection.directions;
@@ -80,8 +80,8 @@ pub fn take_syn(
     } else {
         (second, first)
     };
-    take_options(sent, acked, segment, is_again);
-    if is_again {
+    take_options(sent, acked, segment, is_resent);
+    if is_resent {
         sent.ledger.forget();
     } else {
         begin_sequence(sent, segment);
@@ -98,53 +98,53 @@ pub fn take_syn(
         events |= answer.events;
         rtt_ns = answer.rtt_ns;
     }
-    take_window(acked, segment, is_answer, is_again);
-    connection.is_handshake_ambiguous |= is_again;
+    take_window(acked, segment, is_answer, is_resent);
+    connection.is_handshake_ambiguous |= is_resent;
     connection.note_syn(is_answer, now_ns);
     settle(connection, side);
     (events, rtt_ns)
 }
 
 /// Note what earlier SYNs of this side it follows; true where it repeats the sequence number of the one before the last.
-fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_again: bool) -> bool {
+fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_resent: bool) -> bool {
     let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
     let is_answer = segment.flags & ACK != 0;
     let own = &mut connection.directions[side];
-    let is_return = !is_again
+    let is_return = !is_resent
         && own.has_syn
         && own
-            .cold
+            .rare
             .as_ref()
-            .is_some_and(|cold| cold.earlier_isn == Some(seq));
-    if own.has_syn && !is_again {
+            .is_some_and(|rare| rare.earlier_isn == Some(seq));
+    if own.has_syn && !is_resent {
         let isn = own.isn;
-        own.cold().earlier_isn = Some(isn);
+        own.rare().earlier_isn = Some(isn);
     }
-    if is_again {
+    if is_resent {
         let since_ns = if is_answer {
             connection.syn_ack_ns()
         } else {
             connection.syn_ns()
         };
-        let cold = connection.directions[side].cold();
-        let clock_ns = now_ns.saturating_sub(cold.early_ns);
+        let rare = connection.directions[side].rare();
+        let clock_ns = now_ns.saturating_sub(rare.early_ns);
         let age_ns = since_ns.map(|ns| clock_ns.saturating_sub(ns).max(0));
-        cold.syn_copy_ns = cold.syn_copy_ns.or(age_ns);
+        rare.syn_copy_ns = rare.syn_copy_ns.or(age_ns);
     }
     is_return
 }
 
 /// What its options and data agree on with the peer.
-fn take_options(sent: &mut Direction, acked: &Direction, segment: &Segment, is_again: bool) {
+fn take_options(sent: &mut Direction, acked: &Direction, segment: &Segment, is_resent: bool) {
     let offer = offer(segment);
-    if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_again) {
-        sent.cold().earlier_shift = Some(shift);
+    if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_resent) {
+        sent.rare().earlier_shift = Some(shift);
     }
     if segment.payload_len > 0 {
-        sent.cold().odd().early_frame = Some(segment.frame);
+        sent.rare().syn_frames().early_data = Some(segment.frame);
     }
     let is_fast_open = segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN);
-    let early_bytes = match (is_fast_open, is_again) {
+    let early_bytes = match (is_fast_open, is_resent) {
         (true, _) if segment.payload_len > 0 => segment.payload_len.min(u32::from(u16::MAX)) as u16,
         // Linux sends the SYN again without its data.
         (_, true) => sent.syn.early_bytes,
@@ -171,8 +171,8 @@ fn begin_sequence(sent: &mut Direction, segment: &Segment) {
         sent.ledger.forget();
         // What was acknowledged before this SYN was captured is counted from it on.
         sent.acked_bytes = 0;
-        if let Some(cold) = &mut sent.cold {
-            cold.before_bytes = 0;
+        if let Some(rare) = &mut sent.rare {
+            rare.before_bytes = 0;
         }
     }
     sent.flight.nxt = if sent.flight.is_started {
@@ -210,7 +210,7 @@ fn take_early_data(sent: &mut Direction, segment: &Segment) {
 }
 
 /// The window of a SYN is plain whatever the scale (RFC 7323 §2.2).
-fn take_window(acked: &mut Direction, segment: &Segment, is_answer: bool, is_again: bool) {
+fn take_window(acked: &mut Direction, segment: &Segment, is_answer: bool, is_resent: bool) {
     let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
     let ack = if is_answer {
         Seq(segment.ack)
@@ -226,16 +226,16 @@ fn take_window(acked: &mut Direction, segment: &Segment, is_answer: bool, is_aga
             bytes: u32::from(segment.window),
             unit_bytes: 1,
             is_new_ack: true,
-            is_stale: is_again,
+            is_stale: is_resent,
         },
     );
     if segment.window == 0 && is_answer {
-        acked.cold().zero().begin(segment.frame, now_ns);
+        acked.rare().zero().begin(segment.frame, now_ns);
     }
 }
 
 /// A SYN or SYN/ACK once more: by its sender's timer (RFC 6298 §2.1), or since its answer was lost.
-fn sent_again(
+fn resent_syn(
     connection: &Connection,
     side: usize,
     segment: &Segment,
@@ -247,11 +247,11 @@ fn sent_again(
     } else {
         connection.syn_ns()
     };
-    let own = connection.directions[side].cold.as_ref();
-    let since_ns = own.and_then(|cold| cold.syn_again_ns).or(since_ns);
+    let own = connection.directions[side].rare.as_ref();
+    let since_ns = own.and_then(|rare| rare.syn_resent_ns).or(since_ns);
     let cause = if is_answer { Cause::SynAck } else { Cause::Syn };
     let seq = Seq(segment.seq);
-    let copy = own.and_then(|cold| cold.odd.as_ref()?.syn_copy);
+    let copy = own.and_then(|rare| rare.syn_frames.as_ref()?.copy);
     let original = match copy.filter(|(isn, _)| *isn == seq) {
         Some((_, frame)) => Some(frame),
         None => connection.directions[side].newest_copy(seq, segment.frame),
@@ -303,7 +303,7 @@ fn note_initiator(connection: &mut Connection, side: usize, is_answer: bool) {
 /// The offer that the peer's SYN/ACK answered. It carries the option only when the SYN did (RFC 7323 §2.2): if the last
 /// copy of the SYN came without, an earlier one was answered.
 fn answered_offer(own: &Direction, peer: &SynOptions) -> Offer {
-    let earlier = own.cold.as_ref().and_then(|cold| cold.earlier_shift);
+    let earlier = own.rare.as_ref().and_then(|rare| rare.earlier_shift);
     match (own.syn.offer, peer.offer, earlier) {
         (Offer::Absent, Offer::Shift(_), Some(shift)) if peer.is_answer() => Offer::Shift(shift),
         (offer, _, _) => offer,
@@ -322,7 +322,7 @@ fn settle(connection: &mut Connection, syn_side: usize) {
         (syns.iter()).all(|syn| syn.offer == Offer::Unseen || syn.has(syn_kind::TIMESTAMPS));
     let has_both = syns.iter().all(|syn| syn.offer != Offer::Unseen);
     for (side, direction) in connection.directions.iter_mut().enumerate() {
-        let given = direction.cold.as_ref().and_then(|cold| cold.given_shift);
+        let given = direction.rare.as_ref().and_then(|rare| rare.given_shift);
         (direction.own_scale, direction.own_shift) = match (scales[side], given) {
             ((state, _), Some(shift)) if !state.is_certain() => (ScaleState::Given, shift),
             (negotiated, _) => negotiated,

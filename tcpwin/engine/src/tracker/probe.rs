@@ -22,13 +22,13 @@ pub(super) fn is_probe(sent: &Direction, segment: &Segment) -> bool {
 pub(super) fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
     let is_known = sent.is_flight_known();
     sent.flight.integrate(segment.time_ns, is_known);
-    let is_again = !sent.flight.nxt.is_before(end);
+    let is_resent = !sent.flight.nxt.is_before(end);
     sent.flight.nxt = sent.flight.nxt.max(end);
     sent.note_payload(segment);
-    let cold = sent.cold();
-    cold.resent_bytes += u64::from(is_again);
-    cold.probe_end = Some(end);
-    cold.zero().probe(segment.time_ns);
+    let rare = sent.rare();
+    rare.resent_bytes += u64::from(is_resent);
+    rare.probe_end = Some(end);
+    rare.zero().probe(segment.time_ns);
     event::ZERO_WINDOW_PROBE
 }
 
@@ -38,15 +38,15 @@ pub(super) fn take_keep_alive(
     segment: &Segment,
     handshake_rtt_ns: Option<i64>,
 ) -> Events {
-    let cold = sent.cold();
+    let rare = sent.rare();
     let tsecr = segment.options.timestamps.map(|(_, echo)| echo);
-    match &mut cold.zero {
+    match &mut rare.zero {
         Some(zero) if zero.is_crossing(segment.time_ns, tsecr, handshake_rtt_ns) => {
             zero.probe_crossing();
             event::ZERO_WINDOW_PROBE
         }
         _ => {
-            cold.is_keep_alive_unanswered = true;
+            rare.is_keep_alive_unanswered = true;
             event::KEEP_ALIVE
         }
     }
@@ -55,9 +55,9 @@ pub(super) fn take_keep_alive(
 /// Whether the closed window went unprobed for so long that no probe timer can be running.
 pub(super) fn is_too_late(sent: &Direction, now_ns: i64) -> bool {
     let episode = sent
-        .cold
+        .rare
         .as_ref()
-        .and_then(|cold| cold.zero.as_ref()?.current());
+        .and_then(|rare| rare.zero.as_ref()?.current());
     episode.is_some_and(|episode| {
         episode.probes == 0 && now_ns.saturating_sub(episode.start_ns) > PROBE_WITHIN_NS
     })

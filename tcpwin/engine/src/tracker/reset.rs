@@ -87,8 +87,8 @@ pub fn conclude(connection: &mut Connection) {
         connection.incidents_mut().reset_frame = Some(frame);
     }
     for direction in &mut connection.directions {
-        if let Some(cold) = &mut direction.cold {
-            cold.end_zero(frame, time_ns, EndedBy::Reset);
+        if let Some(rare) = &mut direction.rare {
+            rare.end_zero(frame, time_ns, EndedBy::Reset);
         }
     }
 }

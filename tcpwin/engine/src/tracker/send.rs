@@ -89,7 +89,7 @@ pub fn take(
         sent.note_payload(segment);
         if is_scale_certain && sent.window.is_known {
             events |= judge_edge(sent, segment, end);
-        } else if let Some(inference) = sent.cold.as_mut().and_then(|cold| cold.inference.as_mut())
+        } else if let Some(inference) = sent.rare.as_mut().and_then(|rare| rare.inference.as_mut())
         {
             inference.send(segment.frame, end);
         }
@@ -105,13 +105,13 @@ fn note_before(sent: &mut Direction, seq: Seq) {
         let acked_bytes = sent.acked_bytes;
         let before = acked_bytes.saturating_add_signed(ahead);
         if before > 0 {
-            sent.cold().before_bytes = before;
+            sent.rare().before_bytes = before;
         }
         if ahead < 0 && acked_bytes > before {
             // Their ACKs were captured first.
             let una = sent.flight.una;
             let left = una.minus((acked_bytes - before) as u32);
-            sent.cold().missed.note(left, una, acked_bytes);
+            sent.rare().missed.note(left, una, acked_bytes);
         }
     }
 }
@@ -135,9 +135,9 @@ fn judge_near_edge(sent: &mut Direction, segment: &Segment, end: Seq, room: i32)
         return event::WINDOW_FULL;
     }
     if room > 0 {
-        sent.cold().window_near_full += 1;
+        sent.rare().window_near_full += 1;
     } else if end.is_after(sent.window.edge_max) {
-        sent.cold().window_overrun += 1;
+        sent.rare().window_overrun += 1;
     }
     0
 }
@@ -162,9 +162,9 @@ fn take_gap(
     if end.is_after(seq) {
         sent.note_sent(segment, from);
     }
-    let cold = sent.cold();
-    cold.unseen.insert(from, seq);
-    cold.holes.open(from, seq, segment);
+    let rare = sent.rare();
+    rare.unseen.insert(from, seq);
+    rare.holes.open(from, seq, segment);
     events | event::PREVIOUS_SEGMENT_MISSING
 }
 
@@ -200,7 +200,7 @@ impl Direction {
         self.max_payload = self.max_payload.max(segment.payload_len);
         self.last_data_ns = segment.time_ns;
         if self.mss > 0 && segment.payload_len > u32::from(self.mss) + MSS_SLACK_BYTES {
-            self.cold().super_segments += 1;
+            self.rare().super_segments += 1;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a sender is seen to do after a segment, and the budget of its time that this moves.
 
-use crate::connection::cold::Cold;
 use crate::connection::direction::Direction;
+use crate::connection::rare::Rare;
 use crate::recovery::episode::Phase;
 use crate::timing::budget::State;
 use crate::timing::doubt::Room;
@@ -63,7 +63,7 @@ impl Direction {
     /// The same where the window's scale, or the size of a full segment, is not known.
     #[cold]
     fn note_doubtful_state(&mut self, now_ns: i64, is_window_certain: bool, is_data: bool) {
-        let told = self.told_state();
+        let certain = self.certain_state();
         self.begin_budget(now_ns);
         let flight_bytes = self.flight.bytes();
         let payload_len = self.pace().map_or(0, |pace| pace.last_payload);
@@ -82,7 +82,7 @@ impl Direction {
         };
         let budget = &mut pace.late.budget;
         let (flight, window, is_blocked) = match &mut pace.view {
-            Some(_) if !is_data && told.is_none() && !budget.state.is_recovery() => return,
+            Some(_) if !is_data && certain.is_none() && !budget.state.is_recovery() => return,
             Some(view) => {
                 view.arrive(now_ns);
                 let is_blocked = view.is_blocked() && is_window_certain;
@@ -96,7 +96,7 @@ impl Direction {
             Some(_) => flight > 0,
             None => una.is_before(self.flight.nxt),
         };
-        let state = match (told, ends_a_write) {
+        let state = match (certain, ends_a_write) {
             (Some(state), _) => state,
             (None, None) if is_outstanding && !is_blocked => State::Unknown,
             (None, ends) => open_state(is_blocked, is_outstanding, ends == Some(true)),
@@ -163,7 +163,7 @@ impl Direction {
     }
 
     fn state(&self) -> State {
-        self.told_state().unwrap_or_else(|| {
+        self.certain_state().unwrap_or_else(|| {
             let mss = self.segment_size();
             let ran_out = self.pace().is_some_and(|pace| pace.ran_out(mss));
             open_state(
@@ -175,13 +175,13 @@ impl Direction {
     }
 
     /// What needs neither the window nor the size of a segment to tell; None of a sender into an open window.
-    fn told_state(&self) -> Option<State> {
-        let cold = self.cold.as_deref();
-        let phase = cold.map_or(Phase::Open, Cold::phase);
+    fn certain_state(&self) -> Option<State> {
+        let rare = self.rare.as_deref();
+        let phase = rare.map_or(Phase::Open, Rare::phase);
         let is_outstanding = self.flight.is_outstanding();
         if self.has_fin && !is_outstanding {
             Some(State::Closed)
-        } else if cold.is_some_and(Cold::is_zero_open) {
+        } else if rare.is_some_and(Rare::is_zero_open) {
             Some(State::ZeroWindow)
         } else if phase == Phase::Fast {
             Some(State::FastRecovery)

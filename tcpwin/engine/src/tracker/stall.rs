@@ -2,8 +2,8 @@
 //!
 //! In: the state before a segment that ends a long silence, and what the segment turned out to be. Out: one cause.
 
-use crate::connection::cold::Cold;
 use crate::connection::direction::Direction;
+use crate::connection::rare::Rare;
 use crate::connection::stalls::{Cause, Stall};
 use crate::connection::state::Connection;
 use crate::event::{self, Events};
@@ -30,10 +30,10 @@ struct Side {
 
 impl Side {
     fn of(direction: &Direction, is_certain: bool) -> Self {
-        let cold = direction.cold.as_deref();
-        let episode = cold.and_then(|cold| cold.episode.as_deref());
+        let rare = direction.rare.as_deref();
+        let episode = rare.and_then(|rare| rare.episode.as_deref());
         Side {
-            is_closed: cold.is_some_and(Cold::is_zero_open),
+            is_closed: rare.is_some_and(Rare::is_zero_open),
             is_blocked: direction.window.is_blocked,
             is_outstanding: direction.is_flight_known() && direction.flight.is_outstanding(),
             has_timed_out: episode.is_some_and(|episode| episode.phase == Phase::Loss),
@@ -107,13 +107,13 @@ impl Before {
         let (sent, acked) = (&self.sent, &self.acked);
         let has = |wanted: Events| events & wanted != 0;
         if self.is_handshake && sent.flight_bytes == 0 {
-            let is_again = segment.flags & SYN != 0 && has(event::SYN_RETRANSMISSION);
-            let cause = if is_again {
+            let is_resent = segment.flags & SYN != 0 && has(event::SYN_RETRANSMISSION);
+            let cause = if is_resent {
                 Cause::HandshakeLoss
             } else {
                 Cause::HandshakeDelay
             };
-            return (cause, is_again);
+            return (cause, is_resent);
         }
         if sent.is_closed {
             return (Cause::ZeroWindow, true);
@@ -146,9 +146,9 @@ impl Before {
             return (Cause::Timeout, true);
         }
         if acked.is_closed {
-            let zero = after.directions[1 - side].cold.as_deref();
+            let zero = after.directions[1 - side].rare.as_deref();
             let last = zero
-                .and_then(|cold| cold.zero.as_deref())
+                .and_then(|rare| rare.zero.as_deref())
                 .and_then(|zero| zero.episodes.last());
             let was_lost = last.is_some_and(|last| last.ended_by == EndedBy::ProbeAnswer);
             let cause = if was_lost {

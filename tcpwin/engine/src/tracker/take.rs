@@ -76,9 +76,9 @@ impl Connection {
             time_ns: self.end_ns,
             ..*segment
         };
-        self.directions[side].cold().early_ns = early_ns;
+        self.directions[side].rare().early_ns = early_ns;
         let taken = self.take_in_time(side, &segment, evidence, stall);
-        self.directions[side].cold().early_ns = 0;
+        self.directions[side].rare().early_ns = 0;
         taken
     }
 
@@ -142,11 +142,11 @@ impl Connection {
         for direction in &mut self.directions {
             direction.ledger.step(stepped_ns);
             let (una, nxt) = (direction.flight.una, direction.flight.nxt);
-            let cold = direction.cold();
-            cold.clock_step_ns = cold.clock_step_ns.saturating_add(stepped_ns);
+            let rare = direction.rare();
+            rare.clock_step_ns = rare.clock_step_ns.saturating_add(stepped_ns);
             if una.is_before(nxt) {
-                cold.episode().step(una, nxt, stepped_ns);
-                cold.note_episode();
+                rare.episode().step(una, nxt, stepped_ns);
+                rare.note_episode();
             }
             let from_ns = segment.time_ns.saturating_sub(stepped_ns);
             if direction.data_segments > 0 {
@@ -225,7 +225,7 @@ impl Connection {
             if !sent.is_mss_certain {
                 sent.learn_segment_size(segment.payload_len);
             }
-            if let Some(zero) = sent.cold.as_mut().and_then(|cold| cold.zero.as_mut()) {
+            if let Some(zero) = sent.rare.as_mut().and_then(|rare| rare.zero.as_mut()) {
                 zero.decide(now_ns, handshake_rtt_ns);
             }
         }
@@ -304,8 +304,8 @@ impl Connection {
         for direction in &mut self.directions {
             direction.note_unlimited(now_ns);
             direction.note_aborted(now_ns);
-            if let Some(cold) = &mut direction.cold {
-                cold.end_zero(segment.frame, now_ns, EndedBy::Reset);
+            if let Some(rare) = &mut direction.rare {
+                rare.end_zero(segment.frame, now_ns, EndedBy::Reset);
             }
         }
         // The reset comes first: its ACK acknowledges nothing (RFC 9293 §3.10.7.4, second before fifth; Linux
@@ -351,8 +351,8 @@ impl Connection {
             }
             direction.note_unlimited(end_ns);
             direction.finish_pace(end_ns);
-            if let Some(cold) = &mut direction.cold {
-                cold.end_zero(0, end_ns, EndedBy::Open);
+            if let Some(rare) = &mut direction.rare {
+                rare.end_zero(0, end_ns, EndedBy::Open);
             }
         }
         if let Initiator::Guessed(side) = self.initiator {

@@ -254,10 +254,10 @@ mod tests {
             zero.end(2, n * 10 + 4, EndedBy::Update);
         }
         assert_eq!(zero.episodes.len(), MAX_EPISODES);
-        let kept = |place: usize| zero.episodes[place].start_ns;
+        let start_of = |place: usize| zero.episodes[place].start_ns;
         let most = MAX_EPISODES as i64;
-        assert_eq!(kept(MAX_EPISODES - 2), (most - 2) * 10);
-        assert_eq!(kept(MAX_EPISODES - 1), (most + 4) * 10);
+        assert_eq!(start_of(MAX_EPISODES - 2), (most - 2) * 10);
+        assert_eq!(start_of(MAX_EPISODES - 1), (most + 4) * 10);
         assert_eq!(zero.episode_count as usize, MAX_EPISODES + 5);
         assert_eq!(zero.total_ns, (MAX_EPISODES as i64 + 5) * 4);
     }

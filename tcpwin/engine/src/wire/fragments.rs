@@ -220,8 +220,8 @@ impl Datagram {
             // RFC 8200 §4.5: the next header of the first fragment is the one that counts.
             self.protocol = fragment.protocol;
         }
-        let kept = fragment.payload.limit(len as usize).bytes;
-        for (at, &byte) in (start as usize..PREFIX_LEN).zip(kept) {
+        let prefix = fragment.payload.limit(len as usize).bytes;
+        for (at, &byte) in (start as usize..PREFIX_LEN).zip(prefix) {
             let (word, bit) = (at / 64, 1 << (at % 64));
             if self.present[word] & bit == 0 {
                 self.present[word] |= bit;

@@ -9,14 +9,14 @@
 //! It works for one plain file, pcap or pcapng of one section, in which every packet has a time. Of any other there is
 //! no index: compressed and merged captures are read as a whole.
 
-mod again;
 mod entry;
 mod read;
+mod reread;
 mod trailer;
 mod unfit;
 pub mod write;
 
-pub use again::read_again;
 pub use read::PacketIndex;
+pub use reread::reread;
 pub use unfit::Unfit;
 pub use write::{Frames, IndexWriter, NoIndex};

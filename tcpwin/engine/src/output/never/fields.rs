@@ -8,7 +8,7 @@ use crate::output::field::{ConnectionView, DirectionView, Value};
 use crate::output::fields::{
     connection_field, direction_field, direction_fields, CONNECTION_FIELDS,
 };
-use crate::output::never::{kept, Ledger, Violation};
+use crate::output::never::{detail, Ledger, Violation};
 use crate::output::place::path_rtt_ns;
 use crate::window::scale::ScaleState;
 
@@ -119,7 +119,7 @@ pub fn check_connection(id: u32, connection: &Connection, found: &mut Vec<Violat
         .iter()
         .map(|entry| EventRecord::of(entry, initiator))
         .collect();
-    kept::check_events(connection, &events, &mut ledger);
+    detail::check_events(connection, &events, &mut ledger);
 }
 
 fn check_life(view: &ConnectionView<'_>, ledger: &mut Ledger<'_>) {

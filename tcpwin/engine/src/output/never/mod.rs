@@ -4,8 +4,8 @@
 //! statement that contradicts another one, or the packets. No usual reading pays for it: tests, fuzz targets and whoever
 //! doubts a number call it.
 
+mod detail;
 mod fields;
-mod kept;
 mod witness;
 
 use std::fmt;
@@ -110,7 +110,7 @@ pub fn check_capture(input: MergedReader) -> Vec<Violation> {
     let details = sink.details.finish(&findings.tracker);
     for (number, detail) in &details {
         if let Some(connection) = findings.tracker.by_number(*number) {
-            kept::check_detail(*number, connection, detail, &mut found);
+            detail::check_detail(*number, connection, detail, &mut found);
             sink.witness.check(*number, connection, detail, &mut found);
         }
     }

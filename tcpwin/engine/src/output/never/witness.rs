@@ -128,7 +128,7 @@ impl Account {
             ("captured", self.segments[side]),
         );
         // What lies before the SYN belongs to no byte of the connection.
-        for (name, told, counted) in [
+        for (name, value, counted) in [
             (
                 "data_segments",
                 i64::from(data.data_segments),
@@ -140,7 +140,7 @@ impl Account {
                 self.payload_bytes[side],
             ),
         ] {
-            ledger.demand_at_most(law, (name, told), ("captured", counted));
+            ledger.demand_at_most(law, (name, value), ("captured", counted));
         }
         self.check_volume(view, ledger);
         // What the sender did, it did after it heard of what made it: there and back between it and the capture point. The

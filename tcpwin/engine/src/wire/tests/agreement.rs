@@ -25,8 +25,8 @@ fn ordinary_frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
             } else {
                 frame.truncate(54);
             }
-            let kept = captured_payload.min(usize::from(payload_len));
-            frame.resize(frame.len() + kept, 0);
+            let payload_bytes = captured_payload.min(usize::from(payload_len));
+            frame.resize(frame.len() + payload_bytes, 0);
             let wire_len = 14 + 20 + u32::from(header_len) + u32::from(payload_len) + padding;
             (frame, wire_len)
         },

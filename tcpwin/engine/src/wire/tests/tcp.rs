@@ -139,20 +139,20 @@ fn cut_options_grow_with_the_captured_length() {
     ];
     let frame = with_options(&bytes);
     let fixed = 14 + 20 + 20;
-    for kept in 0..=bytes.len() {
+    for captured in 0..=bytes.len() {
         let packet = Packet {
             original_len: frame.len() as u32,
-            ..packet(ETHERNET, &frame[..fixed + kept])
+            ..packet(ETHERNET, &frame[..fixed + captured])
         };
         let (outcome, segment) = parse_packet(&packet);
         let expected = Options {
-            mss: (kept >= 4).then_some(1460),
-            sack_permitted: kept >= 6,
-            timestamps: (kept >= 16).then_some((1, 0)),
-            window_scale: (kept >= 20).then_some(7),
+            mss: (captured >= 4).then_some(1460),
+            sack_permitted: captured >= 6,
+            timestamps: (captured >= 16).then_some((1, 0)),
+            window_scale: (captured >= 20).then_some(7),
             ..Options::default()
         };
-        let cut = if kept < 20 {
+        let cut = if captured < 20 {
             capture_flag::OPTIONS_CUT
         } else {
             0
@@ -161,12 +161,12 @@ fn cut_options_grow_with_the_captured_length() {
         assert_eq!(
             (segment.options, segment.payload_len),
             (expected, 5),
-            "{kept} bytes"
+            "{captured} bytes"
         );
         assert_eq!(
             segment.capture_flags,
             capture_flag::SNAPPED | cut,
-            "{kept} bytes"
+            "{captured} bytes"
         );
     }
 }

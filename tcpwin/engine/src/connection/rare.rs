@@ -14,7 +14,7 @@ use crate::window::zero::{EndedBy, ZeroWindow};
 /// Rarely needed state of a direction. What decides whether it bears on the next segment stands first.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
-pub struct Cold {
+pub struct Rare {
     /// Reported by SACK, above SND.UNA.
     pub sacked: RangeSet,
     /// Below SND.MAX and never captured.
@@ -59,34 +59,44 @@ pub struct Cold {
     /// Time in silences that only the capture's clock knows of.
     pub clock_step_ns: i64,
     /// When a SYN or SYN/ACK was last sent again after the handshake.
-    pub syn_again_ns: Option<i64>,
+    pub syn_resent_ns: Option<i64>,
     /// Initial sequence number of the SYN before, where this side sent another.
     pub earlier_isn: Option<Seq>,
     /// Shift in an earlier copy of the SYN, whose last copy came without the option.
     pub earlier_shift: Option<u8>,
     /// Shift of this side's windows by a snapshot of the socket.
     pub given_shift: Option<u8>,
-    pub odd: Option<Box<Odd>>,
+    pub syn_frames: Option<Box<SynFrames>>,
+    pub waiting: Option<Box<Waiting>>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
     pub scale_confirming: Option<(u64, u16)>,
 }
 
-/// What so few directions have that the others keep no room for it.
+/// Frames of SYNs that a later retransmission may repeat.
 #[derive(Clone, Debug, Default)]
-pub struct Odd {
-    /// Frame of the newest SYN with data of Fast Open.
-    pub early_frame: Option<u64>,
+pub struct SynFrames {
+    /// Of the newest SYN with data of Fast Open.
+    pub early_data: Option<u64>,
     /// Initial sequence number and frame of the newest SYN that was sent again.
-    pub syn_copy: Option<(Seq, u64)>,
+    pub copy: Option<(Seq, u64)>,
+}
+
+/// What a sender waits for, and how often it asked.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting {
     /// Since the peer was heard of.
     pub tries: Option<Tries>,
     /// In progress when the capture, or a reset, ended the connection.
     pub end_stall: Option<EndStall>,
 }
 
-impl Cold {
-    pub fn odd(&mut self) -> &mut Odd {
-        self.odd.get_or_insert_with(Box::default)
+impl Rare {
+    pub fn syn_frames(&mut self) -> &mut SynFrames {
+        self.syn_frames.get_or_insert_with(Box::default)
+    }
+
+    pub fn waiting(&mut self) -> &mut Waiting {
+        self.waiting.get_or_insert_with(Box::default)
     }
 
     pub fn episode(&mut self) -> &mut Episode {
@@ -150,7 +160,7 @@ impl Cold {
     /// Whether nothing here bears on the next segment of this direction.
     pub(super) fn is_quiet_to_send(&self) -> bool {
         !self.is_zero_open()
-            && self.odd.as_ref().is_none_or(|odd| odd.tries.is_none())
+            && (self.waiting.as_ref()).is_none_or(|waiting| waiting.tries.is_none())
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()

@@ -16,7 +16,7 @@ const REPORT_EVERY: u64 = 1 << 14;
 ///
 /// The findings have no facts of the capture and no counts of its packets; their tracker knows these connections only,
 /// by the numbers that they have in the whole capture. What the sink took is to be forgotten where the index is unfit.
-pub fn read_again<S: Sink>(
+pub fn reread<S: Sink>(
     index: &PacketIndex,
     numbers: &HashSet<u32>,
     shifts: HashMap<u32, [u8; 2]>,

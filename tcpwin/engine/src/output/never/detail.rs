@@ -30,7 +30,7 @@ pub fn check_events(connection: &Connection, events: &[EventRecord], ledger: &mu
         ] {
             ledger.demand(
                 other.is_none_or(|other| other < frame && other >= connection.first_frame),
-                "what is told of a segment was before it",
+                "what is value of a segment was before it",
                 || format!("frame {frame} {cause}: {name} {other:?}"),
             );
         }
@@ -115,9 +115,9 @@ fn check_series(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
         ("flight", "flight_max_bytes"),
         ("sender_flight", "sender_flight_max_bytes"),
     ] {
-        if let (Some((_, most, _)), Some(told)) = (of(series), get(field)) {
-            ledger.demand(most == told, law, || {
-                format!("{field} {told}, most of the series {series} {most}")
+        if let (Some((_, most, _)), Some(value)) = (of(series), get(field)) {
+            ledger.demand(most == value, law, || {
+                format!("{field} {value}, most of the series {series} {most}")
             });
         }
     }
@@ -136,18 +136,18 @@ fn check_series(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
                 initial.map(|bytes| bytes.max(most)),
             ),
         ] {
-            let told = get(field);
+            let value = get(field);
             ledger.demand(
-                told.is_none() || told == Some(shown) || told == other,
+                value.is_none() || value == Some(shown) || value == other,
                 law,
-                || format!("{field} {told:?}, the series receive_window {shown}"),
+                || format!("{field} {value:?}, the series receive_window {shown}"),
             );
         }
     }
     // An ACK of several segments is timed from the oldest, but shows how near the receiver is by the newest.
-    if let (Some((least, ..)), Some(told)) = (of("rtt"), get("rtt_min_ns")) {
-        ledger.demand(told <= least, law, || {
-            format!("rtt_min_ns {told}, least of the series rtt {least}")
+    if let (Some((least, ..)), Some(value)) = (of("rtt"), get("rtt_min_ns")) {
+        ledger.demand(value <= least, law, || {
+            format!("rtt_min_ns {value}, least of the series rtt {least}")
         });
     }
     for (series, field) in [
@@ -155,12 +155,12 @@ fn check_series(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
         ("goodput", "acked_bytes"),
         ("resent", "resent_bytes"),
     ] {
-        let (sum, told) = (
+        let (sum, value) = (
             of(series).map_or(0, |(.., sum)| sum),
             get(field).unwrap_or(0),
         );
-        ledger.demand(sum == told, "a field is what its series sums to", || {
-            format!("{field} {told}, sum of the series {series} {sum}")
+        ledger.demand(sum == value, "a field is what its series sums to", || {
+            format!("{field} {value}, sum of the series {series} {sum}")
         });
     }
     for (position, name) in SERIES.iter().enumerate() {
@@ -179,11 +179,11 @@ fn check_series(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
 fn check_budget(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'_>) {
     let timeline = &detail.budgets[view.sender].timeline;
     let totals = timeline.totals_ns();
-    let told = view.budget();
+    let spent_ns = view.budget();
     ledger.demand(
-        totals[..told.len()] == told && totals[told.len()..].iter().all(|ns| *ns == 0),
+        totals[..spent_ns.len()] == spent_ns && totals[spent_ns.len()..].iter().all(|ns| *ns == 0),
         "a budget is what its band sums to",
-        || format!("{totals:?} is not {told:?}"),
+        || format!("{totals:?} is not {spent_ns:?}"),
     );
     let mut last_ns = view.connection.start_ns;
     for slot in timeline.slots() {
