@@ -6,85 +6,8 @@
 use crate::timing::charge_log::{Entry, Log};
 use crate::timing::doubt::{Doubt, Room, Shift};
 use crate::timing::item::{forget_flight, Item, ITEMS};
-
-/// What a sender was seen to do after a segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum State {
-    /// Before anything was seen of it.
-    #[default]
-    Unseen,
-    /// Nothing in flight, or a small segment last: nothing more to send.
-    Idle,
-    /// Data in flight, and room for more.
-    Busy,
-    WindowFull,
-    SmallWindow,
-    ZeroWindow,
-    FastRecovery,
-    Timeout,
-    Closed,
-    Unknown,
-}
-
-impl State {
-    /// What it is, where it needs no round to tell.
-    fn item(self) -> Option<Item> {
-        Some(match self {
-            State::Unseen | State::Busy => return None,
-            State::Idle => Item::Application,
-            State::WindowFull => Item::WindowFull,
-            State::SmallWindow => Item::SmallWindow,
-            State::ZeroWindow => Item::ZeroWindow,
-            State::FastRecovery => Item::FastRecovery,
-            State::Timeout => Item::Timeout,
-            State::Closed => Item::Closed,
-            State::Unknown => Item::Unknown,
-        })
-    }
-
-    /// Nothing lost, and the window not closed.
-    #[inline(always)]
-    pub fn is_open(self) -> bool {
-        matches!(
-            self,
-            State::Idle | State::Busy | State::WindowFull | State::SmallWindow
-        )
-    }
-
-    pub fn is_recovery(self) -> bool {
-        matches!(self, State::FastRecovery | State::Timeout)
-    }
-}
-
-/// A round that delivers this share of the best rate, and more, is at what the path gives.
-const PATH_RATE: f64 = 0.85;
-/// Above this share of a round trip between two segments a sender waited: it was not the path that spaced them.
-const BURST_SHARE: i64 = 4;
-/// Rounds whose flight is the same to a segment: a buffer of fixed size, perhaps.
-const FLAT_ROUNDS: u32 = 16;
-/// A flight of fewer segments than this is the same to a segment by chance.
-const FLAT_SEGMENTS: u32 = 8;
-
-/// A round of which this share passed with nothing in flight had nothing to send.
-const IDLE_SHARE: i64 = 4;
-/// A round of which this share passed with the window full had no other limit in the rest.
-const WINDOW_SHARE: i64 = 2;
-
-/// What a round shows.
-#[derive(Clone, Copy, Debug)]
-pub struct Shown {
-    pub elapsed_ns: i64,
-    pub acked_bytes: u64,
-    pub peak_bytes: u32,
-    pub before_bytes: u32,
-    pub round_trip_ns: i64,
-    pub grows: bool,
-    pub is_recovering: bool,
-    /// What came before was not captured: whether the flight grows is not known.
-    pub is_after_unseen: bool,
-    pub mss: u32,
-}
+use crate::timing::round_limit::{Passed, RoundTrip, Rounds};
+use crate::timing::state::State;
 
 /// What an idle restart may have been charged to: its slow start, or waiting for the congestion window.
 const OF_A_RESTART: [Item; 5] = [
@@ -121,15 +44,11 @@ pub struct Budget {
     pub began_ns: i64,
     /// Before that, time in which the receive window held the next segment back.
     pub early_limited_ns: i64,
+    /// Of the current round, with nothing in flight.
     idle_ns: i64,
-    best_rate: f64,
-    round_trip_ns: i64,
     /// Of the current round, held back by the window.
     window_ns: i64,
-    /// The flight at which the last loss struck, until it is regained.
-    lost_at_bytes: u32,
-    flat_rounds: u32,
-    flat_bytes: u32,
+    rounds: Rounds,
     spent_ns: [i64; ITEMS],
     /// While somebody follows.
     log: Option<Box<Log>>,
@@ -148,13 +67,9 @@ impl Budget {
         busy_ns: 0,
         idle_ns: 0,
         gap_ns: 0,
-        best_rate: 0.0,
-        round_trip_ns: 0,
         window_ns: 0,
-        lost_at_bytes: 0,
         has_recovered: false,
-        flat_rounds: 0,
-        flat_bytes: 0,
+        rounds: Rounds::NONE,
         state: State::Unseen,
         room: Room::KNOWN,
         is_voided: false,
@@ -379,9 +294,9 @@ impl Budget {
         self.gap_ns = self.gap_ns.max(gap_ns);
     }
 
-    /// What was a round until now was shorter than one.
+    /// The rounds so far were shorter than a round trip.
     pub fn forget_rates(&mut self) {
-        self.best_rate = 0.0;
+        self.rounds.forget_rates();
     }
 
     /// What was told so far was told of a flight that is not the sender's.
@@ -395,16 +310,22 @@ impl Budget {
 
     /// A loss struck at this flight.
     pub fn note_loss(&mut self, flight_bytes: u32) {
-        self.lost_at_bytes = self.lost_at_bytes.max(flight_bytes);
+        self.rounds.lose(flight_bytes);
     }
 
     /// A round is over: the time in it that is not told yet gets its item.
     #[cold]
-    pub fn end_round(&mut self, shown: &Shown, now_ns: i64) {
+    pub fn end_round(&mut self, round: &RoundTrip, now_ns: i64) {
         if self.has_begun() {
             self.charge(now_ns);
         }
-        let item = self.judge(shown);
+        let passed = Passed {
+            idle_ns: std::mem::take(&mut self.idle_ns),
+            window_ns: std::mem::take(&mut self.window_ns),
+            gap_ns: std::mem::take(&mut self.gap_ns),
+            has_recovered: std::mem::replace(&mut self.has_recovered, self.state.is_recovery()),
+        };
+        let item = self.rounds.judge(round, &passed);
         let busy_ns = std::mem::take(&mut self.busy_ns);
         let doubt = self.doubt.as_mut().filter(|doubt| doubt.is_in_round());
         let judged = if doubt.is_some() { Item::Unknown } else { item };
@@ -418,8 +339,6 @@ impl Budget {
                 *spent_ns = spent_ns.saturating_add(busy_ns);
             }
         }
-        (self.idle_ns, self.window_ns, self.gap_ns) = (0, 0, 0);
-        self.has_recovered = self.state.is_recovery();
     }
 
     /// What is charged so far. Called when a round is over.
@@ -452,58 +371,14 @@ impl Budget {
             }
         }
     }
-
-    fn judge(&mut self, shown: &Shown) -> Item {
-        let elapsed_ns = shown.elapsed_ns.max(1);
-        let rate = shown.acked_bytes as f64 / elapsed_ns as f64;
-        let is_best = rate >= self.best_rate * PATH_RATE;
-        if shown.round_trip_ns > 0 {
-            self.round_trip_ns = shown.round_trip_ns;
-        }
-        let is_whole =
-            self.round_trip_ns > 0 && elapsed_ns >= self.round_trip_ns / 2 && shown.acked_bytes > 0;
-        if is_whole {
-            self.best_rate = self.best_rate.max(rate);
-        }
-        if shown.peak_bytes.abs_diff(self.flat_bytes) > shown.mss {
-            (self.flat_bytes, self.flat_rounds) = (shown.peak_bytes, 0);
-        }
-        self.flat_rounds = self.flat_rounds.saturating_add(1);
-        let is_flat = self.flat_rounds > FLAT_ROUNDS
-            && self.flat_bytes >= shown.mss.saturating_mul(FLAT_SEGMENTS);
-        let had_nothing = self.idle_ns >= elapsed_ns / IDLE_SHARE;
-        let is_spaced = self.gap_ns < self.round_trip_ns / BURST_SHARE;
-        let was_held_back = self.window_ns >= elapsed_ns / WINDOW_SHARE;
-        let is_regained = shown.peak_bytes > self.lost_at_bytes.saturating_add(shown.mss);
-        if is_regained && !self.has_recovered && !shown.is_recovering {
-            self.lost_at_bytes = 0;
-        }
-        if had_nothing {
-            Item::Application
-        } else if self.lost_at_bytes > 0 || shown.is_recovering {
-            Item::AfterLoss
-        } else if was_held_back {
-            Item::WindowFull
-        } else if shown.is_after_unseen {
-            Item::Unknown
-        } else if shown.grows {
-            Item::SlowStart
-        } else if is_spaced && is_best {
-            Item::Path
-        } else if is_flat {
-            Item::SendBuffer
-        } else {
-            Item::Congestion
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown() -> Shown {
-        Shown {
+    fn round() -> RoundTrip {
+        RoundTrip {
             elapsed_ns: 100,
             acked_bytes: 1000,
             peak_bytes: 1000,
@@ -532,7 +407,7 @@ mod tests {
         budget.turn(State::ZeroWindow, 70);
         budget.turn(State::Busy, 100);
         budget.turn(State::Idle, 110);
-        budget.end_round(&shown(), 120);
+        budget.end_round(&round(), 120);
         assert_eq!(spent_ns(&budget, Item::WindowFull), 40);
         assert_eq!(spent_ns(&budget, Item::ZeroWindow), 30);
         assert_eq!(spent_ns(&budget, Item::Application), 10);
@@ -546,16 +421,16 @@ mod tests {
         budget.silence(Item::Timeout, 40, 240);
         budget.turn(State::Timeout, 240);
         budget.turn(State::Busy, 300);
-        budget.end_round(&shown(), 300);
+        budget.end_round(&round(), 300);
         assert_eq!(spent_ns(&budget, Item::Timeout), 260);
         assert_eq!(total_ns(&budget), 300);
     }
 
     #[test]
     fn a_restart_is_charged_to_the_time_since_it_began_only() {
-        let grows = Shown {
+        let grows = RoundTrip {
             grows: true,
-            ..shown()
+            ..round()
         };
         let mut budget = Budget::EMPTY;
         budget.turn(State::Busy, 0);
@@ -578,40 +453,12 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_judged_by_what_it_shows() {
-        let mut budget = Budget::EMPTY;
-        let grows = Shown {
-            grows: true,
-            ..shown()
-        };
-        assert_eq!(budget.judge(&grows), Item::SlowStart);
-        assert_eq!(budget.judge(&shown()), Item::Path, "even, at the best rate");
-        budget.note_gap(60);
-        assert_eq!(budget.judge(&shown()), Item::Congestion, "in bursts");
-        budget.idle_ns = 50;
-        assert_eq!(budget.judge(&shown()), Item::Application);
-        budget.idle_ns = 0;
-        budget.note_loss(2000);
-        assert_eq!(budget.judge(&shown()), Item::AfterLoss);
-        let regained = Shown {
-            peak_bytes: 2101,
-            ..shown()
-        };
-        assert_ne!(budget.judge(&regained), Item::AfterLoss);
-        let unseen = Shown {
-            is_after_unseen: true,
-            ..grows
-        };
-        assert_eq!(budget.judge(&unseen), Item::Unknown);
-    }
-
-    #[test]
     fn what_drained_unseen_is_idle_from_then_on() {
         let mut budget = Budget::EMPTY;
         budget.turn(State::Busy, 0);
         budget.drain(State::Idle, 50);
         budget.turn(State::Busy, 500);
-        budget.end_round(&shown(), 500);
+        budget.end_round(&round(), 500);
         assert_eq!(spent_ns(&budget, Item::Application), 450 + 50);
     }
 }

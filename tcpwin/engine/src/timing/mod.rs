@@ -12,6 +12,8 @@ pub mod idle;
 pub mod item;
 pub mod ledger;
 pub mod pace;
+pub mod round_limit;
 pub mod sender_view;
 pub mod sent;
+pub mod state;
 pub mod turns;

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use crate::sequence::Seq;
 use crate::timing::ack_ids::AckIds;
-use crate::timing::budget::{Budget, Shown};
+use crate::timing::budget::Budget;
 use crate::timing::estimator::RttEstimator;
 use crate::timing::idle::Idle;
+use crate::timing::round_limit::RoundTrip;
 use crate::timing::sender_view::SenderView;
 use crate::timing::sent::Sent;
 use crate::timing::turns::{Turns, PAUSE_MIN_NS};
@@ -229,7 +230,7 @@ impl Pace {
         if has_begun && elapsed_ns > 0 && grows && before > 0 && !round.is_recovering {
             self.slow_start_ns = self.slow_start_ns.saturating_add(elapsed_ns);
         }
-        let shown = Shown {
+        let round_trip = RoundTrip {
             elapsed_ns: if has_begun {
                 elapsed_ns
             } else {
@@ -249,7 +250,7 @@ impl Pace {
                 .budget
                 .note_gap(round.now_ns.saturating_sub(round.last_data_ns));
         }
-        self.late.budget.end_round(&shown, round.now_ns);
+        self.late.budget.end_round(&round_trip, round.now_ns);
         let initial = round.mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
         self.window_bytes = self.window_bytes.max(initial);
         let used = u64::from(peak.max(before));

@@ -3,9 +3,9 @@
 use crate::connection::direction::Direction;
 use crate::connection::rare::Rare;
 use crate::recovery::episode::Phase;
-use crate::timing::budget::State;
 use crate::timing::doubt::Room;
 use crate::timing::item::Item;
+use crate::timing::state::State;
 
 /// The payload of an Ethernet jumbo frame: segments larger than that were captured before segmentation.
 const LARGEST_SEGMENT: u32 = 8960;

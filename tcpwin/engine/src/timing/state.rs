@@ -1,0 +1,53 @@
+//! What a sender is seen to do between two segments.
+
+use crate::timing::item::Item;
+
+/// What a sender was seen to do after a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// Before anything was seen of it.
+    #[default]
+    Unseen,
+    /// Nothing in flight, or a small segment last: nothing more to send.
+    Idle,
+    /// Data in flight, and room for more.
+    Busy,
+    WindowFull,
+    SmallWindow,
+    ZeroWindow,
+    FastRecovery,
+    Timeout,
+    Closed,
+    Unknown,
+}
+
+impl State {
+    /// The item of its time; None where only the round tells it.
+    pub fn item(self) -> Option<Item> {
+        Some(match self {
+            State::Unseen | State::Busy => return None,
+            State::Idle => Item::Application,
+            State::WindowFull => Item::WindowFull,
+            State::SmallWindow => Item::SmallWindow,
+            State::ZeroWindow => Item::ZeroWindow,
+            State::FastRecovery => Item::FastRecovery,
+            State::Timeout => Item::Timeout,
+            State::Closed => Item::Closed,
+            State::Unknown => Item::Unknown,
+        })
+    }
+
+    /// Nothing lost, and the window not closed.
+    #[inline(always)]
+    pub fn is_open(self) -> bool {
+        matches!(
+            self,
+            State::Idle | State::Busy | State::WindowFull | State::SmallWindow
+        )
+    }
+
+    pub fn is_recovery(self) -> bool {
+        matches!(self, State::FastRecovery | State::Timeout)
+    }
+}
