@@ -24,6 +24,8 @@ pub struct Rare {
     pub sacked_bytes: u32,
     /// The episode is not quiet (see [`Episode::is_quiet`]).
     pub is_disturbed: bool,
+    /// Some windows were taken as they stood, their scale being unknown.
+    pub has_unscaled_windows: bool,
     /// A keep-alive was sent and nothing has come back since.
     pub is_keep_alive_unanswered: bool,
     /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.

@@ -66,6 +66,10 @@ pub struct Connection {
     pub incidents: Option<Box<Incidents>>,
 }
 
+// Captures hold millions: what few connections have lies behind a pointer.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Connection>() <= 616);
+
 impl Connection {
     pub fn new(segment: &Segment, epoch: u16) -> Self {
         Connection {

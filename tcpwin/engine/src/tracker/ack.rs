@@ -62,7 +62,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
             is_stale: answer.is_old || is_older,
         },
     );
-    acked.window.is_unread |= !is_certain;
+    if !is_certain {
+        acked.rare().has_unscaled_windows = true;
+    }
     if !answer.is_old && !is_older {
         acked.window.last_raw = segment.window;
     }

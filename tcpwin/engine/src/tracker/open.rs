@@ -339,11 +339,20 @@ fn settle(connection: &mut Connection, syn_side: usize) {
                 .saturating_sub(if has_timestamps { TIMESTAMPS_BYTES } else { 0 });
         direction.is_mss_certain |= has_both;
     }
-    for (side, direction) in [(0, 1), (1, 0)] {
+    for side in [0, 1] {
         let own = &connection.directions[side];
         let shift = if side == syn_side { 0 } else { own.own_shift };
         if own.own_scale.is_certain() {
-            connection.directions[direction].window.read_again(shift);
+            scale_last_window(&mut connection.directions[1 - side], shift);
         }
+    }
+}
+
+/// The windows so far were taken unscaled: none but the last can be mended.
+fn scale_last_window(acked: &mut Direction, shift: u8) {
+    let has_unscaled =
+        (acked.rare.as_mut()).is_some_and(|rare| std::mem::take(&mut rare.has_unscaled_windows));
+    if has_unscaled {
+        acked.window.begin_again(shift);
     }
 }

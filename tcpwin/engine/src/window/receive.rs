@@ -26,8 +26,6 @@ pub struct ReceiveWindow {
     /// The window field of the last segment, accepted or not.
     pub last_raw: u16,
     pub is_known: bool,
-    /// Some windows were taken as they stood, their scale being unknown.
-    pub is_unread: bool,
     /// The next segment does not fit it, and data in flight showed that there is one to send (Linux
     /// `tcp_snd_wnd_test`).
     pub is_blocked: bool,
@@ -70,7 +68,6 @@ impl Default for ReceiveWindow {
             changed_ns: 0,
             last_raw: 0,
             is_known: false,
-            is_unread: false,
             is_blocked: false,
         }
     }
@@ -107,15 +104,13 @@ impl ReceiveWindow {
         self.renew(now_ns, advertisement)
     }
 
-    /// Where what was advertised so far could not be read, let the last window, with its shift, be the first.
-    pub fn read_again(&mut self, shift: u8) {
-        if std::mem::take(&mut self.is_unread) {
-            let bytes = u32::from(self.last_raw) << shift;
-            self.edge = self.edge + bytes.wrapping_sub(self.bytes);
-            self.edge_max = self.edge;
-            (self.bytes, self.min_bytes, self.max_bytes) = (bytes, bytes, bytes);
-            (self.integral, self.known_ns) = (0.0, 0);
-        }
+    /// Begin with the last window, its shift being known only now: those before it were taken as they stood.
+    pub fn begin_again(&mut self, shift: u8) {
+        let bytes = u32::from(self.last_raw) << shift;
+        self.edge = self.edge + bytes.wrapping_sub(self.bytes);
+        self.edge_max = self.edge;
+        (self.bytes, self.min_bytes, self.max_bytes) = (bytes, bytes, bytes);
+        (self.integral, self.known_ns) = (0.0, 0);
     }
 
     fn begin(&mut self, now_ns: i64, advertisement: &Advertisement) {
