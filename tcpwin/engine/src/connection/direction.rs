@@ -122,7 +122,7 @@ impl Direction {
         if let Some((value, _)) = timestamps {
             if !self.is_overtaken(timestamps) {
                 if !self.has_tsval || value != self.tsval {
-                    self.note_tick(value, now_ns);
+                    self.tick(value, now_ns);
                 }
                 if !self.has_tsval {
                     self.first_tsval = value;
@@ -134,7 +134,7 @@ impl Direction {
 
     /// The timestamp clock shows a new value.
     #[inline(always)]
-    pub fn note_tick(&mut self, tsval: u32, now_ns: i64) {
+    pub fn tick(&mut self, tsval: u32, now_ns: i64) {
         self.echo.sent(tsval, now_ns);
         if let Some(pace) = self.ledger.pace_mut() {
             pace.tick_ns = now_ns;

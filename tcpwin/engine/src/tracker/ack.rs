@@ -37,7 +37,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let mut answer = acknowledge(acked, ack, segment);
     let is_bare = segment.payload_len == 0 && segment.flags & FIN == 0 && seq == sent.flight.nxt;
     let advance = was_una.to(acked.flight.una).max(0) as u32;
-    acked.note_advance(segment, advance, is_bare && was_started);
+    acked.compare_ack(segment, advance, is_bare && was_started);
     let new_sacked = if segment.options.sack_count > 0 {
         let reported = take_sack(acked, segment, answer.is_new);
         answer.events |= reported.events;
@@ -68,10 +68,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     if !answer.is_old && !is_older {
         acked.window.last_raw = segment.window;
     }
-    acked.note_known(now_ns);
-    if answer.is_new {
-        acked.note_round(now_ns, sent);
-    }
+    acked.end_ack(now_ns, answer.is_new, sent);
     let is_plain = segment.flags & FIN == 0;
     if advertised.shrink_bytes > 0 && is_certain {
         answer.events |= event::WINDOW_SHRINK;
@@ -173,22 +170,9 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
     } else {
         acked.ledger.cover_plain(ack, acked.offload_bytes())
     };
-    // An ACK that carries data waited for the data.
-    let late_by_ns = covered
-        .filter(|_| segment.payload_len == 0)
-        .and_then(|covered| acked.late_by_ns(covered, ack, now_ns));
-    acked.flight.una = ack;
-    if acked.flight.control > 0 {
-        note_control_acked(acked);
-    }
-    acked.acked_bytes += advance as u64;
-    acked.duplicate_acks = 0;
-    answer.is_new = true;
-    answer.rtt_ns = acked.note_covered(covered.or(by_echo), now_ns);
-    acked.last_ack_ns = now_ns;
-    if let Some(over_ns) = late_by_ns {
-        answer.events |= acked.note_late_ack(advance as u32, over_ns);
-    }
+    let (events, rtt_ns) = acked.acknowledge_to(ack, segment, covered, by_echo);
+    answer.events |= events;
+    (answer.is_new, answer.rtt_ns) = (true, rtt_ns);
     let acked_bytes = acked.acked_bytes;
     if let Some(rare) = &mut acked.rare {
         answer.events |= leave_behind(rare, ack, acked_bytes);
@@ -282,13 +266,6 @@ fn cover_doubtful(
         newest_ns: sent_ns,
     });
     (covered, by_echo, shown)
-}
-
-/// SYN and FIN leave the flight when they are acknowledged.
-#[cold]
-fn note_control_acked(acked: &mut Direction) {
-    let is_fin_out = acked.has_fin && acked.fin_end.is_after(acked.flight.una);
-    acked.flight.control = u8::from(is_fin_out);
 }
 
 /// The first acknowledgment of this direction that was captured: where SND.UNA really stands.

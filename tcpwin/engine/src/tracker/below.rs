@@ -23,7 +23,7 @@ pub(super) struct Below {
     pub handshake_rtt_ns: Option<i64>,
 }
 
-/// A segment that begins below SND.MAX. Returns its events and whether it carries data to be counted.
+/// A segment that begins below SND.MAX. Returns its events and whether it carries data.
 #[cold]
 pub(super) fn take_below(
     sent: &mut Direction,
@@ -77,8 +77,7 @@ pub(super) fn take_below(
         let rare = sent.rare();
         rare.probe_end = None;
         rare.resent_bytes += 1;
-        sent.flight.nxt = end;
-        sent.note_sent(segment, nxt);
+        sent.send_rest(segment, end);
         return (0, true);
     }
     let old_end = if end.is_before(nxt) { end } else { nxt };
@@ -137,10 +136,7 @@ pub(super) fn take_below(
         rare.note_episode();
     }
     *evidence = Some(found);
-    if nxt.is_before(end) {
-        sent.flight.nxt = end;
-        sent.note_sent(segment, nxt);
-    }
+    sent.send_rest(segment, end);
     (events, true)
 }
 

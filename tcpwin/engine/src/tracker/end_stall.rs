@@ -144,12 +144,8 @@ impl Direction {
         } else {
             &[Item::Timeout, Item::Tail, Item::FastRecovery]
         };
-        if self.is_limited {
-            // What holds the sender from then on is not the window.
-            let since_ns = self.rare().limited_since_ns;
-            self.note_unlimited(stall.start_ns.max(since_ns));
-        }
-        self.note_silence(Item::PeerSilent, stall.start_ns, stall.end_ns);
+        self.end_limit_at(stall.start_ns);
+        self.spend_silence(Item::PeerSilent, stall.start_ns, stall.end_ns);
         if let Some(pace) = self.ledger.pace_mut() {
             let budget = &mut pace.late.budget;
             budget.claim(Item::PeerSilent, stall.duration_ns(), likely);

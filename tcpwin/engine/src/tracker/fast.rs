@@ -4,10 +4,8 @@
 //! capture bits, and declines all else, also what has no meaning yet: an event added to the full way is never lost here.
 
 use crate::connection::direction::Direction;
-use crate::event::{self, Events};
+use crate::event::Events;
 use crate::sequence::Seq;
-use crate::tracker::cadence::BeforeData;
-use crate::tracker::send::judge_edge;
 use crate::window::receive::Advertisement;
 use crate::wire::{capture_flag, Segment, ACK, PSH};
 
@@ -50,29 +48,15 @@ pub fn take(
     if is_telling || (is_of_one && acked.may_be_late(now_ns)) {
         return None;
     }
-    let mut events = 0;
-    let mut rtt_ns = None;
-    let advertised = acked.window.renew(
-        now_ns,
-        &Advertisement {
-            seq,
-            ack,
-            bytes,
-            unit_bytes: 1 << sent.own_shift,
-            is_new_ack: advance > 0,
-            is_stale: false,
-        },
-    );
-    acked.window.last_raw = segment.window;
-    if advance > 0 {
-        acked.flight.pass_time(now_ns, acked.flight.span());
-        rtt_ns = acked.take_ordinary_ack(ack, advance, now_ns, sent);
-    }
-    if advertised.shrink_bytes > 0 {
-        events |= event::WINDOW_SHRINK;
-    }
-    acked.note_open_limit(now_ns);
-    acked.note_ordinary_answer(segment, advance as u32);
+    let advertisement = Advertisement {
+        seq,
+        ack,
+        bytes,
+        unit_bytes: 1 << sent.own_shift,
+        is_new_ack: advance > 0,
+        is_stale: false,
+    };
+    let (mut events, rtt_ns) = acked.answer_ordinary(segment, &advertisement, advance as u32, sent);
     if let Some((_, echo)) = timestamps {
         if acked.echo.echoed(echo, now_ns) {
             sent.note_shorter_way(acked);
@@ -83,25 +67,11 @@ pub fn take(
     let new_tsval = (tsval != sent.tsval).then_some(tsval);
     sent.tsval = tsval;
     if payload_len > 0 {
-        let before = BeforeData {
-            nxt: seq,
-            mss: sent.segment_size(),
-            since_data_ns: now_ns.wrapping_sub(sent.last_data_ns),
-            new_tsval,
-        };
-        let end = seq + payload_len;
-        sent.flight.pass_time(now_ns, sent.flight.span());
-        sent.flight.nxt = end;
-        sent.has_only_syn = false;
-        sent.flight.max_bytes = sent.flight.max_bytes.max(sent.flight.span());
-        sent.note_payload(segment);
-        events |= judge_edge(sent, segment, end);
-        sent.note_open_limit(now_ns);
-        sent.note_ordinary_data(segment, &before);
+        events |= sent.send_ordinary(segment, new_tsval);
     } else {
         sent.has_only_syn &= sent.syn.has_early_data();
         if let Some(tsval) = new_tsval {
-            sent.note_tick(tsval, now_ns);
+            sent.tick(tsval, now_ns);
         }
     }
     Some((events, rtt_ns))

@@ -20,11 +20,7 @@ pub(super) fn is_probe(sent: &Direction, segment: &Segment) -> bool {
 /// One byte into a closed window (RFC 9293 §3.8.6.1). The byte counts as sent, though it will be sent again.
 #[cold]
 pub(super) fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
-    let is_known = sent.is_flight_known();
-    sent.flight.integrate(segment.time_ns, is_known);
-    let is_resent = !sent.flight.nxt.is_before(end);
-    sent.flight.nxt = sent.flight.nxt.max(end);
-    sent.note_payload(segment);
+    let is_resent = sent.send_probe(segment, end);
     let rare = sent.rare();
     rare.resent_bytes += u64::from(is_resent);
     rare.probe_end = Some(end);

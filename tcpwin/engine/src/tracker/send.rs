@@ -8,12 +8,11 @@ use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
 use crate::tracker::below::{take_below, Below};
 use crate::tracker::probe::{is_probe, take_probe};
+use crate::tracker::sender::judge_edge;
 use crate::wire::{Segment, FIN};
 
 /// Further from SND.MAX than any window reaches (RFC 7323 §2.3): no segment of this connection's sequence space.
 const MAX_JUMP: u32 = 1 << 30;
-/// Options that a sender may leave out make room for as much payload.
-const MSS_SLACK_BYTES: u32 = 12;
 
 /// Take in the sequence space of a segment without SYN and RST. `peer` is the other direction.
 #[inline]
@@ -67,10 +66,7 @@ pub fn take(
         if is_probe(sent, segment) {
             return events | take_probe(sent, segment, end);
         }
-        events |= sent.note_resumption(peer, segment);
-        sent.flight.integrate(now_ns, is_known);
-        sent.flight.nxt = end;
-        sent.note_sent(segment, seq);
+        events |= sent.send(peer, segment, end, is_known);
     } else if ahead > 0 {
         events |= take_gap(sent, peer, segment, seq, end);
     } else {
@@ -86,7 +82,6 @@ pub fn take(
         }
     }
     if segment.payload_len > 0 {
-        sent.note_payload(segment);
         if is_scale_certain && sent.window.is_known {
             events |= judge_edge(sent, segment, end);
         } else if let Some(inference) = sent.rare.as_mut().and_then(|rare| rare.inference.as_mut())
@@ -116,32 +111,6 @@ fn note_before(sent: &mut Direction, seq: Seq) {
     }
 }
 
-/// The segment's end against the right edge: exactly there, less than a segment short of it, or beyond every edge.
-#[inline]
-pub fn judge_edge(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
-    let room = end.to(sent.window.edge);
-    if room >= sent.segment_size() as i32 {
-        return 0;
-    }
-    judge_near_edge(sent, segment, end, room)
-}
-
-#[cold]
-fn judge_near_edge(sent: &mut Direction, segment: &Segment, end: Seq, room: i32) -> Events {
-    if segment.flags & FIN != 0 {
-        return 0;
-    }
-    if room == 0 {
-        return event::WINDOW_FULL;
-    }
-    if room > 0 {
-        sent.rare().window_near_full += 1;
-    } else if end.is_after(sent.window.edge_max) {
-        sent.rare().window_overrun += 1;
-    }
-    0
-}
-
 /// Sequence numbers were skipped: bytes that the capture does not hold, lost before it or by it, or still to come.
 #[cold]
 fn take_gap(
@@ -151,56 +120,13 @@ fn take_gap(
     seq: Seq,
     end: Seq,
 ) -> Events {
-    let is_known = sent.is_flight_known();
-    let events = sent.note_resumption(peer, segment);
-    sent.flight.integrate(segment.time_ns, is_known);
-    let from = sent.flight.nxt;
-    sent.flight.nxt = end;
+    let (from, is_known) = (sent.flight.nxt, sent.is_flight_known());
+    let events = sent.send(peer, segment, end, is_known);
     if !sent.is_seen {
         return events;
-    }
-    if end.is_after(seq) {
-        sent.note_sent(segment, from);
     }
     let rare = sent.rare();
     rare.unseen.insert(from, seq);
     rare.holes.open(from, seq, segment);
     events | event::PREVIOUS_SEGMENT_MISSING
-}
-
-impl Direction {
-    /// New data that may follow a pause; called before SND.MAX moves.
-    #[inline]
-    fn note_resumption(&mut self, peer: &Direction, segment: &Segment) -> Events {
-        if segment.payload_len == 0 {
-            return 0;
-        }
-        // Without the SYNs the way to the sender is found later, by timestamps.
-        let may_be_late = !self.is_mss_certain && self.data_segments.is_power_of_two();
-        if self.data_segments == 2 || may_be_late {
-            self.begin_view(peer, segment.time_ns);
-        }
-        if self.ledger.is_followed() {
-            self.follow_late_ack(peer, segment);
-        }
-        let may_begin = self.data_segments == 0 || self.is_resuming(peer, segment.time_ns);
-        if may_begin && self.resume(peer, segment) || !self.ledger.is_followed() {
-            return 0;
-        }
-        self.follow_ramp(segment)
-    }
-
-    #[inline]
-    pub fn note_payload(&mut self, segment: &Segment) {
-        if self.data_segments == 0 {
-            self.first_data_ns = segment.time_ns;
-        }
-        self.data_segments += 1;
-        self.payload_bytes += u64::from(segment.payload_len);
-        self.max_payload = self.max_payload.max(segment.payload_len);
-        self.last_data_ns = segment.time_ns;
-        if self.mss > 0 && segment.payload_len > u32::from(self.mss) + MSS_SLACK_BYTES {
-            self.rare().super_segments += 1;
-        }
-    }
 }

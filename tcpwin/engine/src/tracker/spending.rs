@@ -1,4 +1,5 @@
-//! What a sender is seen to do after a segment, and the budget of its time that this moves.
+//! After each segment: whether the receive window holds the sender back, what the sender is seen to do, and the budget of
+//! its time that this moves. In this order: what it does follows from what holds it back.
 
 use crate::connection::direction::Direction;
 use crate::connection::rare::Rare;
@@ -23,13 +24,119 @@ pub fn open_state(is_blocked: bool, is_outstanding: bool, ran_out: bool) -> Stat
 }
 
 impl Direction {
+    /// After each segment of this side: whether the window holds it back now, the silence that a timer ended, and, where
+    /// it carried data or a FIN, what the sender does.
+    #[inline]
+    pub(super) fn settle_sent(
+        &mut self,
+        now_ns: i64,
+        is_certain: bool,
+        silence: Option<(Item, i64)>,
+        has_data: bool,
+    ) {
+        self.limit(now_ns, is_certain);
+        if let Some((item, from_ns)) = silence {
+            self.spend_silence(item, from_ns, now_ns);
+        }
+        if has_data {
+            self.turn(now_ns, is_certain, true);
+        }
+    }
+
+    /// The same of the direction whose data each segment acknowledges.
+    #[inline]
+    pub(super) fn settle_acked(&mut self, now_ns: i64, is_certain: bool) {
+        self.limit(now_ns, is_certain);
+        self.turn(now_ns, is_certain, false);
+    }
+
+    /// The connection was reset.
+    pub(super) fn abort(&mut self, now_ns: i64) {
+        self.end_limit(now_ns);
+        self.begin_budget(now_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.late.budget.turn(State::Closed, now_ns);
+        }
+    }
+
+    /// Close what is open at the end of the connection.
+    pub(super) fn finish(&mut self, end_ns: i64) {
+        let is_known = self.is_flight_known();
+        self.flight.integrate(end_ns, is_known);
+        if self.window.is_known {
+            self.window.integrate(end_ns);
+        }
+        self.end_limit(end_ns);
+        self.finish_pace(end_ns);
+    }
+
+    /// A stall in which the peer did not answer holds the sender from `from_ns` on, not the window.
+    pub(super) fn end_limit_at(&mut self, from_ns: i64) {
+        let since_ns = self
+            .rare
+            .as_ref()
+            .map_or(from_ns, |rare| rare.limited_since_ns);
+        self.end_limit(from_ns.max(since_ns));
+    }
+
+    /// Account for the time in which the next segment does not fit the receive window while data is in flight:
+    /// what blocks Linux in `tcp_snd_wnd_test` (net/ipv4/tcp_output.c).
+    #[inline]
+    fn limit(&mut self, now_ns: i64, is_scale_certain: bool) {
+        let room = self.flight.nxt.to(self.window.edge);
+        // A sender that the window stopped stays stopped until it opens by a segment, whether or not what it had sent
+        // is acknowledged meanwhile.
+        self.window.is_blocked = is_scale_certain
+            && self.window.is_known
+            && !self.has_fin
+            && self.is_flight_known()
+            && (self.flight.is_outstanding() || self.window.is_blocked)
+            && room < self.least_room() as i32;
+        let is_limited = self.window.is_blocked && self.window.bytes > 0;
+        if is_limited != self.is_limited {
+            self.change_limit(now_ns, is_limited);
+        }
+    }
+
+    /// [`Direction::limit`] where everything is known and the window is open.
+    #[inline(always)]
+    pub(super) fn limit_ordinary(&mut self, now_ns: i64) {
+        let room = self.flight.nxt.to(self.window.edge);
+        self.window.is_blocked = (self.flight.is_outstanding() | self.window.is_blocked)
+            & (room < self.segment_size() as i32);
+        if self.window.is_blocked {
+            self.window.is_blocked = room < self.least_room() as i32;
+        }
+        if self.window.is_blocked != self.is_limited {
+            self.change_limit(now_ns, self.window.is_blocked);
+        }
+    }
+
+    #[cold]
+    fn change_limit(&mut self, now_ns: i64, is_limited: bool) {
+        let rare = self.rare();
+        if is_limited {
+            rare.limited_since_ns = now_ns;
+        } else {
+            let span_ns = now_ns.saturating_sub(rare.limited_since_ns).max(0);
+            rare.limited_ns = rare.limited_ns.saturating_add(span_ns);
+        }
+        self.is_limited = is_limited;
+    }
+
+    fn end_limit(&mut self, now_ns: i64) {
+        if self.is_limited {
+            self.change_limit(now_ns, false);
+        }
+    }
+
     /// What the sender is seen to do now, for its budget of time.
     ///
     /// `is_data`: the segment was this side's own. What an ACK means to a sender away from the capture point shows with
     /// its next data.
-    pub fn note_state(&mut self, now_ns: i64, is_certain: bool, is_data: bool) {
+    fn turn(&mut self, now_ns: i64, is_certain: bool, is_data: bool) {
         if !is_certain || !self.is_mss_certain {
-            self.note_doubtful_state(now_ns, is_certain, is_data);
+            self.turn_in_doubt(now_ns, is_certain, is_data);
             return;
         }
         let state = self.state();
@@ -62,7 +169,7 @@ impl Direction {
 
     /// The same where the window's scale, or the size of a full segment, is not known.
     #[cold]
-    fn note_doubtful_state(&mut self, now_ns: i64, is_window_certain: bool, is_data: bool) {
+    fn turn_in_doubt(&mut self, now_ns: i64, is_window_certain: bool, is_data: bool) {
         let certain = self.certain_state();
         self.begin_budget(now_ns);
         let flight_bytes = self.flight.bytes();
@@ -109,14 +216,14 @@ impl Direction {
 
     /// An ordinary segment, of this side where `is_data`, may have changed what the sender does.
     #[inline(never)]
-    pub fn change_ordinary_state(&mut self, state: State, now_ns: i64, is_data: bool) {
+    pub(super) fn turn_ordinary(&mut self, state: State, now_ns: i64, is_data: bool) {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
         if pace.view.is_some() {
-            self.note_viewed_state(now_ns, is_data);
+            self.turn_in_view(now_ns, is_data);
         } else if pace.late.budget.state == State::Unseen {
-            self.note_state(now_ns, true, is_data);
+            self.turn(now_ns, true, is_data);
         } else {
             pace.late.budget.turn_ordinary(state, now_ns);
         }
@@ -141,7 +248,7 @@ impl Direction {
         }
     }
 
-    fn note_viewed_state(&mut self, now_ns: i64, is_data: bool) {
+    fn turn_in_view(&mut self, now_ns: i64, is_data: bool) {
         let mss = self.segment_size();
         let Some(pace) = self.ledger.pace_mut() else {
             return;
@@ -158,7 +265,7 @@ impl Direction {
                     now_ns,
                 );
             }
-            _ => self.note_state(now_ns, true, is_data),
+            _ => self.turn(now_ns, true, is_data),
         }
     }
 
@@ -194,17 +301,9 @@ impl Direction {
         }
     }
 
-    /// The connection was reset.
-    pub fn note_aborted(&mut self, now_ns: i64) {
-        self.begin_budget(now_ns);
-        if let Some(pace) = self.ledger.pace_mut() {
-            pace.late.budget.turn(State::Closed, now_ns);
-        }
-    }
-
     /// A timer sent something again, after a silence that began at `from_ns`.
     #[cold]
-    pub fn note_silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
+    pub(super) fn spend_silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
         let una = self.flight.una;
         self.ledger.pace_from(una);
         self.begin_budget(from_ns);

@@ -150,7 +150,7 @@ impl Connection {
             }
             let from_ns = segment.time_ns.saturating_sub(stepped_ns);
             if direction.data_segments > 0 {
-                direction.note_silence(Item::Unknown, from_ns, segment.time_ns);
+                direction.spend_silence(Item::Unknown, from_ns, segment.time_ns);
             }
         }
         if segment.payload_len > 0 {
@@ -231,18 +231,10 @@ impl Connection {
         }
         let (sent_certain, acked_certain) =
             (sent.own_scale.is_certain(), acked.own_scale.is_certain());
-        sent.note_limit(now_ns, acked_certain);
-        acked.note_limit(now_ns, sent_certain);
-        let is_timed_fin = segment.flags & FIN != 0 && events & event::RETRANSMISSION != 0;
-        if events & event::RTO_RETRANSMISSION != 0 || is_timed_fin {
-            sent.note_silence(Item::Timeout, before_ns, now_ns);
-        } else if events & event::TAIL_LOSS_PROBE != 0 {
-            sent.note_silence(Item::Tail, before_ns, now_ns);
-        }
-        if segment.payload_len > 0 || segment.flags & FIN != 0 {
-            sent.note_state(now_ns, acked_certain, true);
-        }
-        acked.note_state(now_ns, sent_certain, false);
+        let silence = ended_silence(segment, events).map(|item| (item, before_ns));
+        let has_data = segment.payload_len > 0 || segment.flags & FIN != 0;
+        sent.settle_sent(now_ns, acked_certain, silence, has_data);
+        acked.settle_acked(now_ns, sent_certain);
         if segment.flags & FIN != 0 {
             self.closed_first.get_or_insert(side as u8);
         }
@@ -302,8 +294,7 @@ impl Connection {
             }
         }
         for direction in &mut self.directions {
-            direction.note_unlimited(now_ns);
-            direction.note_aborted(now_ns);
+            direction.abort(now_ns);
             if let Some(rare) = &mut direction.rare {
                 rare.end_zero(segment.frame, now_ns, EndedBy::Reset);
             }
@@ -344,13 +335,7 @@ impl Connection {
         }
         let end_ns = self.end_ns;
         for direction in &mut self.directions {
-            let is_known = direction.is_flight_known();
-            direction.flight.integrate(end_ns, is_known);
-            if direction.window.is_known {
-                direction.window.integrate(end_ns);
-            }
-            direction.note_unlimited(end_ns);
-            direction.finish_pace(end_ns);
+            direction.finish(end_ns);
             if let Some(rare) = &mut direction.rare {
                 rare.end_zero(0, end_ns, EndedBy::Open);
             }
@@ -360,5 +345,17 @@ impl Connection {
                 self.initiator = Initiator::Known(side);
             }
         }
+    }
+}
+
+/// What the silence before a segment was, where a timer ended it.
+fn ended_silence(segment: &Segment, events: Events) -> Option<Item> {
+    let is_timed_fin = segment.flags & FIN != 0 && events & event::RETRANSMISSION != 0;
+    if events & event::RTO_RETRANSMISSION != 0 || is_timed_fin {
+        Some(Item::Timeout)
+    } else if events & event::TAIL_LOSS_PROBE != 0 {
+        Some(Item::Tail)
+    } else {
+        None
     }
 }

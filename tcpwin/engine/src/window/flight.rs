@@ -74,6 +74,26 @@ impl Flight {
         }
     }
 
+    /// Whether the time up to now has counted.
+    pub fn is_counted_until(&self, now_ns: i64) -> bool {
+        self.changed_ns >= now_ns
+    }
+
+    /// SND.MAX moves to `end`, once the time until now has counted. Gives where it was.
+    #[inline]
+    pub fn extend(&mut self, end: Seq, now_ns: i64, was_known: bool) -> Seq {
+        self.integrate(now_ns, was_known);
+        std::mem::replace(&mut self.nxt, end)
+    }
+
+    /// The same while all is known, and neither SYN nor FIN is out.
+    #[inline(always)]
+    pub fn extend_ordinary(&mut self, end: Seq, now_ns: i64) {
+        self.pass_time(now_ns, self.span());
+        self.nxt = end;
+        self.max_bytes = self.max_bytes.max(self.span());
+    }
+
     #[inline]
     pub fn note_max(&mut self) {
         self.max_bytes = self.max_bytes.max(self.bytes());

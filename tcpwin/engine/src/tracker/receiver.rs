@@ -1,0 +1,226 @@
+//! The receiver's half of a direction: what the ACKs of its data, and the windows in them, move.
+//!
+//! Whoever moves SND.UNA does it here, but where a capture begins: what an ACK covers is timed before the time of the
+//! last ACK moves, and the sender sees SND.UNA and the window of one ACK together, the window having been taken.
+
+use crate::connection::direction::Direction;
+use crate::event::{self, Events};
+use crate::sequence::Seq;
+use crate::timing::ledger::Covered;
+use crate::timing::sender_view::Known;
+use crate::tracker::spending::open_state;
+use crate::window::receive::Advertisement;
+use crate::wire::Segment;
+
+/// An ACK that much later than the fastest was delayed: Linux waits 40 ms at least (TCP_DELACK_MIN), others up to the
+/// half second that RFC 9293 §3.8.6.3 allows.
+const DELAYED_MIN_NS: u64 = 38_000_000;
+const DELAYED_MAX_NS: u64 = 520_000_000;
+/// Least silence of the receiver before it: the delay, less what the path's jitter may take off.
+const SILENT_MIN_NS: i64 = 35_000_000;
+
+impl Direction {
+    /// An ACK above SND.UNA. `covered` is what it covers that was sent once, `echoed` the copy that its timestamps tell.
+    /// Gives the round trip that it completed.
+    #[inline]
+    pub(super) fn acknowledge_to(
+        &mut self,
+        ack: Seq,
+        segment: &Segment,
+        covered: Option<Covered>,
+        echoed: Option<Covered>,
+    ) -> (Events, Option<u64>) {
+        debug_assert!(self.flight.una.is_before(ack) && !self.flight.nxt.is_before(ack));
+        let now_ns = segment.time_ns;
+        let advance = self.flight.una.to(ack) as u32;
+        // An ACK that carries data waited for the data.
+        let late_by_ns = covered
+            .filter(|_| segment.payload_len == 0)
+            .and_then(|covered| self.late_by_ns(covered, ack, now_ns));
+        self.flight.una = ack;
+        if self.flight.control > 0 {
+            self.acknowledge_control();
+        }
+        self.acked_bytes += u64::from(advance);
+        self.duplicate_acks = 0;
+        let rtt_ns = self.time(covered.or(echoed), now_ns);
+        self.last_ack_ns = now_ns;
+        let events = late_by_ns.map_or(0, |over_ns| self.delay_ack(advance, over_ns));
+        (events, rtt_ns)
+    }
+
+    /// An ACK was taken in, with its window; where it moved SND.UNA the round trip may be over. `peer` is the direction of
+    /// its sender.
+    #[inline(always)]
+    pub(super) fn end_ack(&mut self, now_ns: i64, is_advance: bool, peer: &Direction) {
+        let una = self.flight.una;
+        let known = Known {
+            una,
+            edge: self.window.edge,
+        };
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        if let Some(view) = &mut pace.view {
+            view.acked(known, now_ns);
+        }
+        if is_advance && pace.is_round_over(una) {
+            self.end_round(now_ns, Some(peer));
+        }
+    }
+
+    /// All that an ordinary segment acknowledges and advertises. `peer` is the direction of its sender.
+    #[inline(always)]
+    pub(super) fn answer_ordinary(
+        &mut self,
+        segment: &Segment,
+        advertisement: &Advertisement,
+        advance: u32,
+        peer: &Direction,
+    ) -> (Events, Option<u64>) {
+        let now_ns = segment.time_ns;
+        let advertised = self.window.renew(now_ns, advertisement);
+        self.window.last_raw = segment.window;
+        let mut rtt_ns = None;
+        if advance > 0 {
+            self.flight.pass_time(now_ns, self.flight.span());
+            rtt_ns = self.acknowledge_ordinary(advertisement.ack, advance, now_ns, peer);
+        }
+        self.limit_ordinary(now_ns);
+        self.settle_ordinary(segment, advance);
+        let events = if advertised.shrink_bytes > 0 {
+            event::WINDOW_SHRINK
+        } else {
+            0
+        };
+        (events, rtt_ns)
+    }
+
+    /// SYN and FIN leave the flight when they are acknowledged.
+    #[cold]
+    fn acknowledge_control(&mut self) {
+        let is_fin_out = self.has_fin && self.fin_end.is_after(self.flight.una);
+        self.flight.control = u8::from(is_fin_out);
+    }
+
+    /// Compare how far an ACK moved SND.UNA, and its IP identification, with those of the one before. `is_bare`:
+    /// it carries nothing and stands where its side's data ends.
+    #[inline(always)]
+    pub(super) fn compare_ack(&mut self, segment: &Segment, advance: u32, is_bare: bool) {
+        let mss = self.segment_size();
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.note_advance(segment, advance, mss, is_bare);
+        }
+    }
+
+    /// Take in the round trip of an ACK that moved SND.UNA.
+    #[inline]
+    fn time(&mut self, covered: Option<Covered>, now_ns: i64) -> Option<u64> {
+        let covered = covered?;
+        let una = self.flight.una;
+        let rtt_ns = self.ledger.sample(covered, una, now_ns);
+        let since_ns = now_ns.wrapping_sub(self.last_ack_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.note_ack(covered.newest_ns, since_ns);
+        }
+        rtt_ns
+    }
+
+    /// By how much an ACK of one segment came later than the fastest, if its receiver delayed it.
+    fn late_by_ns(&self, covered: Covered, ack: Seq, now_ns: i64) -> Option<i64> {
+        let advance = self.flight.una.to(ack);
+        let least_ns = self.ledger.min_ns()?;
+        let waited_ns = now_ns.saturating_sub(covered.oldest_ns).max(0) as u64;
+        let over_ns = waited_ns.saturating_sub(least_ns);
+        ((DELAYED_MIN_NS..=DELAYED_MAX_NS).contains(&over_ns)
+            && advance as u32 <= self.segment_size()
+            && self.has_been_silent(now_ns))
+        .then_some(over_ns as i64)
+    }
+
+    /// While a receiver delays an ACK it sends none; one that merely queued follows others closely.
+    #[inline(always)]
+    fn has_been_silent(&self, now_ns: i64) -> bool {
+        now_ns.wrapping_sub(self.last_ack_ns) >= SILENT_MIN_NS
+    }
+
+    /// Whether the ACK that comes now may have been delayed by its receiver: a quick look, which errs on the safe side.
+    #[inline(always)]
+    pub(super) fn may_be_late(&self, now_ns: i64) -> bool {
+        // Without a segment or a sample the differences are far from the range, or the full way sorts it out.
+        let waited_ns = now_ns.wrapping_sub(self.ledger.oldest_or_none_ns()) as u64;
+        let over_ns = waited_ns.wrapping_sub(self.ledger.least_or_none_ns());
+        over_ns.wrapping_sub(DELAYED_MIN_NS) <= DELAYED_MAX_NS - DELAYED_MIN_NS
+            && self.has_been_silent(now_ns)
+    }
+
+    /// The receiver held back the ACK of a lone segment.
+    #[cold]
+    fn delay_ack(&mut self, advance: u32, over_ns: i64) -> Events {
+        let una = self.flight.una;
+        let is_small = advance < self.segment_size();
+        let pace = self.ledger.pace_from(una);
+        pace.late_by_ns = if is_small { over_ns.max(1) } else { 0 };
+        event::DELAYED_ACK
+    }
+
+    /// [`Direction::acknowledge_to`] and [`Direction::end_ack`] for an ordinary ACK.
+    #[inline(never)]
+    fn acknowledge_ordinary(
+        &mut self,
+        ack: Seq,
+        advance: u32,
+        now_ns: i64,
+        peer: &Direction,
+    ) -> Option<u64> {
+        let covered = self.ledger.cover_plain(ack, self.offload_bytes());
+        self.flight.una = ack;
+        self.acked_bytes += u64::from(advance);
+        self.duplicate_acks = 0;
+        let since_ns = now_ns.wrapping_sub(self.last_ack_ns);
+        self.last_ack_ns = now_ns;
+        let rtt_ns = covered.and_then(|covered| self.ledger.sample(covered, ack, now_ns));
+        let known = Known {
+            una: ack,
+            edge: self.window.edge,
+        };
+        let Some(pace) = self.ledger.pace_mut() else {
+            return rtt_ns;
+        };
+        if let Some(covered) = covered {
+            pace.note_ack(covered.newest_ns, since_ns);
+        }
+        if let Some(view) = &mut pace.view {
+            view.acked(known, now_ns);
+        }
+        if pace.is_round_over(ack) {
+            self.end_round(now_ns, Some(peer));
+        }
+        rtt_ns
+    }
+
+    /// What the sender does after an ordinary ACK; with [`Direction::compare_ack`], and what the sender sees where the ACK
+    /// moved nothing.
+    #[inline(always)]
+    fn settle_ordinary(&mut self, segment: &Segment, advance: u32) {
+        let mss = self.segment_size();
+        let is_outstanding = self.flight.una != self.flight.nxt;
+        let is_limited = self.is_limited;
+        let known = Known {
+            una: self.flight.una,
+            edge: self.window.edge,
+        };
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.note_advance(segment, advance, mss, segment.payload_len == 0);
+            if let (Some(view), 0) = (&mut pace.view, advance) {
+                view.acked(known, segment.time_ns);
+            }
+            let state = open_state(is_limited, is_outstanding, pace.last_payload < mss);
+            let is_same = (state == pace.late.budget.state)
+                | (pace.view.is_some() & pace.late.budget.state.is_open());
+            if !is_same {
+                self.turn_ordinary(state, segment.time_ns, false);
+            }
+        }
+    }
+}
