@@ -20,10 +20,10 @@ pub struct Rare {
     /// Below SND.MAX and never captured.
     pub unseen: RangeSet,
     pub zero: Option<Box<ZeroWindow>>,
-    pub episode: Option<Box<Episode>>,
+    episode: Option<Box<Episode>>,
     pub sacked_bytes: u32,
     /// The episode is not quiet (see [`Episode::is_quiet`]).
-    pub is_disturbed: bool,
+    is_disturbed: bool,
     /// Some windows were taken as they stood, their scale being unknown.
     pub has_unscaled_windows: bool,
     /// A keep-alive was sent and nothing has come back since.
@@ -101,14 +101,22 @@ impl Rare {
         self.waiting.get_or_insert_with(Box::default)
     }
 
-    pub fn episode(&mut self) -> &mut Episode {
-        self.episode.get_or_insert_with(Box::default)
+    /// What was lost or sent again, if anything ever was.
+    pub fn episode(&self) -> Option<&Episode> {
+        self.episode.as_deref()
     }
 
-    /// Called after each change of the episode.
-    pub fn note_episode(&mut self) {
-        let episode = self.episode.as_ref();
-        self.is_disturbed = episode.is_some_and(|episode| !episode.is_quiet());
+    /// Change the episode; the first change makes it.
+    pub fn change_episode<T>(&mut self, change: impl FnOnce(&mut Episode) -> T) -> T {
+        let episode = self.episode.get_or_insert_with(Box::default);
+        let changed = change(episode);
+        self.is_disturbed = !episode.is_quiet();
+        changed
+    }
+
+    /// Change the episode if there is one.
+    pub fn change_known_episode<T>(&mut self, change: impl FnOnce(&mut Episode) -> T) -> Option<T> {
+        self.episode.is_some().then(|| self.change_episode(change))
     }
 
     pub fn zero(&mut self) -> &mut ZeroWindow {
@@ -118,12 +126,6 @@ impl Rare {
     /// Whether an ACK may cover bytes that were sent again, reported by SACK or never captured.
     #[inline]
     pub fn has_doubts(&self) -> bool {
-        debug_assert_eq!(
-            self.is_disturbed,
-            self.episode
-                .as_ref()
-                .is_some_and(|episode| !episode.is_quiet())
-        );
         !self.sacked.is_empty() || !self.unseen.is_empty() || self.is_disturbed
     }
 

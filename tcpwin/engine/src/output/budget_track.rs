@@ -126,7 +126,7 @@ impl BudgetTrack {
     fn take_early(&mut self, now_ns: i64, direction: &Direction) {
         self.timeline.push(IDLE, now_ns);
         let rare = direction.rare.as_deref();
-        let episode = rare.and_then(|rare| rare.episode.as_ref());
+        let episode = rare.and_then(|rare| rare.episode());
         let counts = [
             (
                 &mut self.limited_ns,

@@ -7,7 +7,7 @@ use crate::timing::pace::Pace;
 
 impl DirectionView<'_> {
     fn episode(&self) -> Option<&Episode> {
-        self.rare()?.episode.as_deref()
+        self.rare()?.episode()
     }
 
     fn of_episode(&self, get: fn(&Episode) -> i64) -> Value {

@@ -118,10 +118,10 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         rare.is_keep_alive_unanswered = false;
         if had_doubts || rare.has_doubts() || answer.events & event::DUPLICATE_ACK != 0 {
             rare.last_answer = Some((now_ns, segment.frame));
-            if let Some(episode) = &mut rare.episode {
-                let shift_ns = sent.far_ns().unwrap_or(0);
+            let shift_ns = sent.far_ns().unwrap_or(0);
+            rare.change_known_episode(|episode| {
                 episode.answers.note((now_ns, segment.frame), shift_ns);
-            }
+            });
         }
         if let Some(zero) = &mut rare.zero {
             if zero.is_answer(now_ns, round_trip_ns) {
@@ -217,7 +217,7 @@ fn cover_doubtful(
     segment: &Segment,
 ) -> (Option<Covered>, Option<Covered>, Shown) {
     let una = acked.flight.una;
-    let advance = una.to(ack).max(0) as u32;
+    let advance_bytes = una.to(ack).max(0) as u32;
     let rest_bytes = acked.offload_bytes();
     let original_ns = acked.first_copy(una).map(|sent| sent.time_ns);
     let had_duplicates = acked.duplicate_acks > 0;
@@ -226,7 +226,7 @@ fn cover_doubtful(
         return (None, None, Shown::default());
     };
     let (sacked, unseen) = (&rare.sacked, &rare.unseen);
-    let ambiguous = rare.episode.as_ref().map(|episode| &episode.ambiguous);
+    let ambiguous = rare.episode().map(|episode| &episode.ambiguous);
     let is_doubtful = |start: Seq, end: Seq| {
         unseen.overlap(start, end) > 0 || ambiguous.is_some_and(|set| set.overlap(start, end) > 0)
     };
@@ -241,20 +241,19 @@ fn cover_doubtful(
     });
     let ambiguous_bytes = ambiguous.map_or(0, |set| set.overlap(una, ack));
     let known = sacked.overlap(una, ack) + unseen.overlap(una, ack) + ambiguous_bytes;
-    let Some(episode) = &mut rare.episode else {
-        return (covered, None, Shown::default());
-    };
-    let shown = episode.acked(&Advance {
+    let advance = Advance {
         una,
         ack,
         tsecr: segment.options.timestamps.map(|(_, echo)| echo),
         now_ns: segment.time_ns,
-        plain_bytes: advance.saturating_sub(known),
+        plain_bytes: advance_bytes.saturating_sub(known),
         ambiguous_bytes,
         had_duplicates,
         has_sack,
-    });
-    rare.note_episode();
+    };
+    let Some(shown) = rare.change_known_episode(|episode| episode.acked(&advance)) else {
+        return (covered, None, Shown::default());
+    };
     // Timestamps tell which copy was acknowledged where the sequence numbers do not (RFC 7323 §4).
     let echoed_ns = if shown.is_original && shown.echoed_ns.is_none() {
         original_ns
@@ -328,11 +327,10 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
     let blocks = segment.options.sack_blocks();
     if let Some((left, right)) = duplicate_block(Seq(segment.ack), blocks) {
         let acked_bytes = acked.acked_bytes;
-        let rare = acked.rare();
-        let episode = rare.episode();
-        episode.forget_old(acked_bytes);
-        episode.note_dsack(left, right, is_advance, segment.time_ns);
-        rare.note_episode();
+        acked.rare().change_episode(|episode| {
+            episode.forget_old(acked_bytes);
+            episode.note_dsack(left, right, is_advance, segment.time_ns);
+        });
         reported.events |= event::DSACK;
     }
     let mut oldest_ns = None;
@@ -354,11 +352,10 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
         if !acked.is_plain(fresh) {
             continue;
         }
-        if let Some(episode) = acked.rare().episode.as_mut() {
-            let has_timestamps = segment.options.timestamps.is_some();
+        let has_timestamps = segment.options.timestamps.is_some();
+        acked.rare().change_known_episode(|episode| {
             episode.note_original_reported(right, has_timestamps, segment.time_ns);
-            acked.rare().note_episode();
-        }
+        });
         if let Some(sent) = acked.ledger.find(fresh) {
             oldest_ns = Some(oldest_ns.map_or(sent.time_ns, |ns: i64| ns.min(sent.time_ns)));
         }
@@ -388,7 +385,7 @@ impl Direction {
     /// Whether the byte was captured, and sent only once.
     fn is_plain(&self, seq: Seq) -> bool {
         self.rare.as_ref().is_none_or(|rare| {
-            let episode = rare.episode.as_ref();
+            let episode = rare.episode();
             rare.unseen.overlap(seq, seq + 1) == 0
                 && episode.is_none_or(|episode| episode.ambiguous.overlap(seq, seq + 1) == 0)
         })

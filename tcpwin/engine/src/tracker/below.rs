@@ -3,6 +3,7 @@
 //! Data that goes on at SND.MAX is [`crate::tracker::send`]'s.
 
 use crate::connection::direction::Direction;
+use crate::connection::rare::Rare;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Verdict};
@@ -32,112 +33,150 @@ pub(super) fn take_below(
     below: &Below,
     evidence: &mut Option<Evidence>,
 ) -> (Events, bool) {
-    let Below {
-        seq,
-        end,
-        handshake_rtt_ns,
-    } = *below;
-    let now_ns = segment.time_ns;
-    let (una, nxt) = (sent.flight.una, sent.flight.nxt);
-    let is_outstanding = sent.flight.is_outstanding();
-    let is_closed = sent.window.is_known && sent.window.bytes == 0;
-    let is_plain = segment.flags & FIN == 0;
-    if sent.has_syn && !end.is_after(sent.isn) {
+    if sent.has_syn && !below.end.is_after(sent.isn) {
         // Below the first sequence number there is no data of this connection.
         return (0, false);
     }
-    if segment.payload_len == 0 && is_plain {
-        if seq + 1 == una && is_closed && !is_too_late(sent, now_ns) {
-            sent.rare().zero().probe(now_ns);
-            return (event::ZERO_WINDOW_PROBE, false);
-        }
-        if seq + 1 == nxt && !is_outstanding && sent.flight.is_acked {
-            return (take_keep_alive(sent, segment, handshake_rtt_ns), false);
-        }
-        return (0, false);
-    }
-    let probe_end = sent.rare.as_ref().and_then(|rare| rare.probe_end);
-    if segment.payload_len == 1 && is_plain && is_closed && seq == una && probe_end == Some(end) {
-        return (take_probe(sent, segment, end), false);
-    }
-    if segment.payload_len == 1
-        && is_plain
-        && seq + 1 == nxt
-        && !is_outstanding
-        && sent.flight.is_acked
-        && !is_closed
-    {
-        sent.rare().is_keep_alive_unanswered = true;
-        return (event::KEEP_ALIVE, false);
+    if let Some(events) = take_asking(sent, segment, below) {
+        return (events, false);
     }
     let is_known = sent.is_flight_known();
-    sent.flight.integrate(now_ns, is_known);
-    if probe_end == Some(nxt) && seq + 1 == nxt && nxt.is_before(end) {
-        // The probe's byte, now with what follows it.
+    sent.flight.integrate(segment.time_ns, is_known);
+    let events = if follows_probe(sent, below) {
         let rare = sent.rare();
         rare.probe_end = None;
         rare.resent_bytes += 1;
-        sent.send_rest(segment, end);
-        return (0, true);
+        0
+    } else {
+        take_old(sent, peer, segment, below, evidence)
+    };
+    sent.send_rest(segment, below.end);
+    (events, true)
+}
+
+/// A probe of the window or a keep-alive, or what has nothing at all; None of data and FINs.
+fn take_asking(sent: &mut Direction, segment: &Segment, below: &Below) -> Option<Events> {
+    let (seq, end) = (below.seq, below.end);
+    let is_next_missing =
+        seq + 1 == sent.flight.nxt && !sent.flight.is_outstanding() && sent.flight.is_acked;
+    let is_closed = is_window_closed(sent);
+    if segment.flags & FIN != 0 || segment.payload_len > 1 {
+        return None;
     }
-    let old_end = if end.is_before(nxt) { end } else { nxt };
-    let acked_bytes = sent.acked_bytes;
-    if let Some(episode) = sent.rare.as_mut().and_then(|rare| rare.episode.as_mut()) {
-        episode.forget_old(acked_bytes);
+    if segment.payload_len == 0 {
+        if seq + 1 == sent.flight.una && is_closed && !is_too_late(sent, segment.time_ns) {
+            sent.rare().zero().probe(segment.time_ns);
+            return Some(event::ZERO_WINDOW_PROBE);
+        }
+        return Some(if is_next_missing {
+            take_keep_alive(sent, segment, below.handshake_rtt_ns)
+        } else {
+            0
+        });
+    }
+    if is_closed && seq == sent.flight.una && probe_end(sent) == Some(end) {
+        return Some(take_probe(sent, segment, end));
+    }
+    if is_next_missing && !is_closed {
+        sent.rare().is_keep_alive_unanswered = true;
+        return Some(event::KEEP_ALIVE);
+    }
+    None
+}
+
+fn is_window_closed(sent: &Direction) -> bool {
+    sent.window.is_known && sent.window.bytes == 0
+}
+
+fn probe_end(sent: &Direction) -> Option<Seq> {
+    sent.rare.as_ref().and_then(|rare| rare.probe_end)
+}
+
+/// Whether it is a probe's byte, now with what follows it.
+fn follows_probe(sent: &Direction, below: &Below) -> bool {
+    let nxt = sent.flight.nxt;
+    probe_end(sent) == Some(nxt) && below.seq + 1 == nxt && nxt.is_before(below.end)
+}
+
+/// Data or a FIN that was sent before, or comes late.
+fn take_old(
+    sent: &mut Direction,
+    peer: &Direction,
+    segment: &Segment,
+    below: &Below,
+    evidence: &mut Option<Evidence>,
+) -> Events {
+    let (seq, nxt, acked_bytes) = (below.seq, sent.flight.nxt, sent.acked_bytes);
+    let old_end = if below.end.is_before(nxt) {
+        below.end
+    } else {
+        nxt
+    };
+    if let Some(rare) = &mut sent.rare {
+        rare.change_known_episode(|episode| episode.forget_old(acked_bytes));
     }
     let found = judge_below(sent, peer, segment, below, old_end);
-    let mut events = found.verdict.cause.events();
-    let mss = sent.segment_size();
-    let flight_bytes = sent.flight_as_sent();
-    let base_rto_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0));
+    let cause = found.verdict.cause;
+    let events = cause.events();
+    *evidence = Some(found);
     let tsval = segment.options.timestamps.map(|(value, _)| value);
-    let is_newer = tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end));
+    let resent = Resent {
+        seq,
+        end: old_end,
+        nxt,
+        time_ns: segment.time_ns,
+        frame: segment.frame,
+        rto_ns: sent.ledger.rto_ns(peer.far_ns().unwrap_or(0)),
+        tsval,
+        is_distinct: tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end)),
+        events: events & event::MAIN_KINDS,
+        acked_bytes,
+    };
     let rare = sent.rare();
     // Seen for the first time: in flight, or acknowledged before.
     let filled = rare.unseen.remove(seq, old_end);
     let late = rare.missed.take_back(seq, old_end, acked_bytes);
-    let resent_bytes = (seq.to(old_end).max(0) as u32).saturating_sub(filled.saturating_add(late));
-    if events & event::RESENT != 0 {
-        rare.resent_segments = rare.resent_segments.saturating_add(1);
-        rare.resent_bytes += u64::from(resent_bytes.min(segment.payload_len));
-        let cause = found.verdict.cause;
-        let resent = Resent {
-            seq,
-            end: old_end,
-            nxt,
-            time_ns: now_ns,
-            frame: segment.frame,
-            rto_ns: base_rto_ns,
-            tsval,
-            is_distinct: is_newer,
-            events: events & event::MAIN_KINDS,
-            acked_bytes,
-        };
-        rare.episode().resent(cause, &resent);
-        rare.note_episode();
-        // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
-        if is_closed && seq == una && is_outstanding {
-            rare.zero().probe(now_ns);
-            events |= event::ZERO_WINDOW_PROBE;
+    if events & event::RESENT == 0 {
+        take_late(rare, segment, below, &resent, events);
+        return events;
+    }
+    let old_bytes = (seq.to(old_end).max(0) as u32).saturating_sub(filled.saturating_add(late));
+    rare.resent_segments = rare.resent_segments.saturating_add(1);
+    rare.resent_bytes += u64::from(old_bytes.min(segment.payload_len));
+    events | take_resent(sent, cause, &resent)
+}
+
+/// What was sent again: the sender's recovery, and its model. Gives the events that come with it.
+fn take_resent(sent: &mut Direction, cause: Cause, resent: &Resent) -> Events {
+    let (mss, flight_bytes) = (sent.segment_size(), sent.flight_as_sent());
+    let is_head = resent.seq == sent.flight.una && sent.flight.is_outstanding();
+    let asks_window = is_window_closed(sent) && is_head;
+    if matches!(cause, Cause::Fast | Cause::Rto) {
+        if let Some(pace) = sent.ledger.pace_mut() {
+            pace.note_loss(flight_bytes.max(mss));
         }
-        if matches!(cause, Cause::Fast | Cause::Rto) {
-            if let Some(pace) = sent.ledger.pace_mut() {
-                pace.note_loss(flight_bytes.max(mss));
-            }
-        }
-    } else {
-        let hole_ns = rare.holes.at(seq, old_end).map(|hole| hole.time_ns);
-        let episode = rare.episode();
-        episode.note_late(seq, old_end, segment.frame);
+    }
+    let rare = sent.rare();
+    rare.change_episode(|episode| episode.resent(cause, resent));
+    if !asks_window {
+        return 0;
+    }
+    // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
+    rare.zero().probe(resent.time_ns);
+    event::ZERO_WINDOW_PROBE
+}
+
+/// What was sent in time, and comes late: how far it was overtaken.
+fn take_late(rare: &mut Rare, segment: &Segment, below: &Below, late: &Resent, events: Events) {
+    let now_ns = segment.time_ns;
+    let hole_ns = rare.holes.at(late.seq, late.end).map(|hole| hole.time_ns);
+    rare.change_episode(|episode| {
+        episode.note_late(late.seq, late.end, segment.frame);
         if events & event::OUT_OF_ORDER != 0 {
             let late_ns = now_ns.saturating_sub(hole_ns.unwrap_or(now_ns)).max(0);
-            episode.note_reordering(end.to(nxt).max(0) as u32, late_ns);
+            episode.note_reordering(below.end.to(late.nxt).max(0) as u32, late_ns);
         }
-        rare.note_episode();
-    }
-    *evidence = Some(found);
-    sent.send_rest(segment, end);
-    (events, true)
+    });
 }
 
 impl Direction {
@@ -147,7 +186,7 @@ impl Direction {
         // Without the SYN the capture may have begun above SND.UNA.
         let is_in_capture = self.has_syn || seq.is_after(self.isn);
         let is_missing = self.rare.as_ref().is_some_and(|rare| {
-            let episode = rare.episode.as_ref();
+            let episode = rare.episode();
             rare.unseen.overlap(seq, seq + 1) > 0
                 || rare.probe_end == Some(seq + 1)
                 || episode.is_some_and(|episode| episode.is_late(seq))
@@ -160,7 +199,7 @@ impl Direction {
     /// again yet.
     fn is_left_out(&self, seq: Seq) -> bool {
         let first = self.isn + 1;
-        let episode = self.rare.as_ref().and_then(|rare| rare.episode.as_ref());
+        let episode = self.rare.as_ref().and_then(|rare| rare.episode());
         self.syn.has_early_data()
             && self.has_syn
             && self.flight.is_acked
@@ -171,7 +210,7 @@ impl Direction {
 
     /// The newest frame that holds the byte at `seq`, `newest` being a later one; none where it is not known.
     pub fn newest_copy(&self, seq: Seq, newest: u64) -> Option<u64> {
-        let episode = self.rare.as_ref().and_then(|rare| rare.episode.as_ref());
+        let episode = self.rare.as_ref().and_then(|rare| rare.episode());
         if let Some(frame) = episode.and_then(|episode| episode.newest_copy(seq)) {
             return Some(frame);
         }
@@ -262,7 +301,7 @@ fn judge_never_captured(
 /// When the bytes were last sent, or, of what was never captured, when they were missed.
 fn last_sent_ns(sent: &Direction, seq: Seq, old_end: Seq) -> Option<i64> {
     let rare = sent.rare.as_ref();
-    let resend = rare.and_then(|rare| rare.episode.as_ref()?.last_resend(seq, old_end));
+    let resend = rare.and_then(|rare| rare.episode()?.last_resend(seq, old_end));
     resend
         .map(|resend| resend.time_ns)
         .or_else(|| sent.first_copy(seq).map(|sent| sent.time_ns))
@@ -318,7 +357,7 @@ fn case_of(
     let since_ns = |time_ns: i64| now_ns.saturating_sub(time_ns).max(0);
     let near_ns = peer.far_ns().unwrap_or(0);
     let rare = sent.rare.as_deref();
-    let episode = rare.and_then(|rare| rare.episode.as_deref());
+    let episode = rare.and_then(|rare| rare.episode());
     let last_answer = rare.and_then(|rare| rare.last_answer);
     let backoff = episode.map_or(0, |episode| episode.backoff);
     // The timer that began with a retransmission had the estimate of that time.
@@ -386,7 +425,7 @@ fn case_of(
 /// Why it was sent again: what stands in the segment and the window first, then what the sender's timers and ACKs say.
 fn judge_resent(sent: &Direction, segment: &Segment, below: &Below, case: &Case) -> Verdict {
     let una = sent.flight.una;
-    let is_closed = sent.window.is_known && sent.window.bytes == 0;
+    let is_closed = is_window_closed(sent);
     if !below.end.is_after(una) {
         Verdict::high(Cause::Spurious, "acknowledged before it was captured")
     } else if is_closed && below.seq == una && sent.flight.is_outstanding() {
@@ -408,14 +447,19 @@ fn learn_probing(sent: &mut Direction, case: &Case, verdict: &Verdict) -> i64 {
     let Some(sends_probes) = shows_probing(case, verdict) else {
         return case.rto_ns;
     };
-    let episode = sent.rare().episode();
-    episode.sends_probes = Some(sends_probes);
-    if !case.is_probe_out || sends_probes {
-        return case.rto_ns;
-    }
     // What looked like a probe was a timeout.
-    episode.backoff = 1;
-    case.rto_ns.saturating_mul(2).min(RTO_MAX_NS)
+    let was_timeout = case.is_probe_out && !sends_probes;
+    sent.rare().change_episode(|episode| {
+        episode.sends_probes = Some(sends_probes);
+        if was_timeout {
+            episode.backoff = 1;
+        }
+    });
+    if was_timeout {
+        case.rto_ns.saturating_mul(2).min(RTO_MAX_NS)
+    } else {
+        case.rto_ns
+    }
 }
 
 /// The ACK that set it off.
@@ -424,7 +468,7 @@ fn learn_probing(sent: &mut Direction, case: &Case, verdict: &Verdict) -> i64 {
 fn trigger_frame(sent: &Direction, peer: &Direction, now_ns: i64, cause: Cause) -> Option<u64> {
     let rare = sent.rare.as_deref()?;
     let near_ns = peer.far_ns()?;
-    let answers = rare.episode.as_ref().map(|episode| &episode.answers);
+    let answers = rare.episode().map(|episode| &episode.answers);
     // The newest ACK that can have reached the sender: in the least time to it and back, or, where that varies, nearly.
     let heard = || {
         [near_ns, near_ns / 5 * 4].into_iter().find_map(|way_ns| {

@@ -157,11 +157,8 @@ impl Direction {
 
     /// Close what is open at the end of the connection.
     pub fn finish_pace(&mut self, end_ns: i64) {
-        if let Some(episode) = self.rare.as_mut().and_then(|rare| rare.episode.as_mut()) {
-            episode.leave(end_ns);
-        }
         if let Some(rare) = &mut self.rare {
-            rare.note_episode();
+            rare.change_known_episode(|episode| episode.leave(end_ns));
         }
         self.end_round(end_ns, None);
         let (first_ns, last_ns) = (self.first_data_ns, self.last_data_ns);

@@ -270,7 +270,7 @@ impl Tracker {
             direction.count(event::CAPTURE_DUPLICATE);
             // The row says what the packet is; it counts as that only once.
             let kind = direction.rare.as_ref().and_then(|rare| {
-                let episode = rare.episode.as_ref()?;
+                let episode = rare.episode()?;
                 episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
             });
             let events = event::CAPTURE_DUPLICATE | kind.unwrap_or(0);

@@ -31,7 +31,7 @@ struct Side {
 impl Side {
     fn of(direction: &Direction, is_certain: bool) -> Self {
         let rare = direction.rare.as_deref();
-        let episode = rare.and_then(|rare| rare.episode.as_deref());
+        let episode = rare.and_then(|rare| rare.episode());
         Side {
             is_closed: rare.is_some_and(Rare::is_zero_open),
             is_blocked: direction.window.is_blocked,

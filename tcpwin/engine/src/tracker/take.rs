@@ -145,8 +145,7 @@ impl Connection {
             let rare = direction.rare();
             rare.clock_step_ns = rare.clock_step_ns.saturating_add(stepped_ns);
             if una.is_before(nxt) {
-                rare.episode().step(una, nxt, stepped_ns);
-                rare.note_episode();
+                rare.change_episode(|episode| episode.step(una, nxt, stepped_ns));
             }
             let from_ns = segment.time_ns.saturating_sub(stepped_ns);
             if direction.data_segments > 0 {
