@@ -8,7 +8,7 @@ use crate::recovery::episode::{Advance, Shown};
 use crate::recovery::resent::DUPLICATE_THRESHOLD;
 use crate::sequence::Seq;
 use crate::timing::ledger::{Arrival, Covered};
-use crate::window::receive::Advertisement;
+use crate::window::receive::{Advertised, Advertisement};
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
 use crate::wire::{Segment, FIN, RST, SYN};
@@ -25,111 +25,173 @@ pub struct Answer {
     is_partial: bool,
 }
 
+/// A direction before the ACK that is being taken.
+struct Before {
+    una: Seq,
+    is_started: bool,
+    had_doubts: bool,
+    /// The last window field; None before the first.
+    window_raw: Option<u16>,
+}
+
+impl Before {
+    fn of(acked: &Direction) -> Self {
+        let window = &acked.window;
+        Before {
+            una: acked.flight.una,
+            is_started: acked.flight.is_started,
+            had_doubts: acked.has_doubts(),
+            window_raw: window.is_known.then_some(window.last_raw),
+        }
+    }
+}
+
 /// Take in the ACK and window of a segment without SYN and RST.
 #[inline]
 pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> Answer {
-    let now_ns = segment.time_ns;
-    let ack = Seq(segment.ack);
-    let seq = Seq(segment.seq);
-    let was_una = acked.flight.una;
-    let was_started = acked.flight.is_started;
-    let had_doubts = acked.has_doubts();
-    let mut answer = acknowledge(acked, ack, segment);
-    let is_bare = segment.payload_len == 0 && segment.flags & FIN == 0 && seq == sent.flight.nxt;
-    let advance = was_una.to(acked.flight.una).max(0) as u32;
-    acked.compare_ack(segment, advance, is_bare && was_started);
-    let new_sacked = if segment.options.sack_count > 0 {
+    let before = Before::of(acked);
+    let mut answer = acknowledge(acked, Seq(segment.ack), segment);
+    let advance = before.una.to(acked.flight.una).max(0) as u32;
+    let is_bare = is_empty(segment) && Seq(segment.seq) == sent.flight.nxt;
+    acked.compare_ack(segment, advance, is_bare && before.is_started);
+    let mut new_sacked = 0;
+    if segment.options.sack_count > 0 {
         let reported = take_sack(acked, segment, answer.is_new);
         answer.events |= reported.events;
-        reported.new_bytes
-    } else {
-        0
-    };
+        new_sacked = reported.new_bytes;
+    }
+    let advertised = take_window(sent, acked, segment, &answer);
+    acked.end_ack(segment.time_ns, answer.is_new, sent);
+    answer.events |= judge_window(sent, acked, segment, &advertised);
+    if is_empty(segment) {
+        answer.events |= if answers_probe(acked, segment, &before) {
+            event::ZERO_WINDOW_PROBE_ACK
+        } else if !answer.is_new {
+            judge_empty(sent, acked, segment, &before, new_sacked)
+        } else {
+            0
+        };
+    }
+    let is_of_loss = before.had_doubts || answer.events & event::DUPLICATE_ACK != 0;
+    keep_answer(sent, acked, segment, is_of_loss);
+    answer
+}
 
-    let is_certain = sent.own_scale.is_certain();
-    let bytes = u32::from(segment.window) << sent.own_shift;
-    let is_older = sent.is_overtaken(segment.options.timestamps);
-    let was_raw = acked.window.last_raw;
-    let had_window = acked.window.is_known;
+/// Neither payload nor FIN.
+#[inline]
+fn is_empty(segment: &Segment) -> bool {
+    segment.payload_len == 0 && segment.flags & FIN == 0
+}
+
+/// The window that a segment of `sent` gives the acknowledged direction.
+#[inline]
+fn take_window(
+    sent: &Direction,
+    acked: &mut Direction,
+    segment: &Segment,
+    answer: &Answer,
+) -> Advertised {
+    let is_stale = answer.is_old || sent.is_overtaken(segment.options.timestamps);
     let advertised = acked.window.advertise(
-        now_ns,
+        segment.time_ns,
         &Advertisement {
-            seq,
-            ack,
-            bytes,
+            seq: Seq(segment.seq),
+            ack: Seq(segment.ack),
+            bytes: u32::from(segment.window) << sent.own_shift,
             unit_bytes: 1 << sent.own_shift,
             is_new_ack: answer.is_new,
-            is_stale: answer.is_old || is_older,
+            is_stale,
         },
     );
-    if !is_certain {
+    if !sent.own_scale.is_certain() {
         acked.rare().has_unscaled_windows = true;
     }
-    if !answer.is_old && !is_older {
+    if !is_stale {
         acked.window.last_raw = segment.window;
     }
-    acked.end_ack(now_ns, answer.is_new, sent);
-    let is_plain = segment.flags & FIN == 0;
-    if advertised.shrink_bytes > 0 && is_certain {
-        answer.events |= event::WINDOW_SHRINK;
-    }
-    if advertised.is_accepted {
-        if (bytes == 0 && is_plain) || acked.rare.as_ref().is_some_and(|rare| rare.is_zero_open()) {
-            note_zero(acked, segment, bytes);
-        }
-        if is_certain && is_plain && bytes > 0 && bytes < acked.segment_size() {
-            answer.events |= event::SUB_MSS_WINDOW;
-        }
-        if matches!(sent.own_scale, ScaleState::Unknown | ScaleState::SynOnly)
-            && segment.flags & FIN == 0
-        {
-            acked
-                .rare()
-                .inference
-                .get_or_insert_with(Box::default)
-                .advertise(ack, segment.window);
-        }
-    }
+    advertised
+}
 
-    let answers_probe = segment.window == 0
-        && was_raw == 0
-        && had_window
-        && is_plain
-        && segment.payload_len == 0
-        && (ack == was_una || ack == was_una + 1)
-        && acked
-            .rare
-            .as_ref()
-            .is_some_and(|rare| rare.is_probe_unanswered());
-    if answers_probe {
-        answer.events |= event::ZERO_WINDOW_PROBE_ACK;
+/// What the window shows that was advertised: closed or opened, small, taken back, or of an unknown scale.
+#[inline]
+fn judge_window(
+    sent: &Direction,
+    acked: &mut Direction,
+    segment: &Segment,
+    advertised: &Advertised,
+) -> Events {
+    let is_certain = sent.own_scale.is_certain();
+    let is_plain = segment.flags & FIN == 0;
+    let mut events = 0;
+    if advertised.shrink_bytes > 0 && is_certain {
+        events |= event::WINDOW_SHRINK;
     }
-    let repeats = !answers_probe
-        && segment.payload_len == 0
-        && is_plain
-        && was_started
-        && ack == was_una
-        && !answer.is_new;
-    if repeats && had_window && sent.is_seen && seq == sent.flight.nxt {
-        answer.events |= judge_repeated(acked, segment, was_raw, new_sacked);
+    if !advertised.is_accepted {
+        return events;
     }
+    let bytes = u32::from(segment.window) << sent.own_shift;
+    if (bytes == 0 && is_plain) || acked.rare.as_ref().is_some_and(|rare| rare.is_zero_open()) {
+        note_zero(acked, segment, bytes);
+    }
+    if is_certain && is_plain && bytes > 0 && bytes < acked.segment_size() {
+        events |= event::SUB_MSS_WINDOW;
+    }
+    if is_plain && matches!(sent.own_scale, ScaleState::Unknown | ScaleState::SynOnly) {
+        let inference = &mut acked.rare().inference;
+        inference
+            .get_or_insert_with(Box::default)
+            .advertise(Seq(segment.ack), segment.window);
+    }
+    events
+}
+
+/// Whether a segment with neither payload nor FIN says that the window is closed still, to a probe that asked.
+#[inline]
+fn answers_probe(acked: &Direction, segment: &Segment, before: &Before) -> bool {
+    let ack = Seq(segment.ack);
+    segment.window == 0
+        && before.window_raw == Some(0)
+        && (ack == before.una || ack == before.una + 1)
+        && (acked.rare.as_ref()).is_some_and(|rare| rare.is_probe_unanswered())
+}
+
+/// A segment with neither payload nor FIN that acknowledges nothing new, and answers no probe.
+#[inline]
+fn judge_empty(
+    sent: &Direction,
+    acked: &mut Direction,
+    segment: &Segment,
+    before: &Before,
+    new_sacked: u32,
+) -> Events {
+    let is_repeated = before.is_started && Seq(segment.ack) == before.una;
+    match before.window_raw {
+        Some(was_raw) if is_repeated && sent.is_seen && Seq(segment.seq) == sent.flight.nxt => {
+            judge_repeated(acked, segment, was_raw, new_sacked)
+        }
+        _ => 0,
+    }
+}
+
+/// What the sender asked is answered; an ACK that speaks of loss may set off what it sends next.
+#[inline]
+fn keep_answer(sent: &Direction, acked: &mut Direction, segment: &Segment, is_of_loss: bool) {
     let round_trip_ns = acked.ledger.min_ns();
-    if let Some(rare) = &mut acked.rare {
-        rare.is_keep_alive_unanswered = false;
-        if had_doubts || rare.has_doubts() || answer.events & event::DUPLICATE_ACK != 0 {
-            rare.last_answer = Some((now_ns, segment.frame));
-            let shift_ns = sent.far_ns().unwrap_or(0);
-            rare.change_known_episode(|episode| {
-                episode.answers.note((now_ns, segment.frame), shift_ns);
-            });
-        }
-        if let Some(zero) = &mut rare.zero {
-            if zero.is_answer(now_ns, round_trip_ns) {
-                zero.is_probe_unanswered = false;
-            }
+    let Some(rare) = &mut acked.rare else {
+        return;
+    };
+    let (now_ns, answer) = (segment.time_ns, (segment.time_ns, segment.frame));
+    rare.is_keep_alive_unanswered = false;
+    if is_of_loss || rare.has_doubts() {
+        rare.last_answer = Some(answer);
+        let shift_ns = sent.far_ns().unwrap_or(0);
+        rare.change_known_episode(|episode| episode.answers.note(answer, shift_ns));
+    }
+    if let Some(zero) = &mut rare.zero {
+        if zero.is_answer(now_ns, round_trip_ns) {
+            zero.is_probe_unanswered = false;
         }
     }
-    answer
 }
 
 /// Move SND.UNA of the acknowledged direction.
