@@ -56,8 +56,8 @@ class Connections(Sequence[Connection]):
         """
         return self._columns([name])[0]
 
-    def table(self, names: Sequence[str] | None = None) -> Table:
-        """The named columns, or all.
+    def table(self, names: Sequence[str] | None = None, *, start: int = 0, stop: int | None = None) -> Table:
+        """The named columns, or all; of all connections, or of those from `start` to before `stop`.
 
         One walk over the connections takes all of them, and texts that are the same are one string: twenty columns of
         a million connections take less than a second.
@@ -68,12 +68,12 @@ class Connections(Sequence[Connection]):
         from tcpwin.analysis.table import Table
 
         names = names or self.column_names
-        return Table(dict(zip(names, self._columns(names), strict=True)))
+        return Table(dict(zip(names, self._columns(names, start, stop), strict=True)))
 
-    def _columns(self, names: Sequence[str]) -> list[NDArray[Any]]:
+    def _columns(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> list[NDArray[Any]]:
         from tcpwin.analysis.table import masked
 
-        columns = self._analysis._engine.columns([_place_of(name) for name in names])
+        columns = self._analysis._engine.columns([_place_of(name) for name in names], start, stop)
         return [masked(values, mask) for values, mask in columns]
 
     def to_polars(self) -> polars.DataFrame:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcpwin import _engine
 from tcpwin.analysis import Direction
 
 if TYPE_CHECKING:
@@ -33,9 +32,43 @@ GROUPS = {
 }
 """Items by who or what they belong to."""
 ITEMS = tuple(item for items in GROUPS.values() for item in items)
-ITEM_LIMITS = dict(_engine.ITEM_LIMITS)
+ITEM_LIMITS = {
+    "handshake": "handshake",
+    "zero_window": "receiver_application",
+    "small_window": "receiver_window",
+    "window_full": "receiver_window",
+    "slow_start": "congestion_control",
+    "congestion": "congestion_control",
+    "after_loss": "path_loss",
+    "fast_recovery": "path_loss",
+    "timeout": "path_loss",
+    "tail": "path_loss",
+    "peer_silent": "peer_silent",
+    "idle_restart": "idle_restart",
+    "application": "sender_application",
+    "send_buffer": "send_buffer",
+    "path": "path_rate",
+    "closed": "none",
+    "unknown": "capture",
+}
 """The limit that each item is about, as far as the packets alone tell."""
-LIMITS = tuple(limit for limit, _ in _engine.LIMITS)
+LIMITS = (
+    "receiver_window",
+    "receiver_application",
+    "sender_application",
+    "send_buffer",
+    "path_rate",
+    "path_loss",
+    "path_policer",
+    "congestion_control",
+    "idle_restart",
+    "retransmission_timer",
+    "delayed_ack",
+    "handshake",
+    "peer_silent",
+    "capture",
+    "none",
+)
 """What limits a connection."""
 WINDOW_ITEMS = GROUPS["receiver"]
 CHRONOGRAPHS = ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")

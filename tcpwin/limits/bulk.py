@@ -1,44 +1,39 @@
-"""The verdicts on all connections of a capture as columns, for any number of connections.
+"""The verdicts on all connections of a capture as columns, for any number of connections, a part of them at a time.
 
-In: an analysis. Out: columns of what `Verdict` holds. Time is divided for all connections at once; who can change it
-and how sure that is, the judge says of one connection of each situation, and of each connection that a rule or a host's
-snapshot says more of.
+In: an analysis. Out: columns of what `Verdict` holds. The judge's division takes columns as it takes one connection;
+whose a limit is, how sure that is and what to do, the judge says of one connection of each situation, and of each
+connection that a rule or a host's snapshot says more of.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, WINDOW_ITEMS
-from tcpwin.limits.opinion import CLOSED_SHARE, DOUBLED_SEGMENTS, DOUBLED_SHARE
-from tcpwin.limits.ranking import judged_closely
-from tcpwin.limits.verdict import (
-    CLOSE_SHARE,
-    LIKE_SHARE,
-    MENDABLE,
-    MIN_COST_NS,
-    MIN_SHARE,
-    MISSED_SHARE,
-    judge_connection,
-)
+from tcpwin.limits.budget import ITEMS
+from tcpwin.limits.division import NONE, Division, by_limit, divide, traits_of, worse
+from tcpwin.limits.roles import WELL_KNOWN_PORTS
+from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection, judge_worded, numbers_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from tcpwin.analysis import Table
+    from tcpwin.limits.findings import Findings
 
-VERDICT_COLUMNS = (
-    *("limit", "second_limit", "share", "cost_ns", "cost_low_ns", "cost_high_ns", "confidence", "owner", "side"),
-    *("direction", "lost_ns", "also", "is_problem"),
-)
+VERDICT_COLUMNS = VERDICT_FIELDS
 """Attributes of `Verdict` that have a column each."""
-FEW = 1000
-"""Connections that are judged one by one; of more, columns are read."""
+FEW = 200
+"""Connections that are judged one by one; of more, columns are read, for which numpy is loaded."""
+ROWS = 50_000
+"""Connections whose columns are in memory together."""
 SIDES = ("a_to_b", "b_to_a")
-ORDER = tuple(dict.fromkeys(ITEM_LIMITS[item] for item in ITEMS))
-"""Limits that packets alone tell, in the order in which the judge meets them."""
+
+Ranked = tuple[int, ...]
+"""A connection's lost time, its payload, and its number as a negative: what connections are put in order by."""
 
 
 def verdict_columns(analysis: Analysis, *, few: int = FEW) -> Table:
@@ -54,16 +49,68 @@ def verdict_columns(analysis: Analysis, *, few: int = FEW) -> Table:
     if len(analysis) <= few:
         verdicts = [connection.verdict for connection in analysis.connections]
         return Table({name: _column([getattr(each, name) for each in verdicts]) for name in VERDICT_COLUMNS})
-    bulk = _Bulk(analysis)
-    closely = dict(judged_closely(analysis))
-    for id in bulk.undecided():
-        if id not in closely:
-            closely[id] = judge_connection(analysis.connections[id])
-    columns = bulk.columns(list(closely))
-    for id, verdict in closely.items():
-        for name, values in columns.items():
-            values[id] = getattr(verdict, name)
-    return Table({name: _masked(values) if values.dtype == np.object_ else values for name, values in columns.items()})
+    parts = list(verdict_parts(analysis))
+    return Table({name: _masked(np.concatenate([part[name] for part in parts])) for name in VERDICT_COLUMNS})
+
+
+def verdict_parts(
+    analysis: Analysis, closely: Mapping[int, Verdict] | None = None, *, rows: int = ROWS
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """The columns of `verdict_columns`, so many connections at a time; None where there is no value.
+
+    Args:
+        closely: verdicts on connections that are judged already.
+    """
+    known = judged_closely(analysis) if closely is None else closely
+    situations = _Situations()
+    ids = sorted(known)
+    for start in range(0, len(analysis), rows):
+        stop = min(start + rows, len(analysis))
+        columns = _Part(analysis, start, stop).columns(situations)
+        for id in _between(ids, start, stop):
+            for name, values in columns.items():
+                values[id - start] = getattr(known[id], name)
+        yield columns
+
+
+def rank(analysis: Analysis, limit: int, *, rows: int = ROWS) -> tuple[list[Ranked], list[Ranked]]:
+    """By packets alone the connections that lost most time, so many of them, and all with a problem; in any order."""
+    import numpy as np
+
+    worst: list[Ranked] = []
+    problems: list[Ranked] = []
+    for start in range(0, len(analysis), rows):
+        part = _Part(analysis, start, min(start + rows, len(analysis)))
+        lost_ns = part.divided("lost_ns")
+        carried = np.sum([side.numbers("payload_bytes") for side in part.sides], axis=0)
+        ids = np.arange(start, start + len(lost_ns))
+        rows_of = np.stack((lost_ns, carried, -ids), axis=1)
+        problems += map(tuple, rows_of[part.is_problem].tolist())
+        order = np.lexsort((-ids, carried, lost_ns))[-limit:] if limit else ids[:0]
+        worst = nlargest(limit, [*worst, *map(tuple, rows_of[order].tolist())])
+    return worst, problems
+
+
+def judged_closely(analysis: Analysis, found: Findings | None = None) -> dict[int, Verdict]:
+    """The verdicts on the connections of which more is known than their packets' budget says."""
+    found = analysis.findings if found is None else found
+    told = {each.connection for each in found if each.connection is not None and each.items_ns}
+    sampled = {match.connection for host in analysis.hosts for match in host.found}
+    return {id: judge_connection(analysis.connections[id], found.of(id)) for id in sorted(told | sampled)}
+
+
+def budget_columns(analysis: Analysis, start: int, stop: int) -> dict[str, dict[str, NDArray[np.int64]]]:
+    """Of the connections from `start` to before `stop` the time budgets by packets alone, by direction and item."""
+    spent = analysis._engine.budgets(start, stop).reshape(-1, len(SIDES), len(ITEMS))
+    return {
+        side: {item: spent[:, number, place] for place, item in enumerate(ITEMS)} for number, side in enumerate(SIDES)
+    }
+
+
+def _between(ids: list[int], start: int, stop: int) -> list[int]:
+    from bisect import bisect_left
+
+    return ids[bisect_left(ids, start) : bisect_left(ids, stop)]
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
@@ -79,211 +126,207 @@ def _column(values: list[Any]) -> NDArray[Any]:
 def _masked(values: NDArray[Any]) -> NDArray[Any]:
     import numpy as np
 
+    if values.dtype != np.object_:
+        return values
     return np.ma.masked_array(values, mask=[each is None for each in values.tolist()])
 
 
 class _Side:
     """One direction of every connection."""
 
-    def __init__(self, table: Table, name: str) -> None:
+    FIELDS = (
+        *("zero_window_episode_count", "zero_window_ns", "receive_window_max_bytes", "receive_window_mean_bytes"),
+        *("window_scale_state", "window_scale_disabled_by", "view", "syn_retransmissions", "unique_bytes"),
+        *("acked_bytes", "missed_bytes", "data_segments", "retransmissions", "stall_at_end", "payload_bytes"),
+    )
+    divided: Division
+
+    def __init__(self, table: Mapping[str, NDArray[Any]], name: str, items: Mapping[str, NDArray[np.int64]]) -> None:
         import numpy as np
 
-        self.table, self.name = table, name
-        items = {item: self.numbers(f"budget_{item}_ns") for item in ITEMS}
-        window_ns = np.sum([items[item] for item in WINDOW_ITEMS], axis=0)
-        scale = self.texts("window_scale_state")
-        most, mean = self.numbers("receive_window_max_bytes"), self.numbers("receive_window_mean_bytes")
-        has_mean = ~np.ma.getmaskarray(self._column("receive_window_mean_bytes"))
-        episodes = self.numbers("zero_window_episode_count")
-        closed = (episodes > 0) & (self.numbers("zero_window_ns") >= CLOSED_SHARE * window_ns)
-        slow = closed | ((scale != "disabled") & (most > 0) & has_mean & (mean < most / 2))
-        times = {limit: np.zeros(len(window_ns), dtype=np.int64) for limit in ORDER}
-        for item, ns in items.items():
-            limit = ITEM_LIMITS[item]
-            if item in WINDOW_ITEMS:
-                times["receiver_application"] += np.where(slow, ns, 0)
-                times[limit] += np.where(slow, 0, ns)
-            else:
-                times[limit] += ns
-        self.times = np.stack([times[limit] for limit in ORDER])
-        self.total_ns = self.times.sum(axis=0)
-        acked, unique = self.numbers("acked_bytes"), self.numbers("unique_bytes")
-        self.carried_bytes = np.maximum(acked, unique)
-        data_segments, again = self.numbers("data_segments"), self.numbers("retransmissions")
-        self.syn_again = self.numbers("syn_retransmissions") > 0
-        self.is_doubled = (data_segments >= DOUBLED_SEGMENTS) & (again >= DOUBLED_SHARE * data_segments)
+        self.table, self.name, self.items = table, name, items
+        self.traits = traits_of(self.numbers, self.texts("window_scale_state") != "disabled", self.items)
+        self.carried_bytes = np.maximum(self.numbers("acked_bytes"), self.numbers("unique_bytes"))
+        self.is_syn_again = self.numbers("syn_retransmissions") > 0
         # What an opinion looks at, beside the limit.
-        self.traits = [
-            self.codes("view"),
-            self.codes("window_scale_state"),
-            self.codes("window_scale_disabled_by"),
-            np.ma.getmaskarray(self._column("receive_window_max_bytes")),
-            has_mean,
-            most > 0,
-            episodes > 0,
-            items["zero_window"] * 2 >= window_ns,
-            np.sum([items[item] for item in GROUPS["loss recovery"]], axis=0) >= items["after_loss"],
-            items["slow_start"] >= items["congestion"],
-            self.numbers("missed_bytes") > MISSED_SHARE * np.maximum(acked, 1),
-            self.is_doubled,
-            slow,
+        self.looks = [
+            np.ma.getmaskarray(table[f"{name}.receive_window_max_bytes"]),
+            ~np.ma.getmaskarray(table[f"{name}.receive_window_mean_bytes"]),
+            self.numbers("receive_window_max_bytes") > 0,
+            self.numbers("zero_window_episode_count") > 0,
+            self.traits.is_slow,
+            self.traits.is_mostly_closed,
+            self.traits.is_mostly_recovering,
+            self.traits.is_growing,
+            self.traits.is_missed,
+            self.traits.is_doubled,
         ]
 
-    def judge(self, is_disturbed: NDArray[np.bool_], is_sampled: NDArray[np.bool_]) -> None:
-        """Lost time and problems, as the judge sees them without findings."""
+    def divide(self, is_disturbed: NDArray[np.bool_], is_sampled: NDArray[np.bool_]) -> None:
+        """Divide the time as the judge does without findings."""
         import numpy as np
 
-        mendable = np.array([limit in MENDABLE for limit in ORDER])
-        lost = np.where(mendable[:, None], self.times, 0)
-        handshake, idle = ORDER.index("handshake"), [ORDER.index("none"), ORDER.index("sender_application")]
-        lost[handshake] = np.where(is_disturbed, self.times[handshake], 0)
-        self.lost, self.lost_ns = lost, lost.sum(axis=0)
-        busy_ns = self.total_ns - self.times[idle].sum(axis=0) - np.where(is_disturbed, 0, self.times[handshake])
-        is_much = (self.lost_ns >= MIN_COST_NS) & ~is_sampled
-        self.is_problem = is_much & (self.lost_ns / np.maximum(busy_ns, 1) >= MIN_SHARE)
-        # A window that stays closed is a problem at any share: the engine knows which did.
-        self.may_be_open = is_much & ~self.is_problem & (self.numbers("zero_window_episode_count") > 0)
+        self.divided = divide(
+            by_limit(self.items, self.traits.is_slow, np.where),
+            {},
+            is_disturbed=is_disturbed,
+            is_stalled=self.texts("stall_at_end") != "",
+            is_sampled=is_sampled,
+            pick=np.where,
+        )
 
     def numbers(self, field: str) -> NDArray[Any]:
         """A field; 0 where there is no value."""
         import numpy as np
 
-        return np.ma.filled(self._column(field), 0)
+        return np.ma.filled(self.table[f"{self.name}.{field}"], 0)
 
     def texts(self, field: str) -> NDArray[Any]:
         """A field; empty where there is no value."""
         import numpy as np
 
-        return np.ma.filled(self._column(field), "")
-
-    def codes(self, field: str) -> NDArray[np.int64]:
-        """A field of few different texts as numbers."""
-        return _codes(self.texts(field))
-
-    def _column(self, field: str) -> NDArray[Any]:
-        return self.table[f"{self.name}.{field}"]
+        return np.ma.filled(self.table[f"{self.name}.{field}"], "")
 
 
-class _Bulk:
-    """All connections of an analysis, by their packets alone."""
+class _Part:
+    """Connections `start` to `stop`, by their packets alone."""
 
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Analysis, start: int, stop: int) -> None:
         import numpy as np
 
-        self.analysis = analysis
-        fields = (
-            *("zero_window_episode_count", "zero_window_ns", "receive_window_max_bytes", "receive_window_mean_bytes"),
-            *("window_scale_state", "window_scale_disabled_by", "view", "syn_retransmissions", "unique_bytes"),
-            *("acked_bytes", "missed_bytes", "data_segments", "retransmissions"),
-            *(f"budget_{item}_ns" for item in ITEMS),
-        )
-        table = analysis.connections.table(
-            ["close", "sampled", *(f"{side}.{field}" for side in SIDES for field in fields)]
-        )
-        self.close: NDArray[Any] = table["close"]
+        self.analysis, self.start = analysis, start
+        names = ["close", "sampled", "initiator_known", "a_port", "b_port"]
+        names += [f"{side}.{field}" for side in SIDES for field in _Side.FIELDS]
+        table = analysis.connections.table(names, start=start, stop=stop)
+        self.table = table
         self.is_sampled = np.ma.filled(table["sampled"], False).astype(bool)
-        self.sides = [_Side(table, side) for side in SIDES]
-        self.syn_again = [side.syn_again for side in self.sides]
-        self.is_disturbed = self.syn_again[0] | self.syn_again[1] | (self.close == "unanswered")
+        budgets = budget_columns(analysis, start, stop)
+        self.sides = [_Side(table, side, budgets[side]) for side in SIDES]
+        there, back = self.sides
+        is_disturbed = there.is_syn_again | back.is_syn_again | (table["close"] == "unanswered")
         for side in self.sides:
-            side.judge(self.is_disturbed, self.is_sampled)
-        main = self._pick([side.carried_bytes for side in self.sides])
-        a, b = self.sides
-        by_loss = np.where(a.is_problem != b.is_problem, b.is_problem, b.lost_ns > a.lost_ns)
-        by_loss = np.where((a.is_problem == b.is_problem) & (a.lost_ns == b.lost_ns), main, by_loss)
-        self.is_problem = a.is_problem | b.is_problem
-        self.chosen = np.where(self.is_problem, by_loss, main).astype(int)
-        self.has_data = (a.carried_bytes > 0) | (b.carried_bytes > 0)
-
-    def _pick(self, values: list[NDArray[Any]]) -> NDArray[np.int64]:
-        return (values[1] > values[0]).astype(int)
+            side.divide(is_disturbed, self.is_sampled)
+        self.is_back_main = back.carried_bytes > there.carried_bytes
+        self.is_back: NDArray[np.bool_] = worse(there.divided, back.divided, self.is_back_main, np.where).astype(bool)
+        self.is_problem = there.divided.is_problem | back.divided.is_problem
 
     def of_chosen(self, values: list[NDArray[Any]]) -> NDArray[Any]:
         """Of each connection the direction that its verdict is on."""
         import numpy as np
 
-        found: NDArray[Any] = np.where(self.chosen, values[1], values[0])
+        found: NDArray[Any] = np.where(self.is_back, values[1], values[0])
         return found
 
-    def undecided(self) -> list[int]:
-        """Connections of which columns do not tell whether a window stays closed for good."""
-        problems = {id for id, _ in self.analysis._engine.problems()}
-        may_be_open: list[int] = (self.sides[0].may_be_open | self.sides[1].may_be_open).nonzero()[0].tolist()
-        return [id for id in may_be_open if id in problems]
+    def divided(self, name: str) -> NDArray[Any]:
+        """A part of the chosen direction's division."""
+        return self.of_chosen([getattr(side.divided, name) for side in self.sides])
 
-    def columns(self, known: list[int]) -> dict[str, NDArray[Any]]:
-        """The columns; of connections that are known already they are not to be used."""
+    def columns(self, situations: _Situations) -> dict[str, NDArray[Any]]:
+        """The columns; situations that are new are judged."""
         import numpy as np
 
-        times = self.of_chosen([side.times for side in self.sides])
-        lost = self.of_chosen([side.lost for side in self.sides])
-        total_ns = self.of_chosen([side.total_ns for side in self.sides])
-        ranked = times.copy()
-        ranked[ORDER.index("none")] = 0
-        order = np.argsort(-ranked, axis=0, kind="stable")
-        first_ns, second_ns = (np.take_along_axis(ranked, order[place : place + 1], axis=0)[0] for place in (0, 1))
-        is_like = (first_ns - second_ns < CLOSE_SHARE * total_ns) | (second_ns >= LIKE_SHARE * first_ns)
-        names, nothing = np.array(ORDER, dtype=object), np.array(None, dtype=object)
-        limit = np.where(first_ns > 0, names[order[0]], "none").astype(object)
-        second = np.where((second_ns > 0) & is_like, names[order[1]], nothing)
-        share = np.where(total_ns > 0, first_ns / np.maximum(total_ns, 1), 0.0)
-        lost_ns = self.of_chosen([side.lost_ns for side in self.sides])
-        is_designed = np.array([each not in MENDABLE for each in limit])
-        is_mended = (limit == "handshake") & self.is_disturbed & (first_ns > 0)
-        also = np.where(self.is_problem & is_designed & ~is_mended, names[np.argmax(lost, axis=0)], nothing)
-        direction = np.where(self.has_data, np.array(SIDES, dtype=object)[self.chosen], nothing)
-        both = zip(*(side.traits for side in self.sides), strict=True)
-        traits: list[NDArray[Any]] = [self.of_chosen(list(each)) for each in both]
-        named: list[NDArray[Any]] = [limit, second, direction, self.close]
-        traits += [_codes(each) for each in named]
-        traits += [*self.syn_again, self.chosen, share < 0.5, self.is_sampled, total_ns > 0, self.is_problem]
-        situation = _combine(traits)
-        situation[known] = -1
-        confidence, owner, side = self._opinions(situation)
-        return {
-            "limit": limit,
-            "second_limit": second,
+        total_ns, first_ns = self.divided("total_ns"), self.divided("first_ns")
+        share, second_share = (ns / np.maximum(total_ns, 1) for ns in (first_ns, self.divided("second_ns")))
+        also, lost_to = self.divided("also"), [np.stack(side.divided.lost_to_ns) for side in self.sides]
+        also_ns = np.take_along_axis(self.of_chosen(lost_to), also[None], axis=0)[0] * (also != NONE)
+        judged, place = self._judge(self._situation(share, also, situations), situations)
+        columns = {
+            name: np.array([getattr(verdict, name) for verdict, _ in judged], dtype=object)[place]
+            for name in ("limit", "second_limit", "confidence", "owner", "side", "direction", "fix", "also")
+        }
+        columns |= {
             "share": share,
             "cost_ns": first_ns,
-            "cost_low_ns": np.where(confidence == "possible", 0, first_ns),
+            "cost_low_ns": np.where(columns["confidence"] == "possible", 0, first_ns),
             "cost_high_ns": first_ns.copy(),
-            "confidence": confidence,
-            "owner": owner,
-            "side": side,
-            "direction": direction,
-            "lost_ns": lost_ns,
-            "also": also,
+            "text": _texts([text for _, text in judged], place, share, second_share, also_ns),
+            "lost_ns": self.divided("lost_ns"),
             "is_problem": self.is_problem.copy(),
         }
+        return {name: columns[name] for name in VERDICT_COLUMNS}
 
-    def _opinions(self, situation: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-        """Confidence, owner and side: what the judge says of one connection of each situation."""
+    def _situation(self, share: NDArray[Any], also: NDArray[Any], situations: _Situations) -> NDArray[np.int64]:
+        """A number for all that decides what the judge says beside numbers."""
+        table = self.table
+        services = (table["a_port"] < WELL_KNOWN_PORTS).astype(int) + (table["b_port"] < WELL_KNOWN_PORTS)
+        is_role_known = table["initiator_known"] | (services == 1)
+        there, back = self.sides
+        looks: list[NDArray[Any]] = [self.of_chosen(list(each)) for each in zip(there.looks, back.looks, strict=True)]
+        looks += [
+            situations.codes(self.of_chosen([side.texts(field) for side in self.sides]))
+            for field in ("view", "window_scale_state", "window_scale_disabled_by")
+        ]
+        looks += [self.divided("first"), self.divided("second"), also, situations.codes(table["close"])]
+        looks += [there.is_syn_again, back.is_syn_again, self.is_back, share < 0.5, self.is_sampled]
+        looks += [self.divided("total_ns") > 0, (there.carried_bytes > 0) | (back.carried_bytes > 0)]
+        looks += [is_role_known, self.is_back_main & ~is_role_known]
+        return situations.combine(looks)
+
+    def _judge(
+        self, situation: NDArray[np.int64], situations: _Situations
+    ) -> tuple[list[tuple[Verdict, str]], NDArray[Any]]:
+        """What the judge says of one connection of each situation, and the place in that of each connection."""
         import numpy as np
 
-        _, first, place = np.unique(situation, return_index=True, return_inverse=True)
-        judged = [judge_connection(self.analysis.connections[id]) for id in first.tolist()]
-        return tuple(
-            np.array([getattr(each, name) for each in judged], dtype=object)[place]
-            for name in ("confidence", "owner", "side")
-        )
+        kinds, first, place = np.unique(situation, return_index=True, return_inverse=True)
+        for kind, id in zip(kinds.tolist(), first.tolist(), strict=True):
+            if kind not in situations.judged:
+                connection = self.analysis.connections[self.start + id]
+                situations.judged[kind] = judge_worded(connection, SIDES[int(self.is_back[id])])
+        return [situations.judged[kind] for kind in kinds.tolist()], place
 
 
-def _combine(parts: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """One number for each combination of small numbers."""
+class _Situations:
+    """What the judge said of one connection of each situation.
+
+    Attributes:
+        judged: by the number of the situation.
+    """
+
+    CODE_BITS = 4
+
+    def __init__(self) -> None:
+        self.judged: dict[int, tuple[Verdict, str]] = {}
+        self._codes: dict[str, int] = {}
+
+    def codes(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """A field of few different texts as numbers, the same in each part of a capture."""
+        import numpy as np
+
+        kinds, place = np.unique(values.astype(str), return_inverse=True)
+        known = self._codes
+        numbers = np.array([known.setdefault(kind, len(known)) for kind in kinds.tolist()], dtype=np.int64)
+        return numbers[place]
+
+    def combine(self, looks: list[NDArray[Any]]) -> NDArray[np.int64]:
+        """One number for each combination of truth values and codes."""
+        import numpy as np
+
+        combined = np.zeros(len(looks[0]), dtype=np.int64)
+        bits = 0
+        for look in looks:
+            width = 1 if look.dtype == np.bool_ else self.CODE_BITS
+            assert int(look.max(initial=0)) >> width == 0, "more kinds than the bits of a code tell apart"
+            combined = (combined << width) | look
+            bits += width
+        assert bits < 63, "more situations than a number tells apart"
+        return combined
+
+
+def _texts(
+    templates: list[str], place: NDArray[Any], share: NDArray[Any], second_share: NDArray[Any], also_ns: NDArray[Any]
+) -> NDArray[Any]:
+    """The verdicts' texts: each that is written the same is written once."""
     import numpy as np
 
-    combined = np.zeros(len(parts[0]), dtype=np.int64)
-    bits = 0
-    for part in parts:
-        width = int(part.max(initial=0)).bit_length()
-        combined = (combined << width) | part
-        bits += width
-    assert bits < 63, "more situations than a number tells apart"
-    return combined
-
-
-def _codes(values: NDArray[Any]) -> NDArray[np.int64]:
-    import numpy as np
-
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(values.tolist()))}
-    return np.fromiter((numbers[text] for text in values.tolist()), dtype=np.int64, count=len(values))
+    # Shares are written in whole percents; of one below half a percent, that it is not 0.
+    shown = [(np.rint(each * 100) * 2 + (each > 0)).astype(np.int64).tolist() for each in (share, second_share)]
+    known: dict[tuple[int, int, int, int], str] = {}
+    texts = np.empty(len(place), dtype=object)
+    for row, key in enumerate(zip(place.tolist(), *shown, also_ns.tolist(), strict=True)):
+        text = known.get(key)
+        if text is None:
+            numbers = numbers_text(float(share[row]), float(second_share[row]), key[3])
+            text = known[key] = templates[key[0]].format(**numbers)
+        texts[row] = text
+    return texts

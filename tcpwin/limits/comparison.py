@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpwin.analysis import Analysis, Endpoint
+from tcpwin.limits.division import MIN_COST_NS
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.findings import Findings, check
 from tcpwin.limits.pairs import BULK_BYTES, DIRECTIONS, Match, pair, values
-from tcpwin.limits.verdict import MIN_COST_NS, Verdict, judge_connection
+from tcpwin.limits.verdict import Verdict, judge_connection
 
 TOLERANCE = 0.1
 """Timing and other load alone move a transfer's rate by a few percent from run to run."""

@@ -6,18 +6,14 @@ In: a direction with its budget. Out: Opinion. It weighs no limits against each 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 from tcpwin.analysis import Connection, Direction
-from tcpwin.limits.budget import GROUPS, WINDOW_ITEMS, Budget
+from tcpwin.limits.budget import Budget
+from tcpwin.limits.division import Traits, traits_of
 from tcpwin.limits.roles import ENDS, role_of
 from tcpwin.units import bytes_text, count_text, rate_text, time_text
-
-DOUBLED_SHARE = 0.4
-"""Of the data sent again: where a capture holds both ends, half of it are copies."""
-DOUBLED_SEGMENTS = 10
-"""Of fewer segments a few that were really lost may be as many."""
-CLOSED_SHARE = 0.1
-"""Of the window's time: a window that is closed for so long closes for want of a reader; below, it is merely small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +40,23 @@ class Opinion:
         return replace(self, owner=owner, side=side, confidence=confidence, reason=reason, fix=fix, meaning=meaning)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Situation:
     """A direction of a connection, with its budget."""
 
     connection: Connection
     name: str
     budget: Budget
+
+    @cached_property
+    def traits(self) -> Traits:
+        """What the direction is like."""
+        data = self.data
+
+        def number(name: str) -> Any:
+            return getattr(data, name) or 0
+
+        return traits_of(number, data.window_scale.state != "disabled", self.budget.items_ns)
 
     @property
     def data(self) -> Direction:
@@ -86,10 +92,7 @@ class Situation:
     def is_doubled(self) -> bool:
         """Whether both SYNs and much of the data are there again: what TW610 makes sure of."""
         both = (self.connection.a_to_b, self.connection.b_to_a)
-        return all(each.syn_retransmissions for each in both) and (
-            self.data.data_segments >= DOUBLED_SEGMENTS
-            and self.data.retransmissions >= DOUBLED_SHARE * self.data.data_segments
-        )
+        return all(each.syn_retransmissions for each in both) and bool(self.traits.is_doubled)
 
     @property
     def is_stalled(self) -> bool:
@@ -102,27 +105,17 @@ class Situation:
         return "certain" if self.data.view == "sender" else "likely"
 
 
-def slow_reader(seen: Situation) -> bool:
-    """Whether a window that held the sender back did so for want of a reader: closed, or low."""
-    data = seen.data
-    window_ns = sum(seen.budget.items_ns[item] for item in WINDOW_ITEMS)
-    if data.zero_window_episode_count and data.zero_window_ns >= CLOSED_SHARE * window_ns:
-        return True
-    most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes
-    return data.window_scale.state != "disabled" and bool(most) and mean is not None and mean < (most or 0) / 2
-
-
 def opinion_of(seen: Situation, limit: str) -> Opinion:
     """What a limit means for the direction."""
     return _OPINIONS[limit](seen)
 
 
 def _reader(seen: Situation) -> Opinion:
-    data, receiver, items = seen.data, seen.receiver, seen.budget.items_ns
+    data, receiver = seen.data, seen.receiver
     confidence = "certain" if seen.budget.kernel is not None else seen.seen
     most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes
     if data.zero_window_episode_count:
-        if items["zero_window"] * 2 >= sum(items[item] for item in WINDOW_ITEMS):
+        if seen.traits.is_mostly_closed:
             confidence = "certain"
         times = count_text(data.zero_window_episode_count, "time")
         reason = f"zero window {times}, {time_text(data.zero_window_ns)} total"
@@ -197,17 +190,16 @@ def _path(seen: Situation) -> Opinion:
 
 
 def _loss(seen: Situation) -> Opinion:
-    data, items = seen.data, seen.budget.items_ns
+    data = seen.data
     reason = f"{count_text(data.resent_segments, 'segment')} of {data.data_segments:,} sent again"
     reason += f", {data.rto_retransmissions:,} by timeout" if data.rto_retransmissions else ""
-    recovering_ns = sum(items[item] for item in GROUPS["loss recovery"])
-    confidence = seen.seen if recovering_ns >= items["after_loss"] else "likely"
+    confidence = seen.seen if seen.traits.is_mostly_recovering else "likely"
     return Opinion("loss on the path", "network", None, confidence, reason, "", "Find where the path loses packets.")
 
 
 def _congestion(seen: Situation) -> Opinion:
-    items, phrase = seen.budget.items_ns, f"the {seen.sender}'s congestion window"
-    if items["slow_start"] >= items["congestion"]:
+    phrase = f"the {seen.sender}'s congestion window"
+    if seen.traits.is_growing:
         meaning = "It was still growing."
         return Opinion(phrase, "nobody", None, "likely", "the transfer's start, as designed", meaning)
     return Opinion(phrase, "nobody", None, "likely", "no other limit shows")

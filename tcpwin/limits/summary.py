@@ -11,9 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis
+from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.ranking import problems, worst
-from tcpwin.limits.verdict import MIN_COST_NS, MIN_SHARE, Verdict, judge_connection
+from tcpwin.limits.verdict import Verdict, judge_connection
 from tcpwin.units import bytes_text, count_text, time_text
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ class _Telling:
         if self.count == 1:
             yield f"Fix: {verdict.fix}"
             return
-        id = self.ids[0]
-        yield f"Worst: connection {id}. {verdict.text} It cost {time_text(verdict.named_ns)}. Fix first: {verdict.fix}"
+        told = [f"Worst: connection {self.ids[0]}. {verdict.text}", *cost_of(verdict), f"Fix first: {verdict.fix}"]
+        yield " ".join(told)
 
     def caveats(self) -> Iterable[str]:
         """What makes all of it less sure."""
@@ -182,7 +183,16 @@ class _Telling:
 def told_of_one(verdict: Verdict) -> Iterable[str]:
     """What limited the only connection, and what that cost."""
     yield verdict.text
-    if verdict.is_problem and verdict.also is None:
-        yield f"It cost {time_text(verdict.named_ns)}."
-    elif not verdict.is_problem and verdict.limit not in ("none", "capture"):
+    if verdict.is_problem:
+        yield from cost_of(verdict)
+    elif verdict.limit not in ("none", "capture"):
         yield "No problem found."
+
+
+def cost_of(verdict: Verdict) -> Iterable[str]:
+    """What the limit that the fix is about cost, unless the verdict's text says it."""
+    if verdict.also is None:
+        yield f"It cost {time_text(verdict.named_ns)}."
+    elif verdict.also == verdict.second_limit:
+        words = LIMIT_WORDS[verdict.also]
+        yield f"{words[:1].upper()}{words[1:]} cost {time_text(verdict.named_ns)}."

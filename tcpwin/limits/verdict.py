@@ -10,29 +10,22 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcpwin import _engine
-from tcpwin.analysis import Connection, Direction
-from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, WINDOW_ITEMS, Budget
+from tcpwin.analysis import Connection
+from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
 from tcpwin.limits.claims import limit_held
+from tcpwin.limits.division import MENDABLE, MIN_COST_NS, NONE, ORDER, Division, by_limit, divide, pick_one, worse
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
-from tcpwin.limits.opinion import Opinion, Situation, opinion_of, slow_reader
+from tcpwin.limits.opinion import Opinion, Situation, opinion_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.units import share_text, time_text
 
-MIN_COST_NS: int = _engine.PROBLEM_NS
-"""Less is below what a person notices, and below Linux's shortest retransmission timeout."""
-MIN_SHARE: float = _engine.PROBLEM_SHARE
-"""Of the time in which a sender had work: what costs less is at work as designed."""
-MENDABLE = frozenset(limit for limit, is_mendable in _engine.LIMITS if is_mendable)
-"""Limits that somebody can lift; the others are at work as designed, or not known."""
-CLOSE_SHARE = 0.1
-"""Limits within this share of the duration of each other are of like size: the rounds they are told by are coarse."""
-LIKE_SHARE = 2 / 3
-"""So are those of which the second has this share of the first's time."""
+VERDICT_FIELDS = (
+    *("limit", "second_limit", "share", "cost_ns", "cost_low_ns", "cost_high_ns", "confidence", "owner", "side"),
+    *("direction", "fix", "text", "lost_ns", "also", "is_problem"),
+)
+"""Attributes of `Verdict` that every machine form has, by these names."""
 DISAGREEING_SHARE = 0.1
 """Of the duration: packets and kernel further apart than this do not agree."""
-MISSED_SHARE = 0.01
-"""Of the data: a capture that lacks more makes flights, and what limited them, uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +96,24 @@ def judge_directions(connection: Connection, findings: Sequence[Finding] = ()) -
     found: dict[str, list[Finding]] = {"a_to_b": [], "b_to_a": []}
     for each in findings:
         found[each.direction or main].append(each)
-    return {name: _judge(connection, name, told) for name, told in found.items()}
+    return {name: judge_worded(connection, name, told)[0] for name, told in found.items()}
 
 
 def choose_direction(connection: Connection, verdicts: dict[str, Verdict]) -> Verdict:
     """The connection's verdict of those of its directions."""
-    main = main_direction(connection) or "a_to_b"
-    order = sorted(verdicts, key=lambda name: (not verdicts[name].is_problem, -verdicts[name].lost_ns, name != main))
-    return verdicts[order[0] if verdicts[order[0]].is_problem else main]
+    is_back_main = main_direction(connection) == "b_to_a"
+    there, back = verdicts["a_to_b"], verdicts["b_to_a"]
+    return back if worse(there, back, is_back_main, pick_one) else there
 
 
-def _judge(connection: Connection, name: str, findings: Sequence[Finding]) -> Verdict:
+def judge_worded(connection: Connection, name: str, findings: Sequence[Finding] = ()) -> tuple[Verdict, str]:
+    """The verdict on a direction, and its text with its numbers left open: ``{share}``, ``{second}`` and ``{also}``."""
     if not connection.budget[name].total_ns:
         text = "Too short to judge."
         why = "it is over with its first packet"
         direction = name if main_direction(connection) else None
-        return Verdict("none", None, 0.0, 0, 0, 0, "certain", "nobody", None, direction, None, text, text[:-1], why)
+        none = Verdict("none", None, 0.0, 0, 0, 0, "certain", "nobody", None, direction, None, text, text[:-1], why)
+        return none, text
     return _Judge(Situation(connection, name, connection.budget[name]), findings).verdict()
 
 
@@ -127,52 +122,48 @@ class _Judge:
     """One direction under judgement.
 
     Attributes:
-        times: nanoseconds of the direction's life by limit.
         claimed: of each limit's time, what each finding claims.
-        mended_ns: time of limits that are at work as designed, of which a finding says that it is too much.
+        divided: the direction's life.
     """
 
     seen: Situation
     findings: Sequence[Finding]
-    times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     claimed: dict[str, list[tuple[int, Finding]]] = field(default_factory=lambda: defaultdict(list))
-    mended_ns: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    divided: Division = field(init=False)
 
     def __post_init__(self) -> None:
         left = dict(self.seen.budget.items_ns)
+        times: dict[str, int] = defaultdict(int)
+        mended: dict[str, int] = defaultdict(int)
         for finding in self.findings:
-            by_limit: dict[str, int] = defaultdict(int)
+            held: dict[str, int] = defaultdict(int)
             for item, ns in finding.items_ns.items():
-                by_limit[limit_held(finding, item)] += ns
+                held[limit_held(finding, item)] += ns
                 left[item] -= ns
-            for limit, ns in by_limit.items():
-                self.times[limit] += ns
+            for limit, ns in held.items():
+                times[limit] += ns
                 self.claimed[limit].append((ns, finding))
                 if limit not in MENDABLE and finding.owner != "nobody" and finding.severity >= Severity.WARNING:
-                    self.mended_ns[limit] += ns
-        is_slow = slow_reader(self.seen)
-        for item, ns in left.items():
-            limit = "receiver_application" if is_slow and item in WINDOW_ITEMS else ITEM_LIMITS[item]
-            self.times[limit] += ns
-        if self.seen.is_handshake_disturbed:
-            self.mended_ns["handshake"] = self.times["handshake"]
+                    mended[limit] += ns
+        for limit, ns in by_limit(left, self.seen.traits.is_slow, pick_one).items():
+            times[limit] += ns
+        self.divided = divide(
+            times,
+            mended,
+            is_disturbed=self.seen.is_handshake_disturbed,
+            is_stalled=self.seen.is_stalled,
+            is_sampled=self.seen.connection.sampled,
+            pick=pick_one,
+        )
 
     @property
     def budget(self) -> Budget:
         return self.seen.budget
 
-    @property
-    def data(self) -> Direction:
-        return self.seen.data
-
-    def verdict(self) -> Verdict:
-        total_ns = self.budget.total_ns
-        times = {limit: ns for limit, ns in self.times.items() if limit != "none" and ns > 0}
-        order = sorted(times, key=lambda limit: -times[limit])
-        limit = order[0] if order else "none"
-        cost_ns = times.get(limit, 0)
-        share = cost_ns / total_ns
-        second = self._second(order, times)
+    def verdict(self) -> tuple[Verdict, str]:
+        divided = self.divided
+        limit, cost_ns, share = ORDER[divided.first], divided.first_ns, divided.first_ns / divided.total_ns
+        second = None if divided.second == NONE else ORDER[divided.second]
         opinion, about = self._informed(limit)
         confidence, reason = opinion.confidence, opinion.reason
         if self._is_weak(limit) or share < 0.5:
@@ -188,18 +179,20 @@ class _Judge:
                 owner, side = "nobody", None
             if limit != "capture":
                 reason += "; but the capture seems to hold each packet twice, and copies look like losses"
-        lost_ns, lost_share, is_problem = self._loss()
-        also = None if limit in MENDABLE or self.mended_ns[limit] else self._also(lost_ns, is_problem)
+        also = None if divided.also == NONE else ORDER[divided.also]
+        also_ns = divided.lost_to_ns[divided.also] if also is not None else 0
         fix = opinion.fix
-        words = [self._headline(limit, opinion, share, confidence, second)]
+        words = [self._headline(limit, opinion, confidence, second)]
         if opinion.meaning:
             words.append(opinion.meaning)
         if also is not None:
             beside, finding = self._informed(also)
             fix, about = beside.fix, about or finding
-            words.append(f"Also: {beside.phrase} cost {time_text(self._lost_to(also))}.")
+            if also != second:
+                words.append(f"Also: {beside.phrase} cost {{also}}.")
         low_ns, high_ns = self._bounds(limit, cost_ns)
-        return Verdict(
+        numbers = numbers_text(share, divided.second_ns / divided.total_ns, also_ns)
+        verdict = Verdict(
             limit=limit,
             second_limit=second,
             share=share,
@@ -211,39 +204,32 @@ class _Judge:
             side=side,
             direction=self.seen.name if main_direction(self.seen.connection) else None,
             fix=fix,
-            text=" ".join(words),
-            headline=words[0].removesuffix("."),
+            text=" ".join(words).format(**numbers),
+            headline=words[0].removesuffix(".").format(**numbers),
             reason=reason,
             code=None if about is None else about.code,
             frames=() if about is None else about.evidence.frames,
-            lost_ns=lost_ns,
-            lost_share=lost_share,
+            lost_ns=divided.lost_ns,
+            lost_share=divided.lost_ns / divided.busy_ns if divided.busy_ns else 0.0,
             also=also,
-            also_ns=0 if also is None else self._lost_to(also),
-            is_problem=is_problem,
+            also_ns=also_ns,
+            is_problem=divided.is_problem,
         )
+        return verdict, " ".join(words)
 
-    def _headline(self, limit: str, opinion: Opinion, share: float, confidence: str, second: str | None) -> str:
+    def _headline(self, limit: str, opinion: Opinion, confidence: str, second: str | None) -> str:
         if limit == "none":
             return "Nothing limited it."
         if limit == "capture":
-            return f"Not known what limited it ({share_text(share)})."
-        much = f"({share_text(share)}, {confidence})"
+            return "Not known what limited it ({share})."
+        much = f"({{share}}, {confidence})"
         if second is None:
             return f"Limited by {opinion.phrase} {much}."
         beside = opinion_of(self.seen, second).phrase
         if beside == opinion.phrase:
             # The reader and the size are two limits of one window.
             beside = "its size" if second == "receiver_window" else "its slow reader"
-        other = f"({share_text(self.times[second] / self.budget.total_ns)})"
-        return f"Limited by {opinion.phrase} {much} and {beside} {other}."
-
-    def _second(self, order: Sequence[str], times: dict[str, int]) -> str | None:
-        if len(order) < 2:
-            return None
-        first_ns, second_ns = times[order[0]], times[order[1]]
-        is_close = first_ns - second_ns < CLOSE_SHARE * self.budget.total_ns
-        return order[1] if is_close or second_ns >= LIKE_SHARE * first_ns else None
+        return f"Limited by {opinion.phrase} {much} and {beside} ({{second}})."
 
     def _informed(self, limit: str) -> tuple[Opinion, Finding | None]:
         """What the limit means, with what the finding says that claims most of its time."""
@@ -266,25 +252,6 @@ class _Judge:
         confidence = min_confidence(max_confidence(opinion.confidence, "likely"), about.confidence)
         return opinion.told(owner, side, confidence, about.text, fix), about
 
-    def _lost_to(self, limit: str) -> int:
-        return self.times[limit] if limit in MENDABLE else self.mended_ns[limit]
-
-    def _loss(self) -> tuple[int, float, bool]:
-        """Time lost to what can be mended, its share of the sender's work, and whether that matters."""
-        lost_ns = sum(self._lost_to(limit) for limit in (*self.times, *self.mended_ns.keys() - self.times.keys()))
-        idle_ns = self.times["none"] + self.times["sender_application"] - self.mended_ns["sender_application"]
-        if not self.seen.is_handshake_disturbed:
-            idle_ns += self.times["handshake"] - self.mended_ns["handshake"]
-        busy_ns = self.budget.total_ns - idle_ns
-        share = lost_ns / busy_ns if busy_ns else 0.0
-        is_problem = lost_ns >= MIN_COST_NS and (share >= MIN_SHARE or self.seen.is_stalled)
-        return lost_ns, share, is_problem and not self.seen.connection.sampled
-
-    def _also(self, lost_ns: int, is_problem: bool) -> str | None:
-        if not (lost_ns and is_problem):
-            return None
-        return max(self.times, key=self._lost_to)
-
     def _bounds(self, limit: str, cost_ns: int) -> tuple[int, int]:
         """The limit's time as packets and kernel bound it, where they differ."""
         items = [item for item, own in ITEM_LIMITS.items() if own == limit]
@@ -297,22 +264,24 @@ class _Judge:
     def _is_weak(self, limit: str) -> bool:
         """Whether the capture is not whole, or packets and kernel differ."""
         capture = self.seen.connection._analysis.capture
-        missed = self.data.missed_bytes > MISSED_SHARE * max(self.data.acked_bytes, 1)
         apart = self.budget.disagreement
         told_apart = ("receiver_window", "receiver_application", "congestion_control", "path_loss", "path_rate")
         differs = apart is not None and apart > DISAGREEING_SHARE and limit in told_apart
-        return missed or bool(capture.interface_drops) or differs
+        return bool(self.seen.traits.is_missed or capture.interface_drops or differs)
 
     def _most(self, limit: str) -> str:
         """How sure a limit can be without the scale of the windows: of one that is inferred no more than possible."""
-        if self.data.window_scale.state not in ("unknown", "syn_only") or self.budget.kernel is not None:
+        if self.seen.data.window_scale.state not in ("unknown", "syn_only") or self.budget.kernel is not None:
             return "certain"
-        items = self.budget.items_ns
         if limit in ("receiver_window", "receiver_application"):
             # A closed window is closed at every scale.
-            window_ns = sum(items[item] for item in GROUPS["receiver"])
-            return "certain" if items["zero_window"] * 2 >= window_ns else "possible"
+            return "certain" if self.seen.traits.is_mostly_closed else "possible"
         return "certain" if limit in ("handshake", "none", "capture") else "likely"
+
+
+def numbers_text(share: float, second_share: float, also_ns: int) -> dict[str, str]:
+    """The numbers that a verdict's text leaves open."""
+    return {"share": share_text(share), "second": share_text(second_share), "also": time_text(also_ns)}
 
 
 def one_less(confidence: str) -> str:

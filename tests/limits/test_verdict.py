@@ -30,7 +30,9 @@ from tcpwin.limits import (
     judge_connection,
     judge_directions,
 )
-from tcpwin.limits.verdict import MENDABLE, max_confidence, min_confidence, one_less
+from tcpwin.limits.bulk import rank
+from tcpwin.limits.division import MENDABLE
+from tcpwin.limits.verdict import max_confidence, min_confidence, one_less
 
 MS = 1_000_000
 
@@ -229,7 +231,7 @@ def test_refused_unanswered_and_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
 def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
     analysis = tcpwin.analyze(path)
-    by_packets = dict(analysis._engine.worst(len(analysis)))
+    by_packets = {-row[-1]: row[0] for row in rank(analysis, len(analysis))[0]}
     for connection in analysis.connections[:70]:
         for name, verdict in judge_directions(connection).items():
             budget = connection.budget[name]
@@ -240,10 +242,9 @@ def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
             assert 0 <= verdict.also_ns <= verdict.lost_ns <= budget.total_ns
             assert not (verdict.is_problem and verdict.owner == "nobody" and verdict.also is None)
             assert "None" not in verdict.text
-        # What the engine ranks all connections by is what is judged here of those without more evidence.
-        if not analysis.hosts and not connection.sampled:
-            judged = judge_directions(connection).values()
-            assert by_packets[connection.id] == max(verdict.lost_ns for verdict in judged)
+        # What many connections are ranked by is what is judged here of those without more evidence.
+        if not analysis.hosts:
+            assert by_packets[connection.id] == judge_connection(connection).lost_ns
 
 
 @pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)

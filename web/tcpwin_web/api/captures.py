@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
 
-from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Limits, Offset, ServiceOf, Words, as_json
+from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Verdict, Words, as_json
 from tcpwin_web.captures import NotFoundError
 from tcpwin_web.jobs import answers
 from tcpwin_web.results import layout, queries
@@ -39,28 +39,6 @@ Sort = Literal[
     "size",
     "-size",
 ]
-
-
-class Verdict(BaseModel):
-    """What limited a connection, what that cost, and who can change it."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    limit: Limits
-    second_limit: Limits | None
-    share: Annotated[float, Field(description="of the connection's duration")]
-    cost_ns: int
-    cost_low_ns: int
-    cost_high_ns: int
-    confidence: Literal["certain", "likely", "possible"]
-    owner: Literal["client_application", "server_application", "client_host", "server_host", "network", "nobody"]
-    side: Literal["client", "server"] | None
-    direction: Literal["a_to_b", "b_to_a"] | None
-    fix: str | None
-    text: str
-    is_problem: bool
-    lost_ns: int
-    also: Limits | None
 
 
 class CaptureEntry(BaseModel):

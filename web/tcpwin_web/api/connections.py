@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from tcpwin_web.api.parts import (
     ARROW_RESPONSE,
@@ -22,6 +23,7 @@ from tcpwin_web.api.parts import (
     Offset,
     ServiceOf,
     StartNs,
+    Verdict,
     Words,
     arrow,
     as_json,
@@ -34,6 +36,22 @@ from tcpwin_web.storage.models import Capture
 
 router = APIRouter(prefix="/captures/{capture_id}/connections", tags=["connections"])
 ONE = "/{connection_id}"
+
+
+class ConnectionRow(BaseModel):
+    """A connection as lists show it: the columns wanted, those of its verdict as one object."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: int
+    verdict: Verdict
+
+
+class ConnectionList(BaseModel):
+    """A page of connections."""
+
+    total: Annotated[int, Field(description="that meet the conditions")]
+    connections: list[ConnectionRow]
 
 
 @dataclass(frozen=True)
@@ -52,7 +70,7 @@ class PartAsked:
 Part = Annotated[PartAsked, Depends()]
 
 
-@router.get("", responses=ARROW_RESPONSE)
+@router.get("", responses=ARROW_RESPONSE, response_model=ConnectionList)
 async def list_connections(
     service: ServiceOf,
     request: Request,

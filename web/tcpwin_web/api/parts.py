@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 import polars
 from fastapi import Depends, HTTPException, Path, Query, Request
 from fastapi.responses import Response
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tcpwin.units import count_text
 from tcpwin_web.captures import ConflictError
@@ -37,6 +37,28 @@ Limits = Literal[
     "none",
 ]
 """What limits a connection: `tcpwin.limits.LIMITS`."""
+
+
+class Verdict(BaseModel):
+    """What limited a connection, what that cost, and who can change it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    limit: Limits
+    second_limit: Limits | None
+    share: Annotated[float, Field(description="of the connection's duration")]
+    cost_ns: int
+    cost_low_ns: int
+    cost_high_ns: int
+    confidence: Literal["certain", "likely", "possible"]
+    owner: Literal["client_application", "server_application", "client_host", "server_host", "network", "nobody"]
+    side: Literal["client", "server"] | None
+    direction: Literal["a_to_b", "b_to_a"] | None
+    fix: str | None
+    text: str
+    is_problem: bool
+    lost_ns: int
+    also: Limits | None
 
 
 def service_of(request: Request) -> Service:

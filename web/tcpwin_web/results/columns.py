@@ -38,6 +38,7 @@ TEXTS = {
     *("a_address", "b_address", "vantage", "close"),
     *(f"{side}.window_scale_state" for side in SIDES),
     *(f"{VERDICT}{name}" for name in ("limit", "second_limit", "confidence", "owner", "side", "direction", "also")),
+    *(f"{VERDICT}{name}" for name in ("fix", "text")),
 }
 _FINDINGS_SCHEMA = {
     "position": polars.Int64,

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::connection::arena::Arena;
 use crate::connection::state::Connection;
@@ -138,18 +139,23 @@ fn fill<T>(
     }
 }
 
-/// Take all columns of all connections.
-pub fn fill_columns(columns: &mut [Column], connections: &Arena) {
-    let rows = connections.len() as usize;
+/// Take all columns of the connections with these numbers.
+pub fn fill_columns(columns: &mut [Column], connections: &Arena, numbers: Range<u32>) {
+    let rows = numbers.len();
     for column in &mut *columns {
         column.reserve(rows);
     }
     let mut first = 0;
     for block in connections.blocks().flat_map(|block| block.chunks(BLOCK)) {
-        for column in &mut *columns {
-            column.take(first, block);
+        let after = first + block.len() as u32;
+        let (start, stop) = (numbers.start.max(first), numbers.end.min(after));
+        if start < stop {
+            let wanted = &block[(start - first) as usize..(stop - first) as usize];
+            for column in &mut *columns {
+                column.take(start, wanted);
+            }
         }
-        first += block.len() as u32;
+        first = after;
     }
     for column in columns {
         column.finish(rows);
@@ -244,7 +250,7 @@ mod tests {
         let mut columns: Vec<Column> = names
             .map(|(group, name)| Column::new(group, name).unwrap())
             .collect();
-        fill_columns(&mut columns, &arena);
+        fill_columns(&mut columns, &arena, 0..arena.len());
         for column in &columns {
             for (id, connection) in (0u32..).zip(arena.iter()) {
                 let value = match column.source {
@@ -276,7 +282,7 @@ mod tests {
             Column::new("connection", "close").unwrap(),
             Column::new("connection", "closed_first").unwrap(),
         ];
-        fill_columns(&mut columns, &arena);
+        fill_columns(&mut columns, &arena, 0..arena.len());
         let seen = columns.each_ref().map(|column| match &column.cells {
             Cells::Text(cells, texts) => (cells.len(), texts.seen().len()),
             _ => (0, 0),

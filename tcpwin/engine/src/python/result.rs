@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use numpy::PyArray1;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -31,7 +32,6 @@ use crate::output::fields::{
 };
 use crate::output::json::write_connection;
 use crate::output::pass::{Findings, Sink};
-use crate::output::rank::{problems, worst};
 use crate::output::select::{by_responder, pick};
 use crate::output::series::Span;
 use crate::output::table::{fill_columns, Column};
@@ -228,11 +228,15 @@ impl Result {
             .collect()
     }
 
-    /// Fields of all connections, each by its group, `connection`, `a_to_b` or `b_to_a`, and its name: values and mask.
+    /// Fields of all connections, or of those from `start` to `stop`, each by its group, `connection`, `a_to_b` or
+    /// `b_to_a`, and its name: values and mask.
+    #[pyo3(signature = (names, start=0, stop=None))]
     fn columns<'py>(
         &self,
         py: Python<'py>,
         names: Vec<(String, String)>,
+        start: u32,
+        stop: Option<u32>,
     ) -> PyResult<Vec<ColumnAndMask<'py>>> {
         let new = |(group, name): &(String, String)| {
             let column = Column::new(group, name);
@@ -240,7 +244,8 @@ impl Result {
         };
         let mut columns = names.iter().map(new).collect::<PyResult<Vec<_>>>()?;
         let connections = self.all()?;
-        py.detach(|| fill_columns(&mut columns, connections));
+        let stop = stop.unwrap_or(u32::MAX).min(connections.len());
+        py.detach(|| fill_columns(&mut columns, connections, start.min(stop)..stop));
         columns
             .into_iter()
             .map(|column| column_to_python(py, column))
@@ -263,16 +268,27 @@ impl Result {
         })
     }
 
-    /// Connections that lost most time to what somebody can mend, by their packets alone, with that time.
-    fn worst(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<(u32, i64)>> {
+    /// The time budgets of the connections from `start` to `stop`: of each connection both directions', a_to_b's
+    /// first, and of each the time of every item in the order of `BUDGET_ITEMS`, one after the other.
+    fn budgets<'py>(
+        &self,
+        py: Python<'py>,
+        start: u32,
+        stop: u32,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let connections = self.all()?;
-        Ok(py.detach(|| worst(connections, limit)))
-    }
-
-    /// Connections that lost so much that it is a problem, by their packets alone, with that time; the worst first.
-    fn problems(&self, py: Python<'_>) -> PyResult<Vec<(u32, i64)>> {
-        let connections = self.all()?;
-        Ok(py.detach(|| problems(connections)))
+        let spent = py.detach(|| {
+            let mut spent = Vec::new();
+            for id in start..stop.min(connections.len()) {
+                if let Some(connection) = self.findings.tracker.by_number(id) {
+                    for from_initiator in [true, false] {
+                        spent.extend(DirectionView::new(connection, from_initiator).budget());
+                    }
+                }
+            }
+            spent
+        });
+        Ok(PyArray1::from_vec(py, spent))
     }
 
     /// What each question picks: connections, or their directions, that meet all conditions. One walk over the

@@ -1,0 +1,219 @@
+"""The judge's division of time: what each limit has, which is the largest, what was lost, and whether that matters.
+
+In: numbers of one direction, or columns of all directions of a capture: the same lines serve both, so that nothing
+decides twice. Out: Traits, Division. It reads no packets and has no words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, WINDOW_ITEMS
+
+MIN_COST_NS = 200_000_000
+"""Less is below what a person notices, and below Linux's shortest retransmission timeout."""
+MIN_SHARE = 0.1
+"""Of the time in which a sender had work: what costs less is at work as designed."""
+MENDABLE = frozenset(LIMITS) - {
+    *("sender_application", "path_rate", "congestion_control", "handshake", "capture", "none"),
+}
+"""Limits that somebody can lift; the others are at work as designed, or not known. A handshake is mended only where it
+was disturbed."""
+CLOSE_SHARE = 0.1
+"""Limits within this share of the duration of each other are of like size: the rounds they are told by are coarse."""
+LIKE_SHARE = 2 / 3
+"""So are those of which the second has this share of the first's time."""
+MISSED_SHARE = 0.01
+"""Of the data: a capture that lacks more makes flights, and what limited them, uncertain."""
+DOUBLED_SHARE = 0.4
+"""Of the data sent again: where a capture holds both ends, half of it are copies."""
+DOUBLED_SEGMENTS = 10
+"""Of fewer segments a few that were really lost may be as many."""
+CLOSED_SHARE = 0.1
+"""Of the window's time: a window that is closed for so long closes for want of a reader; below, it is merely small."""
+ORDER = tuple(dict.fromkeys([*(ITEM_LIMITS[item] for item in ITEMS), *LIMITS]))
+"""Of limits that have the same time the first is named."""
+NONE, HANDSHAKE, SENDER_APPLICATION = (ORDER.index(limit) for limit in ("none", "handshake", "sender_application"))
+
+Pick = Callable[[Any, Any, Any], Any]
+"""``where`` of arrays; of one connection the same of plain numbers."""
+
+
+def pick_one(condition: Any, one: Any, other: Any) -> Any:
+    """``where`` of plain numbers."""
+    return one if condition else other
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a direction is like, as far as the judge and its opinions ask; each a truth value, or a column of them.
+
+    Attributes:
+        is_slow: a window that held the sender back did so for want of a reader: it was closed, or low.
+        is_mostly_closed: at least half of the window's time it was closed.
+        is_mostly_recovering: at least as much time went to recovery of losses as to the smaller flights after it.
+        is_growing: at least as much time went to slow start as to a congestion window that had grown.
+        is_missed: the capture lacks so much of the data that flights are uncertain.
+        is_doubled: much of the data is there again, as where a capture holds both ends.
+    """
+
+    is_slow: Any
+    is_mostly_closed: Any
+    is_mostly_recovering: Any
+    is_growing: Any
+    is_missed: Any
+    is_doubled: Any
+
+
+def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[str, Any]) -> Traits:
+    """The traits of a direction.
+
+    Args:
+        number: a field of the direction, 0 where it has no value.
+        is_scaled: window scaling is not known to be off.
+        items_ns: of its budget.
+    """
+    window_ns = sum(items_ns[item] for item in WINDOW_ITEMS)
+    most, mean = number("receive_window_max_bytes"), number("receive_window_mean_bytes")
+    is_closed = (number("zero_window_episode_count") > 0) & (number("zero_window_ns") >= CLOSED_SHARE * window_ns)
+    is_low = is_scaled & (mean > 0) & (mean < most / 2)
+    acked = number("acked_bytes")
+    segments = number("data_segments")
+    return Traits(
+        is_slow=is_closed | is_low,
+        is_mostly_closed=items_ns["zero_window"] * 2 >= window_ns,
+        is_mostly_recovering=sum(items_ns[item] for item in GROUPS["loss recovery"]) >= items_ns["after_loss"],
+        is_growing=items_ns["slow_start"] >= items_ns["congestion"],
+        is_missed=number("missed_bytes") > MISSED_SHARE * (acked + (acked == 0)),
+        is_doubled=(segments >= DOUBLED_SEGMENTS) & (number("retransmissions") >= DOUBLED_SHARE * segments),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The time of a direction by limit, and what follows from it. Limits are places in `ORDER`.
+
+    Attributes:
+        times_ns: of each limit.
+        lost_to_ns: of each limit, the part that somebody can mend.
+        total_ns: the connection's duration.
+        first, first_ns: the limit with most time; `NONE` with 0 where nothing limited it.
+        second, second_ns: another of like size; `NONE` where there is none.
+        lost_ns: time lost to what somebody can mend.
+        busy_ns: time in which the sender had work.
+        is_problem: so much was lost that somebody should look: `MIN_COST_NS` and `MIN_SHARE`, or it stalls for good.
+        also: the limit that lost most, where the first can not be mended and there is a problem; else `NONE`.
+    """
+
+    times_ns: tuple[Any, ...]
+    lost_to_ns: tuple[Any, ...]
+    total_ns: Any
+    first: Any
+    first_ns: Any
+    second: Any
+    second_ns: Any
+    lost_ns: Any
+    busy_ns: Any
+    is_problem: Any
+    also: Any
+
+
+def divide(
+    times_ns: Mapping[str, Any],
+    mended_ns: Mapping[str, Any],
+    *,
+    is_disturbed: Any,
+    is_stalled: Any,
+    is_sampled: Any,
+    pick: Pick,
+) -> Division:
+    """Divide a direction's life.
+
+    Args:
+        times_ns: of each limit that has any.
+        mended_ns: of limits that are at work as designed, time of which a finding says that it is too much.
+        is_disturbed: a segment of the handshake was sent again, or nobody answered.
+        is_stalled: the capture, or a reset, ended it in a stall.
+        is_sampled: the capture holds samples of it, which show no loss.
+    """
+    nothing = is_disturbed * 0
+    times = tuple(times_ns.get(limit, nothing) for limit in ORDER)
+    mended = [mended_ns.get(limit, nothing) for limit in ORDER]
+    mended[HANDSHAKE] = pick(is_disturbed, times[HANDSHAKE], mended[HANDSHAKE])
+    lost_to = tuple(ns if limit in MENDABLE else beyond for limit, ns, beyond in zip(ORDER, times, mended, strict=True))
+    lost_ns, total_ns = sum(lost_to), sum(times)
+    idle_ns = sum(times[each] - mended[each] for each in (NONE, SENDER_APPLICATION, HANDSHAKE))
+    busy_ns = total_ns - idle_ns
+    is_much = (lost_ns >= MIN_COST_NS) & ((lost_ns >= MIN_SHARE * busy_ns) | is_stalled)
+    is_problem = is_much & (is_sampled ^ True)
+    first, first_ns, second, second_ns = _largest_two(times, pick)
+    most_lost, *_ = _largest_two(lost_to, pick)
+    is_like = (first_ns - second_ns < CLOSE_SHARE * total_ns) | (second_ns >= LIKE_SHARE * first_ns)
+    is_like = is_like & (second_ns > 0)
+    lost_to_first = nothing
+    for place, ns in enumerate(lost_to):
+        lost_to_first = pick(first == place, ns, lost_to_first)
+    return Division(
+        times_ns=times,
+        lost_to_ns=lost_to,
+        total_ns=total_ns,
+        first=first,
+        first_ns=first_ns,
+        second=pick(is_like, second, NONE),
+        second_ns=pick(is_like, second_ns, 0),
+        lost_ns=lost_ns,
+        busy_ns=busy_ns,
+        is_problem=is_problem,
+        also=pick(is_problem & (lost_to_first == 0), most_lost, NONE),
+    )
+
+
+def by_limit(items_ns: Mapping[str, Any], is_slow: Any, pick: Pick) -> dict[str, Any]:
+    """The time of each limit by the items of a budget alone."""
+    times: dict[str, Any] = {}
+    for item, ns in items_ns.items():
+        limit = ITEM_LIMITS[item]
+        if item in WINDOW_ITEMS:
+            for name, own in (("receiver_application", pick(is_slow, ns, 0)), (limit, pick(is_slow, 0, ns))):
+                times[name] = times.get(name, 0) + own
+        else:
+            times[limit] = times.get(limit, 0) + ns
+    return times
+
+
+def _largest_two(times: tuple[Any, ...], pick: Pick) -> tuple[Any, Any, Any, Any]:
+    """Place and time of the largest, and of the next; what limited nothing is none of them."""
+    first = first_ns = second = second_ns = times[NONE] * 0
+    first = second = first + NONE
+    for place, ns in enumerate(times):
+        if place == NONE:
+            continue
+        leads = ns > first_ns
+        follows = ns > second_ns
+        second, second_ns = (
+            pick(leads, first, pick(follows, place, second)),
+            pick(leads, first_ns, pick(follows, ns, second_ns)),
+        )
+        first, first_ns = pick(leads, place, first), pick(leads, ns, first_ns)
+    return first, first_ns, second, second_ns
+
+
+class Lossy(Protocol):
+    """A direction of which it is known what it lost."""
+
+    @property
+    def lost_ns(self) -> Any: ...
+    @property
+    def is_problem(self) -> Any: ...
+
+
+def worse(one: Lossy, other: Lossy, is_other_main: Any, pick: Pick) -> Any:
+    """Whether the connection's verdict is that of the other direction: it lost more, or has more data where none did.
+
+    Where both lost the same, the direction with more data speaks for the connection.
+    """
+    both = one.is_problem & other.is_problem
+    by_loss = pick(one.lost_ns == other.lost_ns, is_other_main, other.lost_ns > one.lost_ns)
+    return pick(both, by_loss, pick(one.is_problem | other.is_problem, other.is_problem, is_other_main))
