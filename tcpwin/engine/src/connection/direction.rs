@@ -6,7 +6,7 @@ use crate::event::{self, Events};
 use crate::sequence::Seq;
 use crate::timing::echo::EchoTimer;
 use crate::timing::ledger::Ledger;
-use crate::window::flight::Flight;
+use crate::window::flight::{Flight, Unknown};
 use crate::window::receive::ReceiveWindow;
 use crate::window::scale::ScaleState;
 
@@ -83,7 +83,7 @@ impl Direction {
     pub fn is_flight_known(&self) -> bool {
         // Before any acknowledgment, only a SYN stands on firm ground: what follows it was acknowledged unseen.
         let has_una = self.flight.is_acked || self.has_only_syn;
-        self.is_seen && has_una && !self.flight.is_lost
+        self.is_seen && has_una && self.flight.unknown == Unknown::Neither
     }
 
     /// Whether the next segment of this direction may take the short way: everything known, nothing open.

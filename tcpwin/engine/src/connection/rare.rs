@@ -8,6 +8,7 @@ use crate::recovery::holes::Holes;
 use crate::recovery::missed::Missed;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
+use crate::tracker::beyond::Doubtful;
 use crate::window::scale::ScaleInference;
 use crate::window::zero::{EndedBy, ZeroWindow};
 
@@ -72,6 +73,8 @@ pub struct Rare {
     pub waiting: Option<Box<Waiting>>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
     pub scale_confirming: Option<(u64, u16)>,
+    /// What one segment told of a place that no window allows.
+    pub doubtful: Option<Doubtful>,
 }
 
 /// Frames of SYNs that a later retransmission may repeat.

@@ -70,6 +70,10 @@ impl Seen {
                 (self.known, self.has_arrived) = (known, true);
             }
         }
+        if self.on_the_way.len() == on_the_way {
+            // The view may have skipped what the capture lost.
+            self.known = view.known();
+        }
         self.nxt = view.nxt();
         tell(self.state(now_ns));
     }

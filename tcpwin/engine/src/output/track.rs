@@ -160,10 +160,11 @@ impl Track {
         if let Some(pace) = direction.pace() {
             if let Some(view) = &pace.view {
                 let seen = self.seen.get_or_insert_with(|| Box::new(Seen::of(view)));
-                // So does what the sender had in flight before it was known how far away it is.
+                // So does what the sender had in flight before it was known how far away it is, or before an ACK that
+                // reached it with this segment.
                 let most = direction.flight_seen().unwrap_or(0);
                 let shown = std::mem::replace(&mut self.most_sender_flight, most);
-                if most > shown.max(view.max_bytes) {
+                if most > shown {
                     sender_flight.add(now_ns, i64::from(most));
                 }
                 seen.follow(view, now_ns, |state| {

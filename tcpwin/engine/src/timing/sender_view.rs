@@ -161,6 +161,11 @@ impl SenderView {
         self.nxt = self.nxt.max(nxt);
         self.least_room = least_room.max(1);
         self.judge_room(now_ns);
+        self.note_peak();
+    }
+
+    #[inline]
+    fn note_peak(&mut self) {
         self.peak_bytes = self.peak_bytes.max(self.bytes());
         self.max_bytes = self.max_bytes.max(self.peak_bytes);
     }
@@ -187,6 +192,22 @@ impl SenderView {
         }
     }
 
+    /// All before a place was sent and acknowledged, and the capture holds neither.
+    #[cold]
+    pub fn skip_to(&mut self, place: Seq, now_ns: i64) {
+        self.arrive(now_ns);
+        self.on_the_way.clear();
+        self.note_first();
+        self.account(self.known.una.to(self.nxt).max(0), now_ns);
+        self.release(now_ns);
+        let room_bytes = self.window_bytes();
+        self.known = Known {
+            una: place,
+            edge: place + room_bytes,
+        };
+        (self.newest, self.nxt) = (self.known, place);
+    }
+
     #[inline(never)]
     fn take_arrived(&mut self, now_ns: i64) {
         while let Some(&(captured_ns, _)) = self.on_the_way.front() {
@@ -204,7 +225,12 @@ impl SenderView {
                 self.note_initial(known);
             }
             self.account(self.known.una.to(known.una), arrival_ns);
+            let is_less = known.una.is_before(self.known.una);
             self.known = known;
+            if is_less {
+                // Of what was skipped not all was acknowledged.
+                self.note_peak();
+            }
             if self.nxt.is_before(known.una) {
                 self.account(-self.nxt.to(known.una), arrival_ns);
                 self.nxt = known.una;

@@ -8,6 +8,7 @@ use crate::recovery::episode::{Advance, Shown};
 use crate::recovery::resent::DUPLICATE_THRESHOLD;
 use crate::sequence::Seq;
 use crate::timing::ledger::{Arrival, Covered};
+use crate::window::flight::Unknown;
 use crate::window::receive::{Advertised, Advertisement};
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
@@ -22,6 +23,8 @@ pub struct Answer {
     pub rtt_ns: Option<u64>,
     is_new: bool,
     is_old: bool,
+    /// It acknowledges what no window allowed, as far as one segment can tell: nothing of it is taken.
+    pub is_doubted: bool,
     is_partial: bool,
 }
 
@@ -50,7 +53,15 @@ impl Before {
 #[inline]
 pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> Answer {
     let before = Before::of(acked);
-    let mut answer = acknowledge(acked, Seq(segment.ack), segment);
+    let mut answer = acknowledge(
+        acked,
+        Seq(segment.ack),
+        segment,
+        sent.own_scale.is_certain(),
+    );
+    if answer.is_doubted {
+        return answer;
+    }
     let advance = before.una.to(acked.flight.una).max(0) as u32;
     let is_bare = is_empty(segment) && Seq(segment.seq) == sent.flight.nxt;
     acked.compare_ack(segment, advance, is_bare && before.is_started);
@@ -196,9 +207,18 @@ fn keep_answer(sent: &Direction, acked: &mut Direction, segment: &Segment, is_of
 
 /// Move SND.UNA of the acknowledged direction.
 #[inline]
-pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer {
+pub fn acknowledge(
+    acked: &mut Direction,
+    ack: Seq,
+    segment: &Segment,
+    is_scale_certain: bool,
+) -> Answer {
     let now_ns = segment.time_ns;
     let mut answer = Answer::default();
+    if acked.doubts_ack(segment, is_scale_certain) {
+        answer.is_doubted = true;
+        return answer;
+    }
     let is_first = !acked.flight.is_acked;
     if is_first {
         begin(acked, ack, now_ns);
@@ -235,6 +255,11 @@ pub fn acknowledge(acked: &mut Direction, ack: Seq, segment: &Segment) -> Answer
     let (events, rtt_ns) = acked.acknowledge_to(ack, segment, covered, by_echo);
     answer.events |= events;
     (answer.is_new, answer.rtt_ns) = (true, rtt_ns);
+    if acked.flight.unknown == Unknown::Una
+        && acked.flight.bytes() <= acked.likely_window_bytes(is_scale_certain)
+    {
+        acked.flight.unknown = Unknown::Neither;
+    }
     let acked_bytes = acked.acked_bytes;
     if let Some(rare) = &mut acked.rare {
         answer.events |= leave_behind(rare, ack, acked_bytes);
@@ -344,7 +369,7 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
         acked.rare().before_bytes += u64::from(ack.to(acked.flight.una).unsigned_abs());
         acked.flight.una = ack;
     }
-    if acked.is_seen && !acked.flight.is_lost {
+    if acked.is_seen && acked.flight.unknown == Unknown::Neither {
         // All that was captured of this side until now: whether it was acknowledged before, nothing says.
         acked.flight.note_max();
     }
@@ -369,7 +394,7 @@ fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32) -> Events {
     }
     let acked_bytes = acked.acked_bytes;
     acked.rare().missed.note(from, ack, acked_bytes);
-    acked.flight.is_lost = true;
+    acked.flight.unknown = Unknown::Max;
     acked.ledger.forget();
     event::ACKED_UNSEEN
 }
@@ -395,7 +420,7 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
         });
         reported.events |= event::DSACK;
     }
-    let mut oldest_ns = None;
+    let mut covered: Option<Covered> = None;
     for (left, right) in blocks {
         let (left, right) = (Seq(*left), Seq(*right));
         // A block at or below the acknowledgment reports a duplicate (RFC 2883 §4), no new data.
@@ -419,14 +444,18 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
             episode.note_original_reported(right, has_timestamps, segment.time_ns);
         });
         if let Some(sent) = acked.ledger.find(fresh) {
-            oldest_ns = Some(oldest_ns.map_or(sent.time_ns, |ns: i64| ns.min(sent.time_ns)));
+            let (oldest_ns, newest_ns) = covered.map_or((sent.time_ns, sent.time_ns), |covered| {
+                (covered.oldest_ns, covered.newest_ns)
+            });
+            covered = Some(Covered {
+                oldest_ns: oldest_ns.min(sent.time_ns),
+                newest_ns: newest_ns.max(sent.time_ns),
+            });
         }
     }
-    if let (Some(sent_ns), false) = (oldest_ns, una.is_before(Seq(segment.ack))) {
+    if let (Some(covered), false) = (covered, una.is_before(Seq(segment.ack))) {
         // The sender times what is newly reported, too (Linux `tcp_ack_update_rtt`, sack_rtt_us).
-        if let Ok(sample_ns) = u64::try_from(segment.time_ns.saturating_sub(sent_ns)) {
-            acked.ledger.estimate(sample_ns, una);
-        }
+        acked.ledger.sample(covered, una, segment.time_ns);
     }
     let (mss, flight_max_bytes) = (acked.segment_size(), acked.flight_max_bytes());
     if let Some(pace) = acked.ledger.pace_mut() {

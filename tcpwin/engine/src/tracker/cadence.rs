@@ -51,7 +51,7 @@ impl Direction {
         pace.settle_restart();
         let has_view = pace.view.is_some();
         let is_early = pace.rounds < EARLY_ROUNDS || pace.rounds % EARLY_ROUNDS == 0;
-        self.flight.max_bytes = self.flight.bytes();
+        self.flight.max_bytes = self.known_flight().unwrap_or(0);
         // The path's round trip is found early, and changes little later.
         let Some(peer) = peer.filter(|_| is_early) else {
             return;
@@ -98,7 +98,7 @@ impl Direction {
         };
         let first = Known {
             una: self.isn + 1,
-            ..newest
+            edge: self.isn + 1 + self.window.initial_bytes,
         };
         let is_early = self.has_syn && self.first_data_ns.saturating_add(away_ns) > now_ns;
         let known = if is_early { first } else { newest };
@@ -108,7 +108,9 @@ impl Direction {
             view.miss_initial();
         }
         // What was acknowledged or reported here so far has not reached the sender.
-        view.acked(newest, self.last_ack_ns);
+        if newest.una.is_after(first.una) {
+            view.acked(newest, self.last_ack_ns);
+        }
         let last_answer = self.rare.as_ref().and_then(|rare| rare.last_answer);
         if let Some((time_ns, _)) = last_answer.filter(|_| self.sacked_bytes() > 0) {
             view.reported(time_ns);

@@ -6,6 +6,7 @@
 mod ack;
 mod ahead;
 mod below;
+pub mod beyond;
 mod cadence;
 mod end_stall;
 mod fast;

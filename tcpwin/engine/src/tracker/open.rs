@@ -93,12 +93,16 @@ pub fn take_syn(
     if let (Some((_, echo)), true) = (segment.options.timestamps, is_answer) {
         acked.echo.echoed(echo, now_ns);
     }
+    let mut acked_to = acked.flight.una;
     if is_answer {
-        let answer = crate::tracker::ack::acknowledge(acked, Seq(segment.ack), segment);
+        let answer = crate::tracker::ack::acknowledge(acked, Seq(segment.ack), segment, false);
         events |= answer.events;
         rtt_ns = answer.rtt_ns;
+        if !answer.is_doubted {
+            acked_to = Seq(segment.ack);
+        }
     }
-    take_window(acked, segment, is_answer, is_resent);
+    take_window(acked, segment, acked_to, is_answer, is_resent);
     connection.is_handshake_ambiguous |= is_resent;
     connection.note_syn(is_answer, now_ns);
     settle(connection, side);
@@ -166,14 +170,20 @@ fn take_options(sent: &mut Direction, acked: &Direction, segment: &Segment, is_r
 fn begin_sequence(sent: &mut Direction, segment: &Segment) {
     let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
     let end = seq + segment.sequence_length();
-    if !sent.flight.is_started || (!sent.is_seen && sent.flight.una != seq + 1) || sent.has_syn {
-        sent.flight.start(seq, now_ns);
-        sent.ledger.forget();
+    let una = sent.flight.una;
+    // What was acknowledged before its first byte was sent is no number of this connection.
+    let is_other = una.is_before(seq) || (!sent.is_seen && una != seq + 1);
+    let begins = !sent.flight.is_started || is_other || sent.has_syn;
+    if begins || !sent.is_seen {
         // What was acknowledged before this SYN was captured is counted from it on.
-        sent.acked_bytes = 0;
+        sent.acked_bytes = u64::from(!begins);
         if let Some(rare) = &mut sent.rare {
             rare.before_bytes = 0;
         }
+    }
+    if begins {
+        sent.flight.start(seq, now_ns);
+        sent.ledger.forget();
     }
     sent.flight.nxt = if sent.flight.is_started {
         sent.flight.nxt.max(end)
@@ -210,13 +220,14 @@ fn take_early_data(sent: &mut Direction, segment: &Segment) {
 }
 
 /// The window of a SYN is plain whatever the scale (RFC 7323 §2.2).
-fn take_window(acked: &mut Direction, segment: &Segment, is_answer: bool, is_resent: bool) {
+fn take_window(
+    acked: &mut Direction,
+    segment: &Segment,
+    ack: Seq,
+    is_answer: bool,
+    is_resent: bool,
+) {
     let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
-    let ack = if is_answer {
-        Seq(segment.ack)
-    } else {
-        acked.flight.una
-    };
     acked.window.last_raw = segment.window;
     acked.window.advertise(
         now_ns,
@@ -324,6 +335,10 @@ fn settle(connection: &mut Connection, syn_side: usize) {
     for (side, direction) in connection.directions.iter_mut().enumerate() {
         let given = direction.rare.as_ref().and_then(|rare| rare.given_shift);
         (direction.own_scale, direction.own_shift) = match (scales[side], given) {
+            // A copy of the SYN takes nothing back.
+            ((state, _), _) if !state.is_certain() && direction.own_scale.is_certain() => {
+                (direction.own_scale, direction.own_shift)
+            }
             ((state, _), Some(shift)) if !state.is_certain() => (ScaleState::Given, shift),
             (negotiated, _) => negotiated,
         };

@@ -9,6 +9,7 @@ use crate::sequence::Seq;
 use crate::timing::ledger::Covered;
 use crate::timing::sender_view::Known;
 use crate::tracker::spending::open_state;
+use crate::window::flight::Unknown;
 use crate::window::receive::Advertisement;
 use crate::wire::Segment;
 
@@ -54,6 +55,7 @@ impl Direction {
     #[inline(always)]
     pub(super) fn end_ack(&mut self, now_ns: i64, is_advance: bool, peer: &Direction) {
         let una = self.flight.una;
+        let is_una_known = self.flight.unknown != Unknown::Una;
         let known = Known {
             una,
             edge: self.window.edge,
@@ -61,7 +63,7 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        if let Some(view) = &mut pace.view {
+        if let (Some(view), true) = (&mut pace.view, is_una_known) {
             view.acked(known, now_ns);
         }
         if is_advance && pace.is_round_over(una) {

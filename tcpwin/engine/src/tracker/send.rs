@@ -9,10 +9,11 @@ use crate::sequence::Seq;
 use crate::tracker::below::{take_below, Below};
 use crate::tracker::probe::{is_probe, take_probe};
 use crate::tracker::sender::judge_edge;
+use crate::window::flight::Unknown;
 use crate::wire::{Segment, FIN};
 
 /// Further from SND.MAX than any window reaches (RFC 7323 §2.3): no segment of this connection's sequence space.
-const MAX_JUMP: u32 = 1 << 30;
+pub(super) const MAX_JUMP: u32 = 1 << 30;
 
 /// Take in the sequence space of a segment without SYN and RST. `peer` is the other direction.
 #[inline]
@@ -39,18 +40,24 @@ pub fn take(
     }
     let ahead = sent.flight.nxt.to(seq);
     let mut events = 0;
-    if sent.flight.is_lost && ahead >= 0 {
+    let is_beyond_all = ahead.unsigned_abs() > MAX_JUMP;
+    if is_beyond_all || (ahead > 0 && sent.doubts_data(segment, is_scale_certain)) {
+        return events;
+    }
+    if sent.flight.nxt.to(seq) != ahead && sent.is_seen {
+        // The segment before this one was left alone, and stands behind what is missing.
+        events |= event::PREVIOUS_SEGMENT_MISSING;
+    }
+    let ahead = sent.flight.nxt.to(seq);
+    if sent.flight.unknown == Unknown::Max && ahead >= 0 {
         // What was acknowledged unseen is missing before this segment, which shows SND.MAX again.
         sent.flight.integrate(now_ns, false);
-        sent.flight.is_lost = false;
+        sent.flight.unknown = Unknown::Neither;
         events |= event::PREVIOUS_SEGMENT_MISSING;
     }
     if ahead == 0 && length == 0 {
         // It acknowledges: its own SYN was answered, though the capture may not hold that.
         sent.has_only_syn &= sent.syn.has_early_data();
-        return events;
-    }
-    if ahead.unsigned_abs() > MAX_JUMP {
         return events;
     }
     let end = seq + length;

@@ -116,7 +116,7 @@ impl Direction {
 
     /// Count the payload, which [`Direction::enter`] compares with what was before it.
     #[inline(always)]
-    fn count_data(&mut self, segment: &Segment) {
+    pub(super) fn count_data(&mut self, segment: &Segment) {
         if segment.payload_len == 0 {
             return;
         }

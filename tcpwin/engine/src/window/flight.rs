@@ -23,8 +23,18 @@ pub struct Flight {
     pub is_started: bool,
     /// The peer's acknowledgments were captured, so SND.UNA is real.
     pub is_acked: bool,
-    /// An ACK covered bytes never captured: what is in flight is unknown until new data shows SND.MAX again.
-    pub is_lost: bool,
+    pub unknown: Unknown,
+}
+
+/// Which end of the flight packets that the capture lost have moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unknown {
+    #[default]
+    Neither,
+    /// An ACK covered bytes never captured: SND.MAX is unknown until new data shows it again.
+    Max,
+    /// Data came beyond every window: SND.UNA is unknown until an ACK of about there shows it again.
+    Una,
 }
 
 impl Flight {

@@ -232,10 +232,8 @@ fn check_direction(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
         });
     }
     if let (Some(least), Some(smoothed)) = (get("rtt_min_ns"), get("rtt_smoothed_ns")) {
-        // The sender smooths what SACK reports, too, which no ACK times.
-        let is_reported = view.answers().event_count(event::DUPLICATE_ACK) > 0;
         ledger.demand(
-            is_reported || least.min(LONGEST_NS) <= smoothed + ROUNDING_NS,
+            least.min(LONGEST_NS) <= smoothed + ROUNDING_NS,
             "a mean is not below the least",
             || format!("rtt_min_ns {least} > rtt_smoothed_ns {smoothed}"),
         );
