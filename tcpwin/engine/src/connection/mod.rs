@@ -5,6 +5,7 @@ pub mod direction;
 pub mod end_stall;
 pub mod incidents;
 pub mod journal;
+pub mod marks;
 pub mod rare;
 pub mod room;
 pub mod stalls;

@@ -5,6 +5,7 @@
 use crate::connection::direction::Direction;
 use crate::connection::incidents::{DoubtfulReset, Incidents};
 use crate::connection::journal::Journal;
+use crate::connection::marks::{Initiator, Marks, Sides};
 use crate::connection::stalls::Stalls;
 use crate::wire::Segment;
 
@@ -22,15 +23,6 @@ pub(super) fn halves(address: &[u8; 16]) -> [u64; 2] {
     [both as u64, (both >> 64) as u64]
 }
 
-/// Who sent the first SYN, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Initiator {
-    /// By a SYN or SYN/ACK; the side's number.
-    Known(u8),
-    /// By the ports, or by who was seen first.
-    Guessed(u8),
-}
-
 /// A time that did not come.
 const NEVER: i64 = i64::MIN;
 
@@ -44,12 +36,9 @@ pub struct Connection {
     pub endpoints: [Endpoint; 2],
     /// `directions[s]`: data sent by side `s`.
     pub directions: [Direction; 2],
-    pub initiator: Initiator,
-    pub ip_version: u8,
-    /// A SYN or SYN/ACK was sent again.
-    pub is_handshake_ambiguous: bool,
-    /// By side: whether its next segment may take the short way, the limits of both directions being noted.
-    pub is_ordinary: [bool; 2],
+    pub marks: Marks,
+    /// Sides whose next segment may take the short way, both directions being settled.
+    pub ordinary: Sides,
     /// How many connections of this four-tuple came before.
     pub epoch: u16,
     pub start_ns: i64,
@@ -59,16 +48,12 @@ pub struct Connection {
     syn_ns: i64,
     syn_ack_ns: i64,
     established_ns: i64,
-    /// The side whose FIN or RST came first.
-    pub closed_first: Option<u8>,
-    /// A RST was seen from this side first.
-    pub reset_by: Option<u8>,
     pub incidents: Option<Box<Incidents>>,
 }
 
 // Captures hold millions: what few connections have lies behind a pointer.
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Connection>() <= 616);
+const _: () = assert!(size_of::<Connection>() <= 608);
 
 impl Connection {
     pub fn new(segment: &Segment, epoch: u16) -> Self {
@@ -84,10 +69,8 @@ impl Connection {
                 },
             ],
             directions: Default::default(),
-            initiator: guess_initiator(segment),
-            ip_version: segment.ip_version,
-            is_handshake_ambiguous: false,
-            is_ordinary: [false; 2],
+            marks: Marks::new(guess_initiator(segment), segment.ip_version),
+            ordinary: Sides::NONE,
             epoch,
             start_ns: segment.time_ns,
             end_ns: segment.time_ns,
@@ -95,8 +78,6 @@ impl Connection {
             syn_ns: NEVER,
             syn_ack_ns: NEVER,
             established_ns: NEVER,
-            closed_first: None,
-            reset_by: None,
             incidents: None,
         }
     }
@@ -117,12 +98,21 @@ impl Connection {
         (sender | receiver == 0).then_some(side)
     }
 
+    /// The direction of a side's data, and that of its peer, which the side acknowledges.
+    #[inline(always)]
+    pub fn sent_and_acked(&mut self, side: usize) -> (&mut Direction, &mut Direction) {
+        let [first, second] = &mut self.directions;
+        if side == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        }
+    }
+
     /// The side that is `a`.
     #[inline]
     pub fn initiator_side(&self) -> usize {
-        match self.initiator {
-            Initiator::Known(side) | Initiator::Guessed(side) => usize::from(side),
-        }
+        self.marks.initiator_side()
     }
 
     pub fn syn_ns(&self) -> Option<i64> {
@@ -153,7 +143,7 @@ impl Connection {
     /// From the SYN to the ACK that completed the handshake: the round trip of the whole path.
     /// None when a SYN or its answer was sent again: which one was answered is ambiguous (Karn, RFC 6298 §3).
     pub fn handshake_rtt_ns(&self) -> Option<i64> {
-        if self.is_handshake_ambiguous {
+        if self.marks.is_handshake_ambiguous() {
             return None;
         }
         let (syn_ns, established_ns) = (self.syn_ns()?, self.established_ns()?);

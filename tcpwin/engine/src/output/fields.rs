@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::connection::direction::Direction;
+use crate::connection::marks::Initiator;
 use crate::connection::rare::Rare;
 use crate::connection::stalls::Stalls;
-use crate::connection::state::{Connection, Initiator};
+use crate::connection::state::Connection;
 use crate::connection::syn::syn_kind;
 use crate::event;
 use crate::output::budget_fields::BUDGET_FIELDS;
@@ -303,7 +304,7 @@ pub fn close_state(connection: &Connection) -> &'static str {
         .directions
         .iter()
         .any(|direction| direction.has_syn && direction.syn.is_answer());
-    if connection.reset_by.is_some() {
+    if connection.marks.reset_by().is_some() {
         let is_refused = connection.syn_ns().is_some()
             && !has_answered
             && (first.has_only_syn || second.has_only_syn)
@@ -334,8 +335,8 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     a_port Int "TCP port of the initiator." |v| int(v.connection.endpoints[side(v, true)].port);
     b_address Text "Address of the responder." |v| Value::Address(v.connection.endpoints[side(v, false)].address);
     b_port Int "TCP port of the responder." |v| int(v.connection.endpoints[side(v, false)].port);
-    ip_version Int "4 or 6." |v| int(v.connection.ip_version);
-    initiator_known Bool "A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.initiator, Initiator::Known(_)));
+    ip_version Int "4 or 6." |v| int(v.connection.marks.ip_version());
+    initiator_known Bool "A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.marks.initiator(), Initiator::Known(_)));
     sampled Bool "Some of its segments are samples of a flow monitor (sFlow): most of the others are missing, so that no loss and no cause is sure." |v| Value::Bool(v.connection.is_sampled());
     epoch Int "How many earlier connections of the capture had the same four-tuple." |v| int(v.connection.epoch);
     first_frame Int "Frame of the first segment." |v| count(v.connection.first_frame);
@@ -356,8 +357,8 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     stall_longest_ns Int "The longest of them." |v| v.stalled(|s| s.longest_ns);
     pause_count Int "Silences as long in which nobody had anything to send." |v| v.stalled(|s| i64::from(s.idle));
     pause_ns Int "Time in them." |v| v.stalled(|s| s.idle_ns);
-    closed_first Text "The side, a or b, whose FIN or RST came first." |v| v.connection.closed_first.map_or(Value::None, |side| side_name(v, side));
-    reset_by Text "The side, a or b, that sent the first RST." |v| v.connection.reset_by.map_or(Value::None, |side| side_name(v, side));
+    closed_first Text "The side, a or b, whose FIN or RST came first." |v| v.connection.marks.closed_first().map_or(Value::None, |side| side_name(v, side));
+    reset_by Text "The side, a or b, that sent the first RST." |v| v.connection.marks.reset_by().map_or(Value::None, |side| side_name(v, side));
 };
 
 /// Bytes, options, windows.

@@ -22,7 +22,7 @@ pub(super) fn handshake_half_ns(
     from_ns: Option<i64>,
     to_ns: Option<i64>,
 ) -> Option<i64> {
-    if connection.is_handshake_ambiguous {
+    if connection.marks.is_handshake_ambiguous() {
         return None;
     }
     Some(to_ns?.saturating_sub(from_ns?)).filter(|ns| *ns >= 0)

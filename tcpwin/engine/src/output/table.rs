@@ -234,7 +234,9 @@ mod tests {
             segment.src[15] = (number % 3) as u8;
             segment.src_port = number as u16;
             let mut connection = Connection::new(&segment, 0);
-            connection.closed_first = (number % 2 == 1).then_some(0);
+            if number % 2 == 1 {
+                connection.marks.close(0);
+            }
             arena.push(connection);
         }
         arena

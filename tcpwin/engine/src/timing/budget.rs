@@ -377,20 +377,6 @@ impl Budget {
 mod tests {
     use super::*;
 
-    fn round() -> RoundTrip {
-        RoundTrip {
-            elapsed_ns: 100,
-            acked_bytes: 1000,
-            peak_bytes: 1000,
-            before_bytes: 500,
-            round_trip_ns: 100,
-            grows: false,
-            is_recovering: false,
-            is_after_unseen: false,
-            mss: 100,
-        }
-    }
-
     fn total_ns(budget: &Budget) -> i64 {
         budget.spent_ns.iter().sum()
     }
@@ -407,7 +393,7 @@ mod tests {
         budget.turn(State::ZeroWindow, 70);
         budget.turn(State::Busy, 100);
         budget.turn(State::Idle, 110);
-        budget.end_round(&round(), 120);
+        budget.end_round(&RoundTrip::PLAIN, 120);
         assert_eq!(spent_ns(&budget, Item::WindowFull), 40);
         assert_eq!(spent_ns(&budget, Item::ZeroWindow), 30);
         assert_eq!(spent_ns(&budget, Item::Application), 10);
@@ -421,7 +407,7 @@ mod tests {
         budget.silence(Item::Timeout, 40, 240);
         budget.turn(State::Timeout, 240);
         budget.turn(State::Busy, 300);
-        budget.end_round(&round(), 300);
+        budget.end_round(&RoundTrip::PLAIN, 300);
         assert_eq!(spent_ns(&budget, Item::Timeout), 260);
         assert_eq!(total_ns(&budget), 300);
     }
@@ -430,7 +416,7 @@ mod tests {
     fn a_restart_is_charged_to_the_time_since_it_began_only() {
         let grows = RoundTrip {
             grows: true,
-            ..round()
+            ..RoundTrip::PLAIN
         };
         let mut budget = Budget::EMPTY;
         budget.turn(State::Busy, 0);
@@ -458,7 +444,7 @@ mod tests {
         budget.turn(State::Busy, 0);
         budget.drain(State::Idle, 50);
         budget.turn(State::Busy, 500);
-        budget.end_round(&round(), 500);
+        budget.end_round(&RoundTrip::PLAIN, 500);
         assert_eq!(spent_ns(&budget, Item::Application), 450 + 50);
     }
 }

@@ -32,6 +32,22 @@ pub struct RoundTrip {
     pub mss: u32,
 }
 
+#[cfg(test)]
+impl RoundTrip {
+    /// One that grew by nothing, lost nothing and shows nothing else.
+    pub const PLAIN: RoundTrip = RoundTrip {
+        elapsed_ns: 100,
+        acked_bytes: 1000,
+        peak_bytes: 1000,
+        before_bytes: 500,
+        round_trip_ns: 100,
+        grows: false,
+        is_recovering: false,
+        is_after_unseen: false,
+        mss: 100,
+    };
+}
+
 /// How its time passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Passed {
@@ -140,17 +156,7 @@ mod tests {
 
     #[test]
     fn a_round_is_judged_by_what_it_shows() {
-        let round = RoundTrip {
-            elapsed_ns: 100,
-            acked_bytes: 1000,
-            peak_bytes: 1000,
-            before_bytes: 500,
-            round_trip_ns: 100,
-            grows: false,
-            is_recovering: false,
-            is_after_unseen: false,
-            mss: 100,
-        };
+        let round = RoundTrip::PLAIN;
         let grows = RoundTrip {
             grows: true,
             ..round

@@ -121,6 +121,21 @@ mod tests {
         capture_flags: u8,
     }
 
+    const ORDINARY: Step = Step {
+        side: 0,
+        behind: 0,
+        payload_len: 1448,
+        ack_behind: 0,
+        window: 500,
+        flags: ACK,
+        elapsed_ns: 1_000,
+        tsval_back: 0,
+        has_timestamps: true,
+        sack_blocks: 0,
+        option: OPTIONS,
+        capture_flags: 0,
+    };
+
     /// ACK alone or with one flag or more of the twelve; seldom without it.
     fn flags() -> impl Strategy<Value = u16> {
         prop_oneof![
@@ -246,10 +261,10 @@ mod tests {
                 };
                 prop_assert_eq!(taken, expected);
                 for side in 0..2 {
-                    prop_assert!(full.is_ordinary[side] || !short.is_ordinary[side]);
+                    prop_assert!(full.ordinary.has(side) || !short.ordinary.has(side));
                 }
                 let mut same = short.clone();
-                same.is_ordinary = full.is_ordinary;
+                same.ordinary = full.ordinary;
                 prop_assert_eq!(format!("{same:?}"), format!("{full:?}"));
             }
         }
@@ -258,20 +273,7 @@ mod tests {
     /// What is on no list changes nothing and leaves the segment to the full way, whatever it may come to mean there.
     #[test]
     fn what_is_on_no_list_is_declined() {
-        let step = Step {
-            side: 0,
-            behind: 0,
-            payload_len: 1448,
-            ack_behind: 0,
-            window: 500,
-            flags: ACK,
-            elapsed_ns: 1_000,
-            tsval_back: 0,
-            has_timestamps: true,
-            sack_blocks: 0,
-            option: OPTIONS,
-            capture_flags: 0,
-        };
+        let step = ORDINARY;
         let takes = |last: Step| {
             let segments = segments(&[step, step, step, last]);
             let mut connection = Connection::new(&segments[0].1, 0);
@@ -310,17 +312,8 @@ mod tests {
     fn a_plain_exchange_takes_the_short_way() {
         let data = |side, payload_len| Step {
             side,
-            behind: 0,
             payload_len,
-            ack_behind: 0,
-            window: 500,
-            flags: ACK,
-            elapsed_ns: 1_000,
-            tsval_back: 0,
-            has_timestamps: true,
-            sack_blocks: 0,
-            option: OPTIONS,
-            capture_flags: 0,
+            ..ORDINARY
         };
         let steps = [
             data(0, 1448),

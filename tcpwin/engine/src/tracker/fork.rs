@@ -31,7 +31,8 @@ impl Forks {
     /// `newer` took the place of `older`.
     pub fn begin(&mut self, connections: &Arena, older: u32, newer: u32) {
         let is_closed = |connection: &Connection| {
-            connection.reset_by.is_some() || connection.directions.iter().all(|each| each.has_fin)
+            connection.marks.reset_by().is_some()
+                || connection.directions.iter().all(|each| each.has_fin)
         };
         if connections
             .get(older)

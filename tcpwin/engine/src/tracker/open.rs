@@ -1,7 +1,8 @@
 //! SYNs: which connection they belong to, what their options agreed on.
 
 use crate::connection::direction::Direction;
-use crate::connection::state::{Connection, Initiator};
+use crate::connection::marks::Initiator;
+use crate::connection::state::Connection;
 use crate::connection::syn::{syn_kind, SynOptions, TIMESTAMPS_BYTES};
 use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Verdict};
@@ -74,12 +75,7 @@ pub fn take_syn(
     if is_resent || is_return {
         events |= event::SYN_RETRANSMISSION | event::RETRANSMISSION;
     }
-    let [first, second] = &mut connection.directions;
-    let (sent, acked) = if side == 0 {
-        (first, second)
-    } else {
-        (second, first)
-    };
+    let (sent, acked) = connection.sent_and_acked(side);
     take_options(sent, acked, segment, is_resent);
     if is_resent {
         sent.ledger.forget();
@@ -103,7 +99,9 @@ pub fn take_syn(
         }
     }
     take_window(acked, segment, acked_to, is_answer, is_resent);
-    connection.is_handshake_ambiguous |= is_resent;
+    if is_resent {
+        connection.marks.make_handshake_ambiguous();
+    }
     connection.note_syn(is_answer, now_ns);
     settle(connection, side);
     (events, rtt_ns)
@@ -305,9 +303,11 @@ fn offer(segment: &Segment) -> Offer {
 }
 
 fn note_initiator(connection: &mut Connection, side: usize, is_answer: bool) {
-    if let Initiator::Guessed(_) = connection.initiator {
+    if let Initiator::Guessed(_) = connection.marks.initiator() {
         let initiator = if is_answer { 1 - side } else { side };
-        connection.initiator = Initiator::Known(initiator as u8);
+        connection
+            .marks
+            .set_initiator(Initiator::Known(initiator as u8));
     }
 }
 
@@ -327,7 +327,7 @@ fn settle(connection: &mut Connection, syn_side: usize) {
     let offers =
         [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
     let scales = negotiate(offers, syns.map(|syn| syn.is_answer()));
-    let default_mss = DEFAULT_MSS[usize::from(connection.ip_version == 6)];
+    let default_mss = DEFAULT_MSS[usize::from(connection.marks.ip_version() == 6)];
     // Of a SYN that was not captured nothing speaks against it.
     let has_timestamps =
         (syns.iter()).all(|syn| syn.offer == Offer::Unseen || syn.has(syn_kind::TIMESTAMPS));

@@ -73,12 +73,12 @@ pub fn conclude(connection: &mut Connection) {
         time_ns,
         frame,
     } = doubt;
-    connection.closed_first.get_or_insert(side);
-    if connection.reset_by.is_some() {
+    connection.marks.close(side);
+    if connection.marks.reset_by().is_some() {
         return;
     }
     connection.note_end_stalls(time_ns);
-    connection.reset_by = Some(side);
+    connection.marks.reset(side);
     let has_data = connection
         .directions
         .iter()

@@ -6,8 +6,9 @@
 use super::{ack, fast, open, reset, send, stall, Taken, Verdict};
 use crate::connection::direction::Direction;
 use crate::connection::incidents::DoubtfulReset;
+use crate::connection::marks::{Initiator, Sides};
 use crate::connection::stalls::Stall;
-use crate::connection::state::{Connection, Initiator};
+use crate::connection::state::Connection;
 use crate::event::{self, Events};
 use crate::recovery::cause::Confidence;
 use crate::recovery::evidence::Evidence;
@@ -41,15 +42,10 @@ impl Connection {
     ) -> Option<(Events, Option<u64>)> {
         // Below zero, where the clock ran backwards, it is larger than any.
         let silence_ns = segment.time_ns.wrapping_sub(self.end_ns) as u64;
-        if !self.is_ordinary[side & 1] | (silence_ns > stall::MIN_NS as u64) {
+        if !self.ordinary.has(side) | (silence_ns > stall::MIN_NS as u64) {
             return None;
         }
-        let [first, second] = &mut self.directions;
-        let (sent, acked) = if side == 0 {
-            (first, second)
-        } else {
-            (second, first)
-        };
+        let (sent, acked) = self.sent_and_acked(side);
         let (events, rtt_ns) = fast::take(sent, acked, segment)?;
         if events != 0 {
             sent.count(events);
@@ -104,7 +100,7 @@ impl Connection {
         reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
-            self.is_ordinary = [false; 2];
+            self.ordinary = Sides::NONE;
             self.take_control(side, segment, evidence)
         } else {
             let taken = self.take_plain(side, segment, evidence, before_ns);
@@ -167,12 +163,12 @@ impl Connection {
         let [first, second] = &self.directions;
         let is_open = first.is_ordinary_to_send() && second.is_ordinary_to_send();
         if !is_open || self.doubtful_reset().is_some() {
-            self.is_ordinary = [false; 2];
+            self.ordinary = Sides::NONE;
             return;
         }
         let is_free =
             |sent: &Direction, acked: &Direction| !acked.has_doubts() && !sent.ledger.is_followed();
-        self.is_ordinary = [is_free(first, second), is_free(second, first)];
+        self.ordinary = Sides::of([is_free(first, second), is_free(second, first)]);
     }
 
     fn take_plain(
@@ -187,12 +183,7 @@ impl Connection {
         if self.directions[side].own_scale == ScaleState::SynOnly {
             open::confirm_scale(&mut self.directions[side], segment);
         }
-        let [first, second] = &mut self.directions;
-        let (sent, acked) = if side == 0 {
-            (first, second)
-        } else {
-            (second, first)
-        };
+        let (sent, acked) = self.sent_and_acked(side);
         sent.segments += 1;
         acked.note_heard();
         let last_data_ns = sent.last_data_ns;
@@ -235,7 +226,7 @@ impl Connection {
         sent.settle_sent(now_ns, acked_certain, silence, has_data);
         acked.settle_acked(now_ns, sent_certain);
         if segment.flags & FIN != 0 {
-            self.closed_first.get_or_insert(side as u8);
+            self.marks.close(side as u8);
         }
         if self.established_ns().is_none() && self.syn_ack_ns().is_some() {
             self.judge_established(side, segment);
@@ -280,10 +271,10 @@ impl Connection {
                 return (0, None);
             }
         }
-        self.closed_first.get_or_insert(side as u8);
-        if self.reset_by.is_none() {
+        self.marks.close(side as u8);
+        if self.marks.reset_by().is_none() {
             self.note_end_stalls(now_ns);
-            self.reset_by = Some(side as u8);
+            self.marks.reset(side as u8);
             if self
                 .directions
                 .iter()
@@ -328,7 +319,7 @@ impl Connection {
     /// The capture is over, or nothing later is of this connection, at `until_ns`.
     pub(super) fn finish(&mut self, until_ns: i64) {
         reset::conclude(self);
-        if self.reset_by.is_none() {
+        if self.marks.reset_by().is_none() {
             self.end_ns = until_ns;
             self.note_end_stalls(until_ns);
         }
@@ -339,9 +330,9 @@ impl Connection {
                 rare.end_zero(0, end_ns, EndedBy::Open);
             }
         }
-        if let Initiator::Guessed(side) = self.initiator {
+        if let Initiator::Guessed(side) = self.marks.initiator() {
             if self.directions.iter().any(|direction| direction.has_syn) {
-                self.initiator = Initiator::Known(side);
+                self.marks.set_initiator(Initiator::Known(side));
             }
         }
     }

@@ -1,0 +1,156 @@
+//! What is known of a connection in a few bits: a capture may hold millions of connections.
+
+/// Who sent the first SYN, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Initiator {
+    /// By a SYN or SYN/ACK; the side's number.
+    Known(u8),
+    /// By the ports, or by who was seen first.
+    Guessed(u8),
+}
+
+/// A side, or neither, in two bits.
+const SIDE: u8 = 0b01;
+const IS_ANY: u8 = 0b10;
+
+/// Where each stands.
+const INITIATOR: u32 = 0;
+const CLOSED_FIRST: u32 = 2;
+const RESET_BY: u32 = 4;
+const IS_HANDSHAKE_AMBIGUOUS: u8 = 1 << 6;
+const IS_IPV6: u8 = 1 << 7;
+
+/// The roles of the sides, and what else is yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks(u8);
+
+impl Marks {
+    pub fn new(initiator: Initiator, ip_version: u8) -> Self {
+        let mut marks = Marks(if ip_version == 6 { IS_IPV6 } else { 0 });
+        marks.set_initiator(initiator);
+        marks
+    }
+
+    pub fn initiator(self) -> Initiator {
+        match self.side(INITIATOR) {
+            Some(side) => Initiator::Known(side),
+            None => Initiator::Guessed(self.0 >> INITIATOR & SIDE),
+        }
+    }
+
+    /// The side that is the initiator, known or guessed.
+    #[inline]
+    pub fn initiator_side(self) -> usize {
+        usize::from(self.0 >> INITIATOR & SIDE)
+    }
+
+    pub fn set_initiator(&mut self, initiator: Initiator) {
+        let (side, known) = match initiator {
+            Initiator::Known(side) => (side, IS_ANY),
+            Initiator::Guessed(side) => (side, 0),
+        };
+        self.set(INITIATOR, side & SIDE | known);
+    }
+
+    /// The side whose FIN or RST came first.
+    pub fn closed_first(self) -> Option<u8> {
+        self.side(CLOSED_FIRST)
+    }
+
+    /// A FIN or RST of this side came: the first one counts.
+    pub fn close(&mut self, side: u8) {
+        if self.closed_first().is_none() {
+            self.set(CLOSED_FIRST, side & SIDE | IS_ANY);
+        }
+    }
+
+    /// A RST was seen from this side first.
+    pub fn reset_by(self) -> Option<u8> {
+        self.side(RESET_BY)
+    }
+
+    pub fn reset(&mut self, side: u8) {
+        self.set(RESET_BY, side & SIDE | IS_ANY);
+    }
+
+    /// A SYN or SYN/ACK was sent again.
+    pub fn is_handshake_ambiguous(self) -> bool {
+        self.0 & IS_HANDSHAKE_AMBIGUOUS != 0
+    }
+
+    pub fn make_handshake_ambiguous(&mut self) {
+        self.0 |= IS_HANDSHAKE_AMBIGUOUS;
+    }
+
+    pub fn ip_version(self) -> u8 {
+        if self.0 & IS_IPV6 == 0 {
+            4
+        } else {
+            6
+        }
+    }
+
+    fn side(self, place: u32) -> Option<u8> {
+        let bits = self.0 >> place;
+        (bits & IS_ANY != 0).then_some(bits & SIDE)
+    }
+
+    fn set(&mut self, place: u32, bits: u8) {
+        self.0 = self.0 & !((SIDE | IS_ANY) << place) | bits << place;
+    }
+}
+
+/// A set of sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sides(u8);
+
+impl Sides {
+    pub const NONE: Sides = Sides(0);
+
+    pub fn of(is_in: [bool; 2]) -> Self {
+        Sides(u8::from(is_in[0]) | u8::from(is_in[1]) << 1)
+    }
+
+    #[inline(always)]
+    pub fn has(self, side: usize) -> bool {
+        self.0 >> (side & 1) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mark_stands_for_itself() {
+        for (initiator, ip_version) in [
+            (Initiator::Known(0), 4),
+            (Initiator::Known(1), 6),
+            (Initiator::Guessed(0), 6),
+            (Initiator::Guessed(1), 4),
+        ] {
+            let mut marks = Marks::new(Initiator::Known(1), ip_version);
+            marks.set_initiator(initiator);
+            assert_eq!((marks.closed_first(), marks.reset_by()), (None, None));
+            assert!(!marks.is_handshake_ambiguous());
+            marks.close(1);
+            marks.close(0);
+            marks.reset(0);
+            marks.make_handshake_ambiguous();
+            assert_eq!((marks.closed_first(), marks.reset_by()), (Some(1), Some(0)));
+            assert!(marks.is_handshake_ambiguous());
+            assert_eq!(
+                (marks.initiator(), marks.ip_version()),
+                (initiator, ip_version)
+            );
+        }
+    }
+
+    #[test]
+    fn a_set_has_the_sides_that_are_in_it() {
+        for is_in in [[false, false], [true, false], [false, true], [true, true]] {
+            let sides = Sides::of(is_in);
+            assert_eq!([sides.has(0), sides.has(1)], is_in);
+        }
+    }
+}
