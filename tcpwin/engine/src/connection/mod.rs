@@ -1,6 +1,7 @@
 //! Connections: four-tuple and epoch, who began it, its handshake and how it closed.
 
 pub mod arena;
+pub mod claim;
 pub mod direction;
 pub mod end_stall;
 pub mod incidents;

@@ -1,5 +1,6 @@
 //! What most directions never need, kept behind one pointer so that the record stays small.
 
+use crate::connection::claim::Claim;
 use crate::connection::end_stall::{EndStall, Tries};
 use crate::connection::journal::TELLING;
 use crate::event::{Counts, Events};
@@ -8,7 +9,6 @@ use crate::recovery::holes::Holes;
 use crate::recovery::missed::Missed;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
-use crate::tracker::beyond::Doubtful;
 use crate::window::scale::ScaleInference;
 use crate::window::zero::{EndedBy, ZeroWindow};
 
@@ -74,7 +74,7 @@ pub struct Rare {
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
     pub scale_confirming: Option<(u64, u16)>,
     /// What one segment told of a place that no window allows.
-    pub doubtful: Option<Doubtful>,
+    pub claim: Option<Claim>,
 }
 
 /// Frames of SYNs that a later retransmission may repeat.

@@ -3,6 +3,7 @@
 //! No receiver takes such a segment (RFC 9293 §3.10.7.4, first check), and one damaged number must not move SND.UNA or
 //! SND.MAX. But a capture that lost packets lost the windows that allowed them, too: what two segments say is believed.
 
+use crate::connection::claim::Claim;
 use crate::connection::direction::Direction;
 use crate::sequence::Seq;
 use crate::tracker::send::MAX_JUMP;
@@ -12,32 +13,19 @@ use crate::wire::Segment;
 /// More than that is seldom lost by a capture at once, where windows cannot tell.
 const UNSEEN_BYTES: i32 = 1 << 20;
 
-/// What one segment alone says of a direction: a place acknowledged, or the data it carries.
-#[derive(Clone, Copy, Debug)]
-pub struct Doubtful {
-    left: Seq,
-    right: Seq,
-}
-
-impl Doubtful {
-    fn len(self) -> u32 {
-        self.left.to(self.right).max(0) as u32
-    }
-}
-
 impl Direction {
     /// Whether an acknowledgment of bytes beyond SND.MAX is to be left alone.
     #[inline]
     pub(super) fn doubts_ack(&mut self, segment: &Segment, is_scale_certain: bool) -> bool {
         let ack = Seq(segment.ack);
-        let told = Doubtful {
+        let claim = Claim {
             left: ack,
             right: ack,
         };
         self.flight.is_started
             && self.flight.nxt.is_before(ack)
             && self.is_beyond(ack, is_scale_certain)
-            && !self.is_told_again(told, segment.time_ns, is_scale_certain)
+            && !self.is_confirmed(claim, segment.time_ns, is_scale_certain)
     }
 
     /// Whether a segment that begins beyond SND.MAX is to be left alone. Where it is believed, what is acknowledged by now
@@ -48,11 +36,11 @@ impl Direction {
         if !self.is_beyond(seq, is_scale_certain) {
             return false;
         }
-        let told = Doubtful {
+        let claim = Claim {
             left: seq,
             right: seq + segment.payload_len,
         };
-        if !self.is_told_again(told, segment.time_ns, is_scale_certain) {
+        if !self.is_confirmed(claim, segment.time_ns, is_scale_certain) {
             return true;
         }
         self.lose_una(seq, segment.time_ns);
@@ -82,24 +70,24 @@ impl Direction {
 
     /// Whether another segment told of nearly the same place before; else this one is noted.
     #[cold]
-    fn is_told_again(&mut self, told: Doubtful, now_ns: i64, is_scale_certain: bool) -> bool {
+    fn is_confirmed(&mut self, claim: Claim, now_ns: i64, is_scale_certain: bool) -> bool {
         let most_bytes = self.likely_window_bytes(is_scale_certain);
-        let doubtful = &mut self.rare().doubtful;
-        let first = doubtful.take().filter(|first| {
-            let apart = first.right.to(told.left);
+        let known = &mut self.rare().claim;
+        let first = known.take().filter(|first| {
+            let apart = first.right.to(claim.left);
             apart.unsigned_abs() <= most_bytes.max(first.len())
         });
         match first {
             Some(first) => self.admit(first, now_ns),
-            None => self.rare().doubtful = Some(told),
+            None => self.rare().claim = Some(claim),
         }
         first.is_some()
     }
 
     /// Count the data that was left alone.
-    fn admit(&mut self, first: Doubtful, now_ns: i64) {
+    fn admit(&mut self, first: Claim, now_ns: i64) {
         let nxt = self.flight.nxt;
-        if first.len() == 0 || first.left.is_before(nxt) {
+        if first.is_empty() || first.left.is_before(nxt) {
             return;
         }
         self.lose_una(first.left, now_ns);
