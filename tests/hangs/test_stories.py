@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hangs.captures import analyze, cut
 from hangs.judge import Judge, packets, read
 from hangs.stories import CASES, FREE, Case
-from stories.story import A_PORT
+from stories.story import A_PORT, Story
 
 import tcpwin
 from tcpwin.analysis import Direction
@@ -102,6 +102,26 @@ def test_a_capture_begun_in_the_stall_lacks_nothing(name: str, tmp_path: Path) -
         assert 0.9 * stall_ns <= data.stall_at_end_ns <= stall_ns
         assert case.rule in found
         assert "TW604" not in found
+
+
+def test_a_window_below_a_segment_stalls(tmp_path: Path) -> None:
+    """b takes the 44 segments that its window held and reads 1,024 bytes: a waits for a whole segment's room."""
+    story = Story().handshake()
+    story.burst("a", 44, spacing=0).wait(0.04)
+    acked = story.ack("b", window=8)
+    case = Case(lambda: story, "small_window", acked, "TW203", 0.4)
+    capture, stall_ns = capture_of(case, tmp_path)
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(capture)
+    analysis = analyze(capture)
+    data, back, way = sides(analysis)
+    assert (data.stall_at_end, data.stall_at_end_ns, back.stall_at_end) == ("small_window", stall_ns, None)
+    [connection] = analysis.connections
+    assert connection.budget[way].items_ns["small_window"] == stall_ns
+    assert connection.verdict.limit == "receiver_application"
+    [finding] = [each for each in analysis.findings if each.code == "TW203"]
+    assert finding.cost_ns == stall_ns
+    assert CliRunner().invoke(cli, ["check", str(path)], standalone_mode=False).return_value == 1
 
 
 @pytest.mark.parametrize("name", FREE)
