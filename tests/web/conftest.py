@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from fastapi.testclient import TestClient
 from reference import NO_RIGHT
 from web.browsing import browser, open_page, serve
@@ -23,6 +24,14 @@ from tcpwin_web import Settings, create_app
 __all__ = ["browser", "open_page", "serve"]
 
 MakeClient = Callable[..., TestClient]
+
+# As the service does it: structlog's own way takes half a minute to lay out one traceback.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 
 @pytest.fixture(scope="session")

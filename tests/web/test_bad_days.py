@@ -283,6 +283,7 @@ def test_details_of_a_capture_that_is_deleted_meanwhile_do_not_stay(make_client:
     opening.start()
     while not (workers := stop_all(os.getpid())):
         assert opening.is_alive()
+        time.sleep(0.001)
     assert client.delete(f"{API}/captures/{id}").status_code == 204
     let_go(workers)
     opening.join()
