@@ -14,6 +14,7 @@ from pathlib import PurePath
 __all__ = [
     "binary_text",
     "bytes_text",
+    "change_text",
     "clock_text",
     "count_text",
     "name_text",
@@ -66,12 +67,18 @@ def rate_text(bits_per_second: float | None) -> str:
     return "no rate" if bits_per_second is None else _scaled(bits_per_second, _RATES)
 
 
-def share_text(share: float | None) -> str:
-    """Write a share of a whole: ``89%``; what is there, but less than half a percent, is ``<1%``."""
+def share_text(share: float | None, *, places: int = 0) -> str:
+    """Write a share of a whole: ``89 %``; what is there, but rounds to nothing, is ``<1 %``."""
     if share is None:
         return "unknown"
-    text = f"{share:.0%}"
-    return "<1%" if text == "0%" and share > 0 else text
+    least = f"{10.0**-places:.{places}f}"
+    text = f"{100 * share:,.{places}f}"
+    return f"<{least} %" if share > 0 and not float(text.replace(",", "")) else f"{text} %"
+
+
+def change_text(factor: float) -> str:
+    """Write how much a value changed: ``+20 %``, from three times on ``× 4.5``."""
+    return f"× {factor:.3g}" if factor >= 3 else f"{100 * (factor - 1):+.0f} %"
 
 
 def count_text(count: int, one: str, many: str | None = None) -> str:

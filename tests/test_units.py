@@ -105,7 +105,7 @@ def test_sizes_in_powers_of_1024(count: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0, "0%"), (0.0001, "<1%"), (0.006, "1%"), (0.894, "89%"), (1, "100%"), (None, "unknown")]
+    ("share", "text"), [(0, "0 %"), (0.0001, "<1 %"), (0.006, "1 %"), (0.894, "89 %"), (1, "100 %"), (None, "unknown")]
 )
 def test_shares(share: float | None, text: str) -> None:
     assert share_text(share) == text

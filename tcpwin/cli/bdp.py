@@ -333,4 +333,4 @@ def _size_text(size_bytes: int) -> str:
 
 
 def _percent(share: Fraction) -> str:
-    return "enough" if share == 1 else f"{float(share) * 100:.3g}% of that"
+    return "enough" if share == 1 else f"{float(share) * 100:.3g} % of that"

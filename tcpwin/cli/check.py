@@ -93,7 +93,7 @@ def _write(
 
         most = SHOWN if limit is None else limit
         told = render_findings(analysis, found, asked=len(asked), limit=most)
-        write_lines([*render_summary(summarize(analysis, found)), "", *told], output)
+        write_lines([*render_summary(summarize(analysis, found), analysis), "", *told], output)
         return
     if output.form == "json":
         from tcpwin.limits import SCHEMA, describe_finding, describe_rule

@@ -15,7 +15,7 @@ import click
 
 from tcpwin.cli.program import complain
 from tcpwin.errors import SnapshotError
-from tcpwin.units import bytes_text, count_text, time_text
+from tcpwin.units import bytes_text, count_text, share_text, time_text
 
 if TYPE_CHECKING:
     from tcpwin.hosts.collect import Filter
@@ -131,7 +131,7 @@ def snap(
         size += f" written; kept {_size(done.kept_bytes, done.kept_files)}"
     click.echo(
         f"{count_text(done.samples, 'sample')} of {count_text(done.most_sockets, 'socket')} at most in "
-        f"{time_text(done.elapsed_ns)}, {done.skipped:,} skipped, {share:.1%} of a core",
+        f"{time_text(done.elapsed_ns)}, {done.skipped:,} skipped, {share_text(share, places=1)} of a core",
         err=True,
     )
     click.echo(f"{path}: {size}", err=True)

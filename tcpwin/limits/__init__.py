@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tcpwin.limits.finding import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity
     from tcpwin.limits.findings import Findings, asked_of, check, choose
     from tcpwin.limits.ranking import problems, worst
-    from tcpwin.limits.roles import role_of
+    from tcpwin.limits.roles import role_of, roles_of, way_of
     from tcpwin.limits.rooms import (
         budgets_of,
         findings_of,
@@ -90,7 +90,11 @@ _HOMES = {
         "problems",
         "worst",
     ),
-    "roles": ("role_of",),
+    "roles": (
+        "role_of",
+        "roles_of",
+        "way_of",
+    ),
     "rooms": (
         "budgets_of",
         "findings_of",
@@ -161,12 +165,14 @@ __all__ = [
     "problems_of",
     "read_finding",
     "role_of",
+    "roles_of",
     "sections",
     "summarize",
     "summary_of",
     "verdict_columns",
     "verdict_of",
     "verdicts_of",
+    "way_of",
     "worst",
     "worst_verdict_of",
 ]

@@ -161,13 +161,11 @@ def _kernel_words(seen: Situation) -> str:
 
 
 def _application(seen: Situation) -> Opinion:
-    reason = f"nothing to send for {time_text(seen.budget.items_ns['application'])}"
+    reason = f"{time_text(seen.budget.items_ns['application'])} in total"
     if seen.data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
-    owner = f"{seen.sending_end}_application"
-    return Opinion(
-        f"the {seen.sender}'s application", owner, seen.sending_end, seen.seen, reason, "It had nothing to send."
-    )
+    owner, meaning = f"{seen.sending_end}_application", f"The {seen.sender} had nothing to send."
+    return Opinion(f"the {seen.sender}'s application", owner, seen.sending_end, seen.seen, reason, meaning)
 
 
 def _send_buffer(seen: Situation) -> Opinion:
@@ -183,7 +181,7 @@ def _send_buffer(seen: Situation) -> Opinion:
 
 def _path(seen: Situation) -> Opinion:
     rate = "" if seen.data.goodput_bps is None else f", {rate_text(seen.data.goodput_bps)}"
-    meaning = "Nothing to mend: it has all that the path gives."
+    meaning = "Nothing to fix: the transfer has all that the path gives."
     return Opinion(
         "the path's rate", "nobody", None, "likely", f"data went evenly at the best rate seen{rate}", meaning
     )
@@ -200,7 +198,7 @@ def _loss(seen: Situation) -> Opinion:
 def _congestion(seen: Situation) -> Opinion:
     phrase = f"the {seen.sender}'s congestion window"
     if seen.traits.is_growing:
-        meaning = "It was still growing."
+        meaning = "The window was still growing."
         return Opinion(phrase, "nobody", None, "likely", "the transfer's start, as designed", meaning)
     return Opinion(phrase, "nobody", None, "likely", "no other limit shows")
 

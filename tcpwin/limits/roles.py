@@ -31,6 +31,16 @@ def the_end(connection: Connection, side: str) -> str:
     return f"the {role_of(connection, side)}"
 
 
+def roles_of(connection: Connection) -> dict[str, str]:
+    """The roles of both ends by side."""
+    return {side: role_of(connection, side) for side in ("a", "b")}
+
+
+def way_of(connection: Connection, direction: str) -> str:
+    """A direction as people read it: ``server → client`` for ``b_to_a``."""
+    return f"{role_of(connection, direction[0])} → {role_of(connection, direction[-1])}"
+
+
 def carried_bytes(connection: Connection, direction: str) -> int:
     """What a direction carried: what was acknowledged was carried, though the capture may lack it."""
     data = connection.a_to_b if direction == "a_to_b" else connection.b_to_a

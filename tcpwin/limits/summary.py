@@ -52,6 +52,8 @@ class Summary:
 
     Attributes:
         text: a paragraph without line breaks.
+        carried: its first sentence: how much, in what time.
+        caveat: its last sentence: what makes all of it less sure; empty of a whole capture.
         worst: the three findings that cost most; fewer where fewer cost anything, none where no rules were asked.
         problems: numbers of the connections with a problem by the limit that cost each most, the worst first; of the
             first `TOLD` of them.
@@ -59,6 +61,8 @@ class Summary:
     """
 
     text: str
+    carried: str
+    caveat: str
     worst: tuple[Finding, ...]
     problems: Mapping[str, tuple[int, ...]]
     verdict: Verdict | None = None
@@ -67,8 +71,17 @@ class Summary:
 def summarize(analysis: Analysis, found: Findings | None = None) -> Summary:
     """The summary of a capture, with what rules found: by default all of them, with their default thresholds."""
     telling = _Telling(analysis, analysis.findings if found is None else found)
-    sentences = [telling.carried(), *telling.limits(), *telling.first_change(), *telling.caveats()]
-    return Summary(" ".join(sentences), tuple(telling.costly[:WORST]), telling.problems, telling.verdict)
+    carried = telling.carried()
+    caveat = "".join(telling.caveats())
+    sentences = [carried, *telling.limits(), *telling.first_change(), caveat]
+    return Summary(
+        " ".join(filter(None, sentences)),
+        carried,
+        caveat,
+        tuple(telling.costly[:WORST]),
+        telling.problems,
+        telling.verdict,
+    )
 
 
 class _Telling:

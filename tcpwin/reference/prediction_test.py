@@ -83,7 +83,7 @@ def _same(captured: Measured) -> float | None:
 
 
 def _apart(share: float) -> str:
-    return "less than 1% apart" if abs(share) < 0.01 else f"{share_text(abs(share))} {'more' if share > 0 else 'less'}"
+    return "less than 1 % apart" if abs(share) < 0.01 else f"{share_text(abs(share))} {'more' if share > 0 else 'less'}"
 
 
 def _time(ns: int | None) -> str | None:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from tcpwin.analysis import Analysis
+from tcpwin.analysis import Analysis, Connection
 from tcpwin.limits import Change, Comparison, FindingChange, Pair
-from tcpwin.report.findings import ARROWS
+from tcpwin.report.findings import arrow_of
 from tcpwin.report.verdict_words import limit_words
-from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
+from tcpwin.units import bytes_text, change_text, count_text, name_text, rate_text, share_text, time_text
 
 NAMES = {
     "goodput_bps": "goodput",
@@ -43,7 +43,7 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
         )
     for each in islice(comparison.pairs, limit):
         yield ""
-        yield from _pair(each)
+        yield from _pair(each, old.connections[each.match.old])
     matched = sum(comparison.counts.values())
     shown = min(limit, len(comparison.pairs))
     if matched > shown:
@@ -71,16 +71,18 @@ def headline(comparison: Comparison) -> str:
     return f"{comparison.verdict}: {count_text(matched, 'pair')}, {', '.join(told)}{rate}."
 
 
-def _pair(each: Pair) -> Iterator[str]:
+def _pair(each: Pair, old: Connection) -> Iterator[str]:
     match = each.match
     alike = "" if match.is_similar else "   (paired by order: neither size nor duration is similar)"
-    yield name_text(f"#{match.old} → #{match.new}  {each.server} {ARROWS[each.direction]}  {each.verdict}{alike}")
+    yield name_text(
+        f"#{match.old} → #{match.new}  {each.server} {arrow_of(old, each.direction)}  {each.verdict}{alike}"
+    )
     was, now = limit_words(each.old_verdict), limit_words(each.new_verdict)
     yield f"    {'limit':<20} {was} → {now}"
     for change in each.changes:
         if change.old or change.new:
             yield f"    {_change(change)}"
-    yield from (f"    {_finding(finding)}" for finding in each.findings)
+    yield from (f"    {_finding(finding, old)}" for finding in each.findings)
 
 
 def _change(change: Change) -> str:
@@ -88,10 +90,8 @@ def _change(change: Change) -> str:
     text = f"{NAMES[change.name]:<20} {old} → {new}"
     if change.old and change.new is not None and change.name != "resent_share":
         factor = change.new / change.old
-        if factor >= 3:
-            text += f" (× {factor:.3g})"
-        elif abs(factor - 1) >= 0.005:
-            text += f" ({factor - 1:+.0%})"
+        if abs(factor - 1) >= 0.005:
+            text += f" ({change_text(factor)})"
     return f"{text}  {change.verdict}" if change.verdict in ("better", "worse") else text
 
 
@@ -100,13 +100,13 @@ def value_text(name: str, value: float | None) -> str:
     if value is None:
         return "unknown"
     if name.endswith("_share"):
-        return f"{value:.2%}"
+        return share_text(value, places=2)
     text = _TEXTS.get(name.rpartition("_")[2])
     return f"{value:,.0f}" if text is None else text(value)
 
 
-def _finding(change: FindingChange) -> str:
-    arrow = f" {ARROWS[change.direction]}" if change.direction in ARROWS else ""
+def _finding(change: FindingChange, old: Connection | None = None) -> str:
+    arrow = "" if old is None or change.direction is None else f" {arrow_of(old, change.direction)}"
     text = f"{change.kind:<5} {change.code} {change.name}{arrow}"
     if max(change.old, change.new) > 1:
         text += f", {change.old:,} → {change.new:,}"
@@ -124,7 +124,8 @@ def _cost(cost_ns: int) -> str:
 def _unmatched(which: str, analysis: Analysis, numbers: tuple[int, ...], count: int) -> Iterator[str]:
     for number in numbers[:SHOWN_UNMATCHED]:
         connection = analysis.connections[number]
-        sizes = f"{bytes_text(connection.a_to_b.unique_bytes)} a→b, {bytes_text(connection.b_to_a.unique_bytes)} b→a"
+        there, back = bytes_text(connection.a_to_b.unique_bytes), bytes_text(connection.b_to_a.unique_bytes)
+        sizes = f"{there} {arrow_of(connection, 'a_to_b')}, {back} {arrow_of(connection, 'b_to_a')}"
         yield name_text(f"    {which} #{number}  {connection.a} → {connection.b}   {sizes}")
     if count > SHOWN_UNMATCHED:
         yield f"    {which}: {count - SHOWN_UNMATCHED:,} more"

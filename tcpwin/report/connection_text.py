@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcpwin.analysis import Connection, Direction, Event, Percentiles
+from tcpwin.limits import roles_of, way_of
 from tcpwin.report.loss import render_loss
 from tcpwin.report.resent import render_resent
 from tcpwin.report.summary import render_budgets, render_stalls, render_verdict
@@ -24,14 +25,15 @@ EPISODES_SHOWN = 20
 
 def render_connection(connection: Connection) -> str:
     """Everything about a connection. Reads the source again for percentiles and events."""
-    lines = [head_line(connection), *_indent(render_verdict(connection))]
+    lines = [head_line(connection), *_indent(render_verdict(connection.verdict, connection.duration_ns))]
     events = connection.events
     lines += ["", *_indent(_render_handshake(connection)), "", *_indent(_render_options(connection))]
     lines += _indent([*render_budgets(connection), *render_stalls(connection)])
-    for name, sender, receiver in (("a_to_b", "a", "b"), ("b_to_a", "b", "a")):
-        direction = connection.a_to_b if sender == "a" else connection.b_to_a
-        lines += ["", f"  {sender} → {receiver}"]
-        resent = [event for event in events if event.direction == sender]
+    roles = roles_of(connection)
+    for name, direction in (("a_to_b", connection.a_to_b), ("b_to_a", connection.b_to_a)):
+        receiver = roles[name[-1]]
+        lines += ["", f"  {way_of(connection, name)}"]
+        resent = [event for event in events if event.direction == name[0]]
         lines += _indent(_render_direction(connection, name, receiver, direction, resent), "    ")
     if connection.socket_samples:
         from tcpwin.report.hosts import render_joined, render_sockets
@@ -64,6 +66,7 @@ def _render_handshake(connection: Connection) -> list[str]:
 
 def _render_options(connection: Connection) -> list[str]:
     sides = (connection.a_to_b, connection.b_to_a)
+    client, server = roles_of(connection).values()
 
     def row(name: str, values: Sequence[object]) -> str:
         shown = ["no SYN" if not side.syn_seen else str(value) for side, value in zip(sides, values, strict=True)]
@@ -73,7 +76,7 @@ def _render_options(connection: Connection) -> list[str]:
         return ["yes" if value else "no" for value in values]
 
     return [
-        f"{'SYN options':14}{'a':>10}{'b':>10}",
+        f"{'SYN options':14}{client:>10}{server:>10}",
         row("MSS", [side.syn_mss if side.syn_mss is not None else "none" for side in sides]),
         row("window scale", [side.syn_window_scale if side.syn_window_scale is not None else "none" for side in sides]),
         row("SACK", has([side.syn_sack_permitted for side in sides])),
@@ -111,7 +114,7 @@ def _set_apart(block: list[str]) -> list[str]:
 
 
 def _render_window(connection: Connection, receiver: str, direction: Direction) -> list[str]:
-    lines = [*render_sender_flight(direction), f"scale of {receiver}'s windows: {direction.window_scale}"]
+    lines = [*render_sender_flight(direction), f"scale of the {receiver}'s windows: {direction.window_scale}"]
     lines += [f"  {reason}" for reason in direction.window_scale.evidence]
     lines += [
         f"held back by the window for {time_text(direction.window_limited_ns)}, closed for "
@@ -131,7 +134,7 @@ def _render_distributions(connection: Connection, name: str, receiver: str, dire
     lines = [f"{'share of time':16}" + "".join(f"{head:>10}" for head in heads)]
     window, flight = (connection.percentiles(kind, direction=name) for kind in ("receive_window", "flight"))
     least, most = direction.receive_window_min_bytes, direction.receive_window_max_bytes
-    lines.append(_distribution(f"window of {receiver}", least, window, most, direction.receive_window_mean_bytes))
+    lines.append(_distribution(f"{receiver}'s window", least, window, most, direction.receive_window_mean_bytes))
     lines.append(_distribution("in flight", 0, flight, direction.flight_max_bytes, direction.flight_mean_bytes))
     return lines
 

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from tcpwin.analysis import Analysis
-from tcpwin.limits import Evidence, Finding, Findings, Severity, plain
-from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
+from tcpwin.analysis import Analysis, Connection
+from tcpwin.limits import Evidence, Finding, Findings, Severity, plain, roles_of, way_of
+from tcpwin.units import bytes_text, count_text, name_text, rate_text, share_text, time_text
 
-ARROWS = {"a_to_b": "a→b", "b_to_a": "b→a"}
 _UNITS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("_ns", time_text),
     ("_bytes", bytes_text),
@@ -39,14 +38,21 @@ def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: i
 
 
 def heading(analysis: Analysis, finding: Finding) -> str:
-    """``capture:#3 b→a TW201 zero-window-stall (warning, cost 6.1 s, high): text``."""
+    """``capture:#3 server→client TW201 zero-window-stall (warning, cost 6.1 s, certain): text``."""
     return name_text(f"{place(analysis, finding)} {title(finding)} ({', '.join(weight(finding))}): {finding.text}")
 
 
 def place(analysis: Analysis, finding: Finding) -> str:
     """The capture, with the connection's number and the direction where the finding has them."""
     where = analysis.name if finding.connection is None else f"{analysis.name}:#{finding.connection}"
-    return f"{where} {ARROWS[finding.direction]}" if finding.direction in ARROWS else where
+    if finding.connection is None or finding.direction is None:
+        return where
+    return f"{where} {arrow_of(analysis.connections[finding.connection], finding.direction)}"
+
+
+def arrow_of(connection: Connection, direction: str) -> str:
+    """A direction as one word: ``server→client``."""
+    return way_of(connection, direction).replace(" ", "")
 
 
 def title(finding: Finding) -> str:
@@ -68,7 +74,8 @@ def details(analysis: Analysis, finding: Finding) -> Iterator[str]:
     """Ends, blame, evidence and remedy, a line each."""
     if finding.connection is not None:
         connection = analysis.connections[finding.connection]
-        yield _line("ends", f"a is {connection.a}, b is {connection.b}")
+        client, server = roles_of(connection).values()
+        yield _line("ends", f"{client} {connection.a}, {server} {connection.b}")
     yield _line("owner", owner_text(finding.owner))
     yield from (_line(name, text) for name, text in _evidence(analysis, finding.evidence))
     if finding.remedy is not None:
@@ -86,10 +93,10 @@ def owner_text(owner: str) -> str:
 
 def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
     """How many findings there are, of which severity, in how many connections."""
-    of = f"{count_text(asked, 'rule')} asked of {count_text(len(analysis), 'connection')}"
+    of = f"{count_text(asked, 'rule')}, {count_text(len(analysis), 'connection')}"
     total = sum(found.counts.values())
     if not total:
-        return f"No findings: {of}."
+        return f"No findings ({of})."
     by_severity = Counter(finding.severity for finding in found)
     told = [
         count_text(by_severity[severity], str(severity), "info" if severity is Severity.INFO else None)
@@ -99,7 +106,7 @@ def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
     hit = len({finding.connection for finding in found} - {None})
     places = f" in {count_text(hit, 'connection')}" if hit else ""
     cut = "" if total == len(found) else f" among the {len(found):,} costliest"
-    return f"{count_text(total, 'finding')} ({', '.join(told)}{cut}){places}: {of}."
+    return f"{count_text(total, 'finding')} ({', '.join(told)}{cut}){places} ({of})."
 
 
 def value_text(name: str, value: float | int | str) -> str:
@@ -117,7 +124,7 @@ def value_words(name: str, value: float | int | str) -> tuple[str, str]:
     if text is not None:
         return words, f"{'-' if number < 0 else ''}{text(abs(number))}"
     if name == "share" or name.endswith("_share"):
-        return words, f"{number:.1%}"
+        return words, share_text(number, places=1)
     if isinstance(number, int) or abs(number) >= 1e15:
         return words, f"{number:,}"
     return words, f"{number:,.3f}".rstrip("0").rstrip(".")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.hosts import ClockOffset, JoinedSample, Seen, SocketSample, count_disagreements
 from tcpwin.kernel import Kernel, parse_kernel, receive_memory
+from tcpwin.limits import role_of
 from tcpwin.units import bytes_text, count_text, name_text, share_text, time_text
 
 ROWS_SHOWN = 24
@@ -69,10 +70,11 @@ def render_sockets(connection: Connection) -> list[str]:
     lines = []
     for side, samples in sorted(connection.socket_samples.items()):
         told = [each for each in samples if each.congestion_control is not None]
+        head = f"socket of the {role_of(connection, side)}: {count_text(len(samples), 'sample')}"
         if not told:
-            lines.append(f"socket of {side}: {count_text(len(samples), 'sample')} without TCP information")
+            lines.append(f"{head} without TCP information")
             continue
-        lines.append(f"socket of {side}: {count_text(len(samples), 'sample')}, {_sending(told)}")
+        lines.append(f"{head}, {_sending(told)}")
         lines += [f"       {line}" for line in (_waiting(told[-1]), _receiving(told, connection, side)) if line]
     return lines + _contradictions(connection)
 
@@ -83,9 +85,8 @@ def _contradictions(connection: Connection) -> list[str]:
     for claim in connection.scale_claims:
         scale = (connection.a_to_b if claim.side == "b" else connection.b_to_a).window_scale
         if scale.shift is not None and claim.shift != scale.shift:
-            lines.append(
-                f"! the socket of {claim.by} says shift {claim.shift} for {claim.side}'s windows, the packets {scale}"
-            )
+            by, whose = role_of(connection, claim.by), role_of(connection, claim.side)
+            lines.append(f"! the {by}'s socket says shift {claim.shift} for the {whose}'s windows, the packets {scale}")
     if connection.analysis.capture.packets <= COMPARED_PACKETS:
         sides = {each.side for each in connection.snapshots}
         told = [_agreement([each for each in connection.snapshots if each.side == side]) for side in sorted(sides)]
@@ -155,7 +156,11 @@ def render_joined(connection: Connection) -> list[str]:
         samples = [each for each in joined if each.side == side]
         row = _sender_row if any(each.sample.count("bytes_sent") for each in samples) else _receiver_row
         table = [row(connection, each) for each in _chosen(samples)]
-        lines += ["", f"socket of {side} beside the packets", "".join(f"{head:>14}" for head in table[0])]
+        lines += [
+            "",
+            f"socket of the {role_of(connection, side)} beside the packets",
+            "".join(f"{head:>14}" for head in table[0]),
+        ]
         for cells, each in zip(table, _chosen(samples), strict=True):
             told = "".join(f"{cell:>14}" for cell in cells.values())
             lines.append(told + ("  !" if each.disagreements else ""))
@@ -171,13 +176,13 @@ def _chosen(samples: Sequence[JoinedSample]) -> Sequence[JoinedSample]:
 
 def _sender_row(connection: Connection, joined: JoinedSample) -> dict[str, str]:
     sample, limits = joined.sample, joined.limits
-    peer = "b" if joined.side == "a" else "a"
+    peer = role_of(connection, "b" if joined.side == "a" else "a")
     is_busy = limits is not None and limits.busy_ns > 0
     return {
         "at": _at(connection, joined),
         "cwnd × mss": _bytes(joined.cwnd_bytes),
         "in flight": _seen(joined.flight_bytes),
-        f"window of {peer}": _seen(joined.peer_window_bytes),
+        f"{peer} window": _seen(joined.peer_window_bytes),
         "snd_wnd": _bytes(sample.snd_wnd_bytes),
         "rwnd_limited": share_text(limits.rwnd_limited_ns / limits.elapsed_ns)
         if limits is not None and is_busy
@@ -192,7 +197,7 @@ def _receiver_row(connection: Connection, joined: JoinedSample) -> dict[str, str
     unread, memory = sample.recv_q_bytes, sample.rmem_alloc_bytes
     return {
         "at": _at(connection, joined),
-        f"window of {joined.side}": _seen(joined.own_window_bytes),
+        f"{role_of(connection, joined.side)} window": _seen(joined.own_window_bytes),
         "rcv_wnd": _bytes(sample.rcv_wnd_bytes),
         "rcv_ssthresh": _bytes(sample.rcv_ssthresh_bytes),
         "Recv-Q": _bytes(unread),

@@ -9,7 +9,7 @@ JUDGED = {"receiver": ", judged near the receiver", "unknown": ", capture point 
 """The sender's reasons are only inferred where its ACKs are seen before it sees them."""
 
 LEAST_SHARE = 0.005
-"""Less is printed as 0%."""
+"""Less is printed as 0 %."""
 
 
 def render_loss(direction: Direction) -> list[str]:

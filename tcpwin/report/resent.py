@@ -28,7 +28,7 @@ def render_resent(events: Sequence[Event], *, start_ns: int) -> list[str]:
     if left > 0:
         lines.append(f"{left:,} more: --json lists them all")
     for (reason, confidence), number in numbers.items():
-        text = f"{reason}: {rules[reason, confidence]:,}, {confidence} confidence"
+        text = f"{reason}: {rules[reason, confidence]:,}, {confidence}"
         lines += textwrap.wrap(text, WIDTH, initial_indent=f"why {number}  ", subsequent_indent="       ")
     return lines
 

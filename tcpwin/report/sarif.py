@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import HEADINGS, Finding, Rule, Severity, describe_finding, describe_rule, sections
-from tcpwin.report.findings import ARROWS, frames_text, weight
+from tcpwin.report.findings import arrow_of, frames_text, weight
 from tcpwin.units import name_text
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
@@ -70,7 +70,7 @@ def _result(
         "kind": "fail",
         "level": _LEVELS[finding.severity],
         "message": {"text": _message(finding)},
-        "locations": [_location(described, uris)],
+        "locations": [_location(analysis, described, uris)],
         "partialFingerprints": {"finding/v1": _fingerprint(described, seen)},
         "properties": {
             name: value for name, value in described.items() if name not in ("code", "name", "severity", "text")
@@ -87,7 +87,7 @@ def _message(finding: Finding) -> str:
     return name_text(text)
 
 
-def _location(described: dict[str, Any], uris: Sequence[str]) -> dict[str, Any]:
+def _location(analysis: Analysis, described: dict[str, Any], uris: Sequence[str]) -> dict[str, Any]:
     """The capture where it is one file (frames are counted over all of several), and the connection in it."""
     location: dict[str, Any] = {}
     if len(uris) == 1:
@@ -95,7 +95,8 @@ def _location(described: dict[str, Any], uris: Sequence[str]) -> dict[str, Any]:
     if described["connection"] is not None:
         name = f"#{described['connection']}"
         ends = f"{described['a']}→{described['b']}"
-        arrow = ARROWS.get(described["direction"])
+        direction = described["direction"]
+        arrow = direction and arrow_of(analysis.connections[described["connection"]], direction)
         location["logicalLocations"] = [
             {
                 "name": f"{name} {arrow}" if arrow else name,

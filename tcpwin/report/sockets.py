@@ -53,7 +53,7 @@ def value_text(name: str, value: Any) -> str:
     if name.endswith("_ns"):
         return time_text(value).replace(" ", "")
     if name.endswith("_share"):
-        return share_text(value)
+        return share_text(value).replace(" ", "")
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tcpwin.analysis import Analysis, Capture, Connection, Direction
+from tcpwin.limits import role_of, roles_of
 from tcpwin.report.loss import render_loss
-from tcpwin.report.summary import render_summary, render_verdict
+from tcpwin.report.summary import render_answer, render_summary, render_verdict
 from tcpwin.report.timing import render_sender_flight, render_timing
 from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
 
@@ -20,12 +23,18 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
         from tcpwin.report.hosts import render_hosts
 
         lines += render_hosts(analysis)
-    lines += ["", *render_summary(analysis.summary)]
     worst = analysis.worst(limit)
+    if len(analysis) == len(worst) == 1:
+        # The summary of one connection is its verdict: said once, above what was measured.
+        lines += ["", *render_answer(analysis.summary, worst[0]), "", *_render_connection(worst[0])]
+        return "\n".join(lines)
+    lines += ["", *render_summary(analysis.summary, analysis)]
     problems = set(analysis.problems)
     for position, connection in enumerate(worst):
         is_brief = connection.id not in problems and position >= DETAILED
-        lines += ["", *_render_connection(connection, is_brief=is_brief)]
+        verdict = render_verdict(connection.verdict, connection.duration_ns)
+        told = _render_connection(connection, verdict, is_brief=is_brief)
+        lines += ["", *told]
     left = len(analysis) - len(worst)
     if left:
         lines += ["", f"{count_text(left, 'more connection')} not shown: --limit N shows more, --json all."]
@@ -65,15 +74,16 @@ def quality_remarks(capture: Capture) -> list[str]:
         remarks.append("no packet has a time: durations, rates and round trips mean nothing")
     if capture.connections_sampled:
         count = count_text(capture.connections_sampled, "connection")
-        remarks.append(f"{count} captured in samples (sFlow): none of its losses or causes is sure")
+        remarks.append(f"{count} captured in samples (sFlow): no loss and no cause is certain")
     if capture.missed_bytes:
         remarks.append(f"{bytes_text(capture.missed_bytes)} were acknowledged that the capture does not hold")
     return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
 
 
-def _render_connection(connection: Connection, *, is_brief: bool) -> list[str]:
-    lines = [head_line(connection), *(f"    {line}" for line in render_verdict(connection))]
-    for sender, receiver, direction in (("a", "b", connection.a_to_b), ("b", "a", connection.b_to_a)):
+def _render_connection(connection: Connection, verdict: Sequence[str] = (), *, is_brief: bool = False) -> list[str]:
+    lines = [head_line(connection), *(f"    {line}" for line in verdict)]
+    client, server = roles_of(connection).values()
+    for sender, receiver, direction in ((client, server, connection.a_to_b), (server, client, connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
             told = render_direction(connection, sender, receiver, direction)
             lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
@@ -90,16 +100,17 @@ def _render_connection(connection: Connection, *, is_brief: bool) -> list[str]:
 
 def head_line(connection: Connection) -> str:
     """Number, ends, duration and close of a connection."""
-    guess = "" if connection.initiator_known else "   (who initiated is guessed)"
-    head = f"#{connection.id}  {connection.a} → {connection.b}   {time_text(connection.duration_ns)}, "
-    return head + close_text(connection) + guess
+    guess = "" if connection.initiator_known else "   (who opened it is guessed)"
+    client, server = roles_of(connection).values()
+    ends = f"{client} {connection.a} → {server} {connection.b}"
+    return f"#{connection.id}  {ends}   {time_text(connection.duration_ns)}, {close_text(connection)}{guess}"
 
 
 def close_text(connection: Connection) -> str:
     """How a connection ended, and by whom."""
     close = connection.close.replace("_", " ")
     by = connection.reset_by if connection.close == "reset" else connection.closed_first
-    return f"{close} by {by}" if by and connection.close in ("reset", "half_closed") else close
+    return f"{close} by the {role_of(connection, by)}" if by and connection.close in ("reset", "half_closed") else close
 
 
 def render_direction(connection: Connection, sender: str, receiver: str, direction: Direction) -> list[str]:
@@ -114,12 +125,14 @@ def render_direction(connection: Connection, sender: str, receiver: str, directi
     least, most = direction.receive_window_min_bytes, direction.receive_window_max_bytes
     if most is None:
         evidence = f": {'; '.join(scale.evidence)}" if scale.evidence else ""
-        lines.append(f"       window of {receiver}: not known in bytes, {scale}{evidence}")
+        lines.append(f"       window of the {receiver}: not known in bytes, {scale}{evidence}")
     elif bytes_text(least) == bytes_text(most):
-        lines.append(f"       window of {receiver}: {bytes_text(most)} throughout, {scale}")
+        lines.append(f"       window of the {receiver}: {bytes_text(most)} throughout, {scale}")
     else:
         mean = bytes_text(direction.receive_window_mean_bytes)
-        lines.append(f"       window of {receiver}: {bytes_text(least)} to {bytes_text(most)}, mean {mean}, {scale}")
+        lines.append(
+            f"       window of the {receiver}: {bytes_text(least)} to {bytes_text(most)}, mean {mean}, {scale}"
+        )
     if direction.flight_max_bytes is None:
         lines.append("       in flight: unknown, one side of the connection was not captured")
     else:

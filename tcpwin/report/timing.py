@@ -124,7 +124,7 @@ def render_acks(receiver: str, direction: Direction) -> list[str]:
         (direction.acked_unseen, f"{direction.acked_unseen:,} of data not captured"),
     ]
     told = [text for count, text in counted if count]
-    return [f"ACKs of {receiver}: {', '.join(told)}"] if told else []
+    return [f"ACKs of the {receiver}: {', '.join(told)}"] if told else []
 
 
 def render_round_trips(receiver: str, direction: Direction, shares: RoundTrips) -> list[str]:
@@ -137,7 +137,7 @@ def render_round_trips(receiver: str, direction: Direction, shares: RoundTrips) 
     values = (direction.rtt_min_ns, *(max(ns or 0, direction.rtt_min_ns or 0) for ns in percentiles))
     count = count_text(direction.rtt_samples, "ACK")
     return [
-        f"from the capture point to {receiver} and back, {count}:",
+        f"from the capture point to the {receiver} and back, {count}:",
         f"{'share of ACKs':13}" + "".join(f"{head:>9}" for head in heads),
         f"{'round trip':13}" + "".join(f"{time_text(ns):>9}" for ns in values),
     ]

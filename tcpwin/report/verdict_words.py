@@ -38,7 +38,7 @@ class VerdictWords:
     Attributes:
         answer: limit, share and confidence, and what they mean.
         why: with numbers.
-        cost: what was lost, of how long; empty where nothing is wrong, as `fix`.
+        cost: what was lost, of how long; empty where nothing is wrong, as `fix`, or where the answer says it.
         evidence: a display filter, and the finding that says so; empty where the time budget alone says it.
     """
 
@@ -51,18 +51,22 @@ class VerdictWords:
 
 def verdict_words(verdict: Verdict, duration_ns: int) -> VerdictWords:
     """The words for a verdict on a connection of such a duration."""
+    is_told = verdict.also is not None and verdict.also != verdict.second_limit
     code = f" ({verdict.code})" if verdict.code else ""
+    cost = f"about {time_text(verdict.named_ns)} of {time_text(duration_ns)}"
+    if verdict.also is not None:
+        cost += f" to {LIMIT_NAMES[verdict.also]}"
     return VerdictWords(
         answer=name_text(verdict.text),
         why=name_text(verdict.reason),
-        cost=f"About {time_text(verdict.named_ns)} of {time_text(duration_ns)}." if verdict.is_problem else "",
+        cost=cost if verdict.is_problem and not is_told else "",
         fix=name_text(verdict.fix or "") if verdict.is_problem else "",
         evidence=frames_filter(verdict.frames) + code if verdict.frames else "",
     )
 
 
 def limit_words(verdict: Verdict) -> str:
-    """Limit, share and confidence in a few words: ``receive window 89% (likely)``."""
+    """Limit, share and confidence in a few words: ``receive window 89 % (likely)``."""
     if verdict.limit in ("none", "capture"):
         return LIMIT_NAMES[verdict.limit]
     return f"{LIMIT_NAMES[verdict.limit]} {share_text(verdict.share)} ({verdict.confidence})"

@@ -155,7 +155,7 @@ def test_limit_0_still_tells_what_limited() -> None:
 
 def test_one_connection_in_full() -> None:
     text = tcpwin("analyze", "--connection", 0, SLOW_READER).stdout.decode()
-    assert text.startswith("#0  10.9.2.2:36984 → 10.9.1.1:5201")
+    assert text.startswith("#0  client 10.9.2.2:36984 → server 10.9.1.1:5201")
     # 66 episodes, as the receiver's kernel counted; twenty are shown.
     assert text.splitlines()[-1].strip() == "46 more"
     document = json.loads(tcpwin("analyze", "--json", "--connection", 2, MANY_SHORT).stdout)

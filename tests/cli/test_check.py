@@ -23,16 +23,18 @@ BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 # The receiver's kernel counted 66 zero windows; 6,095,703,000 ns lie between closing and opening ACKs.
 TW201 = ("--select", "TW201", SLOW_READER)
 HEAD = (
-    f"{SLOW_READER}:#0 b→a TW201 zero-window-stall (warning, cost 6.1 s, certain): "
-    "The client's application reads too slowly: zero window 66 times, 6.1 s total (20% of the connection)"
+    f"{SLOW_READER}:#0 server→client TW201 zero-window-stall (warning, cost 6.1 s, certain): "
+    "The client's application reads too slowly: zero window 66 times, 6.1 s total (20 % of the connection)"
 )
 PARAGRAPH = [
-    "6 MB in 30.1 s. Limited by the client's receive window (89%, certain). The client's application reads too slowly. "
-    "It",
-    "cost 26.9 s. Fix: Make the client's application read faster, or send less.",
+    "6 MB in 30.1 s. Limited by the client's receive window (89 %, certain). "
+    "The client's application reads too slowly.",
+    "Cost: about 26.9 s of 30.1 s (zero window 66 times, 6.1 s total)",
+    "Fix: Make the client's application read faster, or send less.",
+    "Evidence: frame.number in {1474, 1475, 1577, 1578, 1627, 1628} (TW201)",
     "",
 ]
-SUMMARY = "1 finding (1 warning) in 1 connection: 1 rule asked of 1 connection."
+SUMMARY = "1 finding (1 warning) in 1 connection (1 rule, 1 connection)."
 
 
 def lines(*arguments: object, **more: Any) -> list[str]:
@@ -48,10 +50,10 @@ def document(*arguments: object, **more: Any) -> dict[str, Any]:
 
 def test_text() -> None:
     told = lines(*TW201)
-    assert told[:3] == PARAGRAPH
-    assert told[3] == HEAD
-    assert told[4:7] == [
-        "    ends       a is 10.9.2.2:36984, b is 10.9.1.1:5201",
+    assert told[:5] == PARAGRAPH
+    assert told[5] == HEAD
+    assert told[6:9] == [
+        "    ends       client 10.9.2.2:36984, server 10.9.1.1:5201",
         "    owner      the client's application",
         "    evidence   frames 1627, 1628, 1577, 1578, 1474, 1475",
     ]
@@ -138,7 +140,7 @@ def test_output_goes_to_a_file_in_the_form_of_its_name(tmp_path: Path, name: str
     assert text.startswith(begins)
     assert text.endswith("\n")
     assert tcpwin("check", *TW201, "-o", tmp_path / "again", "--format", "text").stdout == b""
-    assert (tmp_path / "again").read_text(encoding="utf8").splitlines()[3] == HEAD
+    assert (tmp_path / "again").read_text(encoding="utf8").splitlines()[5] == HEAD
 
 
 def test_sarif_and_junit_and_github_are_whole() -> None:
@@ -150,7 +152,7 @@ def test_sarif_and_junit_and_github_are_whole() -> None:
     assert len(list(suites.iter("failure"))) == 1
     command, summary = lines(*TW201, "--format", "github")
     assert command.startswith(
-        f"::warning file={SLOW_READER},title=TW201 zero-window-stall::{SLOW_READER}:#0 b→a TW201 "
+        f"::warning file={SLOW_READER},title=TW201 zero-window-stall::{SLOW_READER}:#0 server→client TW201 "
     )
     assert summary == SUMMARY
 
@@ -238,10 +240,10 @@ def test_shares_of_thresholds() -> None:
 
 def test_standard_input_and_several_files() -> None:
     told = lines("--select", "TW201", "-", input=SLOW_READER.read_bytes())
-    assert told[3] == HEAD.replace(str(SLOW_READER), "standard input")
+    assert told[5] == HEAD.replace(str(SLOW_READER), "standard input")
     told = lines("--select", "TW201", KEEP_ALIVE, SLOW_READER)
     assert told[told.index("") + 1].startswith("2 files:#")
-    assert told[-1] == "1 finding (1 warning) in 1 connection: 1 rule asked of 2 connections."
+    assert told[-1] == "1 finding (1 warning) in 1 connection (1 rule, 2 connections)."
 
 
 def test_all_rules_read_standard_input() -> None:

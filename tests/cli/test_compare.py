@@ -30,19 +30,21 @@ def test_text() -> None:
         "",
         "better: 1 pair, 1 better; goodput × 14.1 in the median.",
         "",
-        "#0 → #0  10.9.1.1:5201 b→a  better",
-        "    limit                receive window 95% (certain) → congestion window 74% (likely)",
+        "#0 → #0  10.9.1.1:5201 server→client  better",
+        "    limit                receive window 95 % (certain) → congestion window 74 % (likely)",
         "    goodput              6.03 Mbit/s → 84.9 Mbit/s (× 14.1)  better",
     ]
     assert "    payload              10 MB → 10 MB" in told
     assert "    round trip           85 ms → 85 ms" in told
     assert "    largest window       65.5 kB → 3.14 MB (× 48)" in told
     assert not [line for line in told if "retransmissions" in line or "window closed" in line]
-    assert [line for line in told if line.startswith("    gone  TW101 window-scaling-not-negotiated b→a, cost ")]
+    assert [
+        line for line in told if line.startswith("    gone  TW101 window-scaling-not-negotiated server→client, cost ")
+    ]
     back = lines(FAST, SLOW)
     assert back[3] == "worse: 1 pair, 1 worse; goodput × 0.071 in the median."
-    assert back[7] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93%)  worse"
-    assert lines(FAST, SLOW, "--tolerance", "93%")[7] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93%)"
+    assert back[7] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93 %)  worse"
+    assert lines(FAST, SLOW, "--tolerance", "93%")[7] == "    goodput              84.9 Mbit/s → 6.03 Mbit/s (-93 %)"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_without_partners() -> None:
     told = lines(SLOW_READER, MANY_SHORT)
     assert told[3] == "unmatched: no connection of one capture has a partner in the other."
     place = told.index("Without a partner")
-    assert told[place + 1] == "    old #0  10.9.2.2:36984 → 10.9.1.1:5201   0 B a→b, 6 MB b→a"
+    assert told[place + 1] == "    old #0  10.9.2.2:36984 → 10.9.1.1:5201   0 B client→server, 6 MB server→client"
     assert [line[:10] for line in told[place + 2 : place + 7]] == [f"    new #{number}" for number in range(5)]
     assert told[place + 7].startswith("    new: ")
     assert told[place + 7].endswith(" more")
@@ -181,9 +183,12 @@ def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
         "The path's round trip differs in 1 pair: part of the difference may be the path's.",
         "",
     ]
-    assert told[6] == "#0 → #0  10.0.0.2:9000 a→b  worse   (paired by order: neither size nor duration is similar)"
+    assert (
+        told[6]
+        == "#0 → #0  10.0.0.2:9000 client→server  worse   (paired by order: neither size nor duration is similar)"
+    )
     assert told[7].startswith("    limit                ")
-    assert told[8] == "    goodput              2.85 Mbit/s → 1.44 Mbit/s (-49%)  worse"
+    assert told[8] == "    goodput              2.85 Mbit/s → 1.44 Mbit/s (-49 %)  worse"
     assert told[-4:] == [
         "",
         "Findings of all connections",

@@ -186,7 +186,7 @@ def test_name_that_begins_with_a_dash(tmp_path: Path) -> None:
 def test_locales(locale: str) -> None:
     done = tcpwin("analyze", KEEP_ALIVE, env={"LC_ALL": locale, "PATH": os.environ["PATH"]})
     assert done.returncode == 0
-    assert "127.0.0.1:42942 → 127.0.0.1:9002" in done.stdout.decode()
+    assert "client 127.0.0.1:42942 → server 127.0.0.1:9002" in done.stdout.decode()
 
 
 def test_encodings_that_lack_a_character() -> None:

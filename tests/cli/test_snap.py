@@ -22,7 +22,7 @@ from tcpwin.hosts import SnapshotFile, SocketSample
 from tcpwin.units import bytes_text
 
 PAGE = Path(library.__file__).parent / "docs" / "hosts" / "collecting.md"
-SUMMARY = re.compile(r"([\d,]+) samples? of ([\d,]+) sockets? at most in [\d.]+ m?s, \d+ skipped, [\d.]+% of a core")
+SUMMARY = re.compile(r"([\d,]+) samples? of ([\d,]+) sockets? at most in [\d.]+ m?s, \d+ skipped, [\d.]+ % of a core")
 
 
 @contextmanager

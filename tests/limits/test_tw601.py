@@ -38,7 +38,7 @@ def test_fires_on_data_acknowledged_unseen(tmp_path: Path) -> None:
         "missed_share": 1 / 20,
         "weakens": "TW2, TW3, TW4",
     }
-    assert says(finding, "1.46 kB", "5.00% of the payload")
+    assert says(finding, "1.46 kB", "5.00 % of the payload")
 
 
 @pytest.mark.parametrize(("share", "found"), [(0.05, 1), (0.051, 0)])

@@ -30,7 +30,7 @@ def test_fires_on_files_joined_in_the_wrong_order(tmp_path: Path) -> None:
         "share": 1 / 34,
         "weakens": "TW3",
     }
-    assert says(finding, "1 packet of 34 (2.94%) has an earlier time")
+    assert says(finding, "1 packet of 34 (2.94 %) has an earlier time")
 
 
 def test_does_not_fire_in_order(tmp_path: Path) -> None:

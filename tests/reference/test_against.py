@@ -25,7 +25,7 @@ def test_the_same_settings_give_the_same() -> None:
     rows = {name: rest for name, *rest in found.rows}
     assert rows["throughput"][1:] == ["20.3 Mbit/s", "20.3 Mbit/s"]
     assert rows["largest window"][1] == "1 MiB"
-    assert "less than 1% apart" in found.verdict
+    assert "less than 1 % apart" in found.verdict
 
 
 def test_a_slower_path_gives_no_more_than_its_rate() -> None:
@@ -40,7 +40,7 @@ def test_a_run_that_does_not_keep_the_prediction_is_told() -> None:
     captured = measured()
     found = against(captured, captured, predict(captured, reference("lab-bulk-300ms").run("512m2-stock")))
     assert found.is_rate_right is False
-    assert "Predicted were 38.8 Mbit/s, the run came to 20.3 Mbit/s (48% less)" in found.verdict
+    assert "Predicted were 38.8 Mbit/s, the run came to 20.3 Mbit/s (48 % less)" in found.verdict
 
 
 def test_what_limited_the_capture_and_not_the_run_is_told() -> None:

@@ -19,11 +19,11 @@ def test_whole_report() -> None:
     analysis = bundled("keep-alive.pcap")
     name = analysis.name
     assert list(render_findings(analysis, found(STALL, NOTE), asked=3)) == [
-        f"{name}:#0 b→a TW901 made-stall (warning, cost 6.1 s, certain): a waited 100% of the time, 3 times",
-        "    ends       a is 127.0.0.1:42942, b is 127.0.0.1:9002",
+        f"{name}:#0 server→client TW901 made-stall (warning, cost 6.1 s, certain): a waited 100% of the time, 3 times",
+        "    ends       client 127.0.0.1:42942, server 127.0.0.1:9002",
         "    owner      the client's host",
         "    evidence   frames 4, 9",
-        "    values     window 65.5 kB, rtt 85 ms, rate 6.17 Mbit/s, share 20.0%, times 3",
+        "    values     window 65.5 kB, rtt 85 ms, rate 6.17 Mbit/s, share 20.0 %, times 3",
         "    ruled out  Loss: nothing was sent again.",
         "    remedy     Set a larger buffer on a.",
         "               sysctl -w net.ipv4.tcp_rmem='4096 131072 8388608'",
@@ -33,7 +33,7 @@ def test_whole_report() -> None:
         f"{name} TW902 made-note (info, lost 93.5 Mbit/s, possible): the capture is small",
         "    owner      nobody",
         "",
-        "2 findings (1 warning, 1 info) in 1 connection: 3 rules asked of 1 connection.",
+        "2 findings (1 warning, 1 info) in 1 connection (3 rules, 1 connection).",
     ]
 
 
@@ -42,17 +42,17 @@ def test_limit_leaves_the_counts() -> None:
     lines = list(render_findings(analysis, found(STALL, NOTE, NOTE), asked=3, limit=1))
     assert [line.split(" ")[0] for line in lines if line.startswith(analysis.name)] == [f"{analysis.name}:#0"]
     assert lines[-2:] == [
-        "3 findings (1 warning, 2 info) in 1 connection: 3 rules asked of 1 connection.",
+        "3 findings (1 warning, 2 info) in 1 connection (3 rules, 1 connection).",
         "2 findings not shown: --limit N shows more, --select CODE those of one rule.",
     ]
-    assert list(render_findings(analysis, found(), asked=3, limit=1)) == ["No findings: 3 rules asked of 1 connection."]
+    assert list(render_findings(analysis, found(), asked=3, limit=1)) == ["No findings (3 rules, 1 connection)."]
 
 
 def test_findings_beyond_those_kept_are_counted() -> None:
     kept = replace(found(STALL), counts={"TW901": 5000})
     lines = list(render_findings(bundled("keep-alive.pcap"), kept, asked=1))
     assert lines[-2:] == [
-        "5,000 findings (1 warning among the 1 costliest) in 1 connection: 1 rule asked of 1 connection.",
+        "5,000 findings (1 warning among the 1 costliest) in 1 connection (1 rule, 1 connection).",
         "4,999 findings not shown: --limit N shows more, --select CODE those of one rule.",
     ]
 
@@ -92,8 +92,8 @@ def test_nothing_acts_on_a_terminal() -> None:
         ("bdp_bytes", Fraction(2_500_000, 2), "bdp 1.25 MB"),
         ("longest_stall_ns", 119_747_000, "longest stall 120 ms"),
         ("goodput_bps", 0.0, "goodput 0 bit/s"),
-        ("share", 0.125, "share 12.5%"),
-        ("resent_share", 1.0, "resent share 100.0%"),
+        ("share", 0.125, "share 12.5 %"),
+        ("resent_share", 1.0, "resent share 100.0 %"),
         ("episodes", 1234, "episodes 1,234"),
         ("episodes", np.int64(1234), "episodes 1,234"),
         ("shift", 0, "shift 0"),
@@ -185,4 +185,4 @@ def test_defaults_are_said_exactly(default: float, unit: str, text: str) -> None
 def test_severities_are_told_from_the_worst() -> None:
     errors = [replace(STALL, severity=severity) for severity in (Severity.INFO, Severity.ERROR, Severity.ERROR)]
     *_, last = render_findings(bundled("keep-alive.pcap"), found(*errors), asked=30)
-    assert last == "3 findings (2 errors, 1 info) in 1 connection: 30 rules asked of 1 connection."
+    assert last == "3 findings (2 errors, 1 info) in 1 connection (30 rules, 1 connection)."

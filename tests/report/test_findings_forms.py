@@ -258,8 +258,8 @@ def test_sarif_results(analysis: tcpwin.Analysis) -> None:
         "physicalLocation": {"artifactLocation": {"index": 0}},
         "logicalLocations": [
             {
-                "name": "#0 b→a",
-                "fullyQualifiedName": "127.0.0.1:42942→127.0.0.1:9002/#0 b→a",
+                "name": "#0 server→client",
+                "fullyQualifiedName": "127.0.0.1:42942→127.0.0.1:9002/#0 server→client",
                 "kind": "connection",
             }
         ],
@@ -333,7 +333,7 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
         ("failure", "error", NASTY_SHOWN),
     ]
     body = stall[0].text.splitlines()
-    assert body[0] == f"{analysis.name}:#0 b→a TW901 made-stall (warning, cost 6.1 s, certain): {STALL.text}"
+    assert body[0] == f"{analysis.name}:#0 server→client TW901 made-stall (warning, cost 6.1 s, certain): {STALL.text}"
     assert body[-1] == "beware     More memory."
     assert len(body) == 10
     assert stall[1].text.splitlines()[-1] == f"beware     {NASTY_SHOWN}"
@@ -342,7 +342,7 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
     assert note[0].text.startswith(f"{analysis.name} TW902 made-note (info, lost 93.5 Mbit/s, possible): ")
     assert len(quiet) == 0
     assert suite.find("system-out").text == (
-        "3 findings (1 error, 1 warning, 1 info) in 1 connection: 3 rules asked of 1 connection."
+        "3 findings (1 error, 1 warning, 1 info) in 1 connection (3 rules, 1 connection)."
     )
 
 

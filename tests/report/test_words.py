@@ -11,7 +11,7 @@ import pytest
 from analysis.bundled import READABLE, TRUTHS, WHOLE, analyze, name_of
 
 import tcpwin
-from tcpwin.limits import Verdict
+from tcpwin.limits import Verdict, roles_of
 from tcpwin.report import render, render_connection
 from tcpwin.units import share_text, time_text
 
@@ -40,16 +40,19 @@ def paragraph_of(text: str) -> str:
     return " ".join(text.split("\n\n")[1].split("\n"))
 
 
+HEADS = ("Cost: ", "Fix: ", "Evidence: ")
+
+
 def told(name: str) -> tuple[str, str, str]:
-    """The lines of the first connection: what limited it, what that cost, and what shows it; empty where missing."""
+    """Of the only connection: what limited it with its reason, cost and fix, and what shows it; empty where missing."""
     return told_in(lines_of(name))
 
 
 def told_in(lines: list[str]) -> tuple[str, str, str]:
-    place = next(place for place, line in enumerate(lines) if line.startswith("#"))
-    rest = [line.strip() for line in lines[place + 1 : place + 4]]
-    cost = next((line for line in rest[1:] if line.startswith("About ")), "")
-    return rest[0], cost, next((line for line in rest[1:] if line.startswith("Evidence: ")), "")
+    place = lines.index("")
+    rest = lines[place + 1 : lines.index("", place + 1)]
+    cost, fix, evidence = (next((line for line in rest if line.startswith(name)), "") for name in HEADS)
+    return f"{rest[0]} {cost}", f"{cost} {fix}".strip(), evidence
 
 
 def test_head_of_a_report() -> None:
@@ -66,17 +69,18 @@ def test_head_of_a_report() -> None:
     for words in (verdict.text, time_text(verdict.named_ns), f"Fix: {verdict.fix}"):
         assert words in paragraph
     place = lines.index("", 4)
-    assert lines[place + 1] == "#0  10.9.2.2:36984 → 10.9.1.1:5201   30.1 s, reset by a"
+    assert lines[place + 1] == "#0  client 10.9.2.2:36984 → server 10.9.1.1:5201   30.1 s, reset by the client"
 
 
-def test_the_verdict_stands_below_the_head_of_a_connection() -> None:
+def test_the_verdict_is_said_once_above_the_connection() -> None:
     name = "slow-reader.pcap.gz"
     verdict = verdict_of(name)
     answer, cost, evidence = told(name)
-    assert answer.startswith(f"{verdict.headline}. ")
+    assert f" {verdict.headline}. " in answer
     assert f"({share_text(verdict.share)}, {verdict.confidence})" in answer
     assert verdict.reason in answer
-    assert cost == f"About {time_text(verdict.named_ns)} of 30.1 s. Fix: {verdict.fix}"
+    assert cost.startswith(f"Cost: about {time_text(verdict.named_ns)} of 30.1 s ")
+    assert cost.endswith(f" Fix: {verdict.fix}")
     frames = ", ".join(map(str, sorted(verdict.frames)))
     assert evidence == f"Evidence: frame.number in {{{frames}}} ({verdict.code})"
     assert not any(line.strip().startswith("!") for line in lines_of(name))
@@ -96,11 +100,11 @@ def test_zero_window() -> None:
     direction = analyze(find(name)).connections[0].b_to_a
     assert (direction.zero_window_episode_count, time_text(direction.zero_window_ns)) == (66, "6.1 s")
     assert "the client's receive window" in told(name)[0]
-    sent = the_line(name, "b → a")
-    assert sent.startswith("b → a  6 MB acknowledged at ")
+    sent = the_line(name, "server → client")
+    assert sent.startswith("server → client  6 MB acknowledged at ")
     assert sent.endswith(", 0 retransmissions")
     # Windows of 0 and of 1340 << 7 (171,520): the last column of the rows.
-    assert the_line(name, "window of a:").startswith("window of a: 0 B to 172 kB, mean ")
+    assert the_line(name, "window of the client:").startswith("window of the client: 0 B to 172 kB, mean ")
 
 
 def test_one_zero_window_is_singular() -> None:
@@ -149,8 +153,8 @@ def test_scaling_disabled() -> None:
     assert "Fix: " in cost
     assert "{1, " in evidence
     assert analyze(find(name)).connections[0].a_to_b.syn_window_scale is None
-    assert the_line(name, "window of a:").endswith("shift 0 (disabled)")
-    assert " at 6.03 Mbit/s, " in the_line(name, "b → a")
+    assert the_line(name, "window of the client:").endswith("shift 0 (disabled)")
+    assert " at 6.03 Mbit/s, " in the_line(name, "server → client")
 
 
 def test_limited() -> None:
@@ -189,13 +193,13 @@ def test_unknown_scale() -> None:
     assert 12_893 << 4 < 353_312 <= 12_893 << 5
     lines = lines_of(name)
     [head] = [line for line in lines if line.startswith("#")]
-    assert head.endswith(", open   (who initiated is guessed)")
-    assert the_line(name, "window of a:") == (
-        "window of a: not known in bytes, shift 5 to 14 (unknown): "
+    assert head.endswith(", open   (who opened it is guessed)")
+    assert the_line(name, "window of the receiver:") == (
+        "window of the receiver: not known in bytes, shift 5 to 14 (unknown): "
         "frame 3: 353312 bytes in flight against a window field of 12893: shift at least 5"
     )
-    # The paragraph says why: the capture holds no SYN. What rests on windows of unknown size is not certain.
-    assert "lacks the beginning of 1 connection" in paragraph_of("\n".join(lines))
+    # The capture's quality says why: it holds no SYN. What rests on windows of unknown size is not certain.
+    assert "quality  1 connection without its SYN" in lines
     assert verdict_of(name).confidence != "certain"
     assert not verdict_of(name).limit.startswith("receiver_")
 
@@ -210,12 +214,14 @@ def test_nothing_wrong() -> None:
     assert not analyze(find(name)).problems
     assert "No problem found." in paragraph_of("\n".join(lines))
     answer, cost, evidence = told(name)
-    assert answer.startswith(verdict.headline)
+    assert verdict.headline in answer
     assert (cost, evidence) == ("", "")
     assert not any("Fix" in line for line in lines)
-    assert "    a → b  5 B acknowledged at 7 bit/s, 0 retransmissions" in lines
+    assert "    client → server  5 B acknowledged at 7 bit/s, 0 retransmissions" in lines
     # 65,483 in the SYN/ACK and 64 << 10 = 65,536 after it print alike: no change to speak of.
-    assert any(line.startswith("           window of b: 65.5 kB throughout, shift 10 (known)") for line in lines)
+    assert any(
+        line.startswith("           window of the server: 65.5 kB throughout, shift 10 (known)") for line in lines
+    )
 
 
 def test_no_tcp_at_all() -> None:
@@ -275,9 +281,9 @@ def test_dead_zero_window(tmp_path: Path) -> None:
     assert (verdict.code, verdict.frames) == ("TW203", (5,))
     assert analysis.problems == [0]
     answer, cost, evidence = told_in(render(analysis).splitlines())
-    assert "(99%, certain)" in answer
+    assert "(99 %, certain)" in answer
     assert "1 time, 3.01 s" in answer
-    assert cost.startswith("About 3.01 s of 3.05 s. Fix: ")
+    assert cost.startswith("Cost: about 3.01 s of 3.05 s ")
     assert evidence.endswith("{5} (TW203)")
     # It never opened again: the row names no last frame.
     assert any(line.endswith("   open, frame 5") for line in render_connection(connection).splitlines())
@@ -324,7 +330,8 @@ def test_a_dear_connection_without_a_problem_hides_none_with_one(tmp_path: Path)
 def test_every_connection_can_be_told_in_full(path: Path) -> None:
     for connection in analyze(path).worst(3):
         text = render_connection(connection)
-        assert text.startswith(f"#{connection.id}  {connection.a} → {connection.b}   ")
+        client, server = roles_of(connection).values()
+        assert text.startswith(f"#{connection.id}  {client} {connection.a} → {server} {connection.b}   ")
         assert "None" not in text
         assert "nan" not in text
         episodes = connection.a_to_b.zero_window_episode_count + connection.b_to_a.zero_window_episode_count

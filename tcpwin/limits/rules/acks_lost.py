@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.units import share_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -40,8 +41,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if data.view not in ("sender", "between") or missing < case.settings["share"] * sent:
         return
     yield case.finding(
-        f"{missing / sent:.1%} of {case.the_receiver}'s ACKs ({missing:,}) were lost on the way back, so "
-        f"{case.the_sender} sends in bursts",
+        f"{share_text(missing / sent, places=1)} of {case.the_receiver}'s ACKs ({missing:,}) were lost on the way "
+        f"back, so {case.the_sender} sends in bursts",
         owner="network",
         confidence="likely",
         evidence=Evidence(

@@ -31,7 +31,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import event_frames, payload_bytes, share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import bytes_text, count_text
+from tcpwin.units import bytes_text, count_text, share_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -42,9 +42,12 @@ def judge(case: Case) -> Iterator[Finding]:
     missed_share = share_of(missed, missed + payload_bytes(case)) if missed else 0.0
     said = []
     if drops and dropped_share >= case.settings["share"]:
-        said.append(f"the interface reports {count_text(drops, 'packet')} dropped ({dropped_share:.2%})")
+        said.append(
+            f"the interface reports {count_text(drops, 'packet')} dropped ({share_text(dropped_share, places=2)})"
+        )
     if missed and missed_share >= case.settings["share"]:
-        said.append(f"{bytes_text(missed)} of acknowledged data are in no frame ({missed_share:.2%} of the payload)")
+        of_payload = f"{share_text(missed_share, places=2)} of the payload"
+        said.append(f"{bytes_text(missed)} of acknowledged data are in no frame ({of_payload})")
     if not said:
         return
     _, frames = event_frames(case, "acked_unseen", "acked_unseen") if missed else (None, ())

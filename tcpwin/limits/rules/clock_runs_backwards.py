@@ -31,7 +31,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import event_frames, share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import count_text
+from tcpwin.units import count_text, share_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
     late = _late_segments(case)
     _, frames = event_frames(case, "capture_reordered", "capture_reordered") if late else (None, ())
     yield case.finding(
-        f"{count_text(backwards, 'packet')} of {packets:,} ({share:.2%}) "
+        f"{count_text(backwards, 'packet')} of {packets:,} ({share_text(share, places=2)}) "
         f"{'has' if backwards == 1 else 'have'} an earlier time than the packet before: times are less certain there",
         owner="nobody",
         confidence="certain",

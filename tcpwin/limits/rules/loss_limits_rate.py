@@ -60,8 +60,8 @@ def judge(case: Case) -> Iterator[Finding]:
     lost = data.resent_segments / data.data_segments
     mathis_bps = mathis_rate_bps(data.mss_bytes, round_trip_ns(case), data.recoveries / data.data_segments)
     yield case.finding(
-        f"Loss slows {case.the_sender} to {rate_text(data.goodput_bps or 0)}: {lost:.1%} of its segments were sent "
-        f"again, its congestion window was cut {count_text(data.recoveries, 'time')}, and "
+        f"Loss slows {case.the_sender} to {rate_text(data.goodput_bps or 0)}: {share_text(lost, places=1)} of its "
+        f"segments were sent again, its congestion window was cut {count_text(data.recoveries, 'time')}, and "
         f"{time_text(data.recovery_ns)} ({share_text(share)} of the transfer) went into recovery. They were lost "
         f"{guilty.where}",
         owner=guilty.owner,

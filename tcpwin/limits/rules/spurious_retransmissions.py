@@ -37,7 +37,7 @@ from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.evidence.loss import pairs, resent
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import bytes_text, count_text
+from tcpwin.units import bytes_text, count_text, share_text
 
 FRAMES = 12
 CAUSES = ("rto", "go_back_n", "fast", "recovery", "lost_retransmission", "tail_loss_probe", "spurious", "unknown")
@@ -65,7 +65,7 @@ def judge(case: Case) -> Iterator[Finding]:
     reason, advice = _explain(case, by_timer=by_timer, by_ack=by_ack)
     yield case.finding(
         f"{case.the_sender} sent {count_text(needless, 'segment')} again needlessly "
-        f"({needless / data.data_segments:.1%} of its data segments): {reason}",
+        f"({share_text(needless / data.data_segments, places=1)} of its data segments): {reason}",
         owner="network",
         side=case.sender,
         confidence="certain" if data.view == "sender" or proofs["spurious_retransmissions"] < needless else "likely",

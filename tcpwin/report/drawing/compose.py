@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from tcpwin.limits import roles_of
 from tcpwin.report.drawing.text import escape
 from tcpwin.report.drawing.theme import axis, base_layout
 from tcpwin.units import count_text, short_name
@@ -274,14 +275,13 @@ def _whose(request: Request, kind: FigureKind | None) -> list[str]:
     if request.only is None:
         whole = f"{count_text(len(request.analysis), 'connection')} of {short_name(request.analysis.name)}"
         return [escape(line) for line in wrap(whole[:200], NOTE_CHARACTERS)]
+    roles = roles_of(request.connection)
     ends = {"a": escape(request.connection.a), "b": escape(request.connection.b)}
     if kind is not None and not kind.has_directions:
-        whole = f"#{request.connection.id} {ends['a']} and {ends['b']}"
+        whole = f"#{request.connection.id} {roles['a']} {ends['a']} and {roles['b']} {ends['b']}"
         return wrap(whole, NOTE_CHARACTERS)
-    sender, receiver = request.sender, request.receiver
-    return wrap(
-        f"#{request.connection.id} data of {sender} {ends[sender]} → {receiver} {ends[receiver]}", NOTE_CHARACTERS
-    )
+    sender, receiver = (f"{roles[side]} {ends[side]}" for side in (request.sender, request.receiver))
+    return wrap(f"#{request.connection.id} data of {sender} → {receiver}", NOTE_CHARACTERS)
 
 
 def _beside(kind: FigureKind, panel: Panel) -> list[str]:

@@ -45,7 +45,7 @@ def event_text(event: Event) -> str:
         return f"{lines[0]}: {', '.join(name.replace('_', ' ') for name in event.names)}"
     lines[0] += f": {CAUSE_WORDS.get(event.cause, event.cause.replace('_', ' '))}"
     if event.reason:
-        lines.append(f"{event.reason} ({event.confidence} confidence)")
+        lines.append(f"{event.reason} ({event.confidence})")
     links = []
     if event.original_frame:
         links.append(f"sent before in frame {event.original_frame:,}")

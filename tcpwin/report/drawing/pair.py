@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tcpwin.limits import role_of
 from tcpwin.report.drawing.compose import compose, nothing
 from tcpwin.report.drawing.kind import Nothing
 from tcpwin.report.drawing.request import make_request
@@ -65,7 +66,10 @@ def _draw_all(kind: FigureKind, requests: Sequence[tuple[str, Request]]) -> dict
         "title": {**layout["xaxis"]["title"], "text": "s since each connection began"},
         "range": [-0.01 * seconds, 1.01 * seconds],
     }
-    layout["title"] = {**layout["title"], "text": f"<b>{kind.title}</b>, data of {request.sender}"}
+    layout["title"] = {
+        **layout["title"],
+        "text": f"<b>{kind.title}</b>, data of the {role_of(shown[0].connection, request.sender)}",
+    }
     layout["margin"] = {**layout["margin"], "t": TITLE_HEIGHT}
     if len(shown) == 2:
         layout[LOWER] = {**layout[LOWER], "matches": UPPER}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tcpwin.limits import roles_of
 from tcpwin.report.drawing.theme import COLOURS, GREY
 from tcpwin.units import count_text, time_text
 
@@ -93,13 +94,14 @@ def stalls(request: Request) -> list[Trace]:
     """When nothing came though somebody waited, and when nobody had anything to send."""
     silences = request.stalls
     is_pause = silences.caused_by(*PAUSES)
+    roles = roles_of(request.connection)
 
     def shaded(chosen: NDArray[np.bool_], name: str, colour: str, pattern: str, opacity: float) -> list[Trace]:
         places = np.flatnonzero(chosen)
         start_ns, end_ns = silences.start_ns[places], silences.end_ns[places]
 
         def tell(shown: list[int]) -> list[str]:
-            return [_stall_text(each) for each in silences.at(places[shown].tolist())]
+            return [_stall_text(each, roles) for each in silences.at(places[shown].tolist())]
 
         return shade(request, start_ns, end_ns, name, colour, tell, pattern=pattern, opacity=opacity)
 
@@ -120,8 +122,8 @@ def _closed_text(episode: ZeroWindowEpisode) -> str:
     )
 
 
-def _stall_text(stall: Stall) -> str:
+def _stall_text(stall: Stall, roles: Mapping[str, str]) -> str:
     return (
         f"silent for {time_text(stall.duration_ns)}, frames {stall.before_frame} to {stall.after_frame}: "
-        f"{stall.cause.replace('_', ' ')} ({stall.sender})"
+        f"{stall.cause.replace('_', ' ')} ({roles[stall.sender]})"
     )

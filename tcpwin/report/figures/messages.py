@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpwin.limits import way_of
 from tcpwin.report.drawing.kind import FigureKind, Nothing
 from tcpwin.report.drawing.panel import Panel
 from tcpwin.report.drawing.theme import COLOURS, SECONDS_AXIS, log_axis, pattern_fill
@@ -36,14 +37,14 @@ LOGARITHMIC = 50
 def draw(request: Request) -> Panel:
     """Bars by share, in groups by direction and kind."""
     groups: list[tuple[str, list[float]]] = []
-    for name, sender, receiver in (("a_to_b", "a", "b"), ("b_to_a", "b", "a")):
+    for name in ("a_to_b", "b_to_a"):
         facts: Direction = getattr(request.connection, name)
         for kind, count in (("message_delay", facts.messages), ("first_byte", facts.turns)):
             values = [getattr(facts, f"{kind}_{share}_ns") for share, _ in SHARES]
             if count and None not in values:
                 what = "messages" if kind == "message_delay" else "first byte"
                 # With their noun the numbers of four groups would run into each other on a phone.
-                label = f"{what}<br>{sender} → {receiver}<br>n={count:,}"
+                label = f"{what}<br>{way_of(request.connection, name)}<br>n={count:,}"
                 groups.append((label, [value / 1e9 for value in values]))
     if not groups:
         raise Nothing("no message was captured whose first and last byte are known")

@@ -48,15 +48,13 @@ def _receive(request: Request) -> list[Trace]:
     side = request.receiver
 
     def drawn(field: str, name: str, colour: str, dash: str) -> list[Trace]:
-        return socket_curve(
-            request, side, field, f"{name} of {side}", COLOURS[colour], symbol="circle", dash=dash, width=1.6
-        )
+        return socket_curve(request, side, field, name, COLOURS[colour], symbol="circle", dash=dash, width=1.6)
 
     memory = drawn("rmem_alloc_bytes", "memory (r)", "memory", "solid")
     if not memory:
         return []
     overhead = socket_curve(
-        request, side, _overhead, f"overhead of {side}", COLOURS["overhead"], symbol="circle", dash="dot", width=1.2
+        request, side, _overhead, "overhead", COLOURS["overhead"], symbol="circle", dash="dot", width=1.2
     )
     return [
         *drawn("rcvbuf_bytes", "buffer (rb)", "buffer", "dash"),
@@ -79,9 +77,7 @@ def _send(request: Request) -> list[Trace]:
         return []
     traces: list[Trace] = []
     for field, name, colour, dash in named:
-        traces += socket_curve(
-            request, side, field, f"{name} of {side}", COLOURS[colour], symbol="circle", dash=dash, width=1.6
-        )
+        traces += socket_curve(request, side, field, name, COLOURS[colour], symbol="circle", dash=dash, width=1.6)
     return traces
 
 
@@ -103,7 +99,7 @@ def _dropped(request: Request, side: str) -> list[Trace]:
         {
             "type": "scatter",
             "mode": "markers",
-            "name": f"dropped by {side}",
+            "name": "dropped",
             "x": request.seconds(times[places]),
             "y": compact(heights),
             "customdata": compact(grown[places]),

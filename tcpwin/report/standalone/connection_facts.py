@@ -17,7 +17,7 @@ from tcpwin.report.hosts import render_sockets
 from tcpwin.report.summary import longest_stalls
 from tcpwin.report.text import close_text, render_direction
 from tcpwin.report.verdict_words import VerdictWords, verdict_words
-from tcpwin.units import bytes_text, name_text, time_text
+from tcpwin.units import bytes_text, name_text, share_text, time_text
 
 RESENT_SHOWN = 20
 GROUP_OF = {item: group for group, items in GROUPS.items() for item in items}
@@ -161,7 +161,9 @@ def _shares(budget: Budget) -> Iterator[Share]:
         if ns:
             guess = " (suspected)" if item == "send_buffer" and budget.kernel is None else ""
             share = budget.share(item)
-            yield Share(GROUP_OF[item], ITEM_WORDS[item] + guess, time_text(ns), f"{share:.1%}", 100 * share)
+            yield Share(
+                GROUP_OF[item], ITEM_WORDS[item] + guess, time_text(ns), share_text(share, places=1), 100 * share
+            )
 
 
 def _basis(sender: str, budget: Budget) -> str:
@@ -171,7 +173,7 @@ def _basis(sender: str, budget: Budget) -> str:
     return (
         f"the {sender}'s kernel counts {time_text(kernel.rwnd_limited_ns)} waiting for the window and "
         f"{time_text(kernel.sndbuf_limited_ns)} for the send buffer, of {time_text(kernel.busy_ns)} busy; the window's "
-        f"time by the packets alone is {apart:.1%} of the duration off"
+        f"time by the packets alone is {share_text(apart, places=1)} of the duration off"
     )
 
 

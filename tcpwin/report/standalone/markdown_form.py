@@ -125,7 +125,7 @@ def _connection(told: ConnectionTold, findings: Sequence[FindingTold]) -> Iterat
     for name, text in (("Cost", words.cost), ("Fix", words.fix), ("Evidence", words.evidence)):
         if text:
             yield f"- **{name}:** {plain(text)}"
-    yield from ("",) if words.cost or words.evidence else ()
+    yield from ("",) if words.fix or words.cost or words.evidence else ()
     yield from (f"- {each.code} {plain(each.name)} {each.direction} {each.cost}".rstrip() for each in findings)
     yield from ("",) if findings else ()
     for direction in told.directions:

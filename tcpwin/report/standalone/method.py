@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.report.hosts import render_hosts
 from tcpwin.report.sockets import span_text
-from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_text, time_text
+from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_text, share_text, time_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
@@ -102,7 +102,7 @@ def _threshold_text(threshold: Threshold) -> str:
         return bytes_text(value)
     if threshold.unit == "bps":
         return rate_text(value)
-    return f"{value:.0%}" if threshold.unit == "share" else f"{value:,.4g}"
+    return share_text(value) if threshold.unit == "share" else f"{value:,.4g}"
 
 
 def hosts_told(analysis: Analysis) -> list[HostTold]:
@@ -175,7 +175,7 @@ def method_text(report: Report, version: str) -> str:
     return (
         f"tcpwin {version} read every packet once and followed each connection as its sender's kernel would: windows "
         "as the sender accepts them (RFC 9293), scaled by both SYNs (RFC 7323), bytes in flight on data and on ACKs. "
-        f"{count_text(len(report.rules), 'rule')} judged the connections. Times are the capture's; a is the side that "
-        f"opened a connection, b the other.{duplicates} Bytes and rates have decimal prefixes. "
+        f"{count_text(len(report.rules), 'rule')} judged the connections. Times are the capture's; the client is the "
+        f"side that opened a connection.{duplicates} Bytes and rates have decimal prefixes. "
         "What a finding means: tcpwin explain CODE."
     )

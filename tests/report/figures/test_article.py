@@ -110,9 +110,7 @@ def test_the_receiver_stops_the_sender_only_while_it_reads_slowly(run: str, side
     """ "The receiver can tell the sender to stop sending if … the receive buffers are full"."""
     figure = drawn("window", run, side)
     closed, window = trace(figure, "window closed"), trace(figure, "receive window")
-    memory, buffer = (
-        trace(drawn("socket-memory", run, side), name) for name in ("memory (r) of a", "buffer (rb) of a")
-    )
+    memory, buffer = (trace(drawn("socket-memory", run, side), name) for name in ("memory (r)", "buffer (rb)"))
     for start, width in zip(closed.x, closed.width, strict=True):
         # The first second of a round may still work off what the one before left.
         assert start % ROUND_S > 5 or start % ROUND_S < 0.5

@@ -48,7 +48,7 @@ def test_socket_memory_is_that_of_ss(said: float, memory: int, buffer: int, unre
     """ss_receiver.txt: r and rb of skmem, Recv-Q; overhead is r less Recv-Q."""
     figure = drawn("socket-memory", BUNDLE)
     seconds = round(said - 1795226485.796158, 6)
-    names = ("memory (r) of a", "buffer (rb) of a", "unread of a", "overhead of a")
+    names = ("memory (r)", "buffer (rb)", "unread", "overhead")
     shown = [dict(places(trace(figure, name)))[seconds] for name in names]
     assert shown == [memory, buffer, unread, overhead]
 

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.report import NAMES, figures, value_text
-from tcpwin.units import time_text
+from tcpwin.units import change_text, time_text
 from tcpwin_web.api.parts import ServiceOf
 from tcpwin_web.jobs.answers import ENDS_TOLD, compare_cases
 from tcpwin_web.pages.parts import show
@@ -80,5 +80,5 @@ def tell_change(change: dict[str, Any]) -> ChangeTold:
     told = ""
     if old and new is not None and change["name"] != "resent_share":
         factor = new / old
-        told = f"× {factor:.3g}" if factor >= 3 else f"{factor - 1:+.0%}" if abs(factor - 1) >= 0.005 else ""
+        told = change_text(factor) if abs(factor - 1) >= 0.005 else ""
     return ChangeTold(value_text(change["name"], old), value_text(change["name"], new), told, change["verdict"])

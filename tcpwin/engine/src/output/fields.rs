@@ -203,13 +203,6 @@ impl<'a> DirectionView<'a> {
     pub fn scale_evidence(&self) -> Vec<String> {
         let answers = self.answers();
         let mut evidence = Vec::new();
-        let side_name = |side: usize| {
-            if side == self.connection.initiator_side() {
-                "a"
-            } else {
-                "b"
-            }
-        };
         for side in [
             self.connection.initiator_side(),
             1 - self.connection.initiator_side(),
@@ -218,12 +211,11 @@ impl<'a> DirectionView<'a> {
             let segment = if syn.is_answer() { "SYN/ACK" } else { "SYN" };
             match syn.offer {
                 Offer::Unseen => {}
-                Offer::Absent => evidence.push(format!("{segment} of {} without window scale option", side_name(side))),
+                Offer::Absent => evidence.push(format!("{segment} without window scale option")),
                 Offer::Shift(shift) if shift > MAX_SHIFT => evidence.push(format!(
-                    "{segment} of {} offers shift {shift}, used as {MAX_SHIFT} (RFC 7323 section 2.3)",
-                    side_name(side)
+                    "{segment} offers shift {shift}, used as {MAX_SHIFT} (RFC 7323 section 2.3)"
                 )),
-                Offer::Shift(shift) => evidence.push(format!("{segment} of {} offers shift {shift}", side_name(side))),
+                Offer::Shift(shift) => evidence.push(format!("{segment} offers shift {shift}")),
             }
         }
         let confirming = answers.rare.as_ref().and_then(|rare| rare.scale_confirming);

@@ -52,19 +52,23 @@ causes! {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confidence {
-    High,
-    Medium,
-    Low,
+    Certain,
+    Likely,
+    Possible,
 }
 
 impl Confidence {
-    pub const ALL: [Confidence; 3] = [Confidence::High, Confidence::Medium, Confidence::Low];
+    pub const ALL: [Confidence; 3] = [
+        Confidence::Certain,
+        Confidence::Likely,
+        Confidence::Possible,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Confidence::High => "certain",
-            Confidence::Medium => "likely",
-            Confidence::Low => "possible",
+            Confidence::Certain => "certain",
+            Confidence::Likely => "likely",
+            Confidence::Possible => "possible",
         }
     }
 }
@@ -78,25 +82,25 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub fn high(cause: Cause, reason: &'static str) -> Self {
+    pub fn certain(cause: Cause, reason: &'static str) -> Self {
         Verdict {
             cause,
             reason,
-            confidence: Confidence::High,
+            confidence: Confidence::Certain,
         }
     }
 
-    pub fn medium(cause: Cause, reason: &'static str) -> Self {
+    pub fn likely(cause: Cause, reason: &'static str) -> Self {
         Verdict {
-            confidence: Confidence::Medium,
-            ..Verdict::high(cause, reason)
+            confidence: Confidence::Likely,
+            ..Verdict::certain(cause, reason)
         }
     }
 
-    pub fn low(cause: Cause, reason: &'static str) -> Self {
+    pub fn possible(cause: Cause, reason: &'static str) -> Self {
         Verdict {
-            confidence: Confidence::Low,
-            ..Verdict::high(cause, reason)
+            confidence: Confidence::Possible,
+            ..Verdict::certain(cause, reason)
         }
     }
 }

@@ -145,15 +145,15 @@ fn judge_after_timeout(case: &Case) -> Verdict {
     // Go-back-N is clocked by ACKs; what comes without one comes by the timer, whatever its back-off is by now.
     let is_timer = Case::reaches(case.age_ns, case.base_rto_ns) && !case.is_prompt();
     if case.is_head && is_timer {
-        return Verdict::high(Cause::Rto, "nothing acknowledged for another timeout");
+        return Verdict::certain(Cause::Rto, "nothing acknowledged for another timeout");
     }
     if case.is_repeated && (case.is_sacked_again || case.is_lost_by_sack()) {
-        return Verdict::medium(
+        return Verdict::likely(
             Cause::LostRetransmission,
             "its retransmission after the timeout was lost: SACK reports later ones",
         );
     }
-    Verdict::high(
+    Verdict::certain(
         Cause::GoBackN,
         "below what had been sent when the timeout struck",
     )
@@ -163,25 +163,25 @@ fn judge_in_recovery(case: &Case) -> Verdict {
     // Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
     let is_timer = !case.is_prompt() || (case.is_repeated && !case.has_sack);
     if case.is_head && case.is_timed_out() && is_timer {
-        return Verdict::high(Cause::Rto, "recovery stood still for the timeout");
+        return Verdict::certain(Cause::Rto, "recovery stood still for the timeout");
     }
     if case.is_repeated || case.was_recovered {
         return if case.has_sack {
-            Verdict::high(
+            Verdict::certain(
                 Cause::LostRetransmission,
                 "sent again in the same recovery: its retransmission was lost",
             )
         } else {
-            Verdict::low(
+            Verdict::possible(
                 Cause::LostRetransmission,
                 "sent again in the same recovery, without SACK to tell why",
             )
         };
     }
     if case.has_sack {
-        Verdict::high(Cause::Recovery, "a hole in what SACK reports, in recovery")
+        Verdict::certain(Cause::Recovery, "a hole in what SACK reports, in recovery")
     } else {
-        Verdict::high(
+        Verdict::certain(
             Cause::Recovery,
             "a partial ACK shows the next hole (NewReno)",
         )
@@ -198,7 +198,7 @@ fn judge_open(case: &Case) -> Verdict {
         && !case.is_prompt()
         && (!has_evidence || Case::reaches(case.advance_ns, case.rto_ns));
     if (by_duplicates || by_sack) && !is_timer {
-        return Verdict::high(
+        return Verdict::certain(
             Cause::Fast,
             if by_sack {
                 "SACK reports more than two segments above it (RFC 6675)"
@@ -220,55 +220,55 @@ fn judge_open(case: &Case) -> Verdict {
         || (Case::reaches(case.oldest_ns, case.rto_ns) && !case.is_prompt());
     if may_probe && is_probe_time {
         return if case.is_certain_probe() {
-            Verdict::high(
+            Verdict::certain(
                 Cause::TailLossProbe,
                 "the last segment, after two round trips without an ACK",
             )
         } else if case.sends_probes == Some(true) {
-            Verdict::medium(
+            Verdict::likely(
                 Cause::TailLossProbe,
                 "the only segment, at the timeout: its sender probes then",
             )
         } else {
-            Verdict::low(
+            Verdict::possible(
                 Cause::TailLossProbe,
                 "the only segment, at the timeout: a probe, or the timer of a sender that sends none",
             )
         };
     }
     if is_timer || (case.is_head && case.is_timed_out() && !has_evidence) {
-        return Verdict::high(Cause::Rto, "nothing acknowledged for the timeout");
+        return Verdict::certain(Cause::Rto, "nothing acknowledged for the timeout");
     }
     if has_evidence && (case.sacked_above > 0 || case.is_head) {
-        return Verdict::medium(
+        return Verdict::likely(
             Cause::Fast,
             "fewer than three duplicate ACKs, but data above it had arrived (RACK, early retransmit)",
         );
     }
     if case.has_sack && case.is_overtaken && case.is_prompt() {
-        return Verdict::medium(
+        return Verdict::likely(
             Cause::Fast,
             "a retransmission that was sent after it has arrived (RACK)",
         );
     }
     if case.is_head && case.is_prompt() {
         return if !case.has_sack && case.is_going_on {
-            Verdict::low(
+            Verdict::possible(
                 Cause::Recovery,
                 "the next hole after a retransmission, right after an ACK (NewReno)",
             )
         } else {
-            Verdict::low(Cause::Unknown, "right after an ACK, which shows no loss")
+            Verdict::possible(Cause::Unknown, "right after an ACK, which shows no loss")
         };
     }
     let waited_ns = case.smoothed_ns.unwrap_or(0);
     if case.is_head && case.quiet_ns > waited_ns {
-        return Verdict::low(
+        return Verdict::possible(
             Cause::Rto,
             "nothing acknowledged, sooner than Linux's timeout",
         );
     }
-    Verdict::low(Cause::Unknown, "neither a timer nor an ACK explains it")
+    Verdict::possible(Cause::Unknown, "neither a timer nor an ACK explains it")
 }
 
 #[cfg(test)]
@@ -335,7 +335,7 @@ mod tests {
             sacked_above: 1000,
             ..case()
         };
-        assert_eq!(judge(&early).confidence, Confidence::Medium);
+        assert_eq!(judge(&early).confidence, Confidence::Likely);
         assert_eq!(
             cause(Case {
                 age_ns: 250 * MS,
@@ -357,7 +357,7 @@ mod tests {
         };
         assert_eq!(
             judge(&tail),
-            Verdict::high(
+            Verdict::certain(
                 Cause::TailLossProbe,
                 "the last segment, after two round trips without an ACK"
             )
@@ -383,12 +383,12 @@ mod tests {
             quiet_ns: 251 * MS,
             ..tail
         };
-        assert_eq!(judge(&lone).confidence, Confidence::Low);
+        assert_eq!(judge(&lone).confidence, Confidence::Possible);
         let shown = Case {
             sends_probes: Some(true),
             ..lone
         };
-        assert_eq!(judge(&shown).confidence, Confidence::Medium);
+        assert_eq!(judge(&shown).confidence, Confidence::Likely);
         let not = Case {
             sends_probes: Some(false),
             ..lone

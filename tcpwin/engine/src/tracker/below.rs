@@ -427,13 +427,13 @@ fn judge_resent(sent: &Direction, segment: &Segment, below: &Below, case: &Case)
     let una = sent.flight.una;
     let is_closed = is_window_closed(sent);
     if !below.end.is_after(una) {
-        Verdict::high(Cause::Spurious, "acknowledged before it was captured")
+        Verdict::certain(Cause::Spurious, "acknowledged before it was captured")
     } else if is_closed && below.seq == una && sent.flight.is_outstanding() {
-        Verdict::high(Cause::ZeroWindow, "the receive window is closed")
+        Verdict::certain(Cause::ZeroWindow, "the receive window is closed")
     } else if segment.payload_len == 0 {
-        Verdict::high(Cause::Fin, "the FIN was not acknowledged in time")
+        Verdict::certain(Cause::Fin, "the FIN was not acknowledged in time")
     } else if sent.is_left_out(below.seq) {
-        Verdict::high(
+        Verdict::certain(
             Cause::FastOpen,
             "the SYN/ACK left out the data of the SYN: the server did not take it (RFC 7413 §4.2)",
         )
@@ -499,16 +499,18 @@ fn judge_late(
     let hole = hole?;
     let lateness = lateness(hole, segment, newest_tsval, round_trip_ns, clock_ns)?;
     let verdict = match lateness {
-        Lateness::CaptureOrder => Verdict::high(
+        Lateness::CaptureOrder => Verdict::certain(
             Cause::CaptureReordered,
             "the capture's clock says that it came first",
         ),
-        Lateness::Timestamp => Verdict::high(Cause::OutOfOrder, "its timestamp is the older one"),
-        Lateness::Identification => Verdict::high(
+        Lateness::Timestamp => {
+            Verdict::certain(Cause::OutOfOrder, "its timestamp is the older one")
+        }
+        Lateness::Identification => Verdict::certain(
             Cause::OutOfOrder,
             "its IP identification is the earlier one",
         ),
-        Lateness::Time => Verdict::medium(
+        Lateness::Time => Verdict::likely(
             Cause::OutOfOrder,
             "it fills a hole sooner than a retransmission could",
         ),

@@ -266,9 +266,9 @@ fn resent_syn(
         None => connection.directions[side].newest_copy(seq, segment.frame),
     };
     let verdict = if connection.established_ns().is_some() {
-        Verdict::high(cause, "a copy of the handshake after it was completed")
+        Verdict::certain(cause, "a copy of the handshake after it was completed")
     } else {
-        Verdict::high(cause, "the handshake's segment was not answered in time")
+        Verdict::certain(cause, "the handshake's segment was not answered in time")
     };
     Evidence {
         original_frame: original,

@@ -117,7 +117,7 @@ impl Connection {
         }
         if let (true, Some(evidence)) = (self.is_sampled(), evidence.as_mut()) {
             // What was sent between two samples may explain all of it.
-            evidence.verdict.confidence = Confidence::Low;
+            evidence.verdict.confidence = Confidence::Possible;
         }
         if let Some(before) = before {
             let ended = before.judge(self, side, segment, events);
