@@ -1,4 +1,5 @@
-//! What few connections have, of both sides together: events, silences, samples, a reset.
+//! What few connections have, of both sides together: an earlier one of their four-tuple, events, silences,
+//! samples, a reset.
 
 use crate::connection::journal::Journal;
 use crate::connection::stalls::Stalls;
@@ -10,8 +11,22 @@ pub struct Incidents {
     /// Frame of the first RST of a connection that had data.
     pub reset_frame: Option<u64>,
     pub doubtful_reset: Option<DoubtfulReset>,
+    /// How many connections of its four-tuple came before.
+    pub epoch: u16,
     /// Some of its segments are samples: of what else was sent the capture tells nothing.
     pub is_sampled: bool,
+}
+
+impl Incidents {
+    /// What a connection begins with.
+    pub fn of_epoch(epoch: u16) -> Option<Box<Self>> {
+        (epoch > 0).then(|| {
+            Box::new(Incidents {
+                epoch,
+                ..Incidents::default()
+            })
+        })
+    }
 }
 
 /// A RST that its receiver need not have obeyed, while nothing refutes that it did.

@@ -100,23 +100,6 @@ impl Marks {
     }
 }
 
-/// A set of sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sides(u8);
-
-impl Sides {
-    pub const NONE: Sides = Sides(0);
-
-    pub fn of(is_in: [bool; 2]) -> Self {
-        Sides(u8::from(is_in[0]) | u8::from(is_in[1]) << 1)
-    }
-
-    #[inline(always)]
-    pub fn has(self, side: usize) -> bool {
-        self.0 >> (side & 1) & 1 == 1
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,14 +126,6 @@ mod tests {
                 (marks.initiator(), marks.ip_version()),
                 (initiator, ip_version)
             );
-        }
-    }
-
-    #[test]
-    fn a_set_has_the_sides_that_are_in_it() {
-        for is_in in [[false, false], [true, false], [false, true], [true, true]] {
-            let sides = Sides::of(is_in);
-            assert_eq!([sides.has(0), sides.has(1)], is_in);
         }
     }
 }

@@ -5,7 +5,7 @@
 use crate::connection::direction::Direction;
 use crate::connection::incidents::{DoubtfulReset, Incidents};
 use crate::connection::journal::Journal;
-use crate::connection::marks::{Initiator, Marks, Sides};
+use crate::connection::marks::{Initiator, Marks};
 use crate::connection::stalls::Stalls;
 use crate::wire::Segment;
 
@@ -37,10 +37,8 @@ pub struct Connection {
     /// `directions[s]`: data sent by side `s`.
     pub directions: [Direction; 2],
     pub marks: Marks,
-    /// Sides whose next segment may take the short way, both directions being settled.
-    pub ordinary: Sides,
-    /// How many connections of this four-tuple came before.
-    pub epoch: u16,
+    /// By side: whether its next segment may take the short way, both directions being settled.
+    pub is_ordinary: [bool; 2],
     pub start_ns: i64,
     pub end_ns: i64,
     pub first_frame: u64,
@@ -70,15 +68,14 @@ impl Connection {
             ],
             directions: Default::default(),
             marks: Marks::new(guess_initiator(segment), segment.ip_version),
-            ordinary: Sides::NONE,
-            epoch,
+            is_ordinary: [false; 2],
             start_ns: segment.time_ns,
             end_ns: segment.time_ns,
             first_frame: segment.frame,
             syn_ns: NEVER,
             syn_ack_ns: NEVER,
             established_ns: NEVER,
-            incidents: None,
+            incidents: Incidents::of_epoch(epoch),
         }
     }
 
@@ -153,6 +150,13 @@ impl Connection {
     /// What there is to write into, from the first incident on.
     pub fn incidents_mut(&mut self) -> &mut Incidents {
         self.incidents.get_or_insert_with(Box::default)
+    }
+
+    /// How many connections of this four-tuple came before.
+    pub fn epoch(&self) -> u16 {
+        self.incidents
+            .as_ref()
+            .map_or(0, |incidents| incidents.epoch)
     }
 
     /// Whether some of its segments are samples.

@@ -41,7 +41,7 @@ impl These {
     pub fn new<'a>(connections: impl Iterator<Item = (u32, u32, &'a Connection)>) -> Option<These> {
         let (mut tags, mut numbers) = (Vec::new(), HashMap::new());
         for (tag, number, connection) in connections {
-            if connection.epoch == u16::MAX {
+            if connection.epoch() == u16::MAX {
                 return None;
             }
             tags.push(tag);
@@ -124,7 +124,7 @@ impl Wanted {
 }
 
 fn key(connection: &Connection) -> Key {
-    (connection.endpoints, connection.epoch)
+    (connection.endpoints, connection.epoch())
 }
 
 #[cfg(test)]

@@ -330,7 +330,7 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     ip_version Int "4 or 6." |v| int(v.connection.marks.ip_version());
     initiator_known Bool "A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.marks.initiator(), Initiator::Known(_)));
     sampled Bool "Some of its segments are samples of a flow monitor (sFlow): most of the others are missing, so that no loss and no cause is sure." |v| Value::Bool(v.connection.is_sampled());
-    epoch Int "How many earlier connections of the capture had the same four-tuple." |v| int(v.connection.epoch);
+    epoch Int "How many earlier connections of the capture had the same four-tuple." |v| int(v.connection.epoch());
     first_frame Int "Frame of the first segment." |v| count(v.connection.first_frame);
     start_ns Int "Time of the first segment, nanoseconds since the Unix epoch." |v| int(v.connection.start_ns);
     end_ns Int "Time of the last segment, nanoseconds since the Unix epoch; of a connection that stalls when the capture ends, of the capture's last packet, at most two minutes later (see stall_at_end)." |v| int(v.connection.end_ns);

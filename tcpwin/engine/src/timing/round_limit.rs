@@ -92,6 +92,7 @@ impl Rounds {
     }
 
     /// The item of a round's busy time.
+    #[inline]
     pub fn judge(&mut self, round: &RoundTrip, passed: &Passed) -> Item {
         let elapsed_ns = round.elapsed_ns.max(1);
         let is_best = self.is_best(round, elapsed_ns);

@@ -261,10 +261,10 @@ mod tests {
                 };
                 prop_assert_eq!(taken, expected);
                 for side in 0..2 {
-                    prop_assert!(full.ordinary.has(side) || !short.ordinary.has(side));
+                    prop_assert!(full.is_ordinary[side] || !short.is_ordinary[side]);
                 }
                 let mut same = short.clone();
-                same.ordinary = full.ordinary;
+                same.is_ordinary = full.is_ordinary;
                 prop_assert_eq!(format!("{same:?}"), format!("{full:?}"));
             }
         }

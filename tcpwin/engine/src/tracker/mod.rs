@@ -372,7 +372,7 @@ impl Tracker {
     /// Open a connection; `earlier` had its four-tuple before.
     fn open(&mut self, segment: &Segment, earlier: Option<u32>) -> u32 {
         let before = earlier.and_then(|earlier| self.connections.get(earlier));
-        let epoch = before.map_or(0, |before| before.epoch.saturating_add(1));
+        let epoch = before.map_or(0, |before| before.epoch().saturating_add(1));
         let connection = Connection::new(segment, epoch);
         let root = earlier.and_then(|earlier| self.root(earlier));
         if let Some(roots) = &mut self.roots {

@@ -6,7 +6,7 @@
 use super::{ack, fast, open, reset, send, stall, Taken, Verdict};
 use crate::connection::direction::Direction;
 use crate::connection::incidents::DoubtfulReset;
-use crate::connection::marks::{Initiator, Sides};
+use crate::connection::marks::Initiator;
 use crate::connection::stalls::Stall;
 use crate::connection::state::Connection;
 use crate::event::{self, Events};
@@ -42,7 +42,7 @@ impl Connection {
     ) -> Option<(Events, Option<u64>)> {
         // Below zero, where the clock ran backwards, it is larger than any.
         let silence_ns = segment.time_ns.wrapping_sub(self.end_ns) as u64;
-        if !self.ordinary.has(side) | (silence_ns > stall::MIN_NS as u64) {
+        if !self.is_ordinary[side & 1] | (silence_ns > stall::MIN_NS as u64) {
             return None;
         }
         let (sent, acked) = self.sent_and_acked(side);
@@ -100,7 +100,7 @@ impl Connection {
         reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.
-            self.ordinary = Sides::NONE;
+            self.is_ordinary = [false; 2];
             self.take_control(side, segment, evidence)
         } else {
             let taken = self.take_plain(side, segment, evidence, before_ns);
@@ -163,12 +163,12 @@ impl Connection {
         let [first, second] = &self.directions;
         let is_open = first.is_ordinary_to_send() && second.is_ordinary_to_send();
         if !is_open || self.doubtful_reset().is_some() {
-            self.ordinary = Sides::NONE;
+            self.is_ordinary = [false; 2];
             return;
         }
         let is_free =
             |sent: &Direction, acked: &Direction| !acked.has_doubts() && !sent.ledger.is_followed();
-        self.ordinary = Sides::of([is_free(first, second), is_free(second, first)]);
+        self.is_ordinary = [is_free(first, second), is_free(second, first)];
     }
 
     fn take_plain(
