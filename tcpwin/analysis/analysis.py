@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from tcpwin.limits import Findings, Summary, Verdict
     from tcpwin.report.standalone import Report
 
-SCHEMA = "tcpwin/analysis/1"
+SCHEMA = "tcpwin/analysis/2"
 """Version of the JSON document: the number grows when a name goes or changes its meaning; additions keep it."""
 
-CONNECTIONS_PER_CHUNK = 2000
 FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
 
 
@@ -273,6 +272,8 @@ class Analysis:
     def write_json(self, file: IO[str], *, connection: int | None = None, events: bool = False) -> None:
         """Write the analysis as one JSON document: all connections, or one, which can come with its events.
 
+        Each connection comes with its verdict and its time budget; the rules are asked for them.
+
         Raises:
             ValueError: events of all connections.
             IndexError: there is no such connection.
@@ -284,16 +285,17 @@ class Analysis:
         # Before a byte is written: what cannot be read must not leave half a document behind.
         listed = self._listed(id) if events and id is not None else None
         more = self._more(id) if events and id is not None else {}
-        file.write(json.dumps(self._head())[:-1])
+        head = self._head()
+        judged: Iterator[str] = later("tcpwin.limits", "judged_members")(self, only=id)
+        file.write(json.dumps(head)[:-1])
         file.write(', "connections": [')
         first, last = (0, len(self._engine)) if id is None else (id, id + 1)
-        for start in range(first, last, CONNECTIONS_PER_CHUNK):
-            if start > first:
-                file.write(",\n")
-            text = self._engine.json(start, min(start + CONNECTIONS_PER_CHUNK, last))
-            file.write(text if listed is None else text.rstrip()[:-1])
-        if listed is not None:
-            _write_events(file, *listed, more)
+        for number, members in zip(range(first, last), judged, strict=True):
+            file.write(",\n" if number > first else "\n")
+            file.write(f"{self._engine.json(number, number + 1)[:-1]}, {members}")
+            if listed is not None:
+                _write_events(file, *listed, more)
+            file.write("}")
         file.write("]}\n")
 
     def _listed(self, id: int) -> tuple[list[tuple[Any, ...]], int]:
@@ -302,6 +304,7 @@ class Analysis:
 
     def _head(self) -> dict[str, Any]:
         head = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
+        head |= later("tcpwin.limits", "describe_capture")(self)
         return head if self._joined is None else {**head, **self._joined.describe()}
 
     def _more(self, id: int) -> dict[str, Any]:
@@ -336,14 +339,13 @@ class Analysis:
 
 
 def _write_events(file: IO[str], records: list[tuple[Any, ...]], omitted: int, more: dict[str, Any]) -> None:
-    """Add events, one a line, and what else there is to the object of a connection, and close it."""
+    """Add events, one a line, and what else there is to the object of a connection."""
     file.write(', "events": [')
     for position, record in enumerate(records):
         file.write((",\n" if position else "\n") + json.dumps(dict(zip(_engine.EVENT_FIELDS, record, strict=True))))
     file.write(f'], "events_omitted": {omitted}')
     for name, values in more.items():
         file.write(f", {json.dumps(name)}: {json.dumps(values)}")
-    file.write("}")
 
 
 def measure(

@@ -193,7 +193,7 @@ class Connection:
         return self._analysis._engine.connection(self.id)
 
     def to_dict(self) -> dict[str, Any]:
-        """The connection with both directions, as in the JSON document."""
+        """What was measured of the connection and of both its directions, as in the JSON document."""
         found: dict[str, Any] = json.loads(self._analysis._engine.json(self.id, self.id + 1))
         return found
 

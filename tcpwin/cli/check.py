@@ -13,7 +13,7 @@ from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
+    from tcpwin.analysis import Analysis, Connection
     from tcpwin.limits import Findings, Rule
 
 FORMS = ("text", "json", "sarif", "github", "junit")
@@ -96,11 +96,14 @@ def _write(
         write_lines([*render_summary(summarize(analysis, found), analysis), "", *told], output)
         return
     if output.form == "json":
-        from tcpwin.limits import SCHEMA, describe_finding, describe_rule
+        from tcpwin.limits import SCHEMA, describe_capture, describe_finding, describe_judged, describe_rule
 
         facts = {
             "name": analysis.name,
-            "connections": len(analysis),
+            **describe_capture(analysis, found),
+            "connections": (
+                _connection(*each) for each in zip(analysis, describe_judged(analysis, found), strict=True)
+            ),
             "rules": [describe_rule(rule) for rule in rules],
             "counts": dict(found.counts),
             "left_out": left_out,
@@ -114,7 +117,9 @@ def _write(
         from tcpwin import __version__
         from tcpwin.report import sarif_document
 
-        write_lines([json.dumps(sarif_document(analysis, shown, rules=rules, version=__version__), indent=1)], output)
+        write_lines(
+            [json.dumps(sarif_document(analysis, found, shown, rules=rules, version=__version__), indent=1)], output
+        )
     elif output.form == "junit":
         from tcpwin.report import junit_document
 
@@ -122,6 +127,10 @@ def _write(
     else:
         from tcpwin.report import counts_line, render_github
 
-        write_lines([*render_github(analysis, shown), counts_line(analysis, found, asked=len(asked))], output)
+        write_lines([*render_github(analysis, found, shown), counts_line(analysis, found, asked=len(asked))], output)
     if left_out:
         complain(f"warning: {left_out} findings left out")
+
+
+def _connection(connection: Connection, judged: dict[str, Any]) -> dict[str, Any]:
+    return {"id": connection.id, "a": str(connection.a), "b": str(connection.b), **judged}

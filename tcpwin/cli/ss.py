@@ -160,18 +160,32 @@ def write_table(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, str], out
 def write_document(
     schema: str, name: str, objects: Iterable[Mapping[str, Any]], facts: Callable[[], Mapping[str, Any]], output: Output
 ) -> None:
-    """Write a JSON document: its schema, a list of objects one by one, and at its end what is known after them."""
+    """Write a JSON document: its schema, a list of objects one by one, and at its end what is known after them.
+
+    A fact that is an iterator is a list of objects, too.
+    """
     import json
 
     objects = _begun(objects)
     with output.opened() as file:
-        file.write(f'{{"schema": {json.dumps(schema)}, {json.dumps(name)}: [')
-        for number, each in enumerate(objects):
-            file.write(("," if number else "") + "\n" + json.dumps(each))
-        file.write("\n]")
+        file.write(f'{{"schema": {json.dumps(schema)}, {json.dumps(name)}: ')
+        _write_list(objects, file)
         for key, value in facts().items():
-            file.write(f",\n{json.dumps(key)}: {json.dumps(value)}")
+            file.write(f",\n{json.dumps(key)}: ")
+            if isinstance(value, Iterator):
+                _write_list(value, file)
+            else:
+                file.write(json.dumps(value))
         file.write("}\n")
+
+
+def _write_list(objects: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
+    import json
+
+    file.write("[")
+    for number, each in enumerate(objects):
+        file.write(("," if number else "") + "\n" + json.dumps(each))
+    file.write("\n]")
 
 
 def _begun(items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

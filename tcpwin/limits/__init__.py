@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     )
     from tcpwin.limits.rule import ENTRY_POINTS, Rule, Threshold, all_rules
     from tcpwin.limits.summary import Summary, summarize
-    from tcpwin.limits.verdict import Verdict, judge_connection, judge_directions
+    from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection, judge_directions
+    from tcpwin.limits.verdict_document import (
+        describe_budget,
+        describe_capture,
+        describe_judged,
+        describe_summary,
+        describe_verdict,
+        judged_members,
+    )
 
 _HOMES = {
     "budget": (
@@ -115,9 +123,18 @@ _HOMES = {
         "summarize",
     ),
     "verdict": (
+        "VERDICT_FIELDS",
         "Verdict",
         "judge_connection",
         "judge_directions",
+    ),
+    "verdict_document": (
+        "describe_budget",
+        "describe_capture",
+        "describe_judged",
+        "describe_summary",
+        "describe_verdict",
+        "judged_members",
     ),
 }
 
@@ -132,6 +149,7 @@ __all__ = [
     "OWNERS",
     "SCHEMA",
     "VERDICT_COLUMNS",
+    "VERDICT_FIELDS",
     "Budget",
     "Case",
     "Change",
@@ -154,12 +172,18 @@ __all__ = [
     "check",
     "choose",
     "compare",
+    "describe_budget",
+    "describe_capture",
     "describe_finding",
+    "describe_judged",
     "describe_page",
     "describe_rule",
+    "describe_summary",
+    "describe_verdict",
     "findings_of",
     "judge_connection",
     "judge_directions",
+    "judged_members",
     "plain",
     "problems",
     "problems_of",

@@ -1,4 +1,4 @@
-"""Findings and rules as objects of the JSON document `tcpwin/findings/2`, which schema.json describes.
+"""Findings and rules as objects of the JSON document `tcpwin/findings/3`, which schema.json describes.
 
 In: findings, rules. Out: plain dictionaries that `json` can write: numbers are finite, every attribute is there.
 """
@@ -15,7 +15,7 @@ from tcpwin.analysis import Analysis
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
 
-SCHEMA = "tcpwin/findings/2"
+SCHEMA = "tcpwin/findings/3"
 """The number grows when a name goes or changes its meaning; additions keep it."""
 
 HEADINGS = ("What it finds", "Why it matters", "How it is judged", "When it is wrong", "What to do")

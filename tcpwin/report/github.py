@@ -9,20 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, Severity
+from tcpwin.limits import Finding, Findings, Severity
 from tcpwin.report.findings import details, heading, title
+from tcpwin.report.verdict_words import closing_line, connection_line
 from tcpwin.units import name_text
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
-def render_github(analysis: Analysis, findings: Iterable[Finding]) -> Iterator[str]:
-    """Workflow commands. A finding's file is said where the analysis is of one file."""
+def render_github(analysis: Analysis, found: Findings, findings: Iterable[Finding]) -> Iterator[str]:
+    """Workflow commands, then what limited the worst connection.
+
+    Each finding comes with the verdict on its connection, and its file where the analysis is of one.
+
+    Args:
+        findings: those of `found` to write.
+    """
     files = analysis.capture.files
     file = f"file={_property(files[0].file)}," if len(files) == 1 else ""
     for finding in findings:
-        message = "\n".join([heading(analysis, finding), *details(analysis, finding)])
-        yield f"::{_COMMANDS[finding.severity]} {file}title={_property(title(finding))}::{_message(message)}"
+        lines = [heading(analysis, finding), *details(analysis, finding)]
+        if finding.connection is not None:
+            lines.insert(1, connection_line(analysis, finding.connection, found))
+        message = _message("\n".join(lines))
+        yield f"::{_COMMANDS[finding.severity]} {file}title={_property(title(finding))}::{message}"
+    closing = closing_line(analysis, found)
+    if closing is not None:
+        yield closing
 
 
 def _message(text: str) -> str:

@@ -5,12 +5,14 @@ Form: the schema that Jenkins publishes (junit-10.xsd). Characters that XML 1.0 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, Findings, Rule, Severity
+from tcpwin.limits import Finding, Findings, Rule, Severity, describe_capture
 from tcpwin.report.findings import counts_line, details, heading
+from tcpwin.report.verdict_words import connection_line
 from tcpwin.units import name_text
 
 
@@ -22,7 +24,7 @@ def junit_document(
     rules: Iterable[Rule],
     fail_on: Severity | None = Severity.WARNING,
 ) -> str:
-    """A document of one suite.
+    """A document of one suite, whose properties are the verdict on the worst connection.
 
     Args:
         findings: those of `found` to write.
@@ -36,6 +38,12 @@ def junit_document(
         by_code[finding.code].append(finding)
     root = Element("testsuites", name="tcpwin check")
     suite = SubElement(root, "testsuite", name=name_text(analysis.name), tests=str(len(asked)), errors="0", skipped="0")
+    verdict = describe_capture(analysis, found)["verdict"]
+    if verdict is not None:
+        properties = SubElement(suite, "properties")
+        for name, value in verdict.items():
+            text = value if isinstance(value, str) else json.dumps(value)
+            SubElement(properties, "property", name=f"verdict.{name}", value=name_text(text))
     failed = 0
     for rule in asked:
         case = SubElement(suite, "testcase", classname="tcpwin", name=name_text(f"{rule.code} {rule.name}"))
@@ -46,14 +54,17 @@ def junit_document(
         failed += bool(failures)
         for each in failures:
             failure = SubElement(case, "failure", type=str(each.severity), message=name_text(each.text))
-            failure.text = _body(analysis, each)
+            failure.text = _body(analysis, found, each)
         if others:
-            SubElement(case, "system-out").text = "\n\n".join(_body(analysis, each) for each in others)
+            SubElement(case, "system-out").text = "\n\n".join(_body(analysis, found, each) for each in others)
     suite.set("failures", str(failed))
     SubElement(suite, "system-out").text = name_text(counts_line(analysis, found, asked=len(asked)))
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
-def _body(analysis: Analysis, finding: Finding) -> str:
-    return "\n".join([heading(analysis, finding), *details(analysis, finding)])
+def _body(analysis: Analysis, found: Findings, finding: Finding) -> str:
+    lines = [heading(analysis, finding), *details(analysis, finding)]
+    if finding.connection is not None:
+        lines.insert(1, connection_line(analysis, finding.connection, found))
+    return "\n".join(lines)

@@ -13,7 +13,20 @@ from typing import Any
 from urllib.parse import quote
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import HEADINGS, Finding, Rule, Severity, describe_finding, describe_rule, sections
+from tcpwin.limits import (
+    HEADINGS,
+    Finding,
+    Findings,
+    Rule,
+    Severity,
+    describe_capture,
+    describe_finding,
+    describe_rule,
+    describe_verdict,
+    judge_connection,
+    plain,
+    sections,
+)
 from tcpwin.report.findings import arrow_of, frames_text, weight
 from tcpwin.units import name_text
 
@@ -22,11 +35,12 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def sarif_document(
-    analysis: Analysis, findings: Iterable[Finding], *, rules: Sequence[Rule], version: str
+    analysis: Analysis, found: Findings, findings: Iterable[Finding], *, rules: Sequence[Rule], version: str
 ) -> dict[str, Any]:
-    """A log of one run.
+    """A log of one run; its properties hold the verdict on the worst connection and the summary.
 
     Args:
+        findings: those of `found` to write, each with the verdict on its connection.
         rules: that were asked; those of the findings are among them.
         version: of tcpwin.
     """
@@ -40,7 +54,8 @@ def sarif_document(
             {
                 "tool": {"driver": {"name": "tcpwin", "version": version, "rules": [_rule(rule) for rule in rules]}},
                 "artifacts": [{"location": {"uri": uri}} for uri in uris],
-                "results": [_result(analysis, each, places[each.code], uris, seen) for each in findings],
+                "results": [_result(analysis, found, each, places[each.code], uris, seen) for each in findings],
+                "properties": plain(describe_capture(analysis, found)),
             }
         ],
     }
@@ -60,9 +75,13 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _result(
-    analysis: Analysis, finding: Finding, rule: int, uris: Sequence[str], seen: dict[str, int]
+    analysis: Analysis, found: Findings, finding: Finding, rule: int, uris: Sequence[str], seen: dict[str, int]
 ) -> dict[str, Any]:
     described = describe_finding(finding, analysis)
+    verdict = None
+    if finding.connection is not None:
+        told = found.of(finding.connection)
+        verdict = describe_verdict(judge_connection(analysis.connections[finding.connection], told))
     return {
         "ruleId": finding.code,
         "ruleIndex": rule,
@@ -73,7 +92,8 @@ def _result(
         "locations": [_location(analysis, described, uris)],
         "partialFingerprints": {"finding/v1": _fingerprint(described, seen)},
         "properties": {
-            name: value for name, value in described.items() if name not in ("code", "name", "severity", "text")
+            **{name: value for name, value in described.items() if name not in ("code", "name", "severity", "text")},
+            "verdict": verdict,
         },
     }
 

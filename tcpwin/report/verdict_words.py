@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcpwin.limits import Verdict
+from tcpwin.analysis import Analysis
+from tcpwin.limits import Findings, Verdict, judge_connection, worst
 from tcpwin.units import name_text, share_text, time_text
 
 LIMIT_NAMES = {
@@ -63,6 +64,19 @@ def verdict_words(verdict: Verdict, duration_ns: int) -> VerdictWords:
         fix=name_text(verdict.fix or "") if verdict.is_problem else "",
         evidence=frames_filter(verdict.frames) + code if verdict.frames else "",
     )
+
+
+def connection_line(analysis: Analysis, id: int, found: Findings) -> str:
+    """What limited a connection and what that cost, by what rules found."""
+    connection = analysis.connections[id]
+    words = verdict_words(judge_connection(connection, found.of(id)), connection.duration_ns)
+    return f"{words.answer} {words.cost}".rstrip()
+
+
+def closing_line(analysis: Analysis, found: Findings) -> str | None:
+    """What limited the worst connection; None without any."""
+    ids = worst(analysis, 1, found)
+    return f"Connection {ids[0]}: {connection_line(analysis, ids[0], found)}" if ids else None
 
 
 def limit_words(verdict: Verdict) -> str:

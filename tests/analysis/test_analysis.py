@@ -10,6 +10,7 @@ import pytest
 from analysis.bundled import READABLE, WHOLE, analyze, name_of, plain_bytes, rows_of
 
 import tcpwin
+from tcpwin.limits import VERDICT_FIELDS
 from tcpwin.sources import FileSource
 
 MANY = next(path for path in WHOLE if path.name == "many-short.pcap.gz")
@@ -140,13 +141,20 @@ def test_events_are_the_rows_that_have_any(path: Path) -> None:
 def test_json_equals_the_attributes(path: Path) -> None:
     analysis = analyze(path)
     document = json.loads(analysis.to_json(), parse_constant=pytest.fail)
-    assert document["schema"] == "tcpwin/analysis/1"
+    assert document["schema"] == "tcpwin/analysis/2"
     assert document["name"] == analysis.name == str(path)
     assert document["capture"]["segments"] == analysis.capture.segments == len(rows_of(path))
     assert sum(file["packets"] for file in document["capture"]["files"]) == analysis.capture.packets
     assert len(document["connections"]) == len(analysis)
     for connection, entry in zip(analysis, document["connections"], strict=True):
         groups = {group: entry.pop(group) for group in ("a_to_b", "b_to_a")}
+        verdict, budget = entry.pop("verdict"), entry.pop("budget")
+        assert verdict == {name: getattr(connection.verdict, name) for name in VERDICT_FIELDS}
+        for group, drawn_up in connection.budget.items():
+            assert budget[group] == {
+                "items_ns": {item: ns for item, ns in drawn_up.items_ns.items() if ns},
+                "kernel": None,
+            }
         assert entry == connection.fields
         for group, fields in groups.items():
             check_direction(getattr(connection, group), fields)
@@ -168,7 +176,8 @@ def check_direction(direction: tcpwin.Direction, fields: dict[str, Any]) -> None
 def test_json_in_chunks_and_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = analyze(MANY)
     whole = json.loads(analysis.to_json())
-    monkeypatch.setattr("tcpwin.analysis.analysis.CONNECTIONS_PER_CHUNK", 8)
+    monkeypatch.setattr("tcpwin.limits.verdict_document.ROWS", 8)
+    monkeypatch.setattr("tcpwin.limits.verdict_document.FEW", 0)
     assert json.loads(analysis.to_json()) == whole
     file = io.StringIO()
     analysis.write_json(file, connection=64)

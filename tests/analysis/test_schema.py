@@ -16,6 +16,7 @@ from analysis.bundled import READABLE, WHOLE, analyze, name_of
 from tcpwin import _engine
 from tcpwin.analysis import Capture, CaptureFile, CaptureWarning, Event, Interface, ZeroWindowEpisode
 from tcpwin.hosts import Disagreement, JoinedSample, Limits, Seen, SnapshotFacts, Translated, UnknownLine
+from tcpwin.limits import ITEMS, LIMITS, VERDICT_FIELDS
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -25,14 +26,14 @@ SLOW_READER = next(path for path in WHOLE if path.name == "slow-reader.pcap.gz")
 
 def test_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert SCHEMA["title"] == SCHEMA["properties"]["schema"]["const"] == "tcpwin/analysis/1"
+    assert SCHEMA["title"] == SCHEMA["properties"]["schema"]["const"] == "tcpwin/analysis/2"
 
 
 @pytest.mark.parametrize("group", ["connection", "direction"])
 def test_schema_lists_every_field_with_its_kind(group: str) -> None:
     told = SCHEMA["$defs"][group]
     nested = {
-        "connection": ["a_to_b", "b_to_a"],
+        "connection": ["a_to_b", "b_to_a", "verdict", "budget"],
         "direction": ["window_scale_evidence", "zero_window_episodes"],
     }
     # Only where one connection is asked for.
@@ -69,6 +70,13 @@ def test_schema_lists_every_field_with_its_kind(group: str) -> None:
 def test_schema_lists_every_attribute(group: str, kind: Any) -> None:
     names = [field.name for field in dataclasses.fields(kind)]
     assert list(SCHEMA["$defs"][group]["properties"]) == SCHEMA["$defs"][group]["required"] == names
+
+
+def test_schema_lists_every_limit_item_and_field_of_a_verdict() -> None:
+    verdict, spending = SCHEMA["$defs"]["verdict"], SCHEMA["$defs"]["spending"]
+    assert verdict["required"] == list(verdict["properties"]) == list(VERDICT_FIELDS)
+    assert verdict["properties"]["limit"]["enum"] == list(LIMITS)
+    assert list(spending["properties"]["items_ns"]["properties"]) == list(ITEMS)
 
 
 def test_schema_and_class_of_an_event_are_the_engines() -> None:
@@ -115,10 +123,15 @@ def put(value: Any, *keys: Any) -> Callable[[Any], None]:
         delete("capture", "segments"),
         delete("capture", "files", 0, "warnings"),
         delete("connections", 0, "id"),
+        delete("verdict"),
+        delete("summary"),
         delete("connections", 0, "b_to_a"),
+        delete("connections", 0, "verdict"),
+        delete("connections", 0, "verdict", "fix"),
+        delete("connections", 0, "budget", "b_to_a"),
         delete("connections", 0, "b_to_a", "zero_window_ns"),
         delete("connections", 0, "b_to_a", "zero_window_episodes", 3, "ended_by"),
-        put("tcpwin/analysis/2", "schema"),
+        put("tcpwin/analysis/3", "schema"),
         put("0", "connections", 0, "id"),
         put(-1, "connections", 0, "id"),
         put(1.5, "connections", 0, "duration_ns"),
@@ -135,6 +148,11 @@ def put(value: Any, *keys: Any) -> Callable[[Any], None]:
         put("timeout", "connections", 0, "b_to_a", "zero_window_episodes", 0, "ended_by"),
         put([[1, 2, 3]], "capture", "unknown_link_types"),
         put({}, "connections"),
+        put("window", "connections", 0, "verdict", "limit"),
+        put(1.5, "connections", 0, "verdict", "share"),
+        put("high", "connections", 0, "verdict", "confidence"),
+        put("client", "connections", 0, "verdict", "owner"),
+        put(-1, "connections", 0, "budget", "b_to_a", "items_ns", "handshake"),
     ],
 )
 def test_schema_rejects_a_broken_document(change: Callable[[Any], None]) -> None:

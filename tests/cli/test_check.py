@@ -102,10 +102,16 @@ def test_json() -> None:
     assert (finding["code"], finding["cost_ns"], finding["a"]) == ("TW201", 6_095_703_000, "10.9.2.2:36984")
     [rule] = read.pop("rules")
     assert rule["thresholds"]["stall_ns"]["default"] == 200_000_000
+    [connection] = read.pop("connections")
+    assert (connection["id"], connection["a"]) == (0, "10.9.2.2:36984")
+    assert read.pop("verdict") == connection["verdict"]
+    assert connection["verdict"]["limit"] == "receiver_application"
+    spent_ns = connection["budget"]["b_to_a"]["items_ns"]
+    assert spent_ns["zero_window"] == 6_095_703_000
+    assert read.pop("summary")["worst"] == [finding]
     assert read == {
-        "schema": "tcpwin/findings/2",
+        "schema": "tcpwin/findings/3",
         "name": str(SLOW_READER),
-        "connections": 1,
         "counts": {"TW201": 1},
         "left_out": 0,
         "failed": [],
@@ -121,14 +127,16 @@ def test_limit_is_for_every_form() -> None:
     read = document(*TW201, "--limit", 0)
     assert (read["findings"], read["counts"], read["left_out"]) == ([], {"TW201": 1}, 1)
     done = tcpwin("check", *TW201, "--limit", 0, "--format", "github")
-    assert (done.stdout.decode(), done.stderr.decode()) == (f"{SUMMARY}\n", "tcpwin: warning: 1 findings left out\n")
+    closing, counted = done.stdout.decode().splitlines()
+    assert closing.startswith("Connection 0: Limited by ")
+    assert (counted, done.stderr.decode()) == (SUMMARY, "tcpwin: warning: 1 findings left out\n")
 
 
 @pytest.mark.parametrize(
     ("name", "begins"),
     [
         ("out.txt", PARAGRAPH[0]),
-        ("out.json", '{"schema": "tcpwin/findings/2", "findings": [\n'),
+        ("out.json", '{"schema": "tcpwin/findings/3", "findings": [\n'),
         ("out.sarif", '{\n "$schema": "https://docs.oasis-open.org/sarif/'),
         ("out.xml", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites '),
     ],
@@ -150,10 +158,11 @@ def test_sarif_and_junit_and_github_are_whole() -> None:
     suites = ElementTree.fromstring(tcpwin("check", *TW201, "--format", "junit").stdout)
     assert [each.get("name") for each in suites.iter("testcase")] == ["TW201 zero-window-stall"]
     assert len(list(suites.iter("failure"))) == 1
-    command, summary = lines(*TW201, "--format", "github")
+    command, closing, summary = lines(*TW201, "--format", "github")
     assert command.startswith(
         f"::warning file={SLOW_READER},title=TW201 zero-window-stall::{SLOW_READER}:#0 server→client TW201 "
     )
+    assert closing.startswith("Connection 0: Limited by ")
     assert summary == SUMMARY
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import tcpwin
 from tcpwin import _engine
+from tcpwin.limits import LIMITS, OWNERS, VERDICT_FIELDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "tcpwin" / "docs"
@@ -70,6 +71,7 @@ def known_names() -> set[str]:
     series = {name for kind in (tcpwin.Connection, tcpwin.View) for name in dir(kind) if not name.startswith("_")}
     columns = {*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS, *_engine.EVENT_NAMES, *_engine.SERIES_NAMES}
     listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES
+    listed |= {*VERDICT_FIELDS, *LIMITS, *OWNERS, "items_ns"}
     return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | listed | set(_engine.CAUSES)
 
 

@@ -167,6 +167,7 @@ SARIF = closed(
     runs=listed(
         closed(
             ["tool"],
+            properties=BAG,
             tool=closed(
                 ["driver"],
                 driver=closed(
@@ -218,7 +219,7 @@ SARIF = closed(
 
 
 def sarif(analysis: tcpwin.Analysis, *findings: Finding) -> dict[str, Any]:
-    document = sarif_document(analysis, findings, rules=RULES, version="1.2.3")
+    document = sarif_document(analysis, found(*findings), findings, rules=RULES, version="1.2.3")
     jsonschema.Draft202012Validator(SARIF).validate(document)
     read: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
     return read
@@ -249,6 +250,10 @@ def test_sarif_rules(analysis: tcpwin.Analysis) -> None:
 def test_sarif_results(analysis: tcpwin.Analysis) -> None:
     first, second, third = sarif(analysis, STALL, NOTE, NASTY)["runs"][0]["results"]
     properties = first.pop("properties")
+    verdict = properties.pop("verdict")
+    assert (verdict["limit"], verdict["direction"]) == ("sender_application", "b_to_a")
+    assert third["properties"]["verdict"] == verdict
+    assert second["properties"]["verdict"] is None
     fingerprint = first.pop("partialFingerprints")["finding/v1"]
     [location] = first.pop("locations")
     uri = location["physicalLocation"]["artifactLocation"].pop("uri")
@@ -335,7 +340,8 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
     body = stall[0].text.splitlines()
     assert body[0] == f"{analysis.name}:#0 server→client TW901 made-stall (warning, cost 6.1 s, certain): {STALL.text}"
     assert body[-1] == "beware     More memory."
-    assert len(body) == 10
+    assert body[1].startswith("Limited by ")
+    assert len(body) == 11
     assert stall[1].text.splitlines()[-1] == f"beware     {NASTY_SHOWN}"
     # What does not fail the check fails no test case, but is there.
     assert [each.tag for each in note] == ["system-out"]
@@ -363,7 +369,8 @@ def unescaped(text: str) -> str:
 
 
 def test_github(analysis: tcpwin.Analysis) -> None:
-    lines = list(render_github(analysis, [STALL, NOTE, NASTY]))
+    *lines, closing = render_github(analysis, found(STALL, NOTE, NASTY), [STALL, NOTE, NASTY])
+    assert closing.startswith("Connection 0: Limited by ")
     assert [line.split(" ")[0] for line in lines] == ["::warning", "::notice", "::error"]
     for line, finding in zip(lines, (STALL, NOTE, NASTY), strict=True):
         assert line.isprintable()
@@ -385,12 +392,12 @@ def test_github(analysis: tcpwin.Analysis) -> None:
 
 def test_github_of_several_files_names_none() -> None:
     several = tcpwin.analyze([bundled("keep-alive.pcap").name, bundled("slow-reader.pcap.gz").name])
-    [line] = render_github(several, [NOTE])
+    line, _ = render_github(several, found(NOTE), [NOTE])
     assert line.startswith("::notice title=TW902 made-note::2 files TW902 made-note (info, ")
 
 
 def test_github_escapes_a_files_name(tmp_path: Path) -> None:
     path = tmp_path / "50%,a:b.pcap"
     path.write_bytes(Path(bundled("keep-alive.pcap").name).read_bytes())
-    [line] = render_github(tcpwin.analyze(path), [NOTE])
+    line, _ = render_github(tcpwin.analyze(path), found(NOTE), [NOTE])
     assert f"file={tmp_path}/50%25%2Ca%3Ab.pcap,title=TW902 made-note::" in line

@@ -1,0 +1,99 @@
+"""Verdicts, time budgets and summaries as every machine form has them: objects with the same names everywhere.
+
+In: an analysis, and what rules found. Out: plain dictionaries, of however many connections one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from tcpwin.analysis import Analysis, Connection
+from tcpwin.limits.budget import ITEMS, Budget
+from tcpwin.limits.bulk import FEW, SIDES, budget_columns, judged_closely, verdict_parts
+from tcpwin.limits.document import describe_finding
+from tcpwin.limits.findings import Findings
+from tcpwin.limits.summary import Summary, summarize
+from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection
+
+ROWS = 2000
+"""Connections that are described together: their rows are in memory at the same time."""
+
+
+def describe_verdict(verdict: Verdict) -> dict[str, Any]:
+    """A verdict by its machine names, `VERDICT_FIELDS`."""
+    return {name: getattr(verdict, name) for name in VERDICT_FIELDS}
+
+
+def describe_budget(budget: Budget) -> dict[str, Any]:
+    """Where a sender's time went, as the count of its kernel corrects it; items without time are left out."""
+    return {
+        "items_ns": {item: ns for item, ns in budget.items_ns.items() if ns},
+        "kernel": None if budget.kernel is None else asdict(budget.kernel),
+    }
+
+
+def describe_summary(summary: Summary, analysis: Analysis) -> dict[str, Any]:
+    """A capture in words, the findings that cost most, and its problems by limit; its verdict stands beside it."""
+    return {
+        "text": summary.text,
+        "worst": [describe_finding(each, analysis) for each in summary.worst],
+        "problems": {limit: list(ids) for limit, ids in summary.problems.items()},
+    }
+
+
+def describe_capture(analysis: Analysis, found: Findings | None = None) -> dict[str, Any]:
+    """The verdict on the worst connection, and the summary."""
+    summary = analysis.summary if found is None else summarize(analysis, found)
+    return {
+        "verdict": None if summary.verdict is None else describe_verdict(summary.verdict),
+        "summary": describe_summary(summary, analysis),
+    }
+
+
+def describe_judged(
+    analysis: Analysis, found: Findings | None = None, *, only: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Verdict and budget of each connection, in their order, or of one.
+
+    Args:
+        found: by other rules than all, or with other thresholds.
+    """
+    found = analysis.findings if found is None else found
+    if only is not None or len(analysis) <= FEW:
+        for connection in analysis if only is None else [analysis.connections[only]]:
+            yield _described(judge_connection(connection, found.of(connection.id)), connection)
+        return
+    closely = judged_closely(analysis, found)
+    counted = {match.connection for host in analysis.hosts for match in host.found}
+    start = 0
+    for part in verdict_parts(analysis, closely, rows=ROWS):
+        verdicts = zip(*(part[name].tolist() for name in VERDICT_FIELDS), strict=True)
+        budgets = budget_columns(analysis, start, start + len(part["limit"]))
+        spent = [zip(*(items[item].tolist() for item in ITEMS), strict=True) for items in budgets.values()]
+        for id, (verdict, *both) in enumerate(zip(verdicts, *spent, strict=True), start):
+            if id in counted:
+                yield _described(closely[id], analysis.connections[id])
+            else:
+                yield {
+                    "verdict": dict(zip(VERDICT_FIELDS, verdict, strict=True)),
+                    "budget": dict(zip(SIDES, map(_by_packets, both), strict=True)),
+                }
+        start += len(part["limit"])
+
+
+def judged_members(analysis: Analysis, *, only: int | None = None) -> Iterator[str]:
+    """What `describe_judged` says of each connection as members of a JSON object, without its braces."""
+    for each in describe_judged(analysis, only=only):
+        yield json.dumps(each)[1:-1]
+
+
+def _described(verdict: Verdict, connection: Connection) -> dict[str, Any]:
+    budget = {name: describe_budget(each) for name, each in connection.budget.items()}
+    return {"verdict": describe_verdict(verdict), "budget": budget}
+
+
+def _by_packets(spent_ns: tuple[int, ...]) -> dict[str, Any]:
+    return {"items_ns": {item: ns for item, ns in zip(ITEMS, spent_ns, strict=True) if ns}, "kernel": None}
