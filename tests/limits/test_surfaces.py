@@ -9,11 +9,13 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from html import unescape
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from analysis.bundled import CAPTURES, READABLE, name_of
@@ -22,7 +24,8 @@ from reference import ABSENT, REFERENCE_CAPTURES
 
 import tcpwin
 from tcpwin.cli.analyze import analyze as analyze_command
-from tcpwin.limits import Verdict, compare
+from tcpwin.limits import VERDICT_FIELDS, Verdict, compare
+from tcpwin.limits.bulk import verdict_parts
 from tcpwin.report import figures
 from tcpwin.report.comparison import render_comparison
 from tcpwin.report.standalone import figures as drawn_figures
@@ -33,7 +36,9 @@ from tcpwin.report.standalone.report import Report
 from tcpwin.report.standalone.table import make_table
 from tcpwin.report.verdict_words import LIMIT_NAMES, limit_words, verdict_words
 from tcpwin.units import time_text
+from tcpwin_web.results import columns, layout, queries
 
+check_module = import_module("tcpwin.cli.check")
 COUNT = 60
 MAX_BYTES = 3_000_000
 """Of a capture's file: what is said does not depend on how much there is."""
@@ -62,6 +67,9 @@ class Told:
         self.analysis = tcpwin.analyze(path)
         self.verdicts: dict[int, Verdict] = {each.id: each.verdict for each in self.analysis}
         self.report: Report = self.analysis.report(limit=TOLD)
+
+    def duration_ns(self, id: int) -> int:
+        return self.analysis.connections[id].duration_ns
 
     def words(self, id: int) -> list[str]:
         """What each text form has to say of a connection: answer, reason, cost and fix."""
@@ -158,6 +166,109 @@ def test_report_as_json(told: Told) -> None:
     assert [each["id"] for each in document["worst"]] == list(told.report.shown_ids)
     for each in document["worst"]:
         assert each["verdict"] == json.loads(json.dumps(asdict(told.verdicts[each["id"]])))
+
+
+def in_json(verdict: Verdict | None) -> Any:
+    """A verdict as programs read it."""
+    return None if verdict is None else {name: getattr(verdict, name) for name in VERDICT_FIELDS}
+
+
+def test_analysis_as_json(told: Told) -> None:
+    document = json.loads(told.analysis.to_json())
+    assert document["verdict"] == in_json(told.analysis.verdict)
+    assert document["summary"]["text"] == told.analysis.summary.text
+    assert {each["id"]: each["verdict"] for each in document["connections"]} == {
+        id: in_json(verdict) for id, verdict in told.verdicts.items()
+    }
+    for each in document["connections"]:
+        verdict = each["verdict"]
+        assert sum(each["budget"][verdict["direction"] or "a_to_b"]["items_ns"].values()) == each["duration_ns"]
+
+
+def test_columns_of_many(told: Told) -> None:
+    """Read as many connections are, a few at a time."""
+    table: dict[str, list[Any]] = {name: [] for name in VERDICT_FIELDS}
+    for part in verdict_parts(told.analysis, rows=7):
+        for name, values in part.items():
+            table[name] += values.tolist()
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    assert rows == [in_json(told.verdicts[id]) for id in range(len(told.verdicts))]
+
+
+@pytest.fixture
+def checked(told: Told, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """`tcpwin check` in a form, on the analysis that there is."""
+    monkeypatch.setattr(check_module, "measure", lambda *_, **__: told.analysis)
+
+    def run_check(form: str) -> str:
+        arguments = [str(told.path), "--format", form]
+        done = CliRunner().invoke(check_module.check, arguments, standalone_mode=False)
+        assert done.exception is None
+        return str(done.stdout)
+
+    return run_check
+
+
+def test_check_as_json(told: Told, checked: Callable[[str], str]) -> None:
+    document = json.loads(checked("json"))
+    assert document["verdict"] == in_json(told.analysis.verdict)
+    assert [each["verdict"] for each in document["connections"]] == [
+        in_json(told.verdicts[each["id"]]) for each in document["connections"]
+    ]
+    assert len(document["connections"]) == len(told.verdicts)
+
+
+def test_sarif(told: Told, checked: Callable[[str], str]) -> None:
+    [run_told] = json.loads(checked("sarif"))["runs"]
+    assert run_told["properties"]["verdict"] == in_json(told.analysis.verdict)
+    for each in run_told["results"]:
+        id = each["properties"]["connection"]
+        assert each["properties"]["verdict"] == (None if id is None else in_json(told.verdicts[id]))
+
+
+def test_junit(told: Told, checked: Callable[[str], str]) -> None:
+    suites = ElementTree.fromstring(checked("junit"))
+    told_there = {each.get("name"): each.get("value") for each in suites.iter("property")}
+    expected = in_json(told.analysis.verdict) or {}
+    for name in ("limit", "confidence", "owner"):
+        assert told_there.get(f"verdict.{name}") == expected.get(name)
+    for name in ("share", "cost_ns", "lost_ns", "is_problem"):
+        assert json.loads(told_there.get(f"verdict.{name}") or "null") == expected.get(name)
+
+
+def test_github(told: Told, checked: Callable[[str], str]) -> None:
+    *annotations, _ = checked("github").splitlines()
+    if not told.verdicts:
+        return
+    closing = annotations.pop()
+    [worst] = told.analysis.worst(1)
+    assert closing.startswith(f"Connection {worst.id}: ")
+    words = verdict_words(told.verdicts[worst.id], worst.duration_ns)
+    assert says(closing, f"{words.answer} {words.cost}".strip())
+    for finding, line in zip(told.analysis.findings, annotations, strict=True):
+        if finding.connection is not None:
+            words = verdict_words(told.verdicts[finding.connection], told.duration_ns(finding.connection))
+            assert f"{words.answer} {words.cost}".strip().replace("%", "%25") in line
+
+
+def test_rows_of_the_service(told: Told, tmp_path: Path) -> None:
+    """What lists, their filters and their order read."""
+    columns.write_connections(told.analysis, tmp_path / layout.CONNECTIONS)
+
+    def rows(*where: str) -> list[dict[str, Any]]:
+        page = queries.list_connections(tmp_path, search="", where=where, sort=queries.WORST, offset=0, limit=10_000)
+        return queries.describe_rows(page.rows)
+
+    every = rows()
+    assert {each["id"]: each["verdict"] for each in every} == {
+        id: in_json(verdict) for id, verdict in told.verdicts.items()
+    }
+    problems = list(told.analysis.problems)
+    assert [each["id"] for each in every][: len(problems)] == problems
+    assert [each["id"] for each in rows("verdict.is_problem=true")] == problems
+    for limit in {each.limit for each in told.verdicts.values()}:
+        found = {each["id"] for each in rows(f"verdict.limit={limit}")}
+        assert found == {id for id, each in told.verdicts.items() if each.limit == limit}
 
 
 def test_markdown(told: Told) -> None:
