@@ -66,11 +66,11 @@ pub struct Flag {
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
     pub length: usize,
-    /// Where these differ, the message must be told whole.
+    /// Where these differ, the whole message must be sent.
     pub steady: Vec<Range<usize>>,
     /// So too where one of these is 0.
     pub measured: Vec<Number>,
-    /// Where these differ something changed that is not told here.
+    /// Where these differ something changed that is not reported here.
     pub watched: Vec<Range<usize>>,
     pub fields: Vec<Field>,
     pub flags: Vec<Flag>,
@@ -102,7 +102,7 @@ impl Layout {
         at.checked_add(size).is_some_and(|end| end <= self.length)
     }
 
-    /// Compare two messages. Messages of another length must be told whole.
+    /// Compare two messages. Messages of another length must be sent whole.
     pub fn changes(&self, before: &[u8], after: &[u8]) -> Change {
         if before.len() != self.length || after.len() != self.length {
             return Change::Whole;

@@ -73,7 +73,7 @@ pub struct Rare {
     pub waiting: Option<Box<Waiting>>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
     pub scale_confirming: Option<(u64, u16)>,
-    /// What one segment told of a place that no window allows.
+    /// What one segment claimed of a place that no window allows.
     pub claim: Option<Claim>,
 }
 

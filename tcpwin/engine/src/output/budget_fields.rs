@@ -171,7 +171,7 @@ impl DirectionView<'_> {
             && resent * 5 >= u64::from(data.data_segments) * 2
     }
 
-    /// Whether it was known, when time was told, how far from the sender the capture was made.
+    /// Whether the distance from sender to capture point was known when time was charged.
     ///
     /// By the handshake, or since something of the sender's was timed here. A receiver far away as well says enough:
     /// who captures does so at one of the ends.

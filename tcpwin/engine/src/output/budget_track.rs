@@ -23,7 +23,7 @@ pub struct BudgetTrack {
     read: u64,
     /// Since when the log tells; before, what the direction's counts say.
     began_ns: Option<i64>,
-    /// Where the oldest span begins of which the item is not told.
+    /// Where the oldest span not charged yet begins.
     open_ns: i64,
     limited_ns: i64,
     recovery_ns: i64,

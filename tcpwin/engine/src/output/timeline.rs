@@ -5,7 +5,7 @@
 use crate::output::series::Span;
 use crate::timing::item::{Item, ITEMS};
 
-/// The items, and one that stands for those not told yet.
+/// The items, and one for time not charged yet.
 pub const KINDS: usize = ITEMS + 1;
 pub const OPEN: usize = ITEMS;
 

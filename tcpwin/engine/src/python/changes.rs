@@ -64,7 +64,7 @@ impl MessageLayout {
         }
     }
 
-    /// None where the message must be told whole, "" where nothing changed that is watched.
+    /// None where the whole message must be sent, "" where nothing changed that is watched.
     fn changes(&self, before: &[u8], after: &[u8]) -> Option<String> {
         match self.0.changes(before, after) {
             Change::Whole => None,

@@ -1,7 +1,7 @@
 //! Where a sender's time went: every instant of a direction's life belongs to one item.
 //!
-//! The state after a segment holds until the next one: window, loss or nothing in flight are told at once; what limited
-//! a sender with data in flight and room to send is told once a round trip, by that round (rules 8.a to 8.l).
+//! The state after a segment lasts until the next one. Window, loss and idle time are charged at once; the time of a
+//! sender with data in flight and room to send is charged once a round trip, by what the round shows (rules 8.a to 8.l).
 
 use crate::timing::charge_log::{Entry, Log};
 use crate::timing::doubt::{Doubt, Room, Shift};
@@ -42,7 +42,7 @@ pub struct Budget {
     busy_ns: i64,
     /// When the first state was seen.
     pub began_ns: i64,
-    /// Before that, time in which the receive window held the next segment back.
+    /// Before that, time in which the receive window limited the sender.
     pub early_limited_ns: i64,
     /// Of the current round, with nothing in flight.
     idle_ns: i64,
@@ -52,7 +52,7 @@ pub struct Budget {
     spent_ns: [i64; ITEMS],
     /// While somebody follows.
     log: Option<Box<Log>>,
-    /// Once anything was told while the window was not known.
+    /// Once anything was charged while the window was unknown.
     doubt: Option<Box<Doubt>>,
 }
 
@@ -75,7 +75,7 @@ impl Budget {
         is_voided: false,
     };
 
-    /// Up to when time is told.
+    /// Up to when time is charged.
     #[inline(always)]
     pub fn since_ns(&self) -> i64 {
         self.since_ns
@@ -95,7 +95,7 @@ impl Budget {
         self.began_ns != i64::MIN
     }
 
-    /// Time is told from now on. `limited_ns`: for how long the receive window held the next segment back before.
+    /// Charge time from now on. `limited_ns`: how long the receive window limited the sender before.
     pub fn begin(&mut self, now_ns: i64, limited_ns: i64) {
         (self.began_ns, self.since_ns) = (now_ns, now_ns);
         self.early_limited_ns = limited_ns;
@@ -299,7 +299,7 @@ impl Budget {
         self.rounds.forget_rates();
     }
 
-    /// What was told so far was told of a flight that is not the sender's.
+    /// What was charged so far was judged by a flight that is not the sender's.
     pub fn void(&mut self) {
         self.is_voided = true;
         forget_flight(&mut self.spent_ns);
@@ -313,7 +313,7 @@ impl Budget {
         self.rounds.lose(flight_bytes);
     }
 
-    /// A round is over: the time in it that is not told yet gets its item.
+    /// Charge the busy time of a round that is over to what limited it.
     #[cold]
     pub fn end_round(&mut self, round: &RoundTrip, now_ns: i64) {
         if self.has_begun() {

@@ -68,7 +68,7 @@ impl Direction {
         }
     }
 
-    /// Whether another segment told of nearly the same place before; else this one is noted.
+    /// Whether another segment claimed nearly the same place before; else this claim is noted.
     #[cold]
     fn is_confirmed(&mut self, claim: Claim, now_ns: i64, is_scale_certain: bool) -> bool {
         let most_bytes = self.likely_window_bytes(is_scale_certain);

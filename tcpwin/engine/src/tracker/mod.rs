@@ -81,7 +81,7 @@ pub struct Tracker {
     pub duplicates: u64,
     /// Segments of which the snapshot length cut off options.
     pub options_cut: u64,
-    /// Shifts that snapshots told, of each side of a connection: the first segment's sender and the other.
+    /// Shifts from snapshots, of each side of a connection: the first segment's sender and the other.
     given_shifts: HashMap<u32, [u8; 2]>,
     journaled: Journaled,
     /// What shows why the newest segment counts as resent or late.

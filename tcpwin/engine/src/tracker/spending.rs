@@ -229,7 +229,7 @@ impl Direction {
         }
     }
 
-    /// Tell time from now on, where it is not told yet.
+    /// Begin to charge time, where that has not begun.
     #[inline(always)]
     fn begin_budget(&mut self, now_ns: i64) {
         if self

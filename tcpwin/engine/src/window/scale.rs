@@ -20,7 +20,7 @@ pub enum ScaleState {
     Disabled,
     /// Only the SYN was captured; it carries the option, but nothing shows that the peer agreed.
     SynOnly,
-    /// Not in the capture; a snapshot of the socket told it.
+    /// Not in the capture; from a snapshot of the socket.
     Given,
     /// Only the SYN was captured, and the windows after it make sense only when scaled as it offers.
     SynConfirmed,

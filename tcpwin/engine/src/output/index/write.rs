@@ -24,10 +24,10 @@ pub trait Frames {
     /// The next frame handed out, and where its record begins; it may turn out to be a segment.
     fn frame(&mut self, frame: u64, offset: u64, is_fragment: bool, has_time: bool);
 
-    /// A frame told before is a segment of the connections with this root.
+    /// An earlier frame is a segment of the connections with this root.
     fn segment(&mut self, frame: u64, root: u32, is_duplicate: bool);
 
-    /// All segments among the frames told so far were told.
+    /// No segment among the frames so far is missing.
     fn settle(&mut self);
 
     /// The capture was read to its end.
@@ -86,7 +86,7 @@ impl Block {
         true
     }
 
-    /// Where in the block the entry of a frame told before is.
+    /// Where in the block the entry of an earlier frame is.
     #[inline(always)]
     fn position(&self, frame: u64) -> Option<usize> {
         let position = frame.wrapping_sub(self.first_frame);
@@ -142,7 +142,7 @@ pub struct IndexWriter {
     /// None once something went wrong.
     file: Option<File>,
     newest: Block,
-    /// Blocks before it, whose last segments may not be told yet.
+    /// Blocks before it, whose last segments may still come.
     older: VecDeque<Block>,
     fragments_seal: u64,
     seals: Vec<u64>,
