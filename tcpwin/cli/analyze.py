@@ -9,6 +9,7 @@ import click
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.program import EXIT_PROBLEM, complain
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.terminal import colour_option, show
 
 
 @click.command(cls=WithSnapshots)
@@ -22,6 +23,7 @@ from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
     "--connection", type=ConnectionNumber(), metavar="N", help="Show connection N, in full; as JSON with its events."
 )
 @click.option("--check", is_flag=True, help="Exit with 1 when a connection lost time to what can be mended.")
+@colour_option
 def analyze(
     captures: tuple[str, ...],
     snapshots: tuple[str, ...],
@@ -31,13 +33,14 @@ def analyze(
     limit: int,
     connection: int | None,
     check: bool,
+    colour: str,
 ) -> int:
     """Say what each connection's windows did, what was lost, and what took time: the worst connections first.
 
     FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4); several are read in time order as one;
     - is standard input. A folder, .zip or .tar.gz is a bundle: a capture with the snapshots of its hosts.
     """
-    from tcpwin.report import render, render_connection
+    from tcpwin.report import render_blocks, render_connection
 
     follow = None if connection is None else [connection]
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, follow=follow)
@@ -45,9 +48,9 @@ def analyze(
     if as_json:
         analysis.write_json(sys.stdout, connection=connection, events=connection is not None)
     elif connection is not None:
-        click.echo(render_connection(analysis.connections[connection]))
+        show([render_connection(analysis.connections[connection]).splitlines()], colour)
     else:
-        click.echo(render(analysis, limit=limit))
+        show(render_blocks(analysis, limit=limit), colour)
     if not as_json:
         for each in analysis.findings.failed:
             complain(f"warning: {each}")

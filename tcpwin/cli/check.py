@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,18 @@ from tcpwin.cli.program import EXIT_PROBLEM, complain
 from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
+from tcpwin.cli.terminal import colour_option, plain_lines, show
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis, Connection
     from tcpwin.limits import Findings, Rule
+    from tcpwin.report import ConnectionTable
 
 FORMS = ("text", "json", "sarif", "github", "junit")
 SHOWN = 20
 """Findings of a text where --limit is not given; the other formats are for programs, which take all."""
+ROWS = 10
+"""Connections in the table of a text."""
 _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 
 
@@ -40,6 +45,7 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 )
 @click.option("--format", "form", type=click.Choice(FORMS), help="By default text, or what the name of OUT says.")
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to OUT.")
+@colour_option
 def check(
     captures: tuple[str, ...],
     snapshots: tuple[str, ...],
@@ -52,6 +58,7 @@ def check(
     limit: int | None,
     form: str | None,
     out: str | None,
+    colour: str,
 ) -> int:
     """Name what limited each connection: evidence, cost, who can change it and what to set; the costliest first.
 
@@ -68,8 +75,20 @@ def check(
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
     found = judge(analysis, chosen=rules, thresholds=settings)
     least = None if fail_on == "never" else Severity[fail_on.upper()]
-    _write(analysis, found, rules, limit, least, output)
+    _write(analysis, found, rules, limit, least, output, colour)
     return EXIT_PROBLEM if least is not None and (found.worst or 0) >= least else 0
+
+
+def _text(analysis: Analysis, found: Findings, asked: int, limit: int) -> Iterator[Iterable[str] | ConnectionTable]:
+    """The summary, the connections with a problem where there are several, and the findings."""
+    from tcpwin.limits import problems, summarize
+    from tcpwin.report import render_findings, render_summary, tabulate_connections
+
+    yield [*render_summary(summarize(analysis, found), analysis), ""]
+    if len(analysis) > 1 and (ids := problems(analysis, found)[:ROWS]):
+        yield tabulate_connections(analysis, ids, found)
+        yield [""]
+    yield render_findings(analysis, found, asked=asked, limit=limit)
 
 
 def _write(
@@ -79,6 +98,7 @@ def _write(
     limit: int | None,
     fail_on: Any,
     output: Output,
+    colour: str,
 ) -> None:
     from tcpwin.limits import asked_of
 
@@ -88,12 +108,11 @@ def _write(
     shown = list(islice(found, limit))
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "text":
-        from tcpwin.limits import summarize
-        from tcpwin.report import render_findings, render_summary
-
-        most = SHOWN if limit is None else limit
-        told = render_findings(analysis, found, asked=len(asked), limit=most)
-        write_lines([*render_summary(summarize(analysis, found), analysis), "", *told], output)
+        blocks = _text(analysis, found, len(asked), SHOWN if limit is None else limit)
+        if output.path is None:
+            show(blocks, colour)
+        else:
+            write_lines(plain_lines(blocks), output)
         return
     if output.form == "json":
         from tcpwin.limits import SCHEMA, describe_capture, describe_finding, describe_judged, describe_rule

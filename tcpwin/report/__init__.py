@@ -12,6 +12,7 @@ from tcpwin.lazy import loader
 if TYPE_CHECKING:
     from tcpwin.report.budget_words import ITEM_WORDS
     from tcpwin.report.comparison import NAMES, headline, render_comparison, value_text
+    from tcpwin.report.connection_table import ConnectionTable, render_table, tabulate_connections
     from tcpwin.report.connection_text import render_connection
     from tcpwin.report.counters import render_sample, render_step, render_steps_end, render_total
     from tcpwin.report.findings import counts_line, render_findings
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tcpwin.report.sarif import sarif_document
     from tcpwin.report.sockets import render_distributions, render_sockets, span_text
     from tcpwin.report.summary import render_summary
-    from tcpwin.report.text import WHOLE, quality_remarks, render
+    from tcpwin.report.text import WHOLE, quality_remarks, render, render_blocks
 
 _HOMES = {
     "budget_words": ("ITEM_WORDS",),
@@ -32,6 +33,11 @@ _HOMES = {
         "headline",
         "render_comparison",
         "value_text",
+    ),
+    "connection_table": (
+        "ConnectionTable",
+        "tabulate_connections",
+        "render_table",
     ),
     "connection_text": ("render_connection",),
     "counters": (
@@ -72,6 +78,7 @@ _HOMES = {
         "WHOLE",
         "quality_remarks",
         "render",
+        "render_blocks",
     ),
 }
 
@@ -79,6 +86,7 @@ __all__ = [
     "ITEM_WORDS",
     "NAMES",
     "WHOLE",
+    "ConnectionTable",
     "counts_line",
     "headline",
     "junit_document",
@@ -86,6 +94,7 @@ __all__ = [
     "rates_text",
     "render",
     "render_against",
+    "render_blocks",
     "render_comparison",
     "render_connection",
     "render_distributions",
@@ -102,10 +111,12 @@ __all__ = [
     "render_step",
     "render_steps_end",
     "render_summary",
+    "render_table",
     "render_total",
     "run_facts",
     "sarif_document",
     "span_text",
+    "tabulate_connections",
     "value_text",
 ]
 

@@ -6,7 +6,6 @@ In: summaries, and connections as measured. Out: lines. Only stalls read the sou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import wrap
 
 from tcpwin.analysis import Analysis, Connection, Stall
 from tcpwin.limits import ITEMS, Budget, Summary, Verdict, roles_of
@@ -14,7 +13,6 @@ from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.verdict_words import verdict_words
 from tcpwin.units import bytes_text, count_text, name_text, share_text, time_text
 
-WIDTH = 120
 BAR = 40
 """Characters of a bar of 100 %."""
 STALLS_SHOWN = 10
@@ -26,7 +24,7 @@ def render_summary(summary: Summary, analysis: Analysis) -> list[str]:
     """The paragraph; of one connection its verdict, a line for each part."""
     if len(analysis) == 1 and summary.verdict is not None:
         return [*render_answer(summary, analysis.connections[0]), *([summary.caveat] if summary.caveat else [])]
-    return wrap(name_text(summary.text), WIDTH, break_long_words=False, break_on_hyphens=False)
+    return [name_text(summary.text)]
 
 
 def render_answer(summary: Summary, connection: Connection) -> list[str]:

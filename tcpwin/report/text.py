@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tcpwin.analysis import Analysis, Capture, Connection, Direction
 from tcpwin.limits import role_of, roles_of
+from tcpwin.report.connection_table import ConnectionTable, render_table, tabulate_connections
 from tcpwin.report.loss import render_loss
 from tcpwin.report.summary import render_answer, render_summary, render_verdict
 from tcpwin.report.timing import render_sender_flight, render_timing
@@ -18,6 +19,15 @@ DETAILED = 3
 
 def render(analysis: Analysis, *, limit: int = 10) -> str:
     """The report of an analysis with its `limit` worst connections."""
+    return "\n".join(
+        line
+        for block in render_blocks(analysis, limit=limit)
+        for line in (render_table(block) if isinstance(block, ConnectionTable) else block)
+    )
+
+
+def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | ConnectionTable]:
+    """The same in parts: lines, and the table of several connections."""
     lines = _render_capture(analysis)
     if analysis.hosts:
         from tcpwin.report.hosts import render_hosts
@@ -27,18 +37,22 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
     if len(analysis) == len(worst) == 1:
         # The summary of one connection is its verdict: said once, above what was measured.
         lines += ["", *render_answer(analysis.summary, worst[0]), "", *_render_connection(worst[0])]
-        return "\n".join(lines)
+        return [lines]
     lines += ["", *render_summary(analysis.summary, analysis)]
+    table = tabulate_connections(analysis, [each.id for each in worst])
+    blocks: list[list[str] | ConnectionTable] = [[*lines, ""], table] if worst else [lines]
+    lines = []
     problems = set(analysis.problems)
     for position, connection in enumerate(worst):
-        is_brief = connection.id not in problems and position >= DETAILED
+        if connection.id not in problems and position >= DETAILED:
+            continue
         verdict = render_verdict(connection.verdict, connection.duration_ns)
-        told = _render_connection(connection, verdict, is_brief=is_brief)
+        told = _render_connection(connection, verdict)
         lines += ["", *told]
     left = len(analysis) - len(worst)
     if left:
         lines += ["", f"{count_text(left, 'more connection')} not shown: --limit N shows more, --json all."]
-    return "\n".join(lines)
+    return [*blocks, lines]
 
 
 def _render_capture(analysis: Analysis) -> list[str]:
@@ -80,17 +94,17 @@ def quality_remarks(capture: Capture) -> list[str]:
     return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
 
 
-def _render_connection(connection: Connection, verdict: Sequence[str] = (), *, is_brief: bool = False) -> list[str]:
+def _render_connection(connection: Connection, verdict: Sequence[str] = ()) -> list[str]:
     lines = [head_line(connection), *(f"    {line}" for line in verdict)]
     client, server = roles_of(connection).values()
     for sender, receiver, direction in ((client, server, connection.a_to_b), (server, client, connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
             told = render_direction(connection, sender, receiver, direction)
-            lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
+            lines += [f"    {line}" for line in told]
         elif direction.retransmissions:
             told = [f"{sender} → {receiver}  no data, {count_text(direction.retransmissions, 'retransmission')}"]
             told += [f"       {line}" for line in render_loss(direction)]
-            lines += [f"    {line}" for line in (told[:1] if is_brief else told)]
+            lines += [f"    {line}" for line in told]
     if connection.socket_samples:
         from tcpwin.report.hosts import render_sockets
 

@@ -234,8 +234,9 @@ def test_sixty_five_connections() -> None:
     lines = lines_of("many-short.pcap.gz")
     assert lines[1] == "         747 packets, 747 TCP segments, 65 connections, 448 ms"
     assert lines[-1] == "55 more connections not shown: --limit N shows more, --json all."
-    assert sum(line.startswith("#") for line in lines) == 10
-    # The first three in full, the others in a line a direction.
+    # The first three in full, and all ten in the table.
+    assert sum(line.startswith("#") for line in lines) == 3
+    assert sum("  127.0.0.1:" in line and not line.startswith("#") for line in lines) == 10
     assert sum("in flight:" in line for line in lines) == 6
 
 

@@ -1,0 +1,127 @@
+"""Text on standard output: coloured and wrapped on a terminal, the same lines plain in a pipe.
+
+rich is loaded for a terminal alone. NO_COLOR (https://no-color.org) and TERM=dumb are obeyed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from tcpwin.report import ConnectionTable
+
+COLOURS = ("auto", "always", "never")
+HANG = 2
+"""Indent of what does not fit on a line, below that line's own."""
+STYLES = (
+    (r"Limited by [^(]+", "bold"),
+    (r"^ *(?:Cost|Fix|Evidence|owner|remedy|beware|evidence|ruled out|values|when|ends)\b:?", "bold"),
+    (r"Fix(?: first)?:", "bold"),
+    (r"No problem found\.|no drops, gaps, duplicates or damage found", "green"),
+    (r"^#\d+", "bold"),
+    (r"TW\d{3} [a-z-]+", "cyan"),
+    (r"(?<=\()error\b", "bold red"),
+    (r"(?<=\()warning\b", "yellow"),
+    (r"^(?:capture|quality|host) ", "dim"),
+    (r"frame\.number in \{[^}]*\}?", "dim"),
+)
+"""What stands out, and how."""
+
+
+def colour_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--color` to a command."""
+    return click.option(
+        "--color",
+        "colour",
+        type=click.Choice(COLOURS),
+        default="auto",
+        show_default=True,
+        help="Colour the text; auto: on a terminal, unless NO_COLOR is set.",
+    )(command)
+
+
+def show(blocks: Iterable[Iterable[str] | ConnectionTable], colour: str = "auto") -> None:
+    """Write lines and tables to standard output as it can show them."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    if sys.stdout is not None and (colour == "always" or is_terminal):
+        _show_on_terminal(blocks, is_coloured=_is_coloured(colour))
+        return
+    for line in plain_lines(blocks):
+        click.echo(line)
+
+
+def plain_lines(blocks: Iterable[Iterable[str] | ConnectionTable]) -> Iterator[str]:
+    """The lines that a pipe or a file gets: as they are, and tables aligned."""
+    from tcpwin.report import render_table
+
+    for block in blocks:
+        yield from block if isinstance(block, Iterable) else render_table(block)
+
+
+def _is_coloured(colour: str) -> bool:
+    if colour != "auto":
+        return colour == "always"
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _show_on_terminal(blocks: Iterable[Iterable[str] | ConnectionTable], *, is_coloured: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    width = get_terminal_size().columns
+    console = Console(
+        file=sys.stdout,
+        width=width,
+        color_system="standard" if is_coloured else None,
+        force_terminal=is_coloured,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+    for block in blocks:
+        if not isinstance(block, Iterable):
+            _show_table(console, block)
+            continue
+        for line in block:
+            text = Text(line)
+            for pattern, style in STYLES if is_coloured else ():
+                text.highlight_regex(pattern, style)
+            for piece in _wrapped(console, text):
+                console.print(piece, soft_wrap=True)
+
+
+def _wrapped(console: Console, text: Text) -> Iterator[Text]:
+    """A line in pieces of the terminal's width, the later ones indented below the first."""
+    if text.cell_len <= console.width:
+        yield text
+        return
+    from rich.text import Text
+
+    indent = len(text.plain) - len(text.plain.lstrip())
+    room = max(console.width - indent - HANG, 20)
+    first, *more = text[indent:].wrap(console, room)
+    yield Text(" " * indent) + first
+    for piece in more:
+        yield Text(" " * (indent + HANG)) + piece
+
+
+def _show_table(console: Console, table: ConnectionTable) -> None:
+    from rich.table import Table
+
+    if not table.rows:
+        return
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head, is_number in table.heads.items():
+        shown.add_column(head, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+    for row, is_problem in zip(table.rows, table.problems, strict=True):
+        shown.add_row(*row, style="yellow" if is_problem else "")
+    console.print(shown)

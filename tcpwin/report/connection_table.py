@@ -1,0 +1,79 @@
+"""Connections as a table of text: a row each, those that lost most first.
+
+In: an analysis and numbers of connections. Out: cells. Its rows are as many as are asked for, however many connections
+there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tcpwin.analysis import Analysis, Connection
+from tcpwin.limits import Findings, Verdict, judge_connection, roles_of
+from tcpwin.report.verdict_words import LIMIT_NAMES
+from tcpwin.units import bytes_text, rate_text, share_text, time_text
+
+HEADS = {
+    "id": True,
+    "client → server": False,
+    "limited by": False,
+    "cost": True,
+    "share": True,
+    "bytes": True,
+    "rate": True,
+    "RTT": True,
+}
+"""Columns, and whether their cells are numbers, which end at one place."""
+NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionTable:
+    """Cells by row, as many as there are heads; and which rows are problems."""
+
+    heads: Mapping[str, bool]
+    rows: Sequence[Sequence[str]]
+    problems: Sequence[bool]
+
+
+def tabulate_connections(analysis: Analysis, ids: Iterable[int], found: Findings | None = None) -> ConnectionTable:
+    """The table of these connections, judged by what rules found: by default by all of them."""
+    rows, problems = [], []
+    for id in ids:
+        connection = analysis.connections[id]
+        verdict = connection.verdict if found is None else judge_connection(connection, found.of(id))
+        rows.append(_row(connection, verdict))
+        problems.append(verdict.is_problem)
+    return ConnectionTable(HEADS, rows, problems)
+
+
+def render_table(table: ConnectionTable) -> Iterator[str]:
+    """Aligned lines; none of an empty table."""
+    if not table.rows:
+        return
+    lines = [tuple(table.heads), *table.rows]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    for line in lines:
+        cells = zip(table.heads.values(), line, widths, strict=True)
+        yield "  ".join(f"{cell:>{width}}" if is_number else f"{cell:<{width}}" for is_number, cell, width in cells)
+
+
+def _row(connection: Connection, verdict: Verdict) -> tuple[str, ...]:
+    client, server = roles_of(connection).values()
+    ends = (str(connection.a), str(connection.b))
+    if client != "client":
+        # The capture does not tell who opened it.
+        ends = (f"{client} {ends[0]}", f"{server} {ends[1]}")
+    data = connection.a_to_b if verdict.direction == "a_to_b" else connection.b_to_a
+    is_known = verdict.limit not in ("none", "capture")
+    return (
+        str(connection.id),
+        " → ".join(ends),
+        LIMIT_NAMES[verdict.limit],
+        time_text(verdict.named_ns) if verdict.is_problem else NOTHING,
+        share_text(verdict.share) if is_known else NOTHING,
+        bytes_text(max(data.acked_bytes or 0, data.unique_bytes or 0)),
+        NOTHING if data.goodput_bps is None else rate_text(data.goodput_bps),
+        NOTHING if connection.path_rtt_ns is None else time_text(connection.path_rtt_ns),
+    )

@@ -1,0 +1,135 @@
+"""What `analyze` and `check` write on a terminal and into a pipe: the same, coloured and wrapped on the one only."""
+
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+from cli.command import CAPTURES, MANY_SHORT, SLOW_READER, TCPWIN
+from live import HANG_S
+
+LOSSY = CAPTURES / "lab" / "loss-1-percent.pcap.gz"
+STALL = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
+SEVERAL = (SLOW_READER, LOSSY, STALL, MANY_SHORT)
+ANSI = re.compile(r"\x1b\[[\d;]*m")
+HEAD = re.compile(r" *id  client → server +limited by +cost +share +bytes +rate +RTT")
+
+
+def on_terminal(*arguments: object, columns: int = 120, **environment: str) -> str:
+    """What a terminal of so many columns gets."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR")}
+    child = subprocess.Popen(
+        [TCPWIN, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env={**plain, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **environment},
+    )
+    os.close(theirs)
+    told = b""
+    while True:
+        try:
+            read = os.read(ours, 65536)
+        except OSError:
+            # Linux says so when the last process that has the other end is gone.
+            break
+        if not read:
+            break
+        told += read
+    os.close(ours)
+    _, said = child.communicate(timeout=HANG_S)
+    assert b"Traceback" not in said
+    return told.decode().replace("\r\n", "\n")
+
+
+def in_pipe(*arguments: object) -> str:
+    return subprocess.run(
+        [TCPWIN, *map(str, arguments)], capture_output=True, timeout=HANG_S, check=False, env={**os.environ}
+    ).stdout.decode()
+
+
+def joined(text: str) -> str:
+    return re.sub(r"\s+", " ", ANSI.sub("", text)).strip()
+
+
+@pytest.mark.parametrize("command", ["analyze", "check"])
+def test_a_terminal_has_colour_and_no_line_beyond_its_width(command: str) -> None:
+    text = on_terminal(command, SLOW_READER, columns=72)
+    assert ANSI.search(text)
+    assert max(len(ANSI.sub("", line)) for line in text.splitlines()) <= 72
+    assert joined(text) == joined(in_pipe(command, SLOW_READER))
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_that_wants_no_colour_gets_none(environment: dict[str, str]) -> None:
+    for arguments in ((SLOW_READER,), SEVERAL):
+        text = on_terminal("analyze", *arguments, columns=72, **environment)
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) <= 72
+
+
+def test_colour_as_asked_for() -> None:
+    assert "\x1b" not in on_terminal("analyze", SLOW_READER, "--color", "never")
+    assert "\x1b" in in_pipe("analyze", SLOW_READER, "--color", "always")
+    assert "\x1b" in on_terminal("analyze", SLOW_READER, "--color", "always", NO_COLOR="1")
+
+
+@pytest.mark.parametrize("arguments", [("analyze", *SEVERAL), ("check", *SEVERAL), ("analyze", SLOW_READER)])
+def test_a_pipe_gets_plain_text(arguments: tuple[str, ...]) -> None:
+    text = in_pipe(*arguments)
+    assert "\x1b" not in text
+    assert not any("\u2500" <= character <= "\u257f" for character in text)
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """Cells of the table of connections."""
+    lines = ANSI.sub("", text).splitlines()
+    start = next(place for place, line in enumerate(lines) if HEAD.fullmatch(line.rstrip()))
+    rows = lines[start + 1 : lines.index("", start)]
+    return [re.split(r"  +", row.strip()) for row in rows]
+
+
+@pytest.mark.parametrize("say", [in_pipe, on_terminal], ids=["pipe", "terminal"])
+@pytest.mark.parametrize("command", ["analyze", "check"])
+def test_several_connections_stand_in_a_table_the_costliest_first(command: str, say: object) -> None:
+    """The slow reader lost most, then the lossy path, then the stall of 4.14 s; 65 short ones lost nothing."""
+    assert callable(say)
+    rows = rows_of(say(command, *SEVERAL))
+    assert [row[1] for row in rows[:3]] == [
+        "10.9.2.2:36984 → 10.9.1.1:5201",
+        "10.9.2.2:38102 → 10.9.1.1:5201",
+        "10.9.2.2:40038 → 10.9.1.1:5201",
+    ]
+    assert [row[2] for row in rows[:3]] == ["slow reader", "loss on the path", "slow reader"]
+    costs = [float(row[3].removesuffix(" s")) for row in rows[:3]]
+    assert costs == sorted(costs, reverse=True)
+    assert [row[5] for row in rows[:3]] == ["6 MB", "8 MB", "20 MB"]
+    # What the lab's paths had: 40, 50 and 40 ms.
+    assert [row[7] for row in rows[:3]] == ["40 ms", "50 ms", "40 ms"]
+    # `check` has rows of problems only; `analyze` as many as it shows.
+    assert len(rows) == (3 if command == "check" else 10)
+    assert all(row[3] == "-" for row in rows[3:])
+
+
+def test_the_table_is_as_long_as_the_limit() -> None:
+    assert len(rows_of(in_pipe("analyze", *SEVERAL, "--limit", 2))) == 2
+    assert not any(HEAD.match(line) for line in in_pipe("analyze", SLOW_READER).splitlines())
+
+
+def test_rich_is_loaded_for_a_terminal_only(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tcpwin.cli import main; sys.argv = ['tcpwin', *sys.argv[1:]]\n"
+        "try: main()\nexcept SystemExit: pass\nsys.exit('rich' in sys.modules)"
+    )
+    for arguments in (["--version"], ["analyze", str(SLOW_READER)]):
+        done = subprocess.run(
+            [TCPWIN.with_name("python"), "-c", code, *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL, check=False
+        )
+        assert done.returncode == 0
