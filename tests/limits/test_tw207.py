@@ -117,10 +117,8 @@ def test_autotuning_that_is_off(tmp_path: Path) -> None:
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
     assert (finding.owner, finding.confidence) == ("server_host", "certain")
     assert finding.remedy is not None
-    assert finding.remedy.settings == (
-        "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1",
-        'sysctl -w net.ipv4.tcp_rmem="4096 131072 6291456"',
-    )
+    # The memory that autotuning may use is set already.
+    assert finding.remedy.settings == ("sysctl -w net.ipv4.tcp_moderate_rcvbuf=1",)
 
 
 @pytest.mark.parametrize("name", ["receive-buffer-64k", "receive-buffer-64k-receiver"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from reference import LAB_RUNS
+from stories.hostsaid import ss
 from stories.story import judged
 
 import tcpwin
@@ -116,3 +117,17 @@ def test_time_that_timers_waited_is_not_counted_again(reference_captures: Path) 
     waits = [each.cost_ns for code in ("TW301", "TW302", "TW506") for each in judged(analysis, code)]
     assert len(waits) == 1
     assert finding.cost_ns + sum(waits) <= budget.groups_ns["loss recovery"] + budget.groups_ns["silent peer"]
+
+
+def test_recommends_no_algorithm_that_is_in_use(tmp_path: Path) -> None:
+    """The lab's sender, with a sample of its socket that names the algorithm."""
+    bare = tcpwin.analyze(LOSSY)
+    connection = bare.connections[0]
+    for algorithm, is_recommended in (("cubic", True), ("bbr", False)):
+        time = connection.start_ns / 1e9 + 1
+        text = ss(str(connection.b), str(connection.a), times=(time,)).replace("cubic", algorithm)
+        (tmp_path / "ss_sender.txt").write_text(text, encoding="utf8")
+        [finding] = judged(tcpwin.analyze(LOSSY, snapshots=[tmp_path / "ss_sender.txt"]), "TW307")
+        assert finding.remedy is not None
+        told = " ".join((finding.remedy.text, *finding.remedy.settings)).lower()
+        assert ("bbr" in told) is is_recommended

@@ -60,7 +60,7 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
     }
     assert finding.remedy is not None
     # Twice 1,262,336.18 bit/s × 196 ms ÷ 8 = 61,854.5 bytes, of which tcp_adv_win_scale 1 wants twice the memory.
-    assert finding.remedy.settings == ("net.ipv4.tcp_rmem = 4096 65535 123710",)
+    assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_rmem="4096 65535 6291456"',)
     segments = tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz").segments()
     full = {
         frame
@@ -104,3 +104,19 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
     analysis = analyze(tmp_path)
     assert not judged(analysis, "TW701", {"TW701.limited_ns": 17e9})
     assert not judged(analysis, "TW701", {"TW701.reached": 0.99})
+
+
+def test_one_setting_is_named_with_one_value(tmp_path: Path) -> None:
+    """Each rule on a small window that fires beside it names the same line."""
+    analyses = [
+        analyze(tmp_path),
+        tcpwin.analyze(CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip", capture="sender.pcap.gz"),
+    ]
+    beside = set()
+    for analysis in analyses:
+        found = [each for each in analysis.findings if each.remedy and "tcp_rmem" in "".join(each.remedy.settings)]
+        lines = {line for each in found if each.remedy for line in each.remedy.settings if "tcp_rmem" in line}
+        assert "TW701" in {each.code for each in found}
+        assert len(lines) == 1
+        beside |= {each.code for each in found} - {"TW701"}
+    assert beside

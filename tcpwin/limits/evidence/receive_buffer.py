@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.hosts import best_goodput_bps
 from tcpwin.limits.evidence.window import stood_still
 from tcpwin.limits.finding import Remedy
 
@@ -89,17 +90,25 @@ def kernel_at(host: Host | None) -> Kernel | None:
 
 
 def larger_buffer(case: Case) -> tuple[str, ...]:
-    """The line that lets the receiver's window grow to `GROWTH` times its largest, and to the default at least."""
+    """The line for the receiver's memory that every rule on a small window recommends.
+
+    It lets the window grow to `GROWTH` times its largest, to what the best rate between the two hosts takes, and to the
+    kernel's default at least. None where the host has that already.
+    """
     from tcpwin.kernel import adv_win_scale_of, kernel_defaults, memory_models
 
     host = case.host(case.receiver)
     settings = None if host is None else host.settings
     kernel = kernel_at(host)
     rmem = None if settings is None else settings.numbers(RMEM)
-    least, start, most = rmem if rmem is not None and len(rmem) == 3 else kernel_defaults(kernel).tcp_rmem_bytes
+    is_known = rmem is not None and len(rmem) == 3
+    least, start, now = rmem if rmem is not None and is_known else kernel_defaults(kernel).tcp_rmem_bytes
     model = memory_models(kernel, adv_win_scale=adv_win_scale_of(settings))[0]
-    wanted = model.space_from_window(GROWTH * (case.data.receive_window_max_bytes or 0))
-    most = min(max(wanted, most, kernel_defaults(kernel).tcp_rmem_bytes[2]), MAX_SETTING_BYTES)
+    best_bytes = best_goodput_bps(case) * (case.connection.path_rtt_ns or 0) / 8e9
+    wanted = model.space_from_window(max(GROWTH * (case.data.receive_window_max_bytes or 0), round(best_bytes)))
+    most = min(max(wanted, now, kernel_defaults(kernel).tcp_rmem_bytes[2]), MAX_SETTING_BYTES)
+    if is_known and most == now:
+        return ()
     return (f'sysctl -w {RMEM}="{least} {start} {most}"',)
 
 

@@ -108,6 +108,8 @@ def _remedy(case: Case, owner: str) -> Remedy:
             "`nstat` there (TcpExtTCPRcvQDrop, TcpExtRcvPruned).",
             side_effects="A larger net.ipv4.tcp_rmem costs memory for each connection that fills it.",
         )
+    if any((sample.congestion_control or "").startswith("bbr") for sample in case.sockets(case.sender)):
+        return Remedy("Find where the path loses packets.")
     return Remedy(
         f"Find where the path loses packets. Until then, consider BBR on {case.the_sender}: it does not treat every "
         "loss as congestion.",

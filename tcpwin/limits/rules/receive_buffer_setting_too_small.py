@@ -33,6 +33,7 @@ from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import best_goodput_bps, kernel_version, sizes_of
+from tcpwin.limits.evidence.receive_buffer import larger_buffer
 from tcpwin.limits.evidence.window import HELD_BACK, full_frames, held_back, kernel_denies
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
@@ -98,8 +99,8 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not a slow reader: the window stayed near its largest, so data was read at once.",
         ),
         remedy=Remedy(
-            f"Raise the third value of {SETTING} on {case.the_receiver}; the line is for {rate_text(wanted_bps)}.",
-            settings=(advice.line,),
+            f"Raise the third value of {SETTING} on {case.the_receiver}.",
+            settings=larger_buffer(case),
             side_effects=advice.side_effects,
         ),
     )
