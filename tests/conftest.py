@@ -5,6 +5,7 @@ or the kernel do not allow, only; any other skip fails.
 """
 
 import fcntl
+import gc
 import os
 import re
 import shutil
@@ -71,6 +72,12 @@ def tool() -> Callable[[str], str]:
         return path
 
     return find
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests outlive every garbage collection: looking through them each time takes a fifth of a run."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
