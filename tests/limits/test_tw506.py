@@ -71,3 +71,45 @@ def test_does_not_fire_on_a_closed_window(tmp_path: Path) -> None:
 
 def test_threshold_can_be_set(tmp_path: Path) -> None:
     assert not judged(unanswered(5).analyze(tmp_path), "TW506", {"TW506.stall_ns": 8e9})
+
+
+def test_is_possible_where_no_timer_sent_it_again(tmp_path: Path) -> None:
+    # Sent once, and nine seconds later somebody else's ACK: a timer would have sent it again.
+    story = unanswered(0)
+    story.wait(9)
+    story.step("b", "A", ack=1)
+    assert told(story, tmp_path)[1] == "possible"
+
+
+def test_does_not_fire_where_nothing_was_sent_again_for_minutes(tmp_path: Path) -> None:
+    story = unanswered(0)
+    story.wait(100)
+    story.step("b", "A", ack=1)
+    assert not judged(story.analyze(tmp_path), "TW506")
+
+
+def test_counts_all_tries_since_the_last_acknowledgment(tmp_path: Path) -> None:
+    # b speaks between two retransmissions, and acknowledges nothing.
+    story = transfer()
+    first = story.next["a"]
+    story.burst("a", 1)
+    for wait_s in (0.3, 0.6):
+        story.wait(wait_s)
+        story.step("a", "A", "len 1460", seq=first)
+        story.wait(0.05)
+        story.step("b", "A", ack=first)
+    story.wait(1)
+    story.step("b", "A", ack=1)
+    [finding] = judged(story.analyze(tmp_path), "TW506")
+    assert finding.evidence.values["tries"] == 2
+
+
+def test_a_copy_in_the_capture_is_no_try(tmp_path: Path) -> None:
+    story = transfer()
+    first = story.next["a"]
+    story.burst("a", 1, spacing=0)
+    story.step("a", "A", "len 1460", seq=first)
+    story.wait(1)
+    story.step("b", "A", ack=1)
+    [finding] = judged(story.analyze(tmp_path), "TW506")
+    assert finding.evidence.values["tries"] == 0

@@ -17,6 +17,10 @@ retransmissions, probes or keep-alives and more, each of a timer of its own, wer
 `dead_ns` on, or once the peer counts as silent, it is an error, else a warning. The cost is that time; a capture that
 goes on after the connection's last packet adds two minutes to it at most, the longest that a timer waits.
 
+It is possible at most where the sender sent nothing again though its timer should have run out, or where no segment
+of the peer was captured at all: the capture may lack the answers. Data that nobody sends again for a minute was
+answered, and a capture that lacks more of the data than it holds proves nothing.
+
 ## When it is wrong
 
 A capture that lost the answers, or holds one direction only from some time on, looks alike: then new data goes on.
@@ -54,20 +58,22 @@ ASKING = (
 )
 """Events of segments that ask for an answer again."""
 FRAMES = 6
+OVERDUE_NS = 1_500_000_000
+"""By then a timer of a second (RFC 6298 §2.4), the longest where round trips are short, has run out and been seen."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
     data = case.data
     kind, start_ns = data.stall_at_end, data.stall_at_end_start_ns
-    if kind not in KINDS or start_ns is None:
+    if kind not in KINDS or start_ns is None or data.missed_bytes > data.unique_bytes:
         return
-    waiting = max(data.unique_bytes - data.acked_bytes, 0)
+    waiting = max(data.unique_bytes + data.missed_bytes - data.acked_bytes, 0)
     is_silent = kind == "peer_silent"
     yield case.finding(
         _text(case, waiting),
         owner="network",
         side=case.receiver,
-        confidence="certain" if is_silent else "likely",
+        confidence=_confidence(case),
         cost_ns=data.stall_at_end_ns,
         severity=Severity.ERROR if is_silent or data.stall_at_end_ns >= case.settings["dead_ns"] else None,
         evidence=Evidence(
@@ -92,6 +98,15 @@ def judge(case: Case) -> Iterator[Finding]:
             side_effects="A sender that gives up closes the connection; what it had sent and not read is lost.",
         ),
     )
+
+
+def _confidence(case: Case) -> str:
+    """Of a side that was never captured nothing proves that it said nothing; who waits without a timer was answered."""
+    data = case.data
+    is_overdue = not data.stall_at_end_tries and data.stall_at_end_ns > max(2 * (data.rto_ns or 0), OVERDUE_NS)
+    if is_overdue or not case.back.segments:
+        return "possible"
+    return "certain" if data.stall_at_end == "peer_silent" else "likely"
 
 
 def _frames(case: Case, start_ns: int) -> tuple[int, ...]:

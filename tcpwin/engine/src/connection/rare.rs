@@ -91,6 +91,8 @@ pub struct SynFrames {
 pub struct Waiting {
     /// Since the peer was heard of.
     pub tries: Option<Tries>,
+    /// Since it last acknowledged anything.
+    pub resent: Option<Tries>,
     /// In progress when the capture, or a reset, ended the connection.
     pub end_stall: Option<EndStall>,
 }

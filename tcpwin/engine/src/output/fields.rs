@@ -404,7 +404,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     stall_at_end Text "What the sender waits for when the capture, or a reset, ends the connection: zero_window (the closed window to open), small_window (one that holds the next segment), unacknowledged (data in flight for longer than its retransmission timeout) or peer_silent (no answer to three retransmissions, probes or keep-alives and more); none where nothing stalls." |v| v.end_stall().map_or(Value::None, |stall| text(stall.kind.name()));
     stall_at_end_start_ns Int "Since when: the window closed, the oldest byte in flight was sent, the last acknowledgment came or the first probe or keep-alive was left unanswered." |v| optional(v.end_stall().map(|stall| stall.start_ns));
     stall_at_end_ns Int "For how long: until the reset, or the capture's last packet, at most two minutes after the connection's." |v| int(v.end_stall().map_or(0, |stall| stall.duration_ns()));
-    stall_at_end_tries Int "Retransmissions, probes and keep-alives since the peer was last heard of, each of a timer of its own." |v| int(v.end_stall().map_or(0, |stall| stall.tries));
+    stall_at_end_tries Int "Retransmissions, probes and keep-alives since the peer was last heard of, or last acknowledged data that is in flight, each of a timer of its own." |v| int(v.end_stall().map_or(0, |stall| stall.tries));
     fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin);
     rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);
 };

@@ -15,6 +15,10 @@ use crate::tracker::stall::MIN_NS;
 /// a probe may be left out for half a second (Linux `tcp_oow_rate_limited`).
 const SILENT_TRIES: u32 = 3;
 
+/// A timer that began with a round trip below a second has run out by then, whatever its least and longest time (RFC 6298
+/// §2.4, §2.5).
+const OVERDUE_NS: i64 = 60_000_000_000;
+
 /// Segments that ask for an answer.
 pub(super) const ASKING: Events = event::RESENT | event::ZERO_WINDOW_PROBE | event::KEEP_ALIVE;
 
@@ -65,12 +69,20 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
         if !sent.has_doubts() && sent.last_data_ns.saturating_sub(start_ns) > timeout_ns {
             return None;
         }
+        // So was who sends nothing at all: it would have sent this again (RFC 6298 §5.4).
+        let resent = rare.and_then(|rare| rare.waiting.as_deref()?.resent);
+        let resent = resent.filter(|tries| tries.first_ns >= start_ns);
+        let overdue_ns = timeout_ns.saturating_mul(2).max(OVERDUE_NS);
+        if resent.is_none() && until_ns.saturating_sub(start_ns) > overdue_ns {
+            return None;
+        }
         let kind = if silent.is_some() {
             Kind::PeerSilent
         } else {
             Kind::Unacknowledged
         };
-        return stall(kind, start_ns, timeout_ns);
+        let tries = resent.map_or(0, |tries| tries.count).max(count);
+        return stall(kind, start_ns, timeout_ns).map(|stall| EndStall { tries, ..stall });
     }
     if sent.flight.is_outstanding() || !sent.is_flight_known() {
         return None;
@@ -130,9 +142,20 @@ impl Direction {
     /// It sent something again, or asked for an answer, after data at `before_ns`.
     #[cold]
     pub(super) fn note_try(&mut self, now_ns: i64, before_ns: i64) {
-        match &mut self.rare().waiting().tries {
-            Some(tries) => tries.add(now_ns),
-            tries => *tries = Some(Tries::new(now_ns, before_ns)),
+        // What was captured no later than the data before it was sent by no timer: it is a copy in the capture.
+        if self.clock_ns(now_ns) <= before_ns {
+            return;
+        }
+        let last_ack_ns = self.last_ack_ns;
+        let waiting = self.rare().waiting();
+        for (tries, since_ns) in [
+            (&mut waiting.tries, i64::MIN),
+            (&mut waiting.resent, last_ack_ns),
+        ] {
+            match tries {
+                Some(tries) if tries.first_ns >= since_ns => tries.add(now_ns),
+                tries => *tries = Some(Tries::new(now_ns, before_ns)),
+            }
         }
     }
 

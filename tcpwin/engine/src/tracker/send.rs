@@ -41,7 +41,9 @@ pub fn take(
     let ahead = sent.flight.nxt.to(seq);
     let mut events = 0;
     let is_beyond_all = ahead.unsigned_abs() > MAX_JUMP;
-    if is_beyond_all || (ahead > 0 && sent.doubts_data(segment, is_scale_certain)) {
+    // A side's first segment shows where it stands.
+    let may_be_other = ahead > 0 && sent.is_seen;
+    if is_beyond_all || (may_be_other && sent.doubts_data(segment, is_scale_certain)) {
         return events;
     }
     if sent.flight.nxt.to(seq) != ahead && sent.is_seen {
