@@ -11,9 +11,10 @@ import re
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,6 +24,9 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 PACKAGES = {"initdb": "postgresql", "java": "default-jre-headless", "ss": "iproute2"}
 """Debian's packages of programs that have other names."""
+
+MOST_ANALYSES, MOST_CONNECTIONS = 20, 10
+"""Of those that a test makes, and of the connections of each, which are looked at for what may never be said."""
 
 # No example fails for being slow on a busy machine; in CI all runs ask the same ones.
 settings.register_profile(
@@ -43,6 +47,27 @@ for variable in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
 # `tcpwin` holds no compiled engine and would hide the installed package.
 if not list((ROOT / "tcpwin").glob("_engine*.so")):
     sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != ROOT]
+
+
+@pytest.fixture(autouse=True)
+def never_said(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing that a test's analyses say may be what cannot be: checked of the first connections of each."""
+    from never import violations
+
+    from tcpwin import Analysis
+
+    made: list[weakref.ref[Analysis]] = []
+    make = Analysis.__init__
+
+    def noted(self: Analysis, *arguments: Any, **options: Any) -> None:
+        make(self, *arguments, **options)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(Analysis, "__init__", noted)
+    yield
+    for analysis in filter(None, (each() for each in made[:MOST_ANALYSES])):
+        # Rules may read the capture again, which may be gone: only what they found already is looked at.
+        assert not violations(analysis, MOST_CONNECTIONS, findings="findings" in vars(analysis))
 
 
 @pytest.fixture(scope="session")

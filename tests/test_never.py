@@ -1,0 +1,91 @@
+"""Nothing is said of any capture that cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from analysis.bundled import CAPTURES
+from never import of_direction, of_verdict, violations
+
+import tcpwin
+from tcpwin import TcpwinError
+
+BUNDLED = sorted(
+    path
+    for folder in ("broken", "lab", "wild")
+    for path in (CAPTURES / folder).iterdir()
+    if path.is_file() and path.suffix != ".toml"
+)
+
+
+@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.name)
+def test_bundled(path: Path) -> None:
+    try:
+        analysis = tcpwin.analyze(path)
+    except TcpwinError:
+        return
+    assert violations(analysis) == []
+
+
+def test_public_and_malformed_captures(reference_captures: Path) -> None:
+    found = {}
+    for folder in ("real", "malformed", "lab"):
+        for path in sorted((reference_captures / folder).rglob("*")):
+            if not path.is_file() or path.suffix in (".toml", ".json", ".txt", ".md"):
+                continue
+            try:
+                analysis = tcpwin.analyze(path)
+            except TcpwinError:
+                continue
+            if wrong := violations(analysis):
+                found[str(path.relative_to(reference_captures))] = wrong
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("share", 1.5),
+        ("cost_ns", 10**15),
+        ("lost_ns", -1),
+        ("cost_high_ns", 10**15),
+        ("limit", "weather"),
+        ("share", 0.123),
+    ],
+)
+def test_a_false_verdict_is_found(field: str, value: Any) -> None:
+    [connection, *_] = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz").connections
+    verdict = connection.verdict
+    assert verdict is not None
+    assert verdict.cost_ns > 0
+    assert not list(of_verdict(verdict, connection.duration_ns))
+    assert list(of_verdict(replace(verdict, **{field: value}), connection.duration_ns))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("recovery_ns", 1_000_001),
+        ("stall_at_end_ns", 2_000_000),
+        ("acked_bytes", 876_000_000),
+        ("goodput_bps", 1e10),
+    ],
+)
+def test_a_false_number_is_found(field: str, value: Any) -> None:
+    right: dict[str, Any] = {
+        "recovery_ns": 0,
+        "stall_at_end_ns": 0,
+        "segments": 4,
+        "missed_bytes": 0,
+        "acked_bytes": 5_500,
+        "unique_bytes": 5_500,
+        "payload_bytes": 5_500,
+        "goodput_bps": 44e6,
+        "throughput_bps": 44e6,
+    }
+    assert not list(of_direction(SimpleNamespace(**right), 1_000_000))  # type: ignore[arg-type]
+    assert list(of_direction(SimpleNamespace(**{**right, field: value}), 1_000_000))  # type: ignore[arg-type]
