@@ -161,7 +161,7 @@ def _kernel_words(seen: Situation) -> str:
 
 
 def _application(seen: Situation) -> Opinion:
-    reason = f"{time_text(seen.budget.items_ns['application'])} in total"
+    reason = f"{seen.sender} idle for {time_text(seen.budget.items_ns['application'])}"
     if seen.data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     owner, meaning = f"{seen.sending_end}_application", f"The {seen.sender} had nothing to send."
