@@ -71,11 +71,13 @@ def draw(
 
     Raises:
         KeyError: there is no such figure.
-        ValueError: another option that there is not.
+        ValueError: another option that there is not; a span of a figure that is of all of a connection's life.
         SourceError: the source changed, or could be read only once.
     """
     from tcpwin.report.drawing.compose import wrap_figure
 
+    if not (start_ns is None and end_ns is None) and not get(name).has_time_axis:
+        raise ValueError(f"figure {name} is of all of a connection's life: it takes no span")
     options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points}
     return wrap_figure(plain(name, subject, theme=theme, field=field, **options))
 

@@ -143,3 +143,13 @@ def test_of_many_pauses_of_one_length_those_drawn_are_spread_over_the_axis(tmp_p
     assert len(hours) == 150
     assert np.diff(hours).min() > 0.9
     assert np.diff(np.append(hours, 7 * 24)).max() < 4
+
+
+@pytest.mark.parametrize("name", ["messages", "socket-distribution"])
+@pytest.mark.parametrize("span", [{"start_ns": 1}, {"end_ns": 1}, {"start_ns": 1, "end_ns": 2}])
+def test_a_figure_of_all_of_a_life_takes_no_span(name: str, span: dict[str, int]) -> None:
+    """Its numbers are of the whole connection: with a span it would seem to be of that."""
+    subject = connection(SLOW_READER)
+    assert subject.figure(name) is not None
+    with pytest.raises(ValueError, match="takes no span"):
+        subject.figure(name, **span)
