@@ -23,6 +23,7 @@ def test_fires_on_an_update_that_was_lost() -> None:
     assert finding.evidence.values == {
         "ended_by_probe": 1,
         "episodes": 1,
+        "episodes_looked_at": 1,
         "late_at_most_ns": 959_971_000,
         "closed_ns": 1_732_209_000,
     }
@@ -73,3 +74,19 @@ def test_near_the_sender_it_is_not_known_who(tmp_path: Path) -> None:
         440_000_000,
     )
     assert not judged(story.analyze(tmp_path), "TW204", {"TW204.late_ns": 440_000_001})
+
+
+def test_of_how_many_it_speaks(tmp_path: Path) -> None:
+    """1,100 windows opened by a probe each; the analysis lists the first 1,023 and the last."""
+    story = Story().handshake(near="b")
+    for _ in range(1100):
+        story.burst("a", 2, spacing=0)
+        story.ack("b", window=0)
+        story.wait(0.3).step("a", "A", seq=story.next["a"] - 1)
+        story.ack("b", window=509)
+        story.wait(0.01)
+    finding = one(story.analyze(tmp_path), "TW204")
+    assert finding.evidence.values["episodes"] == 1100
+    assert finding.evidence.values["episodes_looked_at"] == 1024
+    assert "1,100" in finding.text
+    assert "1,024" in finding.text

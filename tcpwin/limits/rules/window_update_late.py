@@ -56,8 +56,8 @@ def judge(case: Case) -> Iterator[Finding]:
     worst = late[0]
     owner, why = _find_owner(case)
     yield case.finding(
-        f"{case.the_sender} learned only by a probe that {case.the_receiver}'s window had opened, {len(late)} of "
-        f"{count_text(len(data.zero_window_episodes), 'time')}, up to {time_text(most_ns)} late: no update reached it "
+        f"{case.the_sender} learned only by a probe that {case.the_receiver}'s window had opened, "
+        f"{_how_often(case, len(late))}, up to {time_text(most_ns)} late: no update reached it "
         f"({why})",
         owner=owner,
         side=case.receiver if owner == "host" else None,
@@ -69,7 +69,8 @@ def judge(case: Case) -> Iterator[Finding]:
             end_ns=worst.end_ns,
             values={
                 "ended_by_probe": len(late),
-                "episodes": len(data.zero_window_episodes),
+                "episodes": data.zero_window_episode_count,
+                "episodes_looked_at": len(data.zero_window_episodes),
                 "late_at_most_ns": most_ns,
                 "closed_ns": sum(each.duration_ns for each in late),
             },
@@ -80,6 +81,14 @@ def judge(case: Case) -> Iterator[Finding]:
             "if not, update the stack or proxy there.",
         ),
     )
+
+
+def _how_often(case: Case, late: int) -> str:
+    """``3 of 4 times``; where the analysis lists only the first of all episodes, of how many that is so."""
+    listed, count = len(case.data.zero_window_episodes), case.data.zero_window_episode_count
+    if listed == count:
+        return f"{late} of {count_text(count, 'time')}"
+    return f"{late} times of the {listed:,} looked at, of {count:,} in all"
 
 
 def _answered_at_once(case: Case, episodes: list[ZeroWindowEpisode]) -> list[ZeroWindowEpisode]:
