@@ -30,9 +30,14 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
-@click.option("--select", multiple=True, metavar="RULES", help="Ask these only: TW201, TW2 or a name; commas between.")
-@click.option("--ignore", multiple=True, metavar="RULES", help="Do not ask these.")
-@click.option("--threshold", "thresholds", multiple=True, metavar="NAME=VALUE", help="As TW201.stall_ns=500ms.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="RULES",
+    help="Apply only these rules: TW201, TW2 or a name; commas between.",
+)
+@click.option("--ignore", multiple=True, metavar="RULES", help="Skip these rules.")
+@click.option("--threshold", "thresholds", multiple=True, metavar="NAME=VALUE", help="Such as TW201.stall_ns=500ms.")
 @click.option(
     "--fail-on",
     type=click.Choice(("info", "warning", "error", "never")),

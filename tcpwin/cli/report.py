@@ -1,4 +1,4 @@
-"""`tcpwin report`: the answer as one file to keep and to send."""
+"""`tcpwin report`: the answer as one self-contained file."""
 
 from __future__ import annotations
 

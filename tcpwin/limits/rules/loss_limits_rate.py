@@ -121,7 +121,7 @@ def _remedy(case: Case, owner: str) -> Remedy:
 RULE = Rule(
     code="TW307",
     name="loss-limits-rate",
-    title="loss holds the rate down",
+    title="loss limits the rate",
     severity=Severity.WARNING,
     scope="direction",
     limits=("path_loss",),

@@ -1,6 +1,6 @@
 """## What it finds
 
-Segments were lost, no ACK told the sender so, and it stood still until its retransmission timer ran out.
+Segments were lost, no ACK told the sender so, and it waited for its retransmission timeout.
 
 ## Why it matters
 

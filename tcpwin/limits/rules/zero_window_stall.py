@@ -1,6 +1,6 @@
 """## What it finds
 
-The receiver closed its window (advertised zero), and the sender stood still until it opened again.
+The receiver closed its window (advertised zero), and the sender waited until it opened again.
 
 ## Why it matters
 

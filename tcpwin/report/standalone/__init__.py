@@ -1,4 +1,4 @@
-"""The standalone report: what limited the connections of a capture, as one file to keep and to send.
+"""The standalone report: what limited the connections of a capture, as one self-contained file.
 
 In: an analysis. Out: HTML that needs no network, PDF, JSON or Markdown. Its size is bounded, whatever the capture.
 """

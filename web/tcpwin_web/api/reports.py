@@ -1,4 +1,4 @@
-"""Reports to keep and to send: of a capture, and of what a share link shows."""
+"""Reports to download: of a capture, and of what a share link shows."""
 
 import asyncio
 import re
