@@ -1,10 +1,11 @@
 //! File bytes → packets. Any outcome will do; packets and facts must keep their bounds, a slow pipe must give the same
-//! packets, and a capture merged with itself each packet twice.
+//! packets, and a capture merged with itself each packet twice. Nothing may be said of it that cannot be.
 #![no_main]
 
 use std::io::{self, Cursor, Read};
 
 use _engine::capture::{CaptureReader, MergedReader};
+use _engine::output::never::check_capture;
 use libfuzzer_sys::fuzz_target;
 
 fn open(input: &[u8]) -> Option<CaptureReader> {
@@ -55,4 +56,7 @@ fuzz_target!(|input: &[u8]| {
         merged_packets += 1;
     }
     assert_eq!(merged_packets, 2 * packets);
+
+    let found = open(input).map_or(vec![], |reader| check_capture(MergedReader::from(reader)));
+    assert!(found.is_empty(), "{found:?}");
 });
