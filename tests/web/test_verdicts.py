@@ -13,6 +13,7 @@ from web.crafted import API, CLIENT, SERVER, analysed, segment, settle, written,
 
 import tcpwin
 from tcpwin.limits import LIMITS, OWNERS, VERDICT_COLUMNS
+from tcpwin.units import time_text
 from tcpwin_web import Settings, create_app
 from tcpwin_web.pages.verdicts import LIMIT_WORDS, OWNER_WORDS, limit_words, problem_words
 from tcpwin_web.results import layout
@@ -78,7 +79,9 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
     told = f"{limit_words(first)} {problem_words(first) + ' ' if first['also'] else ''}{first['share'] * 100:.0f} % "
     assert told + first["confidence"] in capture
     assert worst.text in capture if len(analysis) == 1 else f"{worst.share * 100:.0f} %" in capture
-    assert analysis.connections[rows[0]["id"]].verdict.text in connection
+    shown = analysis.connections[rows[0]["id"]].verdict
+    assert shown.text in connection
+    assert (f"It cost {time_text(shown.named_ns)}." in connection) == shown.is_problem
     badges = re.findall(r'<span class="badge ([a-z]+)">([^<]*)</span>', served.get(f"/captures/{id}").text)
     assert (badges[0] == ("problem", problem_words(entry["verdict"]))) == bool(problems)
     assert not (problems and ("good", "no problem") in badges)

@@ -89,7 +89,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
     document = {
         **connection.to_dict(),
         "roles": {side: role_of(connection, side) for side in ("a", "b")},
-        "verdict": plain(verdict),
+        "verdict": {**plain(verdict), "named_ns": verdict.named_ns},
         "budget": budget,
         "stalls": [plain(stall) for stall in view.stalls],
         "percentiles": {
