@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tcpwin.hosts import CounterDelta, CounterRow, CounterSample, CounterSteps, SnapshotFile
 
 SCHEMA = "tcpwin/nstat/1"
-_FORMATS = ("nstat", "proc_net", "counter_csv", "snap")
 
 
 @click.command()
@@ -55,7 +54,7 @@ def nstat(
     from tcpwin.hosts import CounterSteps
 
     output = choose_output(form, as_json, out, files)
-    found = open_snapshots(files, formats=_FORMATS, what="counters", only=only, one_host=True)
+    found = open_snapshots(files, what="counters", only=only, one_host=True)
     reading = _Reading(_by_one_clock(found) if len(files) == 1 else found)
     steps = CounterSteps(iter(reading), name=reading.name)
     if is_each:

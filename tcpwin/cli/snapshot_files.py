@@ -6,7 +6,7 @@ In: words. Out: SnapshotFiles, recognised but not read. Bundles stay open until 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,13 +20,12 @@ _NAMED = 10
 
 
 def open_snapshots(
-    paths: tuple[str, ...], *, formats: Collection[str], what: str, only: str | None = None, one_host: bool = False
+    paths: tuple[str, ...], *, what: str, only: str | None = None, one_host: bool = False
 ) -> list[SnapshotFile]:
-    """The files, recognised; ``-`` is standard input; of a bundle those of some formats.
+    """The files, recognised; ``-`` is standard input; of a bundle those that may hold what is asked for.
 
     Args:
-        formats: that are taken of bundles.
-        what: they hold, for messages.
+        what: ``sockets`` or ``counters``.
         only: the host, or the file, that is taken of bundles.
         one_host: several hosts in a bundle are wrong usage where `only` names none.
 
@@ -38,9 +37,10 @@ def open_snapshots(
         raise click.UsageError("standard input (-) can be read once")
     if "-" in paths and sys.stdin.isatty():
         raise click.UsageError("standard input is a terminal: pipe snapshots into it, as `ss -tmi | tcpwin ss -`")
-    from tcpwin.hosts import SnapshotFile, is_bundle
+    from tcpwin.hosts import SnapshotFile, formats_of, is_bundle
 
     found = []
+    formats = formats_of(what)
     has_bundle = False
     for path in paths:
         if path == "-" or not is_bundle(path):

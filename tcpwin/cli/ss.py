@@ -33,7 +33,6 @@ SCHEMA = "tcpwin/ss/1"
 FORMS = ("table", "json", "jsonl", "csv", "arrow", "parquet")
 _ENDINGS = {"json": "json", "jsonl": "jsonl", "csv": "csv", "arrow": "arrow", "feather": "arrow", "parquet": "parquet"}
 _BINARY = ("arrow", "parquet")
-_FORMATS = ("ss", "snap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +283,7 @@ def ss(
     if measured and (fields or sort or limit is not None):
         raise click.UsageError("--distribution is of all sockets: it goes without --field, --sort and --limit")
     output = choose_output(form, as_json, out, files)
-    opened = open_snapshots(files, formats=_FORMATS, what="sockets", only=only)
+    opened = open_snapshots(files, what="sockets", only=only)
     reading = _Reading(opened, [each for each in (state, wanted) if each is not None], is_all)
     if measured:
         _write_distributions(reading, measured, output)

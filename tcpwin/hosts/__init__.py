@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         number_of,
     )
     from tcpwin.hosts.file import SnapshotFile
+    from tcpwin.hosts.format import formats_of
     from tcpwin.hosts.histogram import Bucket, HistogramSample
     from tcpwin.hosts.join import Disagreement, JoinedSample, Limits, count_disagreements
     from tcpwin.hosts.joined import Joined
@@ -142,6 +143,7 @@ _HOMES = {
         "socket_table",
         "socket_values",
     ),
+    "format": ("formats_of",),
     "throughput": ("ThroughputSample",),
     "windows_host": (
         "Autotuning",
@@ -204,6 +206,7 @@ __all__ = [
     "distribution",
     "distributions",
     "falls",
+    "formats_of",
     "is_bundle",
     "last_samples",
     "names_in_order",

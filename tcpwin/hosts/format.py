@@ -27,12 +27,14 @@ class Format:
         title: what it is, in a few words.
         recognise: how sure it is, 0 to 100, that these lines (the first `HEAD_LINES`, stamps taken away) are its own.
         read: samples of the lines, one after the other, in constant memory.
+        holds: what commands ask for that it may tell of: ``sockets``, ``counters``.
     """
 
     name: str
     title: str
     recognise: Callable[[list[str]], int]
     read: Callable[[Lines], Iterator[Any]]
+    holds: tuple[str, ...] = ()
 
 
 @cache
@@ -46,6 +48,11 @@ def formats() -> dict[str, Format]:
             each: Format = import_module(f"{package.__name__}.{module.name}").FORMAT
             found[each.name] = each
     return found
+
+
+def formats_of(what: str) -> tuple[str, ...]:
+    """Names of the formats that may tell of ``sockets`` or ``counters``."""
+    return tuple(name for name, each in formats().items() if what in each.holds)
 
 
 def recognise(head: list[str]) -> Format | None:

@@ -156,4 +156,4 @@ def _header(text: str) -> list[str] | None:
     return names if len(set(names)) == len(names) else None
 
 
-FORMAT = Format("counter_csv", "table of counters: t,Name,... with counts since boot", recognise, read)
+FORMAT = Format("counter_csv", "table of counters: t,Name,... with counts since boot", recognise, read, ("counters",))

@@ -184,4 +184,4 @@ def _json_rows(line: str, lines: Lines) -> Iterator[tuple[str, str, str, str]]:
                 lines.reject(match[0])
 
 
-FORMAT = Format("nstat", "nstat: counters of the network stack", recognise, read)
+FORMAT = Format("nstat", "nstat: counters of the network stack", recognise, read, ("counters",))

@@ -127,4 +127,4 @@ def _sample(start: tuple[int | None, int], values: dict[str, int]) -> CounterSam
     return CounterSample(start[0], start[1], values, is_increment=False, rates={})
 
 
-FORMAT = Format("proc_net", "/proc/net/netstat, snmp and snmp6: counters since boot", recognise, read)
+FORMAT = Format("proc_net", "/proc/net/netstat, snmp and snmp6: counters since boot", recognise, read, ("counters",))

@@ -375,4 +375,6 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-FORMAT = Format("snap", "what tcpwin snap recorded: sockets, counters, memory, settings", recognise, read)
+FORMAT = Format(
+    "snap", "what tcpwin snap recorded: sockets, counters, memory, settings", recognise, read, ("sockets", "counters")
+)

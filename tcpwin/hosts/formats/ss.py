@@ -144,4 +144,4 @@ def recognise(head: list[str]) -> int:
     return sure if rows + details > others else sure // 3
 
 
-FORMAT = Format(name="ss", title="sockets by ss", recognise=recognise, read=read)
+FORMAT = Format(name="ss", title="sockets by ss", recognise=recognise, read=read, holds=("sockets",))

@@ -19,6 +19,7 @@ from craft.broken import ACK, PSH, segment
 from report.standalone.made import MARKUP, handshake, hostile, of_a_week, of_many, one_packet, one_way, write_pcap
 
 import tcpwin
+from tcpwin.analysis import EVENT_FIELDS
 from tcpwin.errors import OutputError
 from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.standalone import form_of
@@ -61,6 +62,8 @@ def test_the_json_document_keeps_its_structure() -> None:
     document["counts"] = {}
     told = document["worst"][0]
     told["comparison"]["measured"]["settings"] = {}
+    assert {tuple(event) for event in told["events"]} == {EVENT_FIELDS}
+    told["events"] = []
     for budget in told["budget"].values():
         budget["items_ns"] = budget["packets_ns"] = {}
     for each in [*document["findings"], *document["summary"]["worst"]]:

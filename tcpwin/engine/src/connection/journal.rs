@@ -218,9 +218,10 @@ impl Journal {
 
 /// A frame as its distance back from that of the entry, or a distance as the frame; anything else as it is.
 fn from_frame(kind: Kind, frame: u64, value: i64) -> i64 {
-    match kind {
-        Kind::Frame => (frame as i64).wrapping_sub(value),
-        Kind::Interval | Kind::Duration => value,
+    if kind == Kind::Frame {
+        (frame as i64).wrapping_sub(value)
+    } else {
+        value
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::event::NAMES;
 use crate::output::json::write_text;
 use crate::recovery::cause::{Cause, Confidence};
-use crate::recovery::evidence::{Kind, PARTS};
+use crate::recovery::evidence::PARTS;
 
 /// Which values a field takes.
 enum Values {
@@ -64,14 +64,9 @@ fn event_fields() -> impl Iterator<Item = EventField> {
             "How sure the cause is.",
         ),
     ];
-    let of_evidence = PARTS.iter().map(|part| {
-        let least = match part.kind {
-            Kind::Frame => Some(1),
-            Kind::Interval => None,
-            Kind::Duration => Some(0),
-        };
-        (part.name, Values::Int(least, None), part.doc)
-    });
+    let of_evidence = PARTS
+        .iter()
+        .map(|part| (part.name, Values::Int(part.kind.least(), None), part.doc));
     let field = |is_evidence| {
         move |(name, values, doc)| EventField {
             name,

@@ -15,6 +15,17 @@ pub enum Kind {
     Duration,
 }
 
+impl Kind {
+    /// The least value there can be.
+    pub fn least(self) -> Option<u32> {
+        match self {
+            Kind::Frame => Some(1),
+            Kind::Interval => None,
+            Kind::Duration => Some(0),
+        }
+    }
+}
+
 type Frame = u64;
 type Interval = i64;
 type Duration = i64;
