@@ -318,8 +318,7 @@ class Connection:
         for name in ("payload_bytes", "goodput_bps", "receive_window_max_bytes", "flight_max_bytes", "zero_window_ns"):
             cells = "".join(f"<td>{escape(str(getattr(d, name)))}</td>" for d in (self.a_to_b, self.b_to_a))
             rows.append(f"<tr><th>{name}</th>{cells}</tr>")
+        roles = [later("tcpwin.limits", "role_of")(self, side) for side in ("a", "b")]
+        heads = "".join(f"<th>{sender} → {receiver}</th>" for sender, receiver in (roles, reversed(roles)))
         title = f"Connection {self.id}: {self.a} → {self.b}"
-        return (
-            f"<table><caption>{escape(title)}</caption>"
-            f"<tr><th></th><th>a → b</th><th>b → a</th></tr>{''.join(rows)}</table>"
-        )
+        return f"<table><caption>{escape(title)}</caption><tr><th></th>{heads}</tr>{''.join(rows)}</table>"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from tcpwin.limits.finding import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity
     from tcpwin.limits.findings import Findings, asked_of, check, choose
+    from tcpwin.limits.names import LIMIT_NAMES
     from tcpwin.limits.ranking import problems, worst
     from tcpwin.limits.roles import role_of, roles_of, way_of
     from tcpwin.limits.rooms import (
@@ -94,6 +95,7 @@ _HOMES = {
         "check",
         "choose",
     ),
+    "names": ("LIMIT_NAMES",),
     "ranking": (
         "problems",
         "worst",
@@ -146,6 +148,7 @@ __all__ = [
     "ITEMS",
     "ITEM_LIMITS",
     "LIMITS",
+    "LIMIT_NAMES",
     "OWNERS",
     "SCHEMA",
     "VERDICT_COLUMNS",

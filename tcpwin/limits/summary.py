@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tcpwin.analysis import Analysis
 from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.finding import Finding
+from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.ranking import problems, worst
 from tcpwin.limits.verdict import Verdict, judge_connection
 from tcpwin.units import bytes_text, count_text, time_text
@@ -26,24 +27,6 @@ FEW = 500
 """Connections that are looked at one by one; of more, columns are read, for which numpy is loaded."""
 TOLD = 1000
 """Connections with a problem whose limits are counted; of more, the worst."""
-LIMIT_WORDS = {
-    "receiver_window": "a receive window",
-    "receiver_application": "an application that reads too slowly",
-    "sender_application": "an application that had nothing to send",
-    "send_buffer": "a send buffer",
-    "path_rate": "the path's rate",
-    "path_loss": "loss on the path",
-    "path_policer": "a policer",
-    "congestion_control": "a congestion window",
-    "idle_restart": "slow start after idle",
-    "retransmission_timer": "a retransmission timer",
-    "delayed_ack": "delayed ACKs",
-    "handshake": "the handshake",
-    "peer_silent": "a peer that fell silent",
-    "capture": "what the capture lacks",
-    "none": "nothing",
-}
-"""Limits in words, after ``limited by``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +36,7 @@ class Summary:
     Attributes:
         text: a paragraph without line breaks.
         carried: its first sentence: how much, in what time.
-        caveat: its last sentence: what makes all of it less sure; empty of a whole capture.
+        caveat: its last sentence: what the capture lacks; empty where it is complete.
         worst: the three findings that cost most; fewer where fewer cost anything, none where no rules were asked.
         problems: numbers of the connections with a problem by the limit that cost each most, the worst first; of the
             first `TOLD` of them.
@@ -141,7 +124,7 @@ class _Telling:
         if not self.ids:
             yield f"No problem found. ({bounds})"
             return
-        told = ", ".join(f"{len(ids):,} by {LIMIT_WORDS[limit]}" for limit, ids in self.problems.items())
+        told = ", ".join(f"{LIMIT_NAMES[limit]} {len(ids):,}" for limit, ids in self.problems.items())
         yield f"{count_text(len(self.ids), 'connection')} slowed: {told}. ({bounds})"
 
     def first_change(self) -> Iterable[str]:
@@ -155,7 +138,7 @@ class _Telling:
         yield " ".join(told)
 
     def caveats(self) -> Iterable[str]:
-        """What makes all of it less sure."""
+        """What the capture lacks."""
         capture = self.analysis.capture
         lacks = []
         if capture.warnings:
@@ -175,7 +158,7 @@ class _Telling:
         if capture.packets and capture.first_time_ns is None:
             lacks.append("it has no times")
         if lacks:
-            yield f"The capture is not whole: {', '.join(lacks)}."
+            yield f"The capture is incomplete: {', '.join(lacks)}."
 
     def _values(self, direction: str, field: str) -> Sequence[int]:
         """A field of all connections; 0 where there is none."""
@@ -207,5 +190,5 @@ def cost_of(verdict: Verdict) -> Iterable[str]:
     if verdict.also is None:
         yield f"It cost {time_text(verdict.named_ns)}."
     elif verdict.also == verdict.second_limit:
-        words = LIMIT_WORDS[verdict.also]
+        words = LIMIT_NAMES[verdict.also]
         yield f"{words[:1].upper()}{words[1:]} cost {time_text(verdict.named_ns)}."

@@ -46,7 +46,7 @@ def measure_sockets(path: str | PathLike[str], *, rate_bps: float | None = None)
     duration_ns = (last.time_ns or 0) - (first.time_ns or 0)
     volume = _sent(sent)
     words = (
-        f"limited by {ends[2]}'s receive window: {share_text(limited_ns / busy_ns)} of its busy time, says its kernel"
+        f"limited by {ends[2]}'s receive window ({share_text(limited_ns / busy_ns)} of the busy time, by its kernel)"
     )
     return Measured(
         name=f"{ends[2]}:{ends[3]} ← {ends[0]}:{ends[1]}, by its sockets",

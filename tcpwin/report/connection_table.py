@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis, Connection
-from tcpwin.limits import Findings, Verdict, judge_connection, roles_of
-from tcpwin.report.verdict_words import LIMIT_NAMES
+from tcpwin.limits import LIMIT_NAMES, Findings, Verdict, judge_connection, roles_of
 from tcpwin.units import bytes_text, rate_text, share_text, time_text
 
 HEADS = {

@@ -9,27 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import Findings, Verdict, judge_connection, worst
+from tcpwin.limits import LIMIT_NAMES, Findings, Verdict, judge_connection, worst
 from tcpwin.units import name_text, share_text, time_text
-
-LIMIT_NAMES = {
-    "receiver_window": "receive window",
-    "receiver_application": "slow reader",
-    "sender_application": "nothing to send",
-    "send_buffer": "send buffer",
-    "path_rate": "path's rate",
-    "path_loss": "loss on the path",
-    "path_policer": "policer",
-    "congestion_control": "congestion window",
-    "idle_restart": "idle restart",
-    "retransmission_timer": "timeout",
-    "delayed_ack": "delayed ACKs",
-    "handshake": "handshake",
-    "peer_silent": "silent peer",
-    "capture": "not known",
-    "none": "nothing",
-}
-"""Limits as tables and legends name them: at most 18 characters, so that two columns of a legend fit a phone."""
 
 
 @dataclass(frozen=True, slots=True)

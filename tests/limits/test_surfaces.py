@@ -24,7 +24,7 @@ from reference import ABSENT, REFERENCE_CAPTURES
 
 import tcpwin
 from tcpwin.cli.analyze import analyze as analyze_command
-from tcpwin.limits import VERDICT_FIELDS, Verdict, compare
+from tcpwin.limits import LIMIT_NAMES, VERDICT_FIELDS, Verdict, compare
 from tcpwin.limits.bulk import verdict_parts
 from tcpwin.report import figures
 from tcpwin.report.comparison import render_comparison
@@ -34,7 +34,7 @@ from tcpwin.report.standalone.figures import Drawn
 from tcpwin.report.standalone.markdown_form import plain
 from tcpwin.report.standalone.report import Report
 from tcpwin.report.standalone.table import make_table
-from tcpwin.report.verdict_words import LIMIT_NAMES, limit_words, verdict_words
+from tcpwin.report.verdict_words import limit_words, verdict_words
 from tcpwin.units import time_text
 from tcpwin_web.results import columns, layout, queries
 

@@ -12,10 +12,10 @@ from fastapi.testclient import TestClient
 from web.crafted import API, CLIENT, SERVER, analysed, segment, settle, written, zero_window_connection
 
 import tcpwin
-from tcpwin.limits import LIMITS, OWNERS, VERDICT_COLUMNS
+from tcpwin.limits import LIMIT_NAMES, LIMITS, OWNERS, VERDICT_COLUMNS
 from tcpwin.units import time_text
 from tcpwin_web import Settings, create_app
-from tcpwin_web.pages.verdicts import LIMIT_WORDS, OWNER_WORDS, limit_words, problem_words
+from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
 from tcpwin_web.results import layout
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -111,7 +111,7 @@ def test_a_closed_window_is_the_servers_reader(served: TestClient) -> None:
 
 
 def test_each_machine_name_has_words() -> None:
-    assert set(LIMIT_WORDS) == set(LIMITS)
+    assert set(LIMIT_NAMES) == set(LIMITS)
     assert set(OWNER_WORDS) == set(OWNERS)
 
 

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.limits import LIMITS
+from tcpwin.limits import LIMIT_NAMES, LIMITS
 from tcpwin.report.drawing.kind import FigureKind, Nothing
 from tcpwin.report.drawing.panel import Panel
 from tcpwin.report.drawing.text import escape
 from tcpwin.report.drawing.theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, LIMIT_GROUPS, log_axis
-from tcpwin.report.verdict_words import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Connection, Connections

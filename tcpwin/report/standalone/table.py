@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import CONFIDENCES, LIMITS, worst
-from tcpwin.report.verdict_words import LIMIT_NAMES
+from tcpwin.limits import CONFIDENCES, LIMIT_NAMES, LIMITS, worst
 
 if TYPE_CHECKING:
     from tcpwin.report.standalone.report import Report

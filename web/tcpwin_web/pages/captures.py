@@ -8,11 +8,11 @@ from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 from starlette.datastructures import UploadFile
 
+from tcpwin.limits import LIMIT_NAMES
 from tcpwin_web.api.captures import Sort
 from tcpwin_web.api.connections import verdict_conditions
 from tcpwin_web.api.parts import CaptureId, Limits, Offset, ServiceOf, Words
 from tcpwin_web.pages.parts import require_own_form, show
-from tcpwin_web.pages.verdicts import LIMIT_WORDS
 from tcpwin_web.results import layout, queries
 from tcpwin_web.results.columns import OF_VERDICTS
 from tcpwin_web.service import Service
@@ -130,7 +130,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             total=page.total,
             asked={"search": search, "only": only, "limited_by": limited_by, "sort": sort, "offset": offset},
             filters=[(key, words) for key, (words, _) in FILTERS.items()],
-            limits=LIMIT_WORDS,
+            limits=LIMIT_NAMES,
             size=PAGE_CONNECTIONS,
             drawn=drawn,
         )

@@ -3,24 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-LIMIT_WORDS = {
-    "receiver_window": "receive window",
-    "receiver_application": "slow reader",
-    "sender_application": "nothing to send",
-    "send_buffer": "send buffer",
-    "path_rate": "path rate",
-    "path_loss": "path loss",
-    "path_policer": "policer",
-    "congestion_control": "congestion window",
-    "idle_restart": "slow start after idle",
-    "retransmission_timer": "retransmission timer",
-    "delayed_ack": "delayed ACKs",
-    "handshake": "handshake",
-    "peer_silent": "silent peer",
-    "capture": "not known",
-    "none": "nothing",
-}
-"""Each limit in a word or two."""
+from tcpwin.limits import LIMIT_NAMES
+
 OWNER_WORDS = {
     "client_application": "the client's application",
     "server_application": "the server's application",
@@ -36,9 +20,9 @@ OWNER_WORDS = {
 def limit_words(verdict: Mapping[str, Any]) -> str:
     """What limited a connection, with the second limit where there is one."""
     named = [verdict["limit"], *([verdict["second_limit"]] if verdict["second_limit"] else [])]
-    return " and ".join(LIMIT_WORDS[each] for each in named)
+    return " and ".join(LIMIT_NAMES[each] for each in named)
 
 
 def problem_words(verdict: Mapping[str, Any]) -> str:
     """What lost the time of a connection with a problem."""
-    return LIMIT_WORDS[verdict["also"] or verdict["limit"]]
+    return LIMIT_NAMES[verdict["also"] or verdict["limit"]]

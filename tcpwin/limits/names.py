@@ -1,0 +1,22 @@
+"""Limits in the words that people read, the same everywhere."""
+
+from __future__ import annotations
+
+LIMIT_NAMES = {
+    "receiver_window": "receive window",
+    "receiver_application": "slow reader",
+    "sender_application": "nothing to send",
+    "send_buffer": "send buffer",
+    "path_rate": "path rate",
+    "path_loss": "loss on the path",
+    "path_policer": "policer",
+    "congestion_control": "congestion window",
+    "idle_restart": "idle restart",
+    "retransmission_timer": "timeout",
+    "delayed_ack": "delayed ACKs",
+    "handshake": "handshake",
+    "peer_silent": "silent peer",
+    "capture": "not known",
+    "none": "nothing",
+}
+"""Limits by machine name: at most 18 characters, so that two columns of a legend fit a phone."""
