@@ -13,14 +13,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from html import unescape
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 from xml.etree import ElementTree
 
 import pytest
 from analysis.bundled import CAPTURES, READABLE, name_of
 from click.testing import CliRunner
+from fastapi.testclient import TestClient
+from playwright.sync_api import Browser, sync_playwright
+from pypdf import PdfReader
 from reference import ABSENT, REFERENCE_CAPTURES
+from web.crafted import API, analysed
 
 import tcpwin
 from tcpwin.cli.analyze import analyze as analyze_command
@@ -36,6 +42,9 @@ from tcpwin.report.standalone.report import Report
 from tcpwin.report.standalone.table import make_table
 from tcpwin.report.verdict_words import limit_words, verdict_words
 from tcpwin.units import time_text
+from tcpwin_web import Settings, create_app
+from tcpwin_web.pages.verdicts import limit_words as limit_words_of
+from tcpwin_web.pages.verdicts import problem_words
 from tcpwin_web.results import columns, layout, queries
 
 check_module = import_module("tcpwin.cli.check")
@@ -333,16 +342,80 @@ def test_comparison(told: Told) -> None:
         assert f"{limit_words(pair.old_verdict)} → {limit_words(pair.new_verdict)}" in text
 
 
+@pytest.fixture(scope="module")
+def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=tool("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        yield found
+        found.close()
+
+
+def test_pdf(told: Told, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a reader of the printed report finds in it; figures are drawn elsewhere, and one browser prints all."""
+
+    def print_page(html: str) -> bytes:
+        page = browser.new_page()
+        page.set_content(html)
+        printed = page.pdf()
+        page.close()
+        return printed
+
+    for name, drawn in (
+        ("draw_connections", lambda report: [Drawn() for _ in report.shown_ids]),
+        ("draw_overview", lambda _: None),
+        ("draw_beside", lambda _: {}),
+    ):
+        monkeypatch.setattr(drawn_figures, name, drawn)
+    monkeypatch.setattr(pdf, "print_page", print_page)
+    assert_printed(told, told.report.pdf())
+
+
 @pytest.mark.parametrize("name", ["lab/slow-reader.pcap.gz", "wild/lossy-path.pcapng.gz"])
-def test_pdf(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page that the browser is given to print."""
-    monkeypatch.setattr(pdf, "find_browser", lambda: None)
-    monkeypatch.setattr(pdf, "print_page", lambda page: page.encode())
+def test_pdf_as_people_print_it(name: str, tool: Callable[[str], str]) -> None:
+    tool("chromium")
     told = Told(CAPTURES / name)
-    page = told.report.pdf().decode()
-    assert 'data-print="true"' in page
+    assert_printed(told, told.report.pdf())
+
+
+def assert_printed(told: Told, printed: bytes) -> None:
+    """A PDF says of each connection told in full what it has to."""
+
+    def letters(text: str) -> str:
+        """Without spaces, which are where lines end, the marks of code, and ligatures."""
+        return re.sub(r"[\s`]", "", normalize("NFKC", text))
+
+    text = letters("".join(page.extract_text() for page in PdfReader(BytesIO(printed)).pages))
     for id in told.report.shown_ids:
-        assert_article(page, id, told.words(id))
+        for words in told.words(id):
+            assert letters(words)[1:] in text
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    settings = Settings(data=tmp_path_factory.mktemp("service"), workers=1)
+    with TestClient(create_app(settings), base_url="http://localhost") as client:
+        yield client
+
+
+def test_pages_of_the_service(told: Told, service: TestClient) -> None:
+    """Badges and cells, and the API's rows, of a capture that was uploaded."""
+    id = analysed(service, told.path.read_bytes(), told.path.name)
+    entry = service.get(f"{API}/captures/{id}").json()
+    expected = in_json(told.analysis.verdict)
+    assert entry["verdict"] == (expected and {name: expected[name] for name in entry["verdict"]})
+    rows = service.get(f"{API}/captures/{id}/connections").json()["connections"]
+    for row in rows:
+        verdict = in_json(told.verdicts[row["id"]])
+        assert row["verdict"] == {name: verdict[name] for name in row["verdict"]}
+    page = service.get(f"/captures/{id}").text
+    badges = [unescape(each) for each in re.findall(r'<span class="badge problem">([^<]*)</span>', page)]
+    problems = [row["verdict"] for row in rows if row["verdict"]["is_problem"]]
+    in_rows = [(problem_words if each["also"] else limit_words_of)(each) for each in problems]
+    assert badges == ([problem_words(entry["verdict"]), *in_rows] if problems else [])
+    text = one_line(unescape(re.sub(r"<[^>]+>", " ", page)))
+    for row in rows:
+        verdict = row["verdict"]
+        assert f" {verdict['share'] * 100:.0f} % {verdict['confidence']} " in text
 
 
 @pytest.mark.skipif(not REFERENCE_CAPTURES.is_dir(), reason=ABSENT)
