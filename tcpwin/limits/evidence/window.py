@@ -183,7 +183,7 @@ def spread(frames: list[int], limit: int = FRAMES) -> tuple[int, ...]:
 
 
 def confidence_of(case: Case) -> str:
-    """`high` where the sender's flight is seen as it is, or its kernel says the same; else `medium`."""
+    """`certain` where the capture shows the sender's flight, or its kernel agrees; else `likely`."""
     return "certain" if case.data.view == "sender" or kernel_held_back_ns(case) else "likely"
 
 

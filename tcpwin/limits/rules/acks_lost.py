@@ -1,11 +1,11 @@
 """## What it finds
 
-ACKs of the receiver are lost on their way back.
+The receiver's ACKs are lost on the way back to the sender.
 
 ## Why it matters
 
-ACKs are cumulative, so a lost one costs no data. But the sender's clock are the ACKs: where many are missing it sends
-in bursts, opens its window more slowly, and takes a lost last ACK for lost data.
+ACKs are cumulative, so a lost one costs no data. But ACKs are the sender's clock: where many are missing it sends in
+bursts, opens its window more slowly, and takes a lost last ACK for lost data.
 
 ## How it is judged
 
@@ -16,7 +16,7 @@ the receiver, where the way back has not begun, and not where the capture itself
 ## When it is wrong
 
 A capture that drops packets drops ACKs as well; where it misses data (`missed_bytes`) the rule is silent. IPv6 and
-other systems have no such numbers: there nothing is found.
+other systems have no such numbers: there the rule finds nothing.
 
 ## What to do
 

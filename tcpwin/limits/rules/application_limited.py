@@ -1,19 +1,19 @@
 """## What it finds
 
-For most of the time the sender had nothing to send: neither the path nor the receiver held it back.
+The sender had nothing to send for most of the time: neither the path nor the receiver limited it.
 
 ## Why it matters
 
-The rate of such a connection says nothing about the network, and no setting of TCP raises it. It is what most
-connections are like, and often what a "slow network" is.
+The rate of such a connection says nothing about the network, and no setting of TCP raises it. Most connections are like
+this, and so is many a "slow network".
 
 ## How it is judged
 
-Of the direction with more data, of at least `bytes` over at least `duration_ns`. By packets: `idle_ns`, silence
-longer than the retransmission timeout with nothing in flight, less the time in which the receive window was closed or
-full, is at least `share` of the connection. Or, for shorter pauses: round trips in which the sender ran out of data
-(nothing in flight for a quarter of it, or a last segment that was not full) make up at least `share`. That is
-`budget_application_ns`, less the time before the first data and after the last; confidence is medium. By the kernel:
+Of the direction with more data, of at least `bytes` over at least `duration_ns`. By packets: `idle_ns`, silence longer
+than the retransmission timeout with nothing in flight, less the time in which the receive window was closed or full, is
+at least `share` of the connection. Or, for shorter pauses: round trips in which the sender ran out of data (nothing in
+flight for a quarter of it, or a last segment that was not full) make up at least `share`. That is
+`budget_application_ns`, less the time before the first data and after the last; the finding is `likely`. By the kernel:
 `app_limited` in at least `flagged` of five or more samples of `ss` (commit d7722e8570fc: at the last ACK there was less
 than a segment left to send); five samples that do not say so refute the shorter pauses.
 

@@ -5,7 +5,7 @@ A host has receive buffer autotuning switched off: `net.ipv4.tcp_moderate_rcvbuf
 ## Why it matters
 
 The receive buffer stays at the second value of `net.ipv4.tcp_rmem`, 128 KiB by default, and the window at half of that:
-over 100 ms 5.2 Mbit/s a connection.
+5.2 Mbit/s per connection over 100 ms.
 
 ## How it is judged
 
@@ -15,11 +15,11 @@ value by `ss -m` show that the setting did not act.
 
 ## When it is wrong
 
-Programs that set SO_RCVBUF themselves are not touched by the setting.
+The setting does not affect programs that set SO_RCVBUF themselves.
 
 ## What to do
 
-Switch it on; it is by default. Or raise the second value of `tcp_rmem`, which every connection then takes at once.
+Switch it on, as it is by default. Or raise the second value of `tcp_rmem`, which every connection then takes at once.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ tcp_rmem (SO_RCVBUF switches autotuning off); or the window never exceeded its f
 
 ## When it is wrong
 
-Without snapshots the receiver's settings are not known, and the confidence is medium. Short memory of the whole host
+Without snapshots the receiver's settings are not known, and the finding is `likely`. Short memory of the whole host
 (tcp_mem) keeps buffers from growing as well. A program may want a small buffer.
 
 ## What to do
@@ -95,12 +95,11 @@ def _text(case: Case, held: HeldBack, bound: Bound) -> str:
         ),
         "fixed": (
             f"{receiver}'s receive buffer stayed at {bound.buffer_bytes or 0:,} bytes, no value of its tcp_rmem, and "
-            f"its window at {most:,}: its program probably set SO_RCVBUF"
+            f"its window at {most:,}: its program seems to set SO_RCVBUF"
         ),
         "off": f"{receiver}'s receive window stayed at {most:,} bytes: autotuning is off ({MODERATE} is 0)",
         "unknown": (
-            f"{receiver}'s receive window never grew above {most:,} bytes: its receive buffer is probably small or "
-            "fixed"
+            f"{receiver}'s receive window never grew above {most:,} bytes: its receive buffer seems small or fixed"
         ),
     }[bound.cause]
     rate = rate_text(largest_rate_bps(case.data, held.rtt_ns))

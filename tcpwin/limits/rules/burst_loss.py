@@ -14,15 +14,14 @@ are told apart by their first retransmission. A burst is one that sent `segments
 lie close: they are at least `density` of the bytes between the first and the last of them. The cost is the time from
 the recovery's first retransmission to its last, and a round trip for the ACK. If the first lost segment had been out
 for `grown` times the path's least round trip, a queue had filled before it; if not, the room was small or a policer
-dropped. Where a timer took part in the repair, nothing is said of the queue.
+dropped. Where a timer took part in the repair, the finding makes no claim about the queue.
 
 ## When it is wrong
 
 A receiver that drops what arrives for want of memory makes the same pattern. Where that is likely (the receive window
 was nearly full at times, or its host's `nstat` shows it) the rule is silent; without the scale of the windows, which
-would show it, it is only a suspicion; also where the path reorders, since a
-receiver discards segments that come too late (PAWS, RFC 7323 §5). A route that is gone for a moment drops runs as
-well.
+would show it, the finding is only `possible`; also where the path reorders, since a receiver discards segments that
+come too late (PAWS, RFC 7323 §5). A route that is gone for a moment drops runs as well.
 
 ## What to do
 

@@ -6,7 +6,7 @@ The file is damaged or ends in the middle of a packet; or the snapshot length cu
 
 What stands after the damage is not judged at all: connections seem open, and transfers short. A cut SYN hides the
 window scale, and a cut ACK hides its SACK blocks and timestamps: findings on scaling (TW1), windows (TW2) and loss
-(TW3) are less sure.
+(TW3) have a lower confidence.
 
 ## How it is judged
 

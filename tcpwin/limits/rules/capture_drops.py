@@ -6,7 +6,7 @@ the capture does not hold.
 ## Why it matters
 
 A packet that only the capture lost looks like one that the network lost. Findings on loss (TW3), and those that need
-the bytes in flight (TW2, TW4), are less sure.
+the bytes in flight (TW2, TW4), have a lower confidence.
 
 ## How it is judged
 

@@ -1,11 +1,11 @@
 """## What it finds
 
-The capture holds a connection twice: as it left one end, and as it came to the other.
+The capture holds a connection twice: as it left one end, and as it reached the other.
 
 ## Why it matters
 
-Each packet's second sight looks as if it were sent again. Nothing of loss, of bytes in flight or of round trips can be
-judged from such a mixture, and nothing is: the rules on loss say nothing of this connection.
+Each packet's second copy looks like a retransmission. Loss, bytes in flight and round trips cannot be judged from such
+a mixture, so the rules on loss skip this connection.
 
 ## How it is judged
 
@@ -15,13 +15,13 @@ again, as half of all segments are copies.
 
 ## When it is wrong
 
-A capture beside a loop, or a bond that doubles packets, looks the same, and is to be judged as little. A connection
-whose SYNs were not captured, or that came through a box that changes them between the two places, is not recognised:
-its copies are then told as retransmissions.
+A capture beside a loop, or a bond that doubles packets, looks the same, and cannot be judged either. A connection whose
+SYNs were not captured, or that came through a box that changes them between the two places, is not recognised: its
+copies are then reported as retransmissions.
 
 ## What to do
 
-Analyse each place by itself. Captures that were merged are best taken apart by interface, or not merged at all.
+Analyse each capture on its own. Split merged captures by interface, or do not merge them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """## What it finds
 
-Packets stand in the capture in another order than their times say.
+Packets in the capture are not in the order of their times.
 
 ## Why it matters
 
-Times are what round trips, stalls and rates are made of. Where packets were only written late (several queues, several
-files) they are known as such; where the clock was set back, times around it are wrong: findings on loss and
-reordering (TW3), and all that cost time, are less sure there.
+Round trips, stalls and rates are computed from times. Where packets were only written late (several queues, several
+files) tcpwin recognises it; where the clock was set back, times around it are wrong: findings on loss and reordering
+(TW3), and all costs in time, have a lower confidence there.
 
 ## How it is judged
 

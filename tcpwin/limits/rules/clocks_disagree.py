@@ -1,17 +1,17 @@
 """## What it finds
 
-The clock of a host whose snapshots came along does not fit the capture's, or by how much it differs is not known well.
+A host's clock, as its snapshots show it, does not fit the capture's, or the offset is not known well.
 
 ## Why it matters
 
-Samples of sockets are put beside the packets of their time. Where the times do not fit, findings that need both (TW2,
-TW4) are less sure.
+Socket samples are compared with the packets of the same time. Where the times do not fit, findings that need both (TW2,
+TW4) have a lower confidence.
 
 ## How it is judged
 
 Each sample bounds the difference of the clocks by the bytes that had been sent, received and acknowledged. A warning:
-no difference fits nine tenths of the samples, or the bounds leave more than `uncertainty_ns`. Only said, and corrected
-for: the clocks differ by at least `offset_ns`.
+no difference fits nine tenths of the samples, or the bounds leave more than `uncertainty_ns`. For information, and
+corrected: the clocks differ by at least `offset_ns`.
 
 ## When it is wrong
 
@@ -20,8 +20,8 @@ that lost packets (TW601).
 
 ## What to do
 
-Run the clocks of both machines by NTP or PTP, or take capture and snapshots on one host. A known difference can be
-given instead of estimated (`clock_offset_ns`).
+Synchronise both machines with NTP or PTP, or take capture and snapshots on one host. A known difference can be given
+instead of estimated (`clock_offset_ns`).
 """
 
 from __future__ import annotations

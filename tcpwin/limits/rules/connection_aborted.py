@@ -4,7 +4,7 @@ A side reset the connection (RST) while data was under way.
 
 ## Why it matters
 
-What was not read yet is thrown away at once, and the other application gets an error ("connection reset by peer").
+Unread data is discarded at once, and the other application gets an error ("connection reset by peer").
 
 ## How it is judged
 
@@ -17,8 +17,8 @@ place of a FIN when an application closes with data unread (RFC 1122 §4.2.2.13)
 
 ## When it is wrong
 
-Clients that have what they want reset on purpose, as browsers do on leaving a page. A box on the path can reset in a
-host's name: such a RST often has another TTL than the host's other packets.
+Clients that have what they need reset on purpose, as browsers do when the user leaves a page. A box on the path can
+reset in a host's name: such a RST often has another TTL than the host's other packets.
 
 ## What to do
 

@@ -17,7 +17,7 @@ looks like a host on which nothing listens.
 
 ## What to do
 
-On that host see whether the service runs and on which address it listens; then the firewall's rules.
+On that host, check that the service runs and on which address it listens; then check the firewall.
 """
 
 from __future__ import annotations

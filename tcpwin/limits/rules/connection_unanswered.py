@@ -14,12 +14,12 @@ to be answered before the capture ended. The cost is the time from each first SY
 
 ## When it is wrong
 
-A capture that holds one direction only (TW604) lacks the answers: the finding is then of low confidence. A full listen
-queue on Linux drops SYNs as well: then others to the same port are answered.
+A capture that holds one direction only (TW604) lacks the answers: the finding is then `possible`. A full listen queue
+on Linux drops SYNs as well: then others to the same port are answered.
 
 ## What to do
 
-See whether the host is up; then look for a firewall that drops instead of rejecting, and for a full listen queue.
+Check that the host is up; then look for a firewall that drops instead of rejecting, and for a full listen queue.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Connections whose SYNs are not in the capture: it began later than they did.
 ## Why it matters
 
 The SYNs agree on the window scale. Without them a window of 502 may mean 502 bytes or 8 million, so that findings on
-windows (TW1, TW2) are silent or less sure, unless a snapshot of the socket tells the scale. The round trip of the
-handshake, and who opened the connection, are missing too.
+windows (TW1, TW2) are missing or have a lower confidence, unless a snapshot of the socket tells the scale. The round
+trip of the handshake, and who opened the connection, are missing too.
 
 ## How it is judged
 

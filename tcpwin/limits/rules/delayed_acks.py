@@ -1,7 +1,7 @@
 """## What it finds
 
-The sender had more to send, but just one segment fitted its window or buffer, so that it waited for the receiver's
-delayed ACK, again and again.
+The sender had more to send, but only one segment fitted its window or buffer, so it repeatedly waited for the
+receiver's delayed ACK.
 
 ## Why it matters
 
@@ -14,7 +14,7 @@ transfer stands still for that time in each round. Small devices with a buffer o
 Beside the sender: a delayed ACK (`delayed_acks`) that left nothing in flight, and new data within 2 ms of it; one of
 the two segments was full, so that it was not Nagle's algorithm, which TW405 tells. The cost is by how much these ACKs
 came later than the fastest. At least `waits` of them, at least `cost_ns`, and at least `share` of the connection
-without its pauses. Of large captures, of which no segments are read again, nothing is said.
+without its pauses. Large captures, whose segments are not read a second time, are not checked.
 
 ## When it is wrong
 

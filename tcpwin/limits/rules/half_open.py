@@ -55,7 +55,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{count_text(data.fin_retransmissions + 1, 'time')} without an answer"
         if is_gone
         else f"{the_closer} closed the connection, {the_silent} has not for {time_text(silent_ns)}: "
-        + ("its socket is in CLOSE-WAIT" if is_held else "its application probably keeps the socket open"),
+        + ("its socket is in CLOSE-WAIT" if is_held else "its application seems to keep the socket open"),
         owner="network" if is_gone else "application",
         side=silent,
         confidence="certain" if is_held else "likely",

@@ -1,7 +1,7 @@
 """## What it finds
 
-After each pause the sender began again with a smaller congestion window, so that a message which used to leave at once
-took one round trip more, or several.
+After each pause the sender restarted with a smaller congestion window: a message that used to leave at once took one or
+more extra round trips.
 
 ## Why it matters
 
@@ -15,7 +15,7 @@ so no counter and no drop shows it: messages are late by whole round trips.
 below what was in flight before, and goes on with the ACK. `idle_restart_cost_ns` is at least `cost_ns`, and at least
 `share` of the connection without its pauses. Where `ss` names BBR, or the sender's settings have the sysctl at 0, there
 is none. Three restarts beside the sender, the sysctl at 1, or a congestion window that `ss` saw fall across a pause
-make it sure.
+make it `certain`.
 
 ## When it is wrong
 

@@ -1,6 +1,6 @@
 """## What it finds
 
-A host's listen queues overflowed: connections that had completed their handshake were not taken in.
+A host's listen queues overflowed: connections that had completed their handshake were dropped.
 
 ## Why it matters
 

@@ -13,7 +13,7 @@ At least `recoveries` fast recoveries, `recovery_share` at least `share`, and th
 `recovery_ns`, less what waits for a timer took of it, which are TW301's and TW302's. Not where half of the
 retransmissions are proved needless, nor where the receive window held the sender for most of the time. The value
 `mathis_bps` is what a Reno sender gets at this loss on this path: MSS ÷ RTT · √(3/2) ÷ √p, with p the recoveries per
-data segment (Mathis et al., CCR 27(3), 1997). It is an orientation, no measurement.
+data segment (Mathis et al., CCR 27(3), 1997). It is a rough guide, not a measurement.
 
 ## When it is wrong
 
@@ -23,8 +23,8 @@ memory looks the same from the sender.
 
 ## What to do
 
-Find where the path loses: error counters of interfaces, radio links, a policer, a queue too small. BBR on the sender
-does not take each loss for congestion.
+Find where the path loses: error counters of interfaces, radio links, a policer, a queue too small. Consider BBR on the
+sender: it does not treat every loss as congestion.
 """
 
 from __future__ import annotations

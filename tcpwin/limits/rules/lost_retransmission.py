@@ -1,6 +1,6 @@
 """## What it finds
 
-What had been sent again was lost again.
+A retransmission was lost too.
 
 ## Why it matters
 

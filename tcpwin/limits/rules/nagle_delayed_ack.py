@@ -16,8 +16,8 @@ is at least `cost_ns` and at least `share` of the connection without its pauses.
 
 ## When it is wrong
 
-An application that writes by itself at that very moment looks the same. One or two may be chance, so the confidence is
-high from three on.
+An application that writes by itself at that very moment looks the same. One or two may be chance; three or more make
+the finding `certain`.
 
 ## What to do
 

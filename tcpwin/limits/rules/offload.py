@@ -5,8 +5,8 @@ merged them before the capture (GRO, LRO).
 
 ## Why it matters
 
-Bytes are right, packets are not. What counts packets is less sure: duplicate ACKs, small segments, ACKs for two
-segments, the initial window in segments, and the time between packets (TW3, TW4).
+Byte counts are right, packet counts are not. Whatever counts packets has a lower confidence: duplicate ACKs, small
+segments, ACKs for two segments, the initial window in segments, and the time between packets (TW3, TW4).
 
 ## How it is judged
 
@@ -20,7 +20,7 @@ if they were several.
 
 ## What to do
 
-Nothing, to judge windows and rates. To see single packets, switch offload off on the capturing host, or capture on
+Nothing, if you judge windows and rates. To see single packets, switch offload off on the capturing host, or capture on
 another machine.
 """
 

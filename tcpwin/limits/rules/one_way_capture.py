@@ -1,11 +1,11 @@
 """## What it finds
 
-Of some connections the capture holds one side only.
+The capture holds only one side of some connections.
 
 ## Why it matters
 
 Without the ACKs nobody can tell bytes in flight, round trips, windows or what was lost. Nearly all findings (TW1 to
-TW5) are silent or less sure for these connections.
+TW5) are missing or have a lower confidence for these connections.
 
 ## How it is judged
 

@@ -29,7 +29,7 @@ is shorter than a few timeouts: a longer capture tells.
 
 ## What to do
 
-See whether the peer is up and reachable, and look for devices on the path that keep state: idle connections are dropped
+Check that the peer is up and reachable, and look for devices on the path that keep state: idle connections are dropped
 from NAT and firewall tables after minutes. Let applications bound the time that they wait (TCP_USER_TIMEOUT on Linux).
 """
 

@@ -1,6 +1,6 @@
 """## What it finds
 
-The path delivers segments in another order than they were sent, again and again, and without losing them.
+The path keeps delivering segments out of order, without losing them.
 
 ## Why it matters
 

@@ -1,6 +1,6 @@
 """## What it finds
 
-The receiver's kernel had the data, and its application did not read them: the receive buffer was full.
+The receiver's application did not read data that its kernel held: the receive buffer was full.
 
 ## Why it matters
 
@@ -15,8 +15,8 @@ or too small, cost the sender at least `limited_ns`.
 
 ## When it is wrong
 
-Samples some time apart may meet the buffer at its fullest by chance. Data out of order are in r as well; a quarter of
-r in Recv-Q is asked for, so that a hole alone does not look like a slow reader.
+Samples some time apart may meet the buffer at its fullest by chance. Data out of order are in r as well; at least a
+quarter of r must be in Recv-Q, so that a hole alone does not look like a slow reader.
 
 ## What to do
 

@@ -11,10 +11,10 @@ while the receiver's window is the smaller one.
 
 The next segment did not fit the open window (Linux `tcp_snd_wnd_test`) for at least `limited_ns` and `share` of the
 time from the first to the last data; the closed window took less than that. Then either the window was below half of
-what it had been for `drained` of the time: unread data filled the buffer, the reader is slow (low confidence where
-recovery from loss took half as long: data out of order fill it as well). Or the rate was at least `fill` of one
-window a round trip: the buffer, and with it the window, is too small. Otherwise nothing is said: where round trips
-are longer than the path's, a queue filled and the path was full.
+what it had been for `drained` of the time: unread data filled the buffer, the reader is slow (only `possible` where
+recovery from loss took half as long: data out of order fill it as well). Or the rate was at least `fill` of one window
+a round trip: the buffer, and with it the window, is too small. Otherwise nothing is said: where round trips are longer
+than the path's, a queue filled and the path was full.
 
 With the sender's `ss -ti` its kernel's `rwnd_limited` is compared: less than a quarter of the time refutes it.
 
@@ -77,7 +77,7 @@ def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, 
     return case.finding(
         f"{case.the_sender} waited {time_text(held.held_ns)} ({share_text(held.share)} of the transfer) for "
         f"{case.the_receiver}'s receive window. It was below half of its largest {share_text(drained)} of the time: "
-        "the application probably reads too slowly",
+        "the application seems to read too slowly",
         owner="application",
         side=case.receiver,
         # Data out of order take memory too: in long recoveries they may have filled the buffer.

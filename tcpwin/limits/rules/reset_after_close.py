@@ -4,14 +4,14 @@ A connection that both sides had closed (FIN both ways) was then reset.
 
 ## Why it matters
 
-Mostly it does not: all was sent, and the RST ends the waiting. Where data had not been acknowledged by then, it is
-lost.
+Mostly it does not: all data was sent, and the RST only ends the wait. Where data had not been acknowledged by then, it
+is lost.
 
 ## How it is judged
 
 A RST came after both FINs. Data that was never acknowledged, at least `lost_bytes`, makes it a warning. Less is often
-TLS's goodbye (close_notify), which a side that closes first does not wait for. Connections that lost less are told of
-together.
+TLS's goodbye (close_notify), which a side that closes first does not wait for. Connections that lost less share one
+finding.
 
 ## When it is wrong
 

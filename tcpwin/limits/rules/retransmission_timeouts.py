@@ -1,12 +1,12 @@
 """## What it finds
 
-Segments were lost, no ACK told the sender so, and it waited for its retransmission timeout.
+Segments were lost, no ACK reported it, and the sender waited for its retransmission timeout.
 
 ## Why it matters
 
-A timeout is the dearest way to learn of a loss: at least 200 ms on Linux on top of the round trip, doubled each time
-(RFC 6298 §5.5), and the congestion window falls to one segment (RFC 5681 §3.1). SACK repairs the same loss in about
-one round trip.
+A timeout is the most expensive way to learn of a loss: at least 200 ms on Linux on top of the round trip, doubled each
+time (RFC 6298 §5.5), and the congestion window falls to one segment (RFC 5681 §3.1). SACK repairs the same loss in
+about one round trip.
 
 ## How it is judged
 
@@ -15,7 +15,7 @@ one round trip.
 Their sum is at least `cost_ns`, and at least `share` of the connection without its pauses. Timeouts proved needless
 (F-RTO, timestamps) are no loss: where they may be all of them, the finding is TW303's. Bytes sent again more than
 `overdue` timeouts later were not sent by that timer and do not count. If the receiver never answered again, it may be
-gone: the confidence is low, and nothing is said where it had closed before (FIN).
+gone: the finding is `possible`, and nothing is reported where it had closed before (FIN).
 
 ## When it is wrong
 

@@ -19,7 +19,7 @@ The setting was changed after the connections were opened, or is that of another
 
 ## What to do
 
-Switch both on; they are by default. Advice to switch them off is older than most networks.
+Switch both on, as they are by default. Advice to switch them off is older than most networks.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ application no room to write the next data in time.
 ## How it is judged
 
 `sndbuf_limited` of `ss -ti` is at least `share` of `busy`, and at least `limited_ns`. `ss -m` shows the buffer (`tb`)
-at the third value of the setting; without `-m` the finding is of medium confidence. The packets alone cannot tell.
+at the third value of the setting; without `-m` the finding is `likely`. The packets alone cannot tell.
 
 ## When it is wrong
 

@@ -5,7 +5,7 @@ What a host's kernel said of a socket is not what the packets of that time show.
 ## Why it matters
 
 One of them is wrong: the capture lost packets, the clocks differ, or the snapshot is of another connection. Findings on
-this connection that need both are less sure.
+this connection that need both have a lower confidence.
 
 ## How it is judged
 

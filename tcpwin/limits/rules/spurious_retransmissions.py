@@ -1,6 +1,6 @@
 """## What it finds
 
-The sender sent again what the receiver had already: the originals, or their ACKs, came late and were not lost.
+The sender retransmitted data that the receiver already had: the originals, or their ACKs, were late, not lost.
 
 ## Why it matters
 

@@ -18,7 +18,7 @@ without its pauses.
 ## When it is wrong
 
 A receiver that reports no duplicates (DSACK, RFC 2883) cannot show that a probe was needless: a delayed ACK that came
-late looks the same. So the confidence is medium at most. A short timer looks like a probe: the tail was lost all the
+late looks the same. So the finding is `likely` at most. A short timer looks like a probe: the tail was lost all the
 same.
 
 ## What to do

@@ -5,10 +5,9 @@ be sent again.
 
 ## Why it matters
 
-A window is a promise of room. Where it promises more than the memory takes, data are lost at the last step, the
-sender takes it for congestion and slows down, and no tool on the network sees a drop. Cloudflare saw it with a patch
-that drops instead of collapsing; the user space stack passt did it until its window was cut to what its socket can
-take.
+A window is a promise of room. Where it promises more than memory holds, data is lost at the last step, the sender takes
+it for congestion and slows down, and no tool on the network sees a drop. Cloudflare saw it with a patch that drops
+instead of collapsing; the user space stack passt did it until its window was cut to what its socket can take.
 
 ## How it is judged
 

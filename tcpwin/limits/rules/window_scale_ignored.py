@@ -120,7 +120,7 @@ def _judge_reverse(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.the_sender} sent beyond {case.the_receiver}'s window {count_text(data.window_overrun, 'time')}: up to "
         f"{data.flight_max_bytes or 0:,} bytes in flight where at most {data.receive_window_max_bytes or 0:,} were "
-        "offered. It probably scales the window by another shift than the SYNs say",
+        "offered. It seems to scale the window by another shift than the SYNs say",
         owner="host",
         side=case.sender,
         confidence="likely" if data.acks_missing == 0 else "possible",

@@ -17,8 +17,8 @@ on, which proves that the option was removed.
 ## When it is wrong
 
 A server with scaling off looks the same, and one address may stand for several servers (load balancer). Linux answers
-with a SYN cookie when its queue of SYNs is full: then the option is absent where the client has no timestamps.
-Without `ss` the confidence is low, or medium where the SYN/ACK has other options and cannot be such a cookie.
+with a SYN cookie when its queue of SYNs is full: then the option is absent where the client has no timestamps. Without
+`ss` the finding is `possible`, or `likely` where the SYN/ACK has other options and cannot be such a cookie.
 
 ## What to do
 

@@ -1,6 +1,6 @@
 """## What it finds
 
-The capture began after the connection, so that the scale of its windows is not known.
+The capture began after the connection, so the scale of its windows is not known.
 
 ## Why it matters
 
@@ -15,7 +15,7 @@ is what the packets allow: more data in flight than a shift can say rules it out
 
 ## When it is wrong
 
-It is a lack of the capture, no fault of the connection.
+This is a gap in the capture, not a fault of the connection.
 
 ## What to do
 

@@ -4,7 +4,7 @@ A host has window scaling switched off: `net.ipv4.tcp_window_scaling` is 0.
 
 ## Why it matters
 
-Without scaling no window is above 65,535 bytes, either way (RFC 7323 §1.1): over 100 ms that is 5.2 Mbit/s a
+Without scaling no window exceeds 65,535 bytes in either direction (RFC 7323 §1.1): over 100 ms that is 5.2 Mbit/s a
 connection, whatever the path gives.
 
 ## How it is judged
@@ -18,7 +18,7 @@ The setting was changed after the connections were opened, or is that of another
 
 ## What to do
 
-Switch it on. It counts for new connections only.
+Switch it on. It takes effect for new connections only.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ held the sender back.
 
 ## Why it matters
 
-Windows autotunes its window at the level "normal" with a shift of 8. "highlyrestricted" has 2 and "restricted" 4,
-which bound the window at 262,140 and 1,048,560 bytes; "disabled" has no scaling at all. Tuning guides of old set
-them.
+Windows autotunes its window at the level "normal" with a shift of 8. "highlyrestricted" has 2 and "restricted" 4, which
+bound the window at 262,140 and 1,048,560 bytes; "disabled" has no scaling at all. Old tuning guides recommend them.
 
 ## How it is judged
 
@@ -20,7 +19,7 @@ stood near its largest.
 ## When it is wrong
 
 Any host may offer a shift of 2 or 4: Linux does with a `tcp_rmem` of 256 KiB or 1 MiB, and has timestamps on by
-default. Without the host's word the confidence is low.
+default. Without the host's settings the finding is `possible`.
 
 ## What to do
 
@@ -67,7 +66,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     most = data.receive_window_max_bytes or 0
     offer = "no window scale" if shift is None else f"a window scale of {shift}"
-    sure = f": its autotuning level is {level}" if told else f", probably Windows' autotuning level {level}"
+    sure = f": its autotuning level is {level}" if told else f", as Windows does at autotuning level {level}"
     yield case.finding(
         f"{case.the_receiver} offered {offer}{sure}. Its window reached {most:,} bytes, "
         f"{rate_text(largest_rate_bps(data, held.rtt_ns))} over {time_text(held.rtt_ns)}, and {case.the_sender} waited "

@@ -5,8 +5,8 @@ or the capture ended so.
 
 ## Why it matters
 
-The sender had more to say and could send nothing but probes (RFC 9293 §3.8.6.1). The transfer did not finish: this is
-how a hung application looks from outside.
+The sender had more data and could send nothing but probes (RFC 9293 §3.8.6.1). The transfer did not finish: this is how
+a hung application looks from outside.
 
 ## How it is judged
 
@@ -18,13 +18,13 @@ the connection's last packet adds two minutes to it at most, the longest that a 
 ## When it is wrong
 
 A capture that was stopped may have missed the opening. In Linux 6.6 to 6.8 a window closed by memory pressure could
-stay closed on both sides though the application read (commit e2142825c120 and its mends): compare Recv-Q of `ss`,
-which is then small.
+stay closed on both sides though the application read (commit e2142825c120 and its fixes): compare Recv-Q of `ss`, which
+is then small.
 
 ## What to do
 
 On the receiver, find why the application stopped reading: `ss -tmi` shows Recv-Q near the buffer. Let applications
-bound the time that they wait for their peer (TCP_USER_TIMEOUT on Linux).
+limit how long they wait for their peer (TCP_USER_TIMEOUT on Linux).
 """
 
 from __future__ import annotations
