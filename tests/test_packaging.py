@@ -194,7 +194,7 @@ def test_readme_commands_install_what_exists() -> None:
 def test_a_skip_fails_in_ci(tmp_path: Path, level: str, reason: str, ci: str, outcome: str) -> None:
     skip = f"pytest.skip({reason!r}, allow_module_level=True)"
     body = f"def test_it(): {skip}" if level == "test" else skip
-    for name in ("conftest.py", "reference.py"):
+    for name in ("conftest.py", "never.py", "reference.py"):
         (tmp_path / name).write_text((ROOT / "tests" / name).read_text())
     (tmp_path / "test_it.py").write_text(f"import pytest\n{body}\n")
     done = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path, CI=ci)

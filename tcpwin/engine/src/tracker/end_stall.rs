@@ -33,6 +33,11 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
     let count = tries.map_or(0, |tries| tries.count);
     let silent = tries.filter(|tries| tries.count >= SILENT_TRIES);
     let closed = rare.and_then(|rare| rare.zero.as_deref()?.current());
+    let has_data_out = sent.is_flight_known() && sent.flight.bytes() > 0;
+    let waits = tries.is_some() || closed.is_some() || has_data_out || sent.is_limited;
+    if !waits || sent.has_only_syn || connection.is_sampled() {
+        return None;
+    }
     let timeout_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0)).max(MIN_NS);
     let stall = |kind: Kind, start_ns: i64, least_ns: i64| {
         (until_ns.saturating_sub(start_ns) >= least_ns).then_some(EndStall {
@@ -45,15 +50,11 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
     // A sender that has data probes once its timer runs out (RFC 9293 §3.8.6.1): until then it may be waiting.
     let may_be_early =
         |start_ns: i64| until_ns.saturating_sub(start_ns) < timeout_ns.max(RTO_INITIAL_NS) * 2;
-    if sent.has_only_syn || connection.is_sampled() {
-        return None;
-    }
     if !sent.flight.is_acked {
         // Without an ACK nothing tells what is in flight, unless a timer sends the same again and again.
         let silent = silent.filter(|_| !peer.is_seen)?;
         return stall(Kind::PeerSilent, silent.before_ns, timeout_ns);
     }
-    let has_data_out = sent.is_flight_known() && sent.flight.bytes() > 0;
     if let Some(closed) = closed {
         if let Some(silent) = silent {
             return stall(Kind::PeerSilent, silent.first_ns, timeout_ns);
