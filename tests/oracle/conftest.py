@@ -8,6 +8,10 @@ import pytest
 from oracle.compare import Comparison, Segment, compare_all
 from oracle.kinds import Kinds, explain
 
+DAMAGED = "zeek+zeek/testing__btest__Traces__modbus__fuzz-72.pcap"
+"""Many numbers in its headers have flipped bits. tshark believes them all, tcpwin none that no window allows: from frame
+12 on their books have nothing in common. What is true of its frames is told by hand, frame by frame."""
+
 
 class Look(Protocol):
     """The name of a capture ends with NAME. Return tcpwin's row, tshark's segment, the kinds of their differences."""
@@ -16,22 +20,28 @@ class Look(Protocol):
 
 
 @pytest.fixture(scope="session")
-def comparisons(reference_captures: Path) -> list[Comparison]:
+def every_comparison(reference_captures: Path) -> list[Comparison]:
     """Return the comparison of every reference capture."""
     return list(compare_all(reference_captures))
 
 
 @pytest.fixture(scope="session")
-def look(comparisons: list[Comparison]) -> Look:
+def comparisons(every_comparison: list[Comparison]) -> list[Comparison]:
+    """Return the comparisons of those whose headers are whole."""
+    return [each for each in every_comparison if each.name != DAMAGED]
+
+
+@pytest.fixture(scope="session")
+def look(every_comparison: list[Comparison]) -> Look:
     """Return a function that looks up one frame of one capture, and one of its fields or all."""
 
     @cache
     def kinds_of(name: str) -> dict[tuple[int, str], Kinds]:
-        (comparison,) = (one for one in comparisons if one.name == name)
+        (comparison,) = (one for one in every_comparison if one.name == name)
         return {(difference.frame, difference.field): kinds for difference, kinds in explain(comparison)}
 
     def find(name: str, frame: int, field: str = "") -> tuple[dict[str, object], Segment, Kinds]:
-        (comparison,) = (one for one in comparisons if one.name.endswith(name))
+        (comparison,) = (one for one in every_comparison if one.name.endswith(name))
         (segment,) = (one for one in comparison.segments if one.frame == frame)
         found = [
             kinds for (at, name_), kinds in kinds_of(comparison.name).items() if at == frame and field in ("", name_)

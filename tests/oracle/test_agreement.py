@@ -4,6 +4,7 @@ where it guesses.
 Frames that debatable.csv names are left out of the shares here; test_differences.py has every difference,
 those too. Of four events tshark 4.0 has so few, and so many of them against the packets, that no true reading
 agrees with it on 95 of 100: there the share is taken of the frames in which loss_kinds.py cannot prove it wrong.
+One capture whose headers are damaged is compared in its fields only: of its events conftest.py says more.
 """
 
 from collections import Counter
@@ -43,12 +44,12 @@ FEWEST = {
     "zero_window_probe": 10,
     "keep_alive": 4,
     "duplicate_ack": 1_800,
-    "previous_segment_missing": 40,
+    "previous_segment_missing": 27,
     "resent": 240,
-    "acked_unseen": 45,
+    "acked_unseen": 29,
     "fast_retransmission": 25,
-    "out_of_order": 10,
-    "spurious_retransmission": 30,
+    "out_of_order": 9,
+    "spurious_retransmission": 28,
 }
 
 
@@ -69,19 +70,19 @@ def test_the_fields_are_all_judged() -> None:
     assert {*EXACT, *SHARES, *UNPROVEN_SHARES} == set(FIELDS)
 
 
-def test_no_segment_is_missing_and_none_is_extra(comparisons: list[Comparison]) -> None:
-    assert len(comparisons) == CAPTURES
-    assert sum(len(comparison.segments) for comparison in comparisons) == SEGMENTS
-    assert [(one.name, one.missing, one.extra) for one in comparisons if one.missing or one.extra] == []
+def test_no_segment_is_missing_and_none_is_extra(every_comparison: list[Comparison]) -> None:
+    assert len(every_comparison) == CAPTURES
+    assert sum(len(comparison.segments) for comparison in every_comparison) == SEGMENTS
+    assert [(one.name, one.missing, one.extra) for one in every_comparison if one.missing or one.extra] == []
 
 
 @pytest.mark.parametrize("field", EXACT)
-def test_every_segment_agrees(field: str, comparisons: list[Comparison]) -> None:
-    seen, _ = judged(comparisons)
+def test_every_segment_agrees(field: str, every_comparison: list[Comparison]) -> None:
+    seen, _ = judged(every_comparison)
     assert seen[field] >= FEWEST.get(field, SEGMENTS)
     differences = [
         (comparison.name, difference)
-        for comparison in comparisons
+        for comparison in every_comparison
         for difference in comparison.differences
         if difference.field == field and not difference.is_debatable
     ]

@@ -82,11 +82,11 @@ def test_below_the_initial_sequence_number(look: Look) -> None:
 
 
 def test_further_than_any_window(look: Look) -> None:
-    # 30 of fuzz-72 has one bit flipped: 2^31 off. tshark: retransmission, spurious, previous segment missing.
-    row, segment, found = look("fuzz-72.pcap", 30, "resent")
-    assert events_of(row) == set()
+    # 30 of fuzz-72 has one bit flipped: 2^31 off. tshark: retransmission, spurious, previous segment missing. Its ACK
+    # of 330 is whole, and the other side's newest segment, 27, ended at 294: the capture lacks what came after.
+    row, segment, _ = look("fuzz-72.pcap", 30, "resent")
+    assert events_of(row) == {"acked_unseen"}
     assert segment.events == {"resent", SPURIOUS, "previous_segment_missing"}
-    assert found == {loss_kinds.OUTSIDE}
 
 
 def test_second_hole_of_a_recovery(look: Look) -> None:
@@ -175,14 +175,14 @@ def test_acknowledged_before_and_an_old_ack_last(look: Look, frame: int, covered
     assert found == {loss_kinds.LAST_ACK_IS_OLD}
 
 
-@pytest.mark.parametrize("frame", [32, 34])
-def test_acknowledged_by_a_damaged_number(look: Look, frame: int) -> None:
-    # 29 of fuzz-72 acknowledges 2,842,945, damaged, but within 2^30: SND.UNA. 31 and 33 acknowledge 339 and 357,
-    # which is all that tshark looks at.
-    row, segment, found = look("fuzz-72.pcap", frame, SPURIOUS)
-    assert SPURIOUS in events_of(row)
-    assert segment.events >= {"resent"}
-    assert found == {loss_kinds.LAST_ACK_IS_OLD}
+def test_acknowledged_by_a_damaged_number(look: Look) -> None:
+    # 29 of fuzz-72 acknowledges 2,842,945, damaged: no window reaches so far, and nothing says so again. 30 and 31
+    # acknowledge 330 and 339. 32 begins at 348 and acknowledges 457, of which [445, 457) was not captured; 34 is
+    # damaged by a bit of 512 within the window, so that a hole seems to lie before it.
+    for frame, events in ((32, {"acked_unseen", "previous_segment_missing"}), (34, {"previous_segment_missing"})):
+        row, segment, _ = look("fuzz-72.pcap", frame, SPURIOUS)
+        assert events_of(row) == events
+        assert segment.seq > look("fuzz-72.pcap", 31)[1].ack
 
 
 def test_not_all_was_acknowledged(look: Look) -> None:

@@ -109,7 +109,7 @@ def test_events_stalls_findings_and_the_report(client: TestClient, capture: byte
         assert rule["name"] == first["name"]
     assert get(client, f"/captures/{id}/findings", connection=7)["total"] == 0
     report = client.get(f"{API}/captures/{id}/report")
-    assert "192.0.2.1:40000 → 198.51.100.2:80" in report.text
+    assert "client 192.0.2.1:40000 → server 198.51.100.2:80" in report.text
     assert get(client, f"{place}/snapshots") == {"total": 0, "snapshots": []}
 
 

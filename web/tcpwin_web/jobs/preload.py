@@ -14,7 +14,7 @@ import polars
 import tsdownsample
 
 from tcpwin.analysis import event_columns, segments, table
-from tcpwin.limits import all_rules, rooms
+from tcpwin.limits import all_rules, rooms, verdict_document
 from tcpwin.reference import references
 from tcpwin.report import figures
 from tcpwin.report.drawing import compose, pair
@@ -24,6 +24,6 @@ from tcpwin_web.jobs import answers, detail
 PRELOADED = (
     *(np, numpy.ma, polars, tsdownsample, jinja2, statistics, email.parser, encodings.unicode_escape),
     *(event_columns, segments, table, compose, pair, document, markdown_form, answers, detail),
-    *(rooms, all_rules(), figures.names(), references()),
+    *(rooms, verdict_document, all_rules(), figures.names(), references()),
 )
 """Rules, figures and references are found and loaded when they are first asked for: that is now."""
