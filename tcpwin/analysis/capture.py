@@ -71,6 +71,8 @@ class Capture:
         segments: frames that hold a TCP segment.
         sampled_segments: of these, samples of a flow monitor (sFlow).
         not_tcp: frames without one.
+        unread: of these, frames that carry what is not understood and may hide TCP; `unread_kinds` counts the first
+            kinds by name (`EtherType 0x88e5`, `PPP protocol 0x00fd`).
         fragments_pending: IP fragments before the one that completed their datagram.
         datagrams_incomplete: fragmented datagrams of which a part is missing; they give no segment.
         quoted_in_icmp: TCP headers quoted in ICMP errors; no segments.
@@ -90,6 +92,8 @@ class Capture:
     segments: int
     sampled_segments: int
     not_tcp: int
+    unread: int
+    unread_kinds: tuple[tuple[str, int], ...]
     fragments_pending: int
     datagrams_incomplete: int
     quoted_in_icmp: int
@@ -109,6 +113,7 @@ class Capture:
     def from_engine(cls, facts: Sequence[Mapping[str, Any]], counters: Mapping[str, Any]) -> Capture:
         values = dict(counters)
         values["unknown_link_types"] = tuple((int(link), int(count)) for link, count in values["unknown_link_types"])
+        values["unread_kinds"] = tuple((str(kind), int(count)) for kind, count in values["unread_kinds"])
         return cls(files=tuple(CaptureFile.from_facts(entry) for entry in facts), **values)
 
     @staticmethod

@@ -89,9 +89,18 @@ def quality_remarks(capture: Capture) -> list[str]:
     if capture.connections_sampled:
         count = count_text(capture.connections_sampled, "connection")
         remarks.append(f"{count} captured in samples (sFlow): no loss and no cause is certain")
+    if capture.unread:
+        remarks.append(f"not understood: {unread_text(capture)}")
     if capture.missed_bytes:
         remarks.append(f"{bytes_text(capture.missed_bytes)} were acknowledged that the capture does not hold")
     return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
+
+
+def unread_text(capture: Capture) -> str:
+    """The frames whose content is not understood, by kind."""
+    kinds = [f"{count_text(count, 'frame')} of {kind}" for kind, count in capture.unread_kinds]
+    more = capture.unread - sum(count for _, count in capture.unread_kinds)
+    return ", ".join([*kinds, f"{count_text(more, 'frame')} of other kinds"] if more else kinds)
 
 
 def _render_connection(connection: Connection, verdict: Sequence[str] = ()) -> list[str]:

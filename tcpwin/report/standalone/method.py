@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.report.hosts import render_hosts
 from tcpwin.report.sockets import span_text
+from tcpwin.report.text import unread_text
 from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_text, share_text, time_text
 
 if TYPE_CHECKING:
@@ -158,6 +159,8 @@ def unread(analysis: Analysis) -> list[str]:
         (capture.capture_duplicates, "segment", "captured twice, counted once"),
     ]
     lines = [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
+    if capture.unread:
+        lines.append(f"not understood: {unread_text(capture)}")
     lines += [f"{name_text(str(warning))}: nothing after it was read" for warning in capture.warnings]
     lines += [name_text(note) for note in analysis.notes]
     for file in chain.from_iterable(host.files for host in analysis.hosts):

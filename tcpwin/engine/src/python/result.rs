@@ -168,6 +168,12 @@ impl Result {
             fragments_pending,
             datagrams_incomplete
         );
+        dict.set_item("unread", counters.unread)?;
+        let kinds = counters.unread_kinds.iter();
+        let kinds: Vec<_> = kinds
+            .map(|(kind, count)| (kind.to_string(), *count))
+            .collect();
+        dict.set_item("unread_kinds", kinds)?;
         dict.set_item("sampled_segments", counters.sampled)?;
         dict.set_item("quoted_in_icmp", counters.quoted)?;
         set_fields!(

@@ -1,6 +1,6 @@
 //! Ethernet and what an EtherType names: tags, MPLS, PPPoE, and the protocols that lead to IP; LLC with SNAP.
 
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Unread};
 use super::ppp;
 use super::view::{Layer, Step, View};
 
@@ -11,19 +11,30 @@ mod ethertype {
     /// Below this the field is a length (IEEE 802.3 §3.2.6).
     pub const LOWEST: u16 = 0x0600;
     pub const IPV4: u16 = 0x0800;
+    pub const ARP: u16 = 0x0806;
+    pub const WAKE_ON_LAN: u16 = 0x0842;
     pub const TRILL: u16 = 0x22F3;
     pub const BRIDGED_ETHERNET: u16 = 0x6558;
+    pub const REVERSE_ARP: u16 = 0x8035;
     pub const VLAN: u16 = 0x8100;
     pub const IPV6: u16 = 0x86DD;
     pub const PPP: u16 = 0x880B;
     pub const MPLS: u16 = 0x8847;
     pub const MPLS_MULTICAST: u16 = 0x8848;
+    /// Link aggregation and others (IEEE 802.3 annex 57A).
+    pub const SLOW_PROTOCOLS: u16 = 0x8809;
+    pub const PPPOE_DISCOVERY: u16 = 0x8863;
     pub const PPPOE_SESSION: u16 = 0x8864;
+    pub const PORT_ACCESS: u16 = 0x888E;
     pub const PROVIDER_VLAN: u16 = 0x88A8;
+    pub const LLDP: u16 = 0x88CC;
     pub const MACSEC: u16 = 0x88E5;
     pub const BACKBONE: u16 = 0x88E7;
+    /// Cisco's, not in IANA's list as such.
+    pub const FABRIC_PATH: u16 = 0x8903;
     pub const VN_TAG: u16 = 0x8926;
     pub const HSR: u16 = 0x892F;
+    pub const LOOPBACK: u16 = 0x9000;
     pub const OLD_QINQ: u16 = 0x9100;
     pub const OLD_QINQ_2: u16 = 0x9200;
     pub const REDUNDANCY_TAG: u16 = 0xF1C1;
@@ -70,8 +81,20 @@ pub(super) fn payload(ethertype: u16, view: View<'_>) -> Step<'_> {
         ethertype::BACKBONE => Ok((Layer::Ethernet, view.skip(4)?)),
         ethertype::MACSEC => macsec(view),
         ethertype::TRILL => trill(view),
+        // Two bytes of forwarding tag and time to live, then the frame that came in.
+        ethertype::FABRIC_PATH => Ok((Layer::Ethernet, view.skip(2)?)),
         NSH => nsh(view),
-        _ => Err(Outcome::NotTcp),
+        // Known to carry no TCP; what is no EtherType (below the lowest) is Linux's or GRE's own number.
+        ethertype::ARP
+        | ethertype::WAKE_ON_LAN
+        | ethertype::REVERSE_ARP
+        | ethertype::SLOW_PROTOCOLS
+        | ethertype::PPPOE_DISCOVERY
+        | ethertype::PORT_ACCESS
+        | ethertype::LLDP
+        | ethertype::LOOPBACK
+        | ..ethertype::LOWEST => Err(Outcome::NotTcp),
+        other => Err(Outcome::Unread(Unread::EtherType(other))),
     }
 }
 
@@ -81,7 +104,7 @@ fn macsec(view: View<'_>) -> Step<'_> {
     const ENCRYPTED_OR_CHANGED: u8 = 0x0C;
     let control = view.u8(0)?;
     if control & ENCRYPTED_OR_CHANGED != 0 {
-        return Err(Outcome::NotTcp);
+        return Err(Outcome::Unread(Unread::EtherType(ethertype::MACSEC)));
     }
     length_or_type(view, if control & SCI_PRESENT != 0 { 14 } else { 6 })
 }

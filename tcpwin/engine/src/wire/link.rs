@@ -2,7 +2,7 @@
 
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
-use super::{ethernet, ppp, wifi};
+use super::{atm, erf, ethernet, juniper, ppp, wifi};
 use crate::capture::LinkType;
 
 pub(super) fn step(link_type: LinkType, view: View<'_>) -> Step<'_> {
@@ -11,27 +11,31 @@ pub(super) fn step(link_type: LinkType, view: View<'_>) -> Step<'_> {
         1 => Ok((Layer::Ethernet, view)),
         6 => token_ring(view),
         7 => arcnet(view, 2, true),
-        9 => Ok((Layer::Ppp, view)),
+        // PPP, and the same in HDLC-like framing.
+        9 | 50 => Ok((Layer::Ppp, view)),
         10 => fddi(view),
         // 12 and 14 are what DLT_RAW is on BSD and OpenBSD.
         12 | 14 | 101 => Ok((Layer::Ip, view)),
-        50 => ppp::ppp_or_cisco_hdlc(view),
         51 => ppp::pppoe_session(view),
         100 => Ok((Layer::Llc, view)),
         104 => ppp::cisco_hdlc(view),
         105 => Ok((Layer::Wifi(false), view)),
         107 => frame_relay(view),
+        109 => encapsulated(view),
         113 => linux_cooked(view, 14, 2, 16),
         117 => pf_log(view),
         119 => wifi::prism(view),
         // RFC 2625 §3: destination and source, then LLC.
         122 => Ok((Layer::Llc, view.skip(16)?)),
+        123 => atm::sun(view),
         127 => wifi::radiotap(view),
         129 => arcnet(view, 4, false),
         // RFC 2734: two eight-byte addresses.
         138 => ethernet::length_or_type(view, 16),
         163 => wifi::avs(view),
+        178 => juniper::ethernet(view),
         192 => per_packet_information(view),
+        197 => erf::step(view),
         204 => Ok((Layer::Ppp, view.skip(1)?)),
         219 => Ok((Layer::Mpls, view)),
         // Solaris ipnet: 24 bytes.
@@ -55,13 +59,17 @@ pub(super) fn step(link_type: LinkType, view: View<'_>) -> Step<'_> {
 
 /// BSD loopback: an address family in the byte order of the machine that captured, or network order.
 fn null(view: View<'_>) -> Step<'_> {
+    by_family(family_in_any_order(&view)?, view.skip(4)?)
+}
+
+/// Families are small, so that a large one tells the other byte order.
+fn family_in_any_order(view: &View<'_>) -> Result<u32, Outcome> {
     let family = view.be32(0)?;
-    let family = if family > 0xFFFF {
+    Ok(if family > 0xFFFF {
         family.swap_bytes()
     } else {
         family
-    };
-    by_family(family, view.skip(4)?)
+    })
 }
 
 /// AF_INET6 is 10 on Linux, 23 on Windows, 24 on NetBSD and OpenBSD, 28 on FreeBSD, 30 on Darwin.
@@ -71,6 +79,12 @@ fn by_family(family: u32, payload: View<'_>) -> Step<'_> {
         10 | 23 | 24 | 28 | 30 => Ok((Layer::Ipv6, payload)),
         _ => Err(Outcome::NotTcp),
     }
+}
+
+/// OpenBSD's enc: the address family in the capturing machine's byte order, index of the security association, flags.
+fn encapsulated(view: View<'_>) -> Step<'_> {
+    const HEADER_LEN: usize = 12;
+    by_family(family_in_any_order(&view)?, view.skip(HEADER_LEN)?)
 }
 
 /// Linux cooked captures: protocol, ARPHRD type and header length by version 1 or 2.

@@ -1,5 +1,8 @@
 //! Link, tunnel, IP and TCP headers: packet bytes → [`Segment`]. Knows nothing of files.
 
+mod atm;
+mod capwap;
+mod erf;
 mod ethernet;
 mod fast;
 mod fragments;
@@ -8,6 +11,7 @@ mod ip;
 mod ip_facts;
 mod ip_tunnel;
 mod ipcomp;
+mod juniper;
 mod link;
 mod outcome;
 mod parser;
@@ -23,6 +27,6 @@ mod wifi;
 #[cfg(test)]
 mod tests;
 
-pub use outcome::Outcome;
+pub use outcome::{Outcome, Unread};
 pub use parser::{ParseCounters, SegmentParser};
 pub use segment::{capture_flag, Options, Segment, ACK, FIN, NO_IP_ID, PSH, RST, SYN, URG};

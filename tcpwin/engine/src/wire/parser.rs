@@ -4,7 +4,7 @@
 use super::fast;
 use super::fragments::{FragmentTable, Rebuilt};
 use super::ip_facts::IpFacts;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Unread};
 use super::segment::{capture_flag, Segment};
 use super::view::{Layer, Step, View, TCP, UDP};
 use super::walk::Walk;
@@ -22,7 +22,11 @@ pub struct ParseCounters {
     pub segments: u64,
     /// Of these, samples of a flow monitor.
     pub sampled: u64,
+    /// Those that are not understood included.
     pub not_tcp: u64,
+    /// Frames that carry something that is not understood, and the first kinds of it.
+    pub unread: u64,
+    pub unread_kinds: Vec<(Unread, u64)>,
     pub fragments_pending: u64,
     pub quoted: u64,
     pub header_cut: u64,
@@ -35,31 +39,35 @@ pub struct ParseCounters {
 }
 
 impl ParseCounters {
-    const MAX_UNKNOWN_LINK_TYPES: usize = 8;
+    const MAX_KINDS: usize = 8;
 
     fn count(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Segment => self.segments += 1,
             Outcome::NotTcp => self.not_tcp += 1,
+            Outcome::Unread(kind) => {
+                self.not_tcp += 1;
+                self.unread += 1;
+                count_kind(&mut self.unread_kinds, kind, Self::MAX_KINDS);
+            }
             Outcome::FragmentPending => self.fragments_pending += 1,
             Outcome::Quoted => self.quoted += 1,
             Outcome::HeaderCut => self.header_cut += 1,
             Outcome::Malformed => self.malformed += 1,
-            Outcome::UnknownLink(link_type) => self.count_unknown(link_type),
+            Outcome::UnknownLink(link_type) => {
+                self.unknown_link += 1;
+                count_kind(&mut self.unknown_link_types, link_type, Self::MAX_KINDS);
+            }
         }
     }
+}
 
-    fn count_unknown(&mut self, link_type: LinkType) {
-        self.unknown_link += 1;
-        if let Some(entry) = self
-            .unknown_link_types
-            .iter_mut()
-            .find(|(known, _)| *known == link_type)
-        {
-            entry.1 += 1;
-        } else if self.unknown_link_types.len() < Self::MAX_UNKNOWN_LINK_TYPES {
-            self.unknown_link_types.push((link_type, 1));
-        }
+/// One more frame of `kind`; a kind beyond the first `at_most` is not named.
+fn count_kind<K: PartialEq>(kinds: &mut Vec<(K, u64)>, kind: K, at_most: usize) {
+    if let Some(entry) = kinds.iter_mut().find(|(known, _)| *known == kind) {
+        entry.1 += 1;
+    } else if kinds.len() < at_most {
+        kinds.push((kind, 1));
     }
 }
 

@@ -1,17 +1,24 @@
-//! PPP (RFC 1661) with or without HDLC-like framing (RFC 1662), PPPoE sessions (RFC 2516), Cisco HDLC.
+//! PPP (RFC 1661) with or without HDLC-like framing (RFC 1662), in multilink bundles (RFC 1990), PPPoE sessions
+//! (RFC 2516), Cisco HDLC.
 
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Unread};
 use super::view::{Layer, Step, View};
 
 mod protocol {
     pub const IPV4: u16 = 0x0021;
+    pub const MULTILINK: u16 = 0x003D;
     pub const IPV6: u16 = 0x0057;
     /// RFC 3032 §4.
     pub const MPLS_UNICAST: u16 = 0x0281;
     pub const MPLS_MULTICAST: u16 = 0x0283;
+    /// From here on are control protocols and those of low traffic (RFC 1661 §2).
+    pub const LOWEST_CONTROL: u16 = 0x4000;
 }
 
 pub(super) fn step(mut view: View<'_>) -> Step<'_> {
+    if is_cisco_hdlc(&view)? {
+        return cisco_hdlc(view);
+    }
     // RFC 1661 §6.6: the address and control fields may be compressed away.
     if view.u8(0)? == 0xFF && view.u8(1)? == 0x03 {
         view = view.skip(2)?;
@@ -27,8 +34,33 @@ pub(super) fn step(mut view: View<'_>) -> Step<'_> {
         protocol::IPV4 => Ok((Layer::Ipv4, payload)),
         protocol::IPV6 => Ok((Layer::Ipv6, payload)),
         protocol::MPLS_UNICAST | protocol::MPLS_MULTICAST => Ok((Layer::Mpls, payload)),
+        protocol::MULTILINK => multilink(payload),
+        ..protocol::LOWEST_CONTROL => Err(Outcome::Unread(Unread::Ppp(protocol))),
         _ => Err(Outcome::NotTcp),
     }
+}
+
+/// RFC 1990 §3: begin and end bits and a sequence number of 24 bits, or of 12 where both sides agreed on the short form.
+fn multilink(view: View<'_>) -> Step<'_> {
+    const BEGIN: u8 = 0x80;
+    const END: u8 = 0x40;
+    const RESERVED_IN_LONG: u8 = 0x3F;
+    const LONG_LEN: usize = 4;
+    const SHORT_LEN: usize = 2;
+    let first = view.u8(0)?;
+    if first & BEGIN == 0 {
+        return Err(Outcome::NotTcp);
+    }
+    let is_long = first & RESERVED_IN_LONG == 0;
+    let fragment = view.skip(if is_long { LONG_LEN } else { SHORT_LEN })?;
+    Ok((
+        Layer::Ppp,
+        if first & END == 0 {
+            fragment.first_of_several()
+        } else {
+            fragment
+        },
+    ))
 }
 
 /// RFC 2516 §4: six bytes, of which the last two are the length.
@@ -41,12 +73,10 @@ pub(super) fn pppoe_session(view: View<'_>) -> Step<'_> {
     Ok((Layer::Ppp, view.skip(6)?.limit(len)))
 }
 
-/// LINKTYPE_PPP_HDLC: PPP in HDLC-like framing, or Cisco HDLC, told apart by the address byte.
-pub(super) fn ppp_or_cisco_hdlc(view: View<'_>) -> Step<'_> {
-    match view.u8(0)? {
-        0x0F | 0x8F => cisco_hdlc(view),
-        _ => Ok((Layer::Ppp, view)),
-    }
+/// Cisco's framing under a link type of PPP: its unicast or broadcast address and a zero byte, which no PPP packet with
+/// compressed fields begins with (no such protocol is assigned).
+fn is_cisco_hdlc(view: &View<'_>) -> Result<bool, Outcome> {
+    Ok(matches!(view.u8(0)?, 0x0F | 0x8F) && view.u8(1)? == 0)
 }
 
 pub(super) fn cisco_hdlc(view: View<'_>) -> Step<'_> {

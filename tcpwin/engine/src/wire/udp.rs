@@ -14,6 +14,7 @@ mod port {
     pub const GRE: u16 = 4754;
     pub const VXLAN: u16 = 4789;
     pub const VXLAN_GPE: u16 = 4790;
+    pub const CAPWAP_DATA: u16 = 5247;
     pub const GENEVE: u16 = 6081;
     pub const SFLOW: u16 = 6343;
     pub const MPLS: u16 = 6635;
@@ -47,6 +48,7 @@ pub(super) fn step(view: View<'_>) -> Step<'_> {
     // Both ends of these use the port.
     match (source, destination) {
         (port::GTP_U, _) | (_, port::GTP_U) => gtp_u(payload),
+        (port::CAPWAP_DATA, _) | (_, port::CAPWAP_DATA) => super::capwap::data(payload),
         (port::TEREDO, _) | (_, port::TEREDO) => teredo(payload),
         (port::L2TP, _) | (_, port::L2TP) => l2tp(payload),
         _ => Err(Outcome::NotTcp),

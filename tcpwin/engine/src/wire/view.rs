@@ -103,6 +103,15 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The first of several fragments of a tunnel: the rest was sent too, so that lengths of inner headers hold.
+    pub fn first_of_several(&self) -> View<'a> {
+        const LONGEST_DATAGRAM: usize = 65_535;
+        View {
+            bytes: self.bytes,
+            wire_len: self.wire_len.max(LONGEST_DATAGRAM),
+        }
+    }
+
     /// Why `needed` bytes are not there.
     #[cold]
     pub fn missing(&self, needed: usize) -> Outcome {

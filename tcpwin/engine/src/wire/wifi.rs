@@ -17,10 +17,23 @@ pub(super) fn step<'a>(walk: &mut Walk<'_>, view: View<'a>, padded: bool) -> Ste
     const PROTECTED: u8 = 0x40;
     const HT_CONTROL: u8 = 0x80;
     const AGGREGATE: u8 = 0x80;
-    let &[control, flags] = view.chunk::<2>(0)?;
+    const VERSION: u8 = 0x03;
+    let &[first, second] = view.chunk::<2>(0)?;
+    // Some access points send the two bytes to their controller in the other order. The version is always 0, and the
+    // flags in its place say to or from the distribution system.
+    let (control, flags) = if first & VERSION == 0 {
+        (first, second)
+    } else {
+        (second, first)
+    };
     let fragment = view.le16(22)? & 0x0F;
     let in_pieces = flags & MORE_FRAGMENTS != 0 || fragment != 0;
-    if (control >> 2) & 3 != DATA || control & NO_DATA != 0 || flags & PROTECTED != 0 || in_pieces {
+    if control & VERSION != 0
+        || (control >> 2) & 3 != DATA
+        || control & NO_DATA != 0
+        || flags & PROTECTED != 0
+        || in_pieces
+    {
         return Err(Outcome::NotTcp);
     }
     let mut header_len = HEADER_LEN;

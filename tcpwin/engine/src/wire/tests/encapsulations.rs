@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::build::*;
 use super::cases::{all, with_control, SNAP_IPV4};
 use crate::capture::{LinkType, Packet};
-use crate::wire::{capture_flag, Outcome, Segment, SegmentParser};
+use crate::wire::{capture_flag, Outcome, Segment, SegmentParser, Unread};
 
 #[test]
 fn each_encapsulation_gives_the_inner_segment() {
@@ -91,7 +91,7 @@ fn an_unknown_link_type_is_named_and_counted_within_bounds() {
 
 #[test]
 fn what_is_not_tcp_is_said_to_be_so() {
-    let cases: [(&str, LinkType, Vec<u8>); 13] = [
+    let cases: [(&str, LinkType, Vec<u8>); 14] = [
         ("ARP", ETHERNET, ethernet(0x0806, &[0; 28])),
         (
             "spanning tree",
@@ -149,12 +149,17 @@ fn what_is_not_tcp_is_said_to_be_so() {
             join(&[&with_control(0x80, 0x00), &SNAP_IPV4, &INNER_V4]),
         ),
         (
-            "encrypted MACsec",
-            ETHERNET,
-            ethernet(
-                0x88e5,
-                &join(&[&[0x0c, 0, 0, 0, 0, 1, 0x08, 0x00], &INNER_V4]),
-            ),
+            "later fragment of multilink PPP",
+            9,
+            join(&[
+                &[0xff, 0x03, 0x00, 0x3d, 0x40, 0, 0, 9, 0x00, 0x21],
+                &INNER_V4,
+            ]),
+        ),
+        (
+            "CAPWAP keep-alive",
+            RAW_IP,
+            ipv4(17, &udp(5247, 5247, &[0, 0x10, 0x02, 0x08, 0, 0, 0, 0])),
         ),
         (
             "PPP control",
@@ -165,6 +170,73 @@ fn what_is_not_tcp_is_said_to_be_so() {
     for (name, link_type, bytes) in cases {
         assert_eq!(parse(link_type, &bytes).0, Outcome::NotTcp, "{name}");
     }
+}
+
+#[test]
+fn what_may_hide_tcp_is_named_and_counted_within_bounds() {
+    let encrypted = [&[0x0c, 0, 0, 0, 0, 1, 0x08, 0x00], &INNER_V4[..]].concat();
+    let cases: [(&str, LinkType, Vec<u8>, Unread); 4] = [
+        (
+            "precision time",
+            ETHERNET,
+            ethernet(0x88f7, &[0; 44]),
+            Unread::EtherType(0x88f7),
+        ),
+        (
+            "encrypted MACsec",
+            ETHERNET,
+            ethernet(0x88e5, &encrypted),
+            Unread::EtherType(0x88e5),
+        ),
+        (
+            "behind a VLAN tag",
+            ETHERNET,
+            ethernet(0x8100, &[0, 5, 0x88, 0x4b, 0, 0]),
+            Unread::EtherType(0x884b),
+        ),
+        (
+            "compressed PPP",
+            9,
+            vec![0xff, 0x03, 0x00, 0xfd, 1, 2, 3],
+            Unread::Ppp(0x00fd),
+        ),
+    ];
+    let mut parser = SegmentParser::new();
+    let mut segment = Segment::EMPTY;
+    for (name, link_type, bytes, kind) in &cases {
+        let outcome = parser.parse(&packet(*link_type, bytes), 0, &mut segment);
+        assert_eq!(outcome, Outcome::Unread(*kind), "{name}");
+    }
+    for ethertype in (0xA000..0xA00A).chain([0x88f7]) {
+        let bytes = ethernet(ethertype, &[0; 46]);
+        let _ = parser.parse(&packet(ETHERNET, &bytes), 0, &mut segment);
+    }
+    let counters = parser.counters();
+    assert_eq!((counters.not_tcp, counters.unread), (15, 15));
+    assert_eq!(counters.unread_kinds.len(), 8);
+    assert_eq!(
+        counters.unread_kinds[0],
+        (Unread::EtherType(0x88f7), 2),
+        "a kind that comes again is counted on"
+    );
+}
+
+/// A tunnel's first fragment holds the headers: the length of the segment is that of its IP header.
+#[test]
+fn the_first_fragment_of_a_tunnel_gives_the_whole_segment() {
+    let mut inner = INNER_V4.to_vec();
+    inner[2..4].copy_from_slice(&1040u16.to_be_bytes());
+    let capwap = join(&[
+        &[0, 0x10, 0x02, 0x80, 0, 1, 0, 0],
+        &ethernet(0x0800, &inner),
+    ]);
+    let first = segment_of(RAW_IP, &ipv4(17, &udp(5247, 5247, &capwap)));
+    assert_eq!(first.payload_len, 1000);
+    let multilink = join(&[&[0xff, 0x03, 0x00, 0x3d, 0x80, 0, 0, 1, 0x00, 0x21], &inner]);
+    assert_eq!(segment_of(9, &multilink).payload_len, 1000);
+    let later = join(&[&[0, 0x10, 0x02, 0xc0, 0, 1, 0, 0x28], &inner]);
+    let later = ipv4(17, &udp(5247, 5247, &later));
+    assert_eq!(parse(RAW_IP, &later).0, Outcome::NotTcp);
 }
 
 /// Deeper than any real stack, each layer well formed: the walk gives up in bounded time and stack.

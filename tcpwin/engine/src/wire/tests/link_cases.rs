@@ -11,6 +11,7 @@ pub fn links() -> Vec<Case> {
             &protocol.to_be_bytes(),
         ])
     };
+    let erf = |kind: u8| join(&[&[0; 8], &[kind, 4, 0, 0, 0, 0, 0, 0]]);
     let pf_log = |family: u8| join(&[&[61, family], &[0; 62]]);
     vec![
         v4("null-little-endian", 0, &[&[2, 0, 0, 0]]),
@@ -44,6 +45,10 @@ pub fn links() -> Vec<Case> {
         v6("raw-v6", 101, &[]),
         v4("ppp-hdlc", 50, &[&[0xff, 0x03, 0x00, 0x21]]),
         v4("ppp-hdlc-cisco", 50, &[&[0x0f, 0x00, 0x08, 0x00]]),
+        v4("ppp-cisco-hdlc", 9, &[&[0x0f, 0x00, 0x08, 0x00]]),
+        // RFC 1990: both ends of a packet in one fragment, the address and control of the inner PPP left out.
+        v4("ppp-multilink", 9, &[&[0xff, 0x03, 0x00, 0x3d], &[0xc0, 0, 0, 9], &[0x00, 0x21]]),
+        v4("ppp-multilink-short", 9, &[&[0x00, 0x3d], &[0xc1, 9], &[0x21]]),
         // The PPPoE length counts the PPP protocol field: 2 + 45 = 0x2f.
         v4("pppoe-link", 51, &[&[0x11, 0x00, 0, 1, 0, 0x2f, 0x00, 0x21]]),
         v4("atm-llc", 100, &[&SNAP_IPV4]),
@@ -55,6 +60,24 @@ pub fn links() -> Vec<Case> {
         v4("frame-relay-snap", 107, &[&[0x18, 0x41, 0x03, 0x00, 0x80, 0, 0, 0, 0x08, 0x00]]),
         v4("frame-relay-cisco", 107, &[&[0x18, 0x41, 0x08, 0x00]]),
         v4("frame-relay-four-byte-address", 107, &[&[0x18, 0x40, 0x40, 0x41, 0x03, 0xcc]]),
+        v4("enc-little-endian", 109, &[&[2, 0, 0, 0], &[0; 8]]),
+        v6("enc-big-endian", 109, &[&[0, 0, 0, 24], &[0, 0, 0x10, 1, 0, 0, 0x2c, 0]]),
+        v4("sunatm-llc", 123, &[&[0x82, 0, 0, 100], &SNAP_IPV4]),
+        v4("sunatm-lane", 123, &[&[0x01, 0, 0, 100], &[0, 7], &ethernet(0x0800, &[])]),
+        v4("juniper-ethernet", 178, &[&[0x4d, 0x47, 0x43, 0x01], &ethernet(0x0800, &[])]),
+        v4("juniper-ethernet-extensions", 178, &[&[0x4d, 0x47, 0x43, 0x80, 0, 6], &[0; 6], &ethernet(0x0800, &[])]),
+        v6("juniper-without-link-layer", 178, &[&[0x4d, 0x47, 0x43, 0x02], &[6, 0, 0, 0]]),
+        // Type, flags, record length, counter, wire length after the time of eight bytes.
+        v4("erf-ethernet", 197, &[&erf(2), &[0, 0], &ethernet(0x0800, &[])]),
+        v4("erf-ethernet-extensions", 197, &[&erf(0x82), &[0x83], &[0; 7], &[0x04], &[0; 7], &[0, 0],
+            &ethernet(0x0800, &[])]),
+        v4("erf-pos", 197, &[&erf(1), &[0xff, 0x03, 0x00, 0x21]]),
+        v4("erf-pos-cisco", 197, &[&erf(1), &[0x0f, 0x00, 0x08, 0x00]]),
+        v4("erf-channel", 197, &[&erf(5), &[0; 4], &[0xff, 0x03, 0x00, 0x21]]),
+        v4("erf-aal5", 197, &[&erf(4), &[0; 4], &SNAP_IPV4]),
+        v4("erf-channel-aal5", 197, &[&erf(9), &[0; 8], &SNAP_IPV4]),
+        v4("erf-ipv4", 197, &[&erf(22)]),
+        v6("erf-ipv6", 197, &[&erf(23)]),
         v4("linux-cooked", 113, &[&sll(0x0800)]),
         v4("linux-cooked-llc", 113, &[&sll(0x0004), &SNAP_IPV4]),
         v6("linux-cooked-v6", 113, &[&sll(0x86dd)]),
@@ -139,6 +162,7 @@ pub fn tags() -> Vec<Case> {
         v4("backbone", ETHERNET, &[&e(0x88e7), &[0, 0, 0, 1], &inner_ethernet]),
         v4("trill", ETHERNET, &[&e(0x22f3), &[0, 1, 0, 1, 0, 2], &inner_ethernet]),
         v4("trill-options", ETHERNET, &[&e(0x22f3), &[0x00, 0x41, 0, 1, 0, 2], &[0; 4], &inner_ethernet]),
+        v4("fabric-path", ETHERNET, &[&e(0x8903), &[0x00, 0x60], &inner_ethernet]),
         v4("nsh", ETHERNET, &[&e(0x894f), &[0x0f, 0xc6, 1, 1], &[0; 20]]),
         v4("nsh-ethernet", ETHERNET, &[&e(0x894f), &[0x0f, 0xc2, 2, 3], &[0; 4], &inner_ethernet]),
         v4("isl", ETHERNET, &[&[0x01, 0x00, 0x0c, 0x00, 0x00, 0x00], &[0; 6], &[0, 71], &[0; 12], &inner_ethernet]),

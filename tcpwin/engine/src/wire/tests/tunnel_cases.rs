@@ -92,6 +92,13 @@ pub fn udp_tunnels() -> Vec<Case> {
         in_udp("vxlan-gpe-ethernet", 4790, &[&[0x0c, 0, 0, 3, 0, 0, 9, 0], &inner_ethernet]),
         in_udp("geneve-ethernet", 6081, &[&[0x02, 0, 0x65, 0x58, 0, 0, 9, 0], &[0; 8], &inner_ethernet]),
         in_udp("geneve-ip", 6081, &[&[0x00, 0, 0x08, 0x00, 0, 0, 9, 0]]),
+        // Two words of header; the binding of IEEE 802.11; T: the native frame.
+        in_udp("capwap-ethernet", 5247, &[&[0, 0x10, 0x02, 0x00], &[0; 4], &inner_ethernet]),
+        in_udp("capwap-wifi", 5247, &[&[0, 0x10, 0x43, 0x00], &[0; 4], &WIFI, &SNAP_IPV4]),
+        in_udp("capwap-wifi-swapped", 5247, &[&[0, 0x10, 0x43, 0x00], &[0; 4], &[0x01, 0x08], &WIFI[2..], &SNAP_IPV4]),
+        // W: four words, of which two tell of the radio.
+        in_udp("capwap-wireless-information", 5247, &[&[0, 0x20, 0x43, 0x20], &[0; 4], &[4, 0, 0, 0, 0, 0, 0, 0],
+            &WIFI, &SNAP_IPV4]),
         in_udp("gtp", 2152, &[&[0x30, 255, 0, 45, 0, 0, 0, 1]]),
         in_udp("gtp-sequence", 2152, &[&[0x32, 255, 0, 49, 0, 0, 0, 1], &[0, 1, 0, 0]]),
         in_udp("gtp-extension", 2152, &[&[0x34, 255, 0, 57, 0, 0, 0, 1], &[0, 0, 0, 0x85], &[1, 0, 9, 0x40],
