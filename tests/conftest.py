@@ -101,6 +101,19 @@ def tool() -> Callable[[str], str]:
 
 def pytest_collection_finish() -> None:
     """Thousands of tests outlive every garbage collection: looking through them each time takes a fifth of a run."""
+    keep_for_good()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
+    """What a file leaves behind, imported modules and what is remembered of captures, stays until the end too."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        keep_for_good()
+
+
+def keep_for_good() -> None:
+    """Collect what is garbage, and never look through the rest again."""
     gc.collect()
     gc.freeze()
 

@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -61,7 +62,8 @@ class Postgres:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.terminate()
+        # Its fast shutdown (postgres(1)): it ends connections, instead of waiting until all have ended by themselves.
+        self._server.send_signal(signal.SIGINT)
         self._server.wait()
         shutil.rmtree(self._folder)
 
