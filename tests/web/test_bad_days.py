@@ -54,26 +54,21 @@ def test_a_gzip_that_unpacks_to_ten_gigabytes(make_client: MakeClient, capture: 
     assert is_well(client, capture)
 
 
-@pytest.mark.parametrize(
-    ("data", "name", "says"),
-    [
+def test_nonsense_is_refused_when_it_arrives(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client()
+    for data, name, says in (
         (b"this is no capture at all", "nonsense.pcap", "not a pcap or pcapng file"),
         (os.urandom(5000), "nonsense.bin", "not a pcap or pcapng file"),
         (gzip.compress(os.urandom(5000)), "nonsense.pcap.gz", "not a pcap or pcapng file"),
         (b"", "empty.pcap", "an empty file"),
         (b"PK\x03\x04 and then nothing", "broken.zip", "broken.zip: damaged"),
         (b"words that no format has\n", "words.txt", "words.txt"),
-    ],
-)
-def test_nonsense_is_refused_when_it_arrives(
-    make_client: MakeClient, capture: bytes, data: bytes, name: str, says: str
-) -> None:
-    client = make_client()
-    status, detail = refuse(client, data, name)
-    assert status == 422
-    assert says in detail
-    assert str(client.app.state.service.data.path) not in detail
-    assert client.get(f"{API}/captures").json()["total"] == 0
+    ):
+        status, detail = refuse(client, data, name)
+        assert status == 422
+        assert says in detail
+        assert str(client.app.state.service.data.path) not in detail
+        assert client.get(f"{API}/captures").json()["total"] == 0
     assert is_well(client, capture)
 
 

@@ -89,10 +89,10 @@ def test_the_token_opens_the_api_and_the_login_opens_the_pages(guarded: TestClie
     assert answer.status_code == 303
 
 
-@pytest.mark.parametrize("path", ["//evil.example", "/\\evil.example", "https://evil.example", "evil"])
-def test_a_login_leads_nowhere_else(guarded: TestClient, path: str) -> None:
-    answer = guarded.post("/login", data={"token": TOKEN, "next": path}, follow_redirects=False)
-    assert answer.headers["location"] == "/"
+def test_a_login_leads_nowhere_else(guarded: TestClient) -> None:
+    for path in ("//evil.example", "/\\evil.example", "https://evil.example", "evil"):
+        answer = guarded.post("/login", data={"token": TOKEN, "next": path}, follow_redirects=False)
+        assert answer.headers["location"] == "/", path
 
 
 def test_guessing_tokens_is_slowed_down(guarded: TestClient) -> None:
@@ -171,17 +171,16 @@ def test_a_name_of_another_site_is_refused(make_client: MakeClient) -> None:
         assert client.get("/healthz", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/healthz", "/static/page.css", "/api/v1/captures/absent", "/upload", "/rules", "/references"]
-)
-def test_every_response_forbids_inline_and_foreign_script(make_client: MakeClient, path: str) -> None:
-    headers = make_client().get(path, headers=PAGE).headers
-    policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
-    assert policy["default-src"] == "'none'"
-    assert policy["script-src"] == "'self'"
-    assert policy["frame-ancestors"] == "'none'"
-    assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "same-origin"
+def test_every_response_forbids_inline_and_foreign_script(make_client: MakeClient) -> None:
+    client = make_client()
+    paths = ("/", "/healthz", "/static/page.css", "/api/v1/captures/absent", "/upload", "/rules", "/references")
+    for headers in (client.get(path, headers=PAGE).headers for path in paths):
+        policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
+        assert policy["default-src"] == "'none'"
+        assert policy["script-src"] == "'self'"
+        assert policy["frame-ancestors"] == "'none'"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
 
 
 def test_pages_hold_no_inline_code_and_name_no_other_host(make_client: MakeClient, capture: bytes) -> None:
@@ -270,14 +269,14 @@ def test_what_is_deleted_is_in_no_file_any_more(make_client: MakeClient, capture
     assert not [path for path in (tmp_path / "data").rglob("*") if id in path.name]
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", f"{API}/captures", f"{API}/openapi.json", "/nothing"])
-def test_head_is_answered_as_get_without_the_content(make_client: MakeClient, path: str) -> None:
+def test_head_is_answered_as_get_without_the_content(make_client: MakeClient) -> None:
     client = make_client()
-    shown, head = client.get(path, headers=PAGE), client.head(path, headers=PAGE)
-    assert (head.status_code, head.content) == (shown.status_code, b"")
-    if path != "/metrics":
-        assert head.headers == shown.headers
-    assert shown.headers["cache-control"] == "no-store"
+    for path in ("/", "/healthz", "/metrics", f"{API}/captures", f"{API}/openapi.json", "/nothing"):
+        shown, head = client.get(path, headers=PAGE), client.head(path, headers=PAGE)
+        assert (head.status_code, head.content) == (shown.status_code, b""), path
+        if path != "/metrics":
+            assert head.headers == shown.headers
+        assert shown.headers["cache-control"] == "no-store", path
     assert client.head(f"{API}/captures/x/progress").status_code == 405
     asset = client.get("/static/page.css")
     assert ("cache-control" in asset.headers, "etag" in asset.headers) == (False, True)
