@@ -17,6 +17,7 @@ from web.test_process import MakeServer
 from web.workers import held_analysis
 
 SIZES = {"phone": (375, 800), "desk": (1280, 900)}
+ON_A_DESK = pytest.mark.parametrize("page", [pytest.param("phone", marks=pytest.mark.nightly), "desk"], indirect=True)
 
 # A file that comes with the mouse, as a browser hands it to a page.
 DROP = """([place, name, data]) => {
@@ -149,6 +150,7 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     expect(page.locator(".card")).to_have_count(1)
 
 
+@ON_A_DESK
 def test_the_progress_of_an_analysis_is_watched(
     page: Page, served: tuple[int, str], tmp_path: Path, capture: bytes
 ) -> None:
@@ -177,6 +179,7 @@ def test_the_progress_of_an_analysis_is_watched(
     expect(page.locator(".lead")).to_contain_text(re.compile(r"\d+(\.\d+)? k?B in "))
 
 
+@ON_A_DESK
 def test_the_worst_finding_leads_to_its_segments(page: Page) -> None:
     page.goto("/")
     page.locator(".card").first.get_by_role("link").first.click()
@@ -194,6 +197,7 @@ def test_the_worst_finding_leads_to_its_segments(page: Page) -> None:
     check(page)
 
 
+@ON_A_DESK
 def test_rules_have_pages(page: Page) -> None:
     page.goto("/rules")
     check(page)
@@ -202,6 +206,7 @@ def test_rules_have_pages(page: Page) -> None:
     check(page)
 
 
+@ON_A_DESK
 def test_the_references_have_a_page(page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="References").click()

