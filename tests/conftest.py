@@ -99,6 +99,12 @@ def tool() -> Callable[[str], str]:
     return find
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that use a browser take longest: they come first, or one process would work alone in the end."""
+    slow = {item.path for item in items if "browser" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests outlive every garbage collection: looking through them each time takes a fifth of a run."""
     keep_for_good()

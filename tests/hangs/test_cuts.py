@@ -84,14 +84,18 @@ def test_bundled_captures_have_places_in_a_stall() -> None:
     assert seen["zero_window"] == PLACES // 2
 
 
-def test_cuts_of_all_lab_captures_at_both_ends() -> None:
+@pytest.mark.parametrize(
+    ("step", "least"), [(4, 10), pytest.param(1, 40, marks=pytest.mark.nightly)], ids=["some", "all"]
+)
+def test_cuts_of_the_labs_captures_at_both_ends(step: int, least: int) -> None:
     paths = sorted(LAB_RUNS.glob("*/*.pcap.gz"))
     assert len(paths) >= 40
     seen: Counter[str] = Counter()
-    for path in paths:
+    # Of some runs the receiver's, of others the sender's.
+    for path in (path for place, path in enumerate(paths) if (place // 2 + place) % step == 0):
         seen += cut_everywhere(path)
-    assert seen["zero_window"] >= 40
-    assert seen["unacknowledged"] >= 40
+    assert seen["zero_window"] >= least
+    assert seen["unacknowledged"] >= least
 
 
 @pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.name)

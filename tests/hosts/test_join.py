@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def of(text: str) -> SnapshotFile:
     return SnapshotFile(text.encode())
 
 
+@cache
 def joined(run: Run) -> Analysis:
     return analyze(run.capture, snapshots=[(end, of(ss_text(run, end))) for end in ("snd", "rcv")])
 

@@ -83,7 +83,10 @@ def on(
     copies: bool = True,
     cut: bool = True,
 ) -> pytest.MarkDecorator:
-    """Give a test's argument `run` these scenarios at these ends, and the copies; `cut`: also those cut short."""
+    """Give a test's argument `run` these scenarios at these ends, and the copies; `cut`: also those cut short.
+
+    A copy that is not cut holds the very packets of its run: it has its turn at night.
+    """
     chosen = [scenario for scenario in scenarios if scenario not in set(without)]
     runs = [(scenario, end, "") for scenario in chosen for end in ends]
     for copy in COPIES if copies else ():
@@ -91,4 +94,6 @@ def on(
         if scenario in chosen and end in ends and (cut or name not in CUT_COPIES):
             runs.append(copy)
     names = [f"{scenario}-{end}" + ("-copy" if copy else "") for scenario, end, copy in runs]
-    return pytest.mark.parametrize("run", runs, ids=names, indirect=True)
+    nightly = [pytest.mark.nightly if copy and copy not in CUT_COPIES else () for _, _, copy in runs]
+    marked = [pytest.param(each, marks=marks) for each, marks in zip(runs, nightly, strict=True)]
+    return pytest.mark.parametrize("run", marked, ids=names, indirect=True)

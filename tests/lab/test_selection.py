@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 from lab.runs import Run
-from lab.selection import ABORTED, COPIES, IPERF3, LATE, ROUGH, SCENARIOS, SLOW_READER, STALL, STEADY, on
+from lab.selection import ABORTED, COPIES, CUT_COPIES, IPERF3, LATE, ROUGH, SCENARIOS, SLOW_READER, STALL, STEADY, on
 from reference import LAB_RUNS
 
 HERE = Path(__file__).resolve().parent
@@ -21,6 +22,14 @@ def test_every_copy_of_a_lab_capture_is_used() -> None:
     copies = {path.name.removesuffix(".pcap.gz") for path in (HERE.parents[1] / "captures" / "lab").glob("*.pcap.gz")}
     assert copies == {copy for _, _, copy in COPIES}
     assert {path.name for path in (HERE / "truth").iterdir()} == {scenario for scenario, _, _ in COPIES}
+
+
+def test_a_copy_holds_the_packets_of_its_run() -> None:
+    """So a test that has been asked of the run needs the copy at night only."""
+    for scenario, end, name in COPIES:
+        copy = gzip.decompress((HERE.parents[1] / "captures" / "lab" / f"{name}.pcap.gz").read_bytes())
+        run = gzip.decompress((LAB_RUNS / scenario / f"{end}.pcap.gz").read_bytes())
+        assert copy == (run[: len(copy)] if name in CUT_COPIES else run), name
 
 
 @on(ends=["snd"])
