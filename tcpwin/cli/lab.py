@@ -9,10 +9,12 @@ import click
 SUBCOMMANDS = {
     "build": "Build the lab's kernel, once.",
     "drive": "Connect to a workload and read from it.",
+    "lift": "Run a scenario with each limit lifted: what does each cost?",
     "list": "List the scenarios that come with tcpwin.",
     "run": "Run scenarios, each to a bundle.",
     "serve": "Wait for a workload's reader and send to it.",
     "show": "Show a scenario and what it changes.",
+    "worlds": "Draw scenarios by a seed, and lift each one's limits.",
 }
 """Each subcommand's one-line help; its code is `tcpwin.cli.lab_NAME`, an object of the same name."""
 _OBJECTS = {"list": "list_"}

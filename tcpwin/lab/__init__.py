@@ -6,20 +6,29 @@ of them. It judges nothing: that is what findings and comparison are for.
 
 from tcpwin.lab.expectation import Claim, ClaimError
 from tcpwin.lab.kernel_build import BuildError, build, build_needs, kernel_path
+from tcpwin.lab.lift import LiftError, LiftResult, check_liftable, lift_scenario
+from tcpwin.lab.lifts import LIFTS, Lift, lifted, lifts_of
 from tcpwin.lab.like import scenario_like
 from tcpwin.lab.needs import RunNeeds, run_needs
 from tcpwin.lab.network import NetworkError, Step, plan
 from tcpwin.lab.run import Outcome, find_outcome, run_scenario
 from tcpwin.lab.scenario import Scenario, ScenarioError, find_scenario, read_scenario, scenario_names, scenarios
 from tcpwin.lab.settings import SettingsError, read_settings
+from tcpwin.lab.sweep import drawn, read_worlds, sweep
 from tcpwin.lab.uml import UmlError, check_kernel
 from tcpwin.lab.workload import DEFAULT_PORT, Log, Workload, workloads
+from tcpwin.lab.worlds import STORIES, story, world
 
 __all__ = [
     "DEFAULT_PORT",
+    "LIFTS",
+    "STORIES",
     "BuildError",
     "Claim",
     "ClaimError",
+    "Lift",
+    "LiftError",
+    "LiftResult",
     "Log",
     "NetworkError",
     "Outcome",
@@ -33,16 +42,25 @@ __all__ = [
     "build",
     "build_needs",
     "check_kernel",
+    "check_liftable",
+    "drawn",
     "find_outcome",
     "find_scenario",
     "kernel_path",
+    "lift_scenario",
+    "lifted",
+    "lifts_of",
     "plan",
     "read_scenario",
     "read_settings",
+    "read_worlds",
     "run_needs",
     "run_scenario",
     "scenario_like",
     "scenario_names",
     "scenarios",
+    "story",
+    "sweep",
     "workloads",
+    "world",
 ]

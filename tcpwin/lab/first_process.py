@@ -53,7 +53,7 @@ def _run() -> None:
     run("ip", "link", "set", "lo", "up")
     scenario = read_scenario(name, (RESULTS / JOB).read_text(encoding="utf8"))
     try:
-        run_here(scenario, kernel, RESULTS, _tick)
+        run_here(scenario, kernel, RESULTS, _tick, halts=scenario.measure.quick)
     except TcpwinError as error:
         (RESULTS / FAILURE).write_text(f"{error}\n", encoding="utf8")
 

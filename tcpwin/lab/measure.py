@@ -99,7 +99,10 @@ class Capture:
 
 
 class Sampler:
-    """Sockets (`ss`), counters and /proc/net/sockstat of both hosts, every so often, from a thread of its own."""
+    """Sockets (`ss`), counters and /proc/net/sockstat of both hosts, every so often, from a thread of its own.
+
+    With `sample_ms` 0 only counters, at the beginning and the end.
+    """
 
     def __init__(self, out: Path, sample_ms: int, tick: Callable[[int], None]) -> None:
         self._out = out
@@ -131,13 +134,16 @@ class Sampler:
                     self._sample(end)
                 self._tick(time.monotonic_ns() - began_ns)
                 next_ns += self._sample_ns
-                self._stop.wait(max(0, next_ns - time.monotonic_ns()) / 1e9)
+                self._stop.wait(max(0, next_ns - time.monotonic_ns()) / 1e9 if self._sample_ns else None)
         except BaseException as error:  # noqa: BLE001 - it is raised again by `finish`
             self._failure.append(error)
 
     def _sample(self, end: str) -> None:
         now_ns = time.time_ns()
         stamp = f"{now_ns // 10**9}.{now_ns % 10**9:09d}"
+        if not self._sample_ns:
+            self._rows[end].append((stamp, counters()))
+            return
         sockets = subprocess.run(["ss", "-tmin"], capture_output=True, text=True, check=True).stdout
         memory = Path("/proc/thread-self/net/sockstat").read_text(encoding="ascii")
         self._rows[end].append((stamp, counters()))
@@ -149,9 +155,10 @@ class Sampler:
 
     def _write_counters(self, end: str) -> dict[str, int]:
         rows = self._rows[end]
-        moved = [name for name, last in rows[-1][1].items() if last != rows[0][1][name]]
+        # The kernel shows a kind of ICMP message from the first of it on.
+        moved = [name for name, last in rows[-1][1].items() if last != rows[0][1].get(name, 0)]
         with (self._out / f"nstat_{end}.csv").open("w", encoding="ascii") as out:
             out.write(",".join(["t", *moved]) + "\n")
             for stamp, values in rows:
-                out.write(",".join([stamp, *(str(values[name]) for name in moved)]) + "\n")
-        return {name: rows[-1][1][name] - rows[0][1][name] for name in moved}
+                out.write(",".join([stamp, *(str(values.get(name, 0)) for name in moved)]) + "\n")
+        return {name: rows[-1][1][name] - rows[0][1].get(name, 0) for name in moved}

@@ -14,6 +14,7 @@ from tcpwin.units import bytes_text, time_text
 
 # Measured on one core of a machine of 2026 with the lab's own kernel; a start is boot, network and three Pythons.
 _START_S = 4.0
+_QUICK_START_S = 2.0
 _FRAME_S = 25e-6
 _CAPTURED_FRAME_S = 5e-6
 _SAMPLE_S = 0.12
@@ -57,9 +58,9 @@ def run_needs(runs: Iterable[tuple[Scenario, str]], *, capture: bool = True) -> 
         frames = extent.bytes / FRAME_BYTES
         is_captured = capture and scenario.measure.capture
         cost_s = _FRAME_S + (2 * _CAPTURED_FRAME_S if is_captured else 0)
-        samples = 1000 * seconds / scenario.measure.sample_ms
+        samples = 1000 * seconds / scenario.measure.sample_ms if scenario.measure.sample_ms else 0
         count += 1
-        processor_s += _START_S + frames * cost_s + samples * _SAMPLE_S
+        processor_s += (_QUICK_START_S if scenario.measure.quick else _START_S) + frames * cost_s + samples * _SAMPLE_S
         memory = max(memory, scenario.hosts.memory_mib << 20)
         if is_captured:
             disk = max(disk, round(2 * frames * _WITH_ACKS * _CAPTURED_BYTES))

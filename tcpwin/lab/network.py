@@ -1,4 +1,4 @@
-"""Three network namespaces: sender, router, receiver.
+"""Three network namespaces: sender, router, receiver; a second router and another sender where the path needs them.
 
 In: a scenario. Out: the steps that make its network, each with the line that a user is shown before; and its removal.
 Addresses and MAC addresses are fixed and known beforehand, so that captures begin with the connection.
@@ -22,22 +22,36 @@ from pathlib import Path
 from typing import TypeVar
 
 from tcpwin.errors import TcpwinError
-from tcpwin.lab.scenario import Scenario
+from tcpwin.lab.scenario import Route, Scenario
 
 T = TypeVar("T")
-SPACES = {end: f"tcpwin-{end}" for end in ("sender", "router", "receiver")}
+SPACES = {end: f"tcpwin-{end}" for end in ("sender", "router", "receiver", "far", "cross")}
+"""`far` is a second router behind the queue, `cross` the sender of cross traffic, which `far` reads."""
+FAR_ADDRESS, CROSS_ADDRESS = "10.9.3.2", "10.9.4.1"
 ADDRESSES = {"sender": "10.9.1.1", "receiver": "10.9.2.2"}
 WHOLE_KERNEL = "this whole kernel"
 DEVICES = {"sender": "s0", "receiver": "c0"}
-_MACS = {"s0": "02:00:00:09:01:01", "r0": "02:00:00:09:01:fe", "r1": "02:00:00:09:02:fe", "c0": "02:00:00:09:02:02"}
-_LINKS = (("sender", "s0", "10.9.1.1", "r0", "10.9.1.254"), ("receiver", "c0", "10.9.2.2", "r1", "10.9.2.254"))
+_MACS = {
+    "s0": "02:00:00:09:01:01",
+    "r0": "02:00:00:09:01:fe",
+    "r1": "02:00:00:09:02:fe",
+    "c0": "02:00:00:09:02:02",
+    "q0": "02:00:00:09:03:02",
+    "q1": "02:00:00:09:03:fe",
+    "x0": "02:00:00:09:04:01",
+    "r2": "02:00:00:09:04:fe",
+}
 _LARGE_QUEUE = 2_000_000
 _CARD_QUEUE_BYTES = 16 << 20
+_FRAME_BYTES = 1514
 _ETHERNET_BYTES = 24
 """Preamble, checksum and gap between frames: a rate of 1 Gbit/s then carries 941 Mbit/s of payload."""
 _SIOCETHTOOL = 0x8946
 _ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO = 0x1F, 0x24, 0x2C
 _CLONE_NEWNET = 0x4000_0000
+_ALGORITHM = "net.ipv4.tcp_congestion_control"
+_CROSS_BUFFERS = (("cross", "net.ipv4.tcp_wmem"), ("far", "net.ipv4.tcp_rmem"))
+"""The second flow is not to be held by buffers of its own."""
 _FRAME_MEMORY = Path("/sys/module/veth/parameters/rx_truesize")
 
 
@@ -47,6 +61,7 @@ class NetworkError(TcpwinError):
 
 _KERNEL_WIDE = (
     *("net.core.", "net.ipv4.lab_", "net.ipv4.tcp_mem", "net.ipv4.tcp_max_orphans", "net.ipv4.tcp_low_latency"),
+    "net.ipv4.tcp_allowed_congestion_control",
     *("net.ipv4.udp_mem", "net.ipv4.inet_peer_", "net.ipv4.icmp_msgs_", "net.ipv4.fib_sync_mem"),
 )
 """Settings that no namespace has for itself; a kernel that has made one of them so is found to be so."""
@@ -63,15 +78,19 @@ class Step:
 
     text: str
     act: Callable[[], Undo | None]
+    argv: tuple[str, ...] = ()
+    """Of a step that is one command."""
 
 
 def plan(scenario: Scenario, kernel: str) -> list[Step]:
     """What makes the network of a scenario, in order."""
-    steps = [_command("ip", "netns", "add", space) for space in SPACES.values()]
-    for end, device, address, peer, gateway in _LINKS:
-        steps += _link(end, device, address, peer, gateway, offload=scenario.hosts.offload)
+    steps = [_command("ip", "netns", "add", SPACES[end]) for end in ends_of(scenario)]
+    steps += _links(scenario)
     steps.append(_setting("router", "net.ipv4.ip_forward", "1"))
+    if scenario.route.has_second_router:
+        steps.append(_setting("far", "net.ipv4.ip_forward", "1"))
     steps += _shape(scenario)
+    steps += _restricted(scenario)
     for end in ADDRESSES:
         steps += [_setting(end, name, value) for name, value in scenario.sysctl[end].items()]
     if kernel == "patched":
@@ -84,6 +103,13 @@ def plan(scenario: Scenario, kernel: str) -> list[Step]:
     if scenario.hosts.gro_flush_us:
         steps += _merge_frames(scenario.hosts.gro_flush_us)
     return steps
+
+
+def ends_of(scenario: Scenario) -> list[str]:
+    """The namespaces that a scenario needs."""
+    route = scenario.route
+    ends = ["sender", "router", "receiver"]
+    return ends + ["far"] * route.has_second_router + ["cross"] * bool(route.cross_algorithm)
 
 
 @contextmanager
@@ -152,64 +178,147 @@ def _place(space: str) -> Path:
     return Path("/run/netns") / space
 
 
-def _link(end: str, device: str, address: str, peer: str, gateway: str, *, offload: bool) -> list[Step]:
-    host, router = SPACES[end], SPACES["router"]
-    ends = ((host, device, address, gateway, peer), (router, peer, gateway, address, device))
-    pair = ("type", "veth", "peer", "name", peer, "address", _MACS[peer], "netns", router)
+def _links(scenario: Scenario) -> list[Step]:
+    """The chain from the sender to the receiver, and the second sender beside it."""
+    route, offload = scenario.route, scenario.hosts.offload
+    first = scenario.hosts.initial_window_segments
+    window = ("initcwnd", str(first)) if first else ()
+    last_router = ("far", "q1") if route.has_second_router else ("router", "r1")
+    steps = _link("sender", "s0", "10.9.1.1", ("router", "r0"), "10.9.1.254", offload=offload, how=window)
+    steps += _link("receiver", "c0", "10.9.2.2", last_router, "10.9.2.254", offload=offload)
+    if route.has_second_router:
+        steps += _link("router", "r1", "10.9.3.1", ("far", "q0"), FAR_ADDRESS, offload=offload)
+        steps.append(_command("ip", "-n", SPACES["far"], "route", "add", "default", "via", "10.9.3.1"))
+    if route.cross_algorithm:
+        steps += _link("cross", "x0", CROSS_ADDRESS, ("router", "r2"), "10.9.4.254", offload=offload)
+    if route.mtu_bytes:
+        steps.append(_command("ip", "-n", SPACES["router"], "link", "set", "dev", "r1", "mtu", str(route.mtu_bytes)))
+    return steps
+
+
+def _link(
+    end: str,
+    device: str,
+    address: str,
+    router: tuple[str, str],
+    gateway: str,
+    *,
+    offload: bool,
+    how: tuple[str, ...] = (),
+) -> list[Step]:
+    """A pair of devices, with addresses and the end's default route by `gateway`; `how` goes with that route."""
+    host, (via, peer) = SPACES[end], router
+    ends = ((end, device, address, gateway, peer), (via, peer, gateway, address, device))
+    pair = ("type", "veth", "peer", "name", peer, "address", _MACS[peer], "netns", SPACES[via])
     steps = [_command("ip", "link", "add", device, "address", _MACS[device], "netns", host, *pair)]
-    for space, mine, my_address, other_address, other in ends:
+    for whose, mine, my_address, other_address, other in ends:
+        space = SPACES[whose]
         steps.append(_command("ip", "-n", space, "addr", "add", f"{my_address}/24", "dev", mine))
         if not offload:
-            steps.append(_offload_off(end if mine == device else "router", mine))
+            steps.append(_offload_off(whose, mine))
         steps.append(_command("ip", "-n", space, "link", "set", mine, "up"))
         neighbour = ("neigh", "add", other_address, "lladdr", _MACS[other], "dev", mine, "nud", "permanent")
         steps.append(_command("ip", "-n", space, *neighbour))
-    steps.append(_command("ip", "-n", host, "route", "add", "default", "via", gateway))
+    steps.append(_command("ip", "-n", host, "route", "add", "default", "via", gateway, *how))
+    return steps
+
+
+def _restricted(scenario: Scenario) -> list[Step]:
+    """Let namespaces use what the kernel keeps to itself, and give the second sender its algorithm."""
+    cross = scenario.route.cross_algorithm
+    wanted = {each.get(_ALGORITHM, "") for each in scenario.sysctl.values()} | {cross}
+    steps = []
+    if "dctcp" in wanted:
+        steps.append(_setting("sender", "net.ipv4.tcp_allowed_congestion_control", "reno cubic bbr dctcp"))
+    if cross:
+        steps.append(_setting("cross", _ALGORITHM, cross))
+        steps += [_setting(end, name, "4096 1048576 33554432") for end, name in _CROSS_BUFFERS]
     return steps
 
 
 def _shape(scenario: Scenario) -> list[Step]:
-    """The card's rate at the sender; delay, loss and order in the router."""
+    """The card's rate at the sender; policer, queue, delay, loss and order in the routers."""
     route = scenario.route
     rate_bps = round(route.rate_mbps * 1e6)
     # A bucket of 50 µs at that rate, and of two frames at least.
     burst = max(3200, round(rate_bps / 8 * 50e-6))
     half_us = round(route.rtt_ms * 500)
     steps = [_tbf("sender", "s0", rate_bps, burst, _CARD_QUEUE_BYTES)]
+    if route.policer_mbps:
+        steps += _policer(route)
     if route.queue_bytes:
         # The whole delay lies on the way back, so that the queue is the router's own.
-        steps.append(_tbf("router", "r1", round(route.bottleneck_mbps * 1e6), 3200, route.queue_bytes))
-        forward: list[str] = []
-        back = _delay(2 * half_us)
+        steps += _queue(route)
+        forward_us = half_us if route.has_disorder else 0
     else:
-        forward = _delay(half_us)
-        if route.jitter_ms:
-            forward.append(f"{round(route.jitter_ms * 1000)}us")
-        if route.reorder_percent:
-            forward += ["reorder", f"{route.reorder_percent}%"]
-        if route.loss_percent:
-            forward += ["loss", f"{route.loss_percent}%"]
-        back = _delay(half_us)
+        forward_us = half_us
+    forward = _delay(forward_us)
+    if route.jitter_ms:
+        forward.append(f"{round(route.jitter_ms * 1000)}us")
+    if route.reorder_percent:
+        forward += ["reorder", f"{route.reorder_percent}%"]
+    forward += _loss(route)
+    back = _delay(2 * half_us - forward_us)
     if route.ack_loss_percent:
         back += ["loss", f"{route.ack_loss_percent}%"]
-    router = SPACES["router"]
     limit = ("limit", str(_LARGE_QUEUE))
-    for device, settings in (("r1", forward), ("r0", back)):
+    # Behind the queue, and, on the way back, before it: the cross traffic then has the same round trip.
+    ways = (("far", "q1"), ("far", "q0")) if route.has_second_router else (("router", "r1"), ("router", "r0"))
+    for (end, device), settings in zip(ways, (forward, back), strict=True):
         if settings:
             steps.append(
-                _command("tc", "-n", router, "qdisc", "add", "dev", device, "root", "netem", *settings, *limit)
+                _command("tc", "-n", SPACES[end], "qdisc", "add", "dev", device, "root", "netem", *settings, *limit)
             )
     return steps
+
+
+def _loss(route: Route) -> list[str]:
+    """Random loss, or bursts of it (Gilbert's model: all is lost while a burst lasts)."""
+    if route.burst_loss_percent:
+        share = route.burst_loss_percent / 100
+        end = 1 / route.burst_frames
+        begin = end * share / (1 - share)
+        return ["loss", "gemodel", f"{100 * begin:.6f}%", f"{100 * end:.6f}%", "100%", "0%"]
+    return ["loss", f"{route.loss_percent}%"] if route.loss_percent else []
+
+
+def _queue(route: Route) -> list[Step]:
+    """The bottleneck's rate, and the queue before it: bytes that drop at the tail, or one that manages itself."""
+    where = ("tc", "-n", SPACES["router"], "qdisc", "add", "dev", "r1")
+    rate_bps = round(route.bottleneck_mbps * 1e6)
+    if route.queue == "droptail":
+        return [_tbf("router", "r1", rate_bps, 3200, route.queue_bytes)]
+    bucket = _tbf("router", "r1", rate_bps, 3200, route.queue_bytes, "handle", "1:")
+    limit = max(2, -(-route.queue_bytes // _FRAME_BYTES))
+    # A target below the time of a frame would drop on an empty queue (RFC 8289, section 4.4).
+    target_us = max(5000, round(1.5 * 8 * _FRAME_BYTES / route.bottleneck_mbps))
+    words = ["limit", str(limit), "target", f"{target_us}us", "interval", "100ms", "ecn" if route.ecn else "noecn"]
+    if route.mark_us:
+        words += ["ce_threshold", f"{route.mark_us}us"]
+    if route.queue == "fq_codel":
+        words += ["memory_limit", "268435456"]
+    return [bucket, _command(*where, "parent", "1:1", "handle", "10:", route.queue, *words)]
+
+
+def _policer(route: Route) -> list[Step]:
+    """Drop what comes into the router above a rate: a bucket of tokens, and no queue."""
+    router = ("tc", "-n", SPACES["router"])
+    rate = ("rate", f"{round(route.policer_mbps * 1e6)}bit", "burst", str(route.policer_burst_bytes))
+    action = ("action", "police", *rate, "conform-exceed", "drop")
+    return [
+        _command(*router, "qdisc", "add", "dev", "r0", "handle", "ffff:", "ingress"),
+        _command(*router, "filter", "add", "dev", "r0", "parent", "ffff:", "protocol", "ip", "matchall", *action),
+    ]
 
 
 def _delay(delay_us: int) -> list[str]:
     return ["delay", f"{delay_us}us"] if delay_us else []
 
 
-def _tbf(end: str, device: str, rate_bps: int, burst: int, limit: int) -> Step:
+def _tbf(end: str, device: str, rate_bps: int, burst: int, limit: int, *handle: str) -> Step:
     sizes = ("burst", str(burst), "limit", str(limit), "overhead", str(_ETHERNET_BYTES))
     where = ("-n", SPACES[end], "qdisc", "add", "dev", device, "root")
-    return _command("tc", *where, "tbf", "rate", f"{rate_bps}bit", *sizes)
+    return _command("tc", *where, *handle, "tbf", "rate", f"{rate_bps}bit", *sizes)
 
 
 def _merge_frames(flush_us: int) -> list[Step]:
@@ -289,13 +398,13 @@ def _replace(path: Path, value: str) -> Undo:
 
 
 def _command(*argv: str) -> Step:
-    return Step(" ".join(argv), lambda: run(*argv))
+    return Step(" ".join(argv), lambda: run(*argv), argv)
 
 
-def run(*argv: str) -> None:
-    """Run a command that must succeed."""
+def run(*argv: str, told: str | None = None) -> None:
+    """Run a command that must succeed; `told` is its standard input."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, input=told)
     except FileNotFoundError:
         raise NetworkError(f"there is no program {argv[0]} here: install iproute2") from None
     if done.returncode:

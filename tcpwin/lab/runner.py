@@ -10,18 +10,24 @@ import json
 import os
 import platform
 import re
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from tcpwin.lab.batches import batched
+from tcpwin.lab.cross import CrossTraffic
+from tcpwin.lab.forked import Fork
 from tcpwin.lab.measure import Capture, Sampler, first_line
-from tcpwin.lab.network import ADDRESSES, SPACES, NetworkError, Undo, inside, only_run, plan, remove
+from tcpwin.lab.network import ADDRESSES, SPACES, NetworkError, Step, Undo, ends_of, inside, only_run, plan, remove
 from tcpwin.lab.scenario import Scenario
+from tcpwin.lab.settings import told
 from tcpwin.lab.uninterrupted import undisturbed
+from tcpwin.lab.workload import DEFAULT_PORT, Log
 
 SCHEMA = "tcpwin/lab/1"
 TRUTH = "meta.json"
@@ -32,24 +38,37 @@ _SETTINGS = (
     *("tcp_window_scaling", "tcp_wmem"),
 )
 _SETTLE_S = 0.3
-_QUEUES = (("sender", "s0"), ("router", "r0"), ("router", "r1"))
+_QUEUES = (("sender", "s0"), ("router", "r0"), ("router", "r1"), ("far", "q0"), ("far", "q1"))
 
 
-def run_here(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+def run_here(
+    scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None], *, halts: bool = False
+) -> dict[str, Any]:
     """Run it, write everything into the folder, set back all that was changed, and return the truth.
+
+    `halts`: this kernel is halted afterwards, so that nothing need be set back.
 
     Raises:
         NetworkError: another run is under way in this kernel, the network cannot be made, or the workload failed.
     """
     with only_run():
-        return _run_alone(scenario, kernel, out, tick)
+        if not halts:
+            return _run_alone(scenario, kernel, out, tick)
+        for step in _steps(scenario, kernel):
+            step.act()
+        return _run(scenario, kernel, out, tick)
+
+
+def _steps(scenario: Scenario, kernel: str) -> list[Step]:
+    steps = plan(scenario, kernel)
+    return batched(steps) if scenario.measure.quick else steps
 
 
 def _run_alone(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
     undo: list[Undo] = []
     try:
         remove()
-        for step in plan(scenario, kernel):
+        for step in _steps(scenario, kernel):
             back = step.act()
             if back is not None:
                 undo.append(back)
@@ -66,17 +85,28 @@ def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]
         COST.write_text("0")
     for end in ADDRESSES:
         _write_facts(end, out)
-    capture = Capture(out) if scenario.measure.capture else None
-    sampler = Sampler(out, scenario.measure.sample_ms, tick)
+    # Forks come first: a thread may hold what a fork of its process then waits for.
+    forks = _fork_workload(scenario, out) if scenario.measure.quick else {}
+    cross = CrossTraffic(scenario.route, out) if scenario.route.cross_algorithm else None
+    capture: Capture | None = None
+    sampler: Sampler | None = None
     try:
+        capture = Capture(out) if scenario.measure.capture else None
+        sampler = Sampler(out, scenario.measure.sample_ms, tick)
         time.sleep(_SETTLE_S)
-        summaries = _run_workload(scenario, out)
+        if cross:
+            cross.go()
+        summaries = _run_forks(forks, out) if forks else _run_workload(scenario, out)
         time.sleep(2 * scenario.route.rtt_ms / 1000 + _SETTLE_S)
     finally:
         with undisturbed():
-            increases = sampler.finish()
+            for fork in forks.values():
+                fork.end()
+            if cross:
+                cross.end()
+            increases = {} if sampler is None else sampler.finish()
             captured = capture.finish() if capture else {}
-    queues = _write_queues(out)
+    queues = _write_queues(scenario, out)
     cost = COST.read_text(encoding="ascii") if COST.exists() else ""
     truth = {
         "schema": SCHEMA,
@@ -84,8 +114,8 @@ def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]
         "kernel": kernel,
         "release": platform.release(),
         "seed": scenario.seed,
-        "path": asdict(scenario.route),
-        "hosts_are": asdict(scenario.hosts),
+        "path": told(scenario.route),
+        "hosts_are": told(scenario.hosts),
         "hosts": {
             end: {
                 "address": ADDRESSES[end],
@@ -135,6 +165,33 @@ def _run_workload(scenario: Scenario, out: Path) -> dict[str, dict[str, Any]]:
     return {end: _summary(out / f"log_{end}.jsonl") for end in ADDRESSES}
 
 
+def _fork_workload(scenario: Scenario, out: Path) -> dict[str, Fork]:
+    """Both ends as forks, the sender's socket listening."""
+    where = (ADDRESSES["sender"], DEFAULT_PORT)
+    listener = inside("sender", lambda: socket.create_server(where))
+
+    def serve() -> None:
+        with (out / "log_sender.jsonl").open("w", encoding="utf8") as log:
+            scenario.workload.serve(listener, scenario.serve, Log(log))
+
+    def drive() -> None:
+        with (out / "log_receiver.jsonl").open("w", encoding="utf8") as log:
+            scenario.workload.drive(where, scenario.drive, Log(log))
+
+    ends = {"sender": serve, "receiver": drive}
+    forks = {end: Fork(end, act, out / f"complaint_{end}.txt") for end, act in ends.items()}
+    listener.close()
+    return forks
+
+
+def _run_forks(forks: dict[str, Fork], out: Path) -> dict[str, dict[str, Any]]:
+    for fork in forks.values():
+        fork.go()
+    for fork in reversed(forks.values()):
+        fork.wait()
+    return {end: _summary(out / f"log_{end}.jsonl") for end in forks}
+
+
 def _options(settings: Any) -> list[str]:
     options: list[str] = []
     for each in fields(settings):
@@ -173,15 +230,23 @@ def _write_facts(end: str, out: Path) -> None:
     (out / f"uname_{end}.txt").write_text(f"{platform.release()}\n", encoding="ascii")
 
 
-def _write_queues(out: Path) -> dict[str, int]:
+def _write_queues(scenario: Scenario, out: Path) -> dict[str, int]:
     """What each queue says of itself; the frames that it dropped."""
+    shown: dict[str, tuple[str, ...]] = {f"{end}_{device}": ("qdisc", "show", "dev", device) for end, device in _QUEUES}
+    if scenario.route.policer_mbps:
+        shown["router_policer"] = ("filter", "show", "dev", "r0", "parent", "ffff:")
     dropped = {}
     with (out / "tc.txt").open("w", encoding="utf8") as file:
-        for end, device in _QUEUES:
-            argv = ["tc", "-n", SPACES[end], "-s", "qdisc", "show", "dev", device]
+        for name, words in shown.items():
+            end, what = name.split("_")
+            if end not in ends_of(scenario):
+                continue
+            argv = ["tc", "-n", SPACES[end], "-s", *words]
             text = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-            file.write(f"[{end} {device}]\n{text}")
-            dropped[f"{end}_{device}"] = sum(int(count) for count in re.findall(r"dropped (\d+)", text))
+            file.write(f"[{end} {what}]\n{text}")
+            # A queue within another counts the same drop again.
+            counts = [int(count) for count in re.findall(r"dropped (\d+)", text)]
+            dropped[name] = max(counts, default=0) if scenario.route.queue != "droptail" else sum(counts)
     return dropped
 
 

@@ -22,6 +22,10 @@ KERNELS = ("stock", "patched")
 SCENARIOS = Path(__file__).with_name("scenarios")
 _NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _SYSCTL = re.compile(r"net\.[a-z0-9_.]+")
+QUEUES = ("droptail", "codel", "fq_codel")
+CROSS = ("", "cubic", "reno", "bbr", "dctcp")
+_LEAST_MTU_BYTES = 576
+_LEAST_SAMPLE_MS = 10
 _TABLES = ("path", "host", "workload", "sysctl", "sysctl_sender", "sysctl_receiver", "measure", "expect")
 _PLAIN = ("title", "sets", "source", "kernels", "seed")
 
@@ -42,6 +46,28 @@ class Route:
     reorder_percent: float = setting(0.0, "Of the data's frames, sent at once instead of delayed.", most=100)
     bottleneck_mbps: float = setting(0.0, "Of a queue in the router; 0 for none.")
     queue_bytes: int = setting(0, "Of that queue, which drops what does not fit.")
+    queue: str = setting("droptail", "Which discipline that queue has.", words=QUEUES, is_told=False)
+    ecn: bool = setting(False, "CoDel marks instead of dropping, where the hosts speak ECN.", is_told=False)
+    mark_us: int = setting(0, "Mark each frame that waited longer (DCTCP's step); 0: none.", is_told=False)
+    burst_loss_percent: float = setting(0.0, "Of the data's frames, lost in bursts.", most=50, is_told=False)
+    burst_frames: float = setting(8.0, "Of such a burst, on average.", least=1, is_told=False)
+    policer_mbps: float = setting(0.0, "A policer's rate: what exceeds it is dropped, not queued.", is_told=False)
+    policer_burst_bytes: int = setting(0, "Its bucket.", is_told=False)
+    mtu_bytes: int = setting(0, "Of the link behind the router; 0: as the hosts', 1500.", most=1500, is_told=False)
+    cross_algorithm: str = setting("", "Of a second flow that shares the queue.", words=CROSS, is_told=False)
+    cross_start_s: float = setting(0.0, "When it begins, after the first.", least=-60, is_told=False)
+    cross_s: float = setting(0.0, "For how long; 0: to the end.", is_told=False)
+
+    @property
+    def has_disorder(self) -> bool:
+        """Whether frames are delayed one by one."""
+        return bool(self.jitter_ms or self.reorder_percent)
+
+    @property
+    def has_second_router(self) -> bool:
+        """Whether the queue needs a router of its own: one device has one discipline."""
+        is_lossy = bool(self.loss_percent or self.burst_loss_percent)
+        return bool(self.cross_algorithm or (self.queue_bytes and (is_lossy or self.has_disorder)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +82,9 @@ class Hosts:
     gro_flush_us: int = setting(0, "The receiver's card merges frames that come within so long of each other.")
     offload: bool = setting(False, "Leave segmentation to the cards, so that captures hold big frames.")
     collapse_max_bytes: int = setting(6291456, "`tcp_collapse_max_bytes` of the patched kernel.")
+    initial_window_segments: int = setting(
+        0, "The sender's first congestion window, by its route; 0: the kernel's.", is_told=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +92,8 @@ class Measure:
     """What is recorded."""
 
     capture: bool = setting(True, "Capture headers at both ends.")
-    sample_ms: int = setting(200, "From sample to sample of sockets, counters and memory.", least=10)
+    sample_ms: int = setting(200, "From sample to sample of sockets, counters and memory; 0: only counters.")
+    quick: bool = setting(False, "Make the network in batches and start no programs: less processor, same result.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +196,10 @@ def _read(name: str, table: dict[str, Any], text: str) -> Scenario:
     if not kernels or set(kernels) - set(KERNELS):
         raise ScenarioError(f"{name}: kernels must be of {', '.join(KERNELS)}")
     workload, ends = _workload(name, table.get("workload", {}))
+    hosts = read_settings(Hosts, table.get("host", {}), where=f"{name}: [host]")
     route = read_settings(Route, table.get("path", {}), where=f"{name}: [path]")
-    if route.queue_bytes and (route.loss_percent or route.jitter_ms or route.reorder_percent):
-        raise ScenarioError(
-            f"{name}: [path]: a queue loses what does not fit; it goes with no other loss or reordering"
-        )
-    if bool(route.queue_bytes) != bool(route.bottleneck_mbps):
-        raise ScenarioError(f"{name}: [path]: bottleneck_mbps and queue_bytes go together")
+    if problem := _contradiction(route, offload=hosts.offload):
+        raise ScenarioError(f"{name}: [path]: {problem}")
     both = _sysctl(name, table, "sysctl")
     return Scenario(
         name=name,
@@ -182,8 +209,8 @@ def _read(name: str, table: dict[str, Any], text: str) -> Scenario:
         kernels=kernels,
         seed=seed,
         route=route,
-        hosts=read_settings(Hosts, table.get("host", {}), where=f"{name}: [host]"),
-        measure=read_settings(Measure, table.get("measure", {}), where=f"{name}: [measure]"),
+        hosts=hosts,
+        measure=_measure(name, table.get("measure", {})),
         workload=workload,
         serve=ends["serve"],
         drive=ends["drive"],
@@ -191,6 +218,34 @@ def _read(name: str, table: dict[str, Any], text: str) -> Scenario:
         expect=_expect(name, table.get("expect", {})),
         text=text,
     )
+
+
+def _contradiction(route: Route, *, offload: bool) -> str:
+    """What does not go together; nothing where all does."""
+    plain = route.queue == "droptail"
+    ecn_of_none = (route.ecn or route.mark_us) and plain
+    checks = (
+        (bool(route.queue_bytes) != bool(route.bottleneck_mbps), "bottleneck_mbps and queue_bytes go together"),
+        (not plain and not route.queue_bytes, "a queue needs bottleneck_mbps and queue_bytes"),
+        (ecn_of_none, "ecn and mark_us go with a queue that manages itself (codel, fq_codel)"),
+        (route.loss_percent and route.burst_loss_percent, "loss is at random or in bursts, not both"),
+        (
+            bool(route.policer_mbps) != bool(route.policer_burst_bytes),
+            "policer_mbps and policer_burst_bytes go together",
+        ),
+        (route.policer_mbps and offload, "a policer would drop a frame of 64 KB whole: not with offload"),
+        (0 < route.mtu_bytes < _LEAST_MTU_BYTES, f"mtu_bytes must be {_LEAST_MTU_BYTES} or more"),
+        (route.cross_algorithm and not route.queue_bytes, "cross traffic shares a queue: it needs queue_bytes"),
+        (not route.cross_algorithm and (route.cross_start_s or route.cross_s), "cross traffic needs a cross_algorithm"),
+    )
+    return next((text for is_wrong, text in checks if is_wrong), "")
+
+
+def _measure(name: str, table: dict[str, Any]) -> Measure:
+    measure = read_settings(Measure, table, where=f"{name}: [measure]")
+    if 0 < measure.sample_ms < _LEAST_SAMPLE_MS:
+        raise ScenarioError(f"{name}: [measure]: sample_ms must be {_LEAST_SAMPLE_MS} or more, or 0")
+    return measure
 
 
 def _words(name: str, table: dict[str, Any], key: str, default: list[str]) -> tuple[str, ...]:

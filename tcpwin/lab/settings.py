@@ -13,17 +13,39 @@ from typing import Any, TypeVar
 from tcpwin.errors import TcpwinError
 
 T = TypeVar("T")
-_KINDS: dict[str, type] = {"int": int, "float": float, "bool": bool, "tuple[int, ...]": int}
+_KINDS: dict[str, type] = {"int": int, "float": float, "bool": bool, "tuple[int, ...]": int, "str": str}
 _SHOWN = {"int": "a whole number", "float": "a number", "bool": "true or false", "tuple[int, ...]": "whole numbers"}
+_SHOWN["str"] = "a word"
 
 
 class SettingsError(TcpwinError):
     """A setting that a workload does not have, or a value that it cannot take."""
 
 
-def setting(default: Any, text: str, *, least: float = 0, most: float = math.inf) -> Any:
-    """Declare a field: its default, what it says in one line, and the least and most that make sense."""
-    return field(default=default, metadata={"help": text, "least": least, "most": most})
+def setting(
+    default: Any,
+    text: str,
+    *,
+    least: float = 0,
+    most: float = math.inf,
+    words: tuple[str, ...] = (),
+    is_told: bool = True,
+) -> Any:
+    """Declare a field: its default, what it says in one line, and the least and most that make sense.
+
+    `words`: which a word may be. `is_told`: also where it has its default (`told`).
+    """
+    metadata = {"help": text, "least": least, "most": most, "words": words, "is_told": is_told}
+    return field(default=default, metadata=metadata)
+
+
+def told(settings: Any) -> dict[str, Any]:
+    """What is said of these settings in a run's truth."""
+    return {
+        each.name: value
+        for each in fields(settings)
+        if (value := getattr(settings, each.name)) != each.default or each.metadata["is_told"]
+    }
 
 
 def read_settings(kind: type[T], values: Mapping[str, object], *, where: str) -> T:
@@ -46,6 +68,11 @@ def _value(each: Field[Any], value: object, where: str) -> object:
     parts = value if isinstance(value, tuple) else (value,)
     if not parts or any(type(part) is not _KINDS[kind] for part in parts):
         raise SettingsError(f"{where}: {each.name} must be {_SHOWN[kind]}")
+    if kind == "str":
+        words = each.metadata["words"]
+        if value not in words:
+            raise SettingsError(f"{where}: {each.name} must be of {', '.join(word or '(nothing)' for word in words)}")
+        return value
     least, most = each.metadata["least"], each.metadata["most"]
     if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
         raise SettingsError(f"{where}: {each.name} must be a finite number")

@@ -13,11 +13,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tcpwin.errors import TcpwinError
 from tcpwin.lab.first_process import FAILURE, JOB
+from tcpwin.lab.kernel_build import cache as kept
 from tcpwin.lab.runner import TRUTH
 from tcpwin.lab.scenario import Scenario
 
@@ -25,7 +27,8 @@ START_NS = 1_767_225_600 * 10**9
 """When each run begins by its own clock: 2026-01-01 00:00 UTC."""
 _LAST_LINES = 5
 _LIBRARY = Path(__file__).parents[2]
-_INTERPRETER = ("PYTHONHASHSEED=0", "PYTHONPYCACHEPREFIX=/run/pycache")
+_INTERPRETER = ("PYTHONHASHSEED=0",)
+_NO_MODULES = "/run/pycache"
 """Which modules this host has compiled already would shift the run by microseconds: inside, none are."""
 
 
@@ -84,12 +87,32 @@ def check_kernel(linux: Path) -> None:
 
 
 def _command(scenario: Scenario, kernel: str, linux: Path, out: Path) -> list[str]:
+    modules = _NO_MODULES
+    if scenario.measure.quick:
+        modules = str(_compiled())
     return [
         # Where this host puts the program in memory would decide how much memory the kernel inside sees.
         *("setarch", "-R", str(linux), f"mem={scenario.hosts.memory_mib}M", f"uml_dir={out}/"),
         *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null", "con0=fd:0,fd:1"),
         *("time-travel=inf-cpu", f"time-travel-start={START_NS}", f"lab_seed={scenario.seed}"),
         # The same tcpwin inside, wherever it was found here.
-        *(*_INTERPRETER, f"PYTHONPATH={_LIBRARY}", f"LAB_NAME={scenario.name}", f"LAB_KERNEL={kernel}"),
+        *(
+            *_INTERPRETER,
+            f"PYTHONPYCACHEPREFIX={modules}",
+            f"PYTHONPATH={_LIBRARY}",
+            f"LAB_NAME={scenario.name}",
+            f"LAB_KERNEL={kernel}",
+        ),
         *(f"init={sys.executable}", "--", "-m", "tcpwin.lab.first_process", str(out)),
     ]
+
+
+@cache
+def _compiled() -> Path:
+    """A folder with every module compiled that a run reads: the same ones each time, unlike this host's own."""
+    folder = kept() / "modules"
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder), "PYTHONPATH": str(_LIBRARY)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    code = "import tcpwin.lab.first_process, tcpwin.lab.runner, tcpwin.lab.workload as w; w.workloads()"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    return folder

@@ -25,6 +25,7 @@ TESTED = {
     "oscillating-reader",
     "record-reader",
     "stalled-reader",
+    "transfer",
     "transfer-rate",
 }
 Lines = list[dict[str, Any]]
@@ -206,3 +207,35 @@ def test_an_end_that_nobody_serves_is_one_sentence() -> None:
 def test_a_log_can_be_a_file(tmp_path: Path) -> None:
     _, read = over_loopback("bulk", f"--bytes 1000 --log {tmp_path / 'log.jsonl'}")
     assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])["bytes"] == read[-1]["bytes"] == 1000
+
+
+def test_a_transfer_stalls_after_so_many_bytes() -> None:
+    """After 400,000 and 800,000 of a million: two stalls, whatever the path's speed."""
+    sent, read = over_loopback("transfer", "--bytes 1000000", "--stall-bytes 400000 --stall-s 0.3")
+    assert sent[-1]["bytes"] == read[-1]["bytes"] == 1_000_000
+    assert [line["bytes"] for line in events(read, "stall")] == [400_000, 800_000]
+    assert read[-1]["stalled_ns"] == 600_000_000
+    assert read[-1]["completion_ns"] >= 600_000_000
+    assert 0 < read[-1]["connect_ns"] <= read[-1]["first_byte_ns"] <= read[-1]["completion_ns"]
+
+
+def test_a_transfer_pauses_between_its_parts_only() -> None:
+    """Four parts have three pauses."""
+    sent, read = over_loopback("transfer", "--bytes 400000 --pause-bytes 100000 --pause-s 0.2")
+    assert sent[-1]["paused_ns"] == 600_000_000
+    assert read[-1]["completion_ns"] >= 600_000_000
+
+
+@pytest.mark.parametrize(
+    ("serve", "drive"),
+    [
+        ("--rate-mbps 8", ""),
+        ("", "--rate-mbps 8 --chunk-bytes 16384"),
+        # Half of the bytes at twice the time each.
+        ("", "--rate-mbps 4 --fast-bytes 50000 --slow-bytes 50000 --chunk-bytes 16384"),
+    ],
+)
+def test_a_transfer_is_no_faster_than_its_ends(serve: str, drive: str) -> None:
+    """Half a million bytes at 8 Mbit/s take half a second, but for one read that is not waited for."""
+    _, read = over_loopback("transfer", f"--bytes 500000 {serve}", drive)
+    assert read[-1]["completion_ns"] >= 0.4e9

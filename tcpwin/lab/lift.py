@@ -1,0 +1,188 @@
+"""What each limit of a scenario costs: the run as it is, and once more with each limit alone lifted.
+
+In: a scenario, a folder. Out: the time that each run took, and what each lift gains. The time of a transfer is from
+before its SYN (bulk and stalled readers: from its connection) to its last byte read; of messages, the sum of their
+one-way delays: pauses between them are nobody's delay.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcpwin.errors import TcpwinError
+from tcpwin.lab.lifts import Lift, lifted, lifts_of
+from tcpwin.lab.run import run_scenario
+from tcpwin.lab.scenario import Scenario
+
+SCHEMA = "tcpwin/lift/1"
+ALIKE = 0.1
+"""Gains that differ by less than this share of the larger are alike."""
+NONE_BELOW = 0.02
+"""Of the time: where nothing gains as much, nothing limited."""
+_LOG = "log_receiver.jsonl"
+_BY_BYTES = ("bulk", "stalled-reader", "transfer")
+
+
+class LiftError(TcpwinError):
+    """A scenario whose end is not an event: nothing can be gained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long a run took.
+
+    Attributes:
+        completion_ns: to the last byte read.
+        delays_ns: sum of the one-way delays of messages; None of other workloads.
+    """
+
+    completion_ns: int
+    delays_ns: int | None = None
+
+    @property
+    def judged_ns(self) -> int:
+        """The time that a lift is to shorten."""
+        return self.completion_ns if self.delays_ns is None else self.delays_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """One lift and its run."""
+
+    lift: Lift
+    times: Times
+    gain_ns: int
+    """Negative where the transfer took longer."""
+    gain_share: float
+    """Of the base's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiftResult:
+    """What a scenario's limits cost."""
+
+    scenario: Scenario
+    kernel: str
+    base: Times
+    gains: tuple[Gain, ...]
+
+    @property
+    def limit(self) -> str:
+        """The limit whose lifting gains most."""
+        best = self._best()
+        return "none" if best is None else best.lift.limit
+
+    @property
+    def alike(self) -> list[str]:
+        """Every limit whose lifting gains about as much as the best."""
+        best = self._best()
+        if best is None:
+            return ["none"]
+        least_ns = (1 - ALIKE) * best.gain_ns
+        return list(dict.fromkeys(each.lift.limit for each in self.gains if each.gain_ns >= least_ns))
+
+    def _best(self) -> Gain | None:
+        best = max(self.gains, key=lambda each: each.gain_ns, default=None)
+        return best if best and best.gain_ns >= NONE_BELOW * self.base.judged_ns else None
+
+    def document(self) -> dict[str, Any]:
+        """The result as JSON."""
+        return {
+            "schema": SCHEMA,
+            "scenario": self.scenario.name,
+            "kernel": self.kernel,
+            "judged": "completion" if self.base.delays_ns is None else "delays",
+            "base": _times(self.base),
+            "lifts": [
+                {
+                    "name": each.lift.name,
+                    "limit": each.lift.limit,
+                    **_times(each.times),
+                    "gain_ns": each.gain_ns,
+                    "gain_share": round(each.gain_share, 6),
+                }
+                for each in self.gains
+            ],
+            "limit": self.limit,
+            "alike": self.alike,
+        }
+
+
+Run = Callable[[Scenario, str, Path], Path]
+"""Runs a scenario on a kernel into a folder, unless it was run; returns the bundle."""
+
+
+def check_liftable(scenario: Scenario) -> None:
+    """Refuse a scenario that ends by the clock, or never."""
+    name = scenario.workload.name
+    if name == "messages" or (name in _BY_BYTES and scenario.serve.bytes):
+        return
+    why = "sends for a time" if name in _BY_BYTES else "does not end by its bytes"
+    raise LiftError(
+        f"{scenario.name}: its workload {name} {why}, so that no lift can shorten it: "
+        "use transfer, or bulk with serve.bytes"
+    )
+
+
+def lift_scenario(
+    scenario: Scenario,
+    kernel: str,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    run: Run | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> LiftResult:
+    """Run a scenario and each of its lifts; runs whose bundles are in the folder are not repeated.
+
+    Args:
+        jobs: how many runs at once.
+        run: what runs a scenario; the lab's kernel if not said.
+        say: told the name of each run that is over.
+    """
+    check_liftable(scenario)
+    folder.mkdir(parents=True, exist_ok=True)
+    lifts = lifts_of(scenario)
+    runs = [scenario, *(lifted(scenario, lift) for lift in lifts)]
+
+    def one(each: Scenario) -> Times:
+        times = read_times((run or _run)(each, kernel, folder), each)
+        say(each.name)
+        return times
+
+    with ThreadPoolExecutor(jobs) as pool:
+        base, *others = pool.map(one, runs)
+    return LiftResult(scenario, kernel, base, tuple(map(_gain, lifts, others, [base] * len(lifts))))
+
+
+def read_times(bundle: Path, scenario: Scenario) -> Times:
+    """How long a run took, by the reader's log."""
+    with zipfile.ZipFile(bundle) as members:
+        text = members.read(f"{bundle.stem}/{_LOG}").decode()
+    lines = [json.loads(line) for line in text.splitlines()]
+    if scenario.workload.name == "messages":
+        messages = [line for line in lines if line["event"] == "message"]
+        began_ns = messages[0]["time_ns"] - messages[0]["one_way_delay_ns"]
+        return Times(messages[-1]["time_ns"] - began_ns, sum(line["one_way_delay_ns"] for line in messages))
+    summary = lines[-1]
+    return Times(summary.get("completion_ns") or summary["elapsed_ns"])
+
+
+def _run(scenario: Scenario, kernel: str, folder: Path) -> Path:
+    return run_scenario(scenario, kernel, folder).bundle
+
+
+def _gain(lift: Lift, times: Times, base: Times) -> Gain:
+    gain_ns = base.judged_ns - times.judged_ns
+    return Gain(lift, times, gain_ns, gain_ns / base.judged_ns)
+
+
+def _times(times: Times) -> dict[str, int]:
+    found = {"completion_ns": times.completion_ns}
+    return found if times.delays_ns is None else {**found, "delays_ns": times.delays_ns}

@@ -1,0 +1,214 @@
+"""The limits of a scenario, each lifted alone: what another run must change.
+
+In: a scenario. Out: the same scenario with one thing changed, by the limit's name. A limit that the scenario cannot
+have (no loss, no policer, no pause) has no such run.
+"""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tcpwin.lab.scenario import Scenario, read_scenario
+from tcpwin.lab.toml_text import render_toml
+
+Table = dict[str, Any]
+RATE_FACTOR = 4
+"""By which the path's rate and its queue grow: the queue stays the same multiple of rate times delay."""
+_FRAME_BYTES, _PAYLOAD_BYTES = 1538, 1448
+"""Of a full frame on the wire with its gap, and what it carries with timestamps."""
+_POLICED_BYTES = 1514
+_POLICER_MARGIN = 0.98
+_KERNEL_WINDOW_SEGMENTS = 10
+_LEAST_BUFFER_BYTES = 64 << 20
+_MOST_BUFFER_BYTES = 1 << 30
+_PAGES_PER_MIB = 256
+_RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
+_IDLE = "net.ipv4.tcp_slow_start_after_idle"
+_LOSSES = ("loss_percent", "ack_loss_percent", "burst_loss_percent")
+_POLICER = ("policer_mbps", "policer_burst_bytes")
+_CROSS = ("cross_algorithm", "cross_start_s", "cross_s")
+_READER = {
+    "transfer": ("rate_mbps", "fast_bytes", "slow_bytes", "stall_bytes", "stall_s"),
+    "stalled-reader": ("stalls",),
+}
+_WRITER = {"transfer": ("rate_mbps", "pause_bytes", "pause_s"), "messages": ("gap_s",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """One limit, lifted.
+
+    Attributes:
+        name: of the run.
+        limit: which limit of a verdict it lifts; two lifts may be of one.
+        title: what is changed, in a few words.
+        applies: whether a scenario can have it.
+        change: changes the scenario's table.
+    """
+
+    name: str
+    limit: str
+    title: str
+    applies: Callable[[Scenario], bool]
+    change: Callable[[Scenario, Table], None]
+
+
+def lifted(scenario: Scenario, lift: Lift) -> Scenario:
+    """The scenario with this limit lifted: no packets, hardly a sample, and no claims."""
+    table = tomllib.loads(scenario.text)
+    table.pop("expect", None)
+    table["measure"] = {"capture": False, "sample_ms": 0, "quick": True}
+    lift.change(scenario, table)
+    return read_scenario(f"{scenario.name}.{lift.name.replace('_', '-')}", render_toml(copy.deepcopy(table)))
+
+
+def lifts_of(scenario: Scenario) -> list[Lift]:
+    """The lifts that a scenario can have."""
+    return [lift for lift in LIFTS if lift.applies(scenario)]
+
+
+def path_rate_mbps(scenario: Scenario) -> float:
+    """Of the narrowest place that queues, or of the card."""
+    route = scenario.route
+    return min(route.rate_mbps, route.bottleneck_mbps or route.rate_mbps)
+
+
+def _set(table: Table, heading: str, **values: Any) -> None:
+    table.setdefault(heading, {}).update(values)
+
+
+def _large_buffer(scenario: Scenario) -> int:
+    """Bytes that hold whatever the path and its queue hold, twice over, whatever a frame costs."""
+    on_the_way = path_rate_mbps(scenario) * 1e6 / 8 * scenario.route.rtt_ms / 1000 + scenario.route.queue_bytes
+    return min(_MOST_BUFFER_BYTES, max(_LEAST_BUFFER_BYTES, 1 << round(8 * on_the_way).bit_length()))
+
+
+def _lift_buffer(scenario: Scenario, table: Table, end: str, name: str) -> None:
+    size = _large_buffer(scenario)
+    table.setdefault(f"sysctl_{end}", {})[name] = f"4096 {size} {size}"
+    both = table.setdefault("sysctl", {})
+    # Memory pressure would take the place of what was lifted.
+    pages = scenario.hosts.memory_mib * _PAGES_PER_MIB
+    both.setdefault("net.ipv4.tcp_mem", f"{pages // 2} {pages * 3 // 4} {pages}")
+
+
+def _lift_window(scenario: Scenario, table: Table) -> None:
+    _lift_buffer(scenario, table, "receiver", _RMEM)
+    table["sysctl_receiver"] |= {"net.ipv4.tcp_adv_win_scale": 1, "net.ipv4.tcp_window_scaling": 1}
+    table.setdefault("sysctl_sender", {})["net.ipv4.tcp_window_scaling"] = 1
+
+
+def _lift_send_buffer(scenario: Scenario, table: Table) -> None:
+    _lift_buffer(scenario, table, "sender", _WMEM)
+
+
+def _lift_rate(scenario: Scenario, table: Table) -> None:
+    route = scenario.route
+    if not route.bottleneck_mbps:
+        _set(table, "path", rate_mbps=route.rate_mbps * RATE_FACTOR)
+        return
+    rate = route.bottleneck_mbps * RATE_FACTOR
+    card = max(route.rate_mbps, rate)
+    _set(table, "path", rate_mbps=card, bottleneck_mbps=rate, queue_bytes=route.queue_bytes * RATE_FACTOR)
+
+
+def _drop(heading: str, names: tuple[str, ...]) -> Callable[[Scenario, Table], None]:
+    def change(_: Scenario, table: Table) -> None:
+        for name in names:
+            table[heading].pop(name, None)
+
+    return change
+
+
+def _lift_reader(scenario: Scenario, table: Table) -> None:
+    _at_once(table["workload"].get("drive", {}), _READER[scenario.workload.name])
+
+
+def _lift_writer(scenario: Scenario, table: Table) -> None:
+    _at_once(table["workload"].setdefault("serve", {}), _WRITER[scenario.workload.name])
+
+
+def _at_once(settings: Table, names: tuple[str, ...]) -> None:
+    """Zero is "not at all" for each of these settings."""
+    for name in names:
+        settings[name] = 0
+
+
+def _lift_idle_restart(_: Scenario, table: Table) -> None:
+    table.setdefault("sysctl", {})
+    table.setdefault("sysctl_sender", {})[_IDLE] = 0
+
+
+def first_window_segments(scenario: Scenario) -> int:
+    """What the path holds without a queue, at the rate that it lets pass."""
+    rate = min(path_rate_mbps(scenario), scenario.route.policer_mbps or path_rate_mbps(scenario))
+    return int(rate * 1e6 / 8 * scenario.route.rtt_ms / 1000 / _FRAME_BYTES)
+
+
+def _lift_congestion_control(scenario: Scenario, table: Table) -> None:
+    """Begin with what the path holds, and send no faster than it carries: no ramp, no overshoot, no cut of its own."""
+    _set(table, "host", initial_window_segments=first_window_segments(scenario))
+    if scenario.workload.name != "transfer":
+        return
+    pace = path_rate_mbps(scenario) * _PAYLOAD_BYTES / _FRAME_BYTES
+    if policer := scenario.route.policer_mbps:
+        pace = min(pace, policer * _POLICER_MARGIN * _PAYLOAD_BYTES / _POLICED_BYTES)
+    table["workload"].setdefault("serve", {})["pacing_mbps"] = round(pace, 6)
+
+
+def _loses(scenario: Scenario) -> bool:
+    return any(getattr(scenario.route, name) for name in _LOSSES)
+
+
+def _reads_slowly(scenario: Scenario) -> bool:
+    return any(getattr(scenario.drive, name) for name in _READER.get(scenario.workload.name, ()))
+
+
+def _writes_slowly(scenario: Scenario) -> bool:
+    return any(getattr(scenario.serve, name) for name in _WRITER.get(scenario.workload.name, ()))
+
+
+def _restarts(scenario: Scenario) -> bool:
+    return _writes_slowly(scenario) and scenario.sysctl["sender"].get(_IDLE, "1") != "0"
+
+
+LIFTS = (
+    Lift(
+        "receiver_window",
+        "receiver_window",
+        "a receive buffer that cannot limit",
+        lambda _: True,
+        _lift_window,
+    ),
+    Lift("send_buffer", "send_buffer", "a send buffer that cannot limit", lambda _: True, _lift_send_buffer),
+    Lift("path_rate", "path_rate", f"{RATE_FACTOR} times the path's rate and queue", lambda _: True, _lift_rate),
+    Lift(
+        "cross_traffic",
+        "path_rate",
+        "no second flow",
+        lambda each: bool(each.route.cross_algorithm),
+        _drop("path", _CROSS),
+    ),
+    Lift("path_loss", "path_loss", "no loss", _loses, _drop("path", _LOSSES)),
+    Lift(
+        "path_policer",
+        "path_policer",
+        "no policer",
+        lambda each: bool(each.route.policer_mbps),
+        _drop("path", _POLICER),
+    ),
+    Lift("receiver_application", "receiver_application", "a reader that reads at once", _reads_slowly, _lift_reader),
+    Lift("sender_application", "sender_application", "a writer without pauses or a pace", _writes_slowly, _lift_writer),
+    Lift("idle_restart", "idle_restart", "no restart of the window after a pause", _restarts, _lift_idle_restart),
+    Lift(
+        "congestion_control",
+        "congestion_control",
+        "begin with the path's own window, at the path's pace",
+        lambda each: first_window_segments(each) > _KERNEL_WINDOW_SEGMENTS,
+        _lift_congestion_control,
+    ),
+)

@@ -1,0 +1,92 @@
+"""Many worlds, each run as it is and with each limit lifted: one line of JSON a world.
+
+In: a seed, how many, a folder. Out: in the folder ``worlds.jsonl``, ``scenarios`` (a TOML file a world), ``bundles``
+(the runs as they are, with packets) and ``lifts`` (the lifted runs, without). A world that has its line is not run
+again, nor a run that has its bundle: a sweep that was ended goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import tomllib
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tcpwin.errors import TcpwinError
+from tcpwin.lab.lift import LiftResult, Run, lift_scenario
+from tcpwin.lab.run import run_scenario
+from tcpwin.lab.scenario import Scenario
+from tcpwin.lab.worlds import story, world
+
+SCHEMA = "tcpwin/worlds/1"
+LINES = "worlds.jsonl"
+_KERNEL = "stock"
+_DRAWN = ("path", "host", "workload", "sysctl", "sysctl_sender", "sysctl_receiver")
+
+
+def sweep(
+    seed: int,
+    numbers: Iterable[int],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    run: Run | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Run these worlds of a seed, and return how many failed. `jobs`: how many worlds at once; `say` is told each."""
+    for name in ("scenarios", "bundles", "lifts"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    lines = folder / LINES
+    there = {line["number"] for line in read_worlds(lines) if line["seed"] == seed} if lines.exists() else set()
+    lock = threading.Lock()
+
+    def one(number: int) -> bool:
+        scenario = world(seed, number)
+        (folder / "scenarios" / f"{scenario.name}.toml").write_text(scenario.text, encoding="utf8")
+
+        def place(each: Scenario, kernel: str, _: Path) -> Path:
+            where = folder / ("bundles" if each.name == scenario.name else "lifts")
+            return run(each, kernel, where) if run else run_scenario(each, kernel, where).bundle
+
+        try:
+            result = lift_scenario(scenario, _KERNEL, folder, run=place)
+        except TcpwinError as error:
+            # Without a line: the next sweep tries again.
+            say(f"{scenario.name}: {error}")
+            return False
+        with lock, lines.open("a", encoding="utf8") as out:
+            out.write(json.dumps(world_line(seed, number, result), ensure_ascii=False) + "\n")
+        say(f"{scenario.name} ({story(seed, number)}): {result.base.judged_ns / 1e9:.2f} s, {result.limit}")
+        return True
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, (number for number in numbers if number not in there))).count(False)
+
+
+def world_line(seed: int, number: int, result: LiftResult) -> dict[str, Any]:
+    """What is kept of a world: its parameters, and the times of its runs."""
+    found = result.document()
+    return {
+        "schema": SCHEMA,
+        "seed": seed,
+        "number": number,
+        "name": found["scenario"],
+        "story": story(seed, number),
+        "drawn": drawn(result.scenario),
+        **{key: found[key] for key in ("judged", "base", "lifts", "limit", "alike")},
+    }
+
+
+def drawn(scenario: Scenario) -> dict[str, Any]:
+    """A world's parameters, by the tables of its scenario."""
+    table = tomllib.loads(scenario.text)
+    return {name: table.get(name, {}) for name in _DRAWN}
+
+
+def read_worlds(path: Path) -> list[dict[str, Any]]:
+    """The lines of a sweep."""
+    with path.open(encoding="utf8") as lines:
+        return [json.loads(line) for line in lines]

@@ -1,0 +1,161 @@
+"""One transfer of a number of bytes, by a writer and a reader that may be slow, or pause.
+
+Both count bytes, not seconds: a stall comes after the same byte however fast the path is, so that a run is comparable
+with another in which one thing was changed. The transfer is complete when its last byte was read; `completion_ns`
+counts from before the connection's SYN.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass
+
+from tcpwin.lab.settings import setting
+from tcpwin.lab.workload import SECOND_NS, Extent, Log, Workload, accept, finish
+
+_SO_MAX_PACING_RATE = 47
+"""asm-generic/socket.h; the module socket has no name for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """How much is sent, and how."""
+
+    bytes: int = setting(10_000_000, "In all.", least=1)
+    chunk_bytes: int = setting(131072, "Of one write.", least=1)
+    rate_mbps: float = setting(0.0, "Write no faster; 0: as fast as the kernel takes it.")
+    pause_bytes: int = setting(0, "Pause after each so many bytes; 0: never.")
+    pause_s: float = setting(0.0, "Seconds of a pause.")
+    pacing_mbps: float = setting(0.0, "What the kernel sends at most (SO_MAX_PACING_RATE); 0: no limit.")
+
+
+@dataclass(frozen=True, slots=True)
+class DriveSettings:
+    """How it is read."""
+
+    chunk_bytes: int = setting(131072, "Of one read.", least=1)
+    rate_mbps: float = setting(0.0, "Read no faster; 0: at once.")
+    fast_bytes: int = setting(0, "With slow_bytes: read so many at once …")
+    slow_bytes: int = setting(0, "… and then so many at rate_mbps, again and again; 0: all at rate_mbps.")
+    stall_bytes: int = setting(0, "Stall after each so many bytes; 0: never.")
+    stall_s: float = setting(0.0, "Seconds of a stall.")
+
+
+def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
+    """Send to the first that connects."""
+    connection = accept(listener)
+    if settings.pacing_mbps:
+        connection.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, round(settings.pacing_mbps * 1e6 / 8))
+    began_ns = next_ns = time.monotonic_ns()
+    chunk = memoryview(bytes(settings.chunk_bytes))
+    sent = paused_ns = 0
+    pause_at = settings.pause_bytes or settings.bytes
+    while sent < settings.bytes:
+        end = min(sent + settings.chunk_bytes, settings.bytes, pause_at)
+        connection.sendall(chunk[: end - sent])
+        next_ns += _ns(end - sent, settings.rate_mbps)
+        sent = end
+        if settings.rate_mbps:
+            next_ns = _sleep_until(next_ns)
+        if sent == pause_at < settings.bytes:
+            pause_at += settings.pause_bytes
+            paused_ns += round(settings.pause_s * SECOND_NS)
+            time.sleep(settings.pause_s)
+            next_ns = time.monotonic_ns()
+    log.write("summary", bytes=sent, elapsed_ns=time.monotonic_ns() - began_ns, paused_ns=paused_ns)
+    finish(connection)
+
+
+def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
+    """Read to the end."""
+    began_ns = time.monotonic_ns()
+    buffer = memoryview(bytearray(settings.chunk_bytes))
+    read = stalled_ns = 0
+    first_ns = last_ns = 0
+    with socket.create_connection(address) as connection:
+        connect_ns = time.monotonic_ns() - began_ns
+        log.write("connected", connect_ns=connect_ns)
+        next_ns = time.monotonic_ns()
+        stall_at = settings.stall_bytes
+        while count := connection.recv_into(buffer, _most(settings, read, stall_at)):
+            last_ns = time.monotonic_ns()
+            first_ns = first_ns or last_ns
+            is_slow = _is_slow(settings, read)
+            read += count
+            if is_slow:
+                next_ns = _sleep_until(max(next_ns, last_ns - _GRACE_NS) + _ns(count, settings.rate_mbps))
+            if read == stall_at:
+                stall_at += settings.stall_bytes
+                stalled_ns += round(settings.stall_s * SECOND_NS)
+                log.write("stall", bytes=read)
+                time.sleep(settings.stall_s)
+                next_ns = time.monotonic_ns()
+    if not read:
+        raise ConnectionError("the other end closed before it sent a byte")
+    log.write(
+        "summary",
+        bytes=read,
+        connect_ns=connect_ns,
+        first_byte_ns=first_ns - began_ns,
+        completion_ns=last_ns - began_ns,
+        stalled_ns=stalled_ns,
+    )
+
+
+_GRACE_NS = 20_000_000
+"""A reader that waited for data does not catch up for longer than this."""
+
+
+def _most(settings: DriveSettings, read: int, stall_at: int) -> int:
+    """Bytes of the next read: up to the next change of pace."""
+    most = settings.chunk_bytes
+    if stall_at:
+        most = min(most, stall_at - read)
+    if settings.slow_bytes and settings.rate_mbps:
+        place = read % (settings.fast_bytes + settings.slow_bytes)
+        edge = settings.fast_bytes if place < settings.fast_bytes else settings.fast_bytes + settings.slow_bytes
+        most = min(most, edge - place)
+    return most
+
+
+def _is_slow(settings: DriveSettings, read: int) -> bool:
+    if not settings.rate_mbps:
+        return False
+    return not settings.slow_bytes or read % (settings.fast_bytes + settings.slow_bytes) >= settings.fast_bytes
+
+
+def _ns(count_bytes: int, rate_mbps: float) -> int:
+    return round(8000 * count_bytes / rate_mbps) if rate_mbps else 0
+
+
+def _sleep_until(until_ns: int) -> int:
+    """Sleep until then, and return it, or now where that was already over."""
+    now_ns = time.monotonic_ns()
+    if until_ns > now_ns:
+        time.sleep((until_ns - now_ns) / SECOND_NS)
+        return until_ns
+    return now_ns
+
+
+def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:
+    """The bytes at the least of the rates, and the pauses of both."""
+    slow_share = drive.slow_bytes / (drive.fast_bytes + drive.slow_bytes) if drive.slow_bytes else 1
+    seconds = 8 * serve.bytes / min(rate_bps, 1e6 * serve.rate_mbps or rate_bps)
+    if drive.rate_mbps:
+        seconds = max(seconds, 8 * serve.bytes * slow_share / (1e6 * drive.rate_mbps))
+    seconds += serve.bytes // serve.pause_bytes * serve.pause_s if serve.pause_bytes else 0
+    seconds += serve.bytes // drive.stall_bytes * drive.stall_s if drive.stall_bytes else 0
+    return Extent(seconds, serve.bytes)
+
+
+WORKLOAD = Workload(
+    "transfer",
+    "bytes by a writer and a reader that may be slow or pause",
+    ServeSettings,
+    DriveSettings,
+    serve,
+    drive,
+    extent,
+    __doc__,
+)
