@@ -24,21 +24,33 @@ def lift(name: str, output: Path, kernel: str | None, jobs: int, as_json: bool) 
     SCENARIO is a name that `tcpwin lab list` lists, or the path of a file. A run whose bundle is in the folder already
     is not repeated, so that an interrupted call goes on.
     """
-    from tcpwin.lab import check_kernel, check_liftable, find_scenario, kernel_path, lift_scenario, lifts_of
+    from tcpwin.lab import (
+        check_kernel,
+        check_liftable,
+        find_scenario,
+        kernel_path,
+        lift_scenario,
+        lifted,
+        lifts_of,
+        run_needs,
+    )
 
     scenario = find_scenario(name)
     if kernel is not None and kernel not in scenario.kernels:
         raise click.UsageError(f"{scenario.name} does not run on the {kernel} kernel")
     check_liftable(scenario)
     check_kernel(kernel_path())
-    runs, done = 1 + len(lifts_of(scenario)), 0
+    which = kernel or scenario.kernels[0]
+    every = [scenario, *(lifted(scenario, each) for each in lifts_of(scenario))]
+    runs, done = len(every), 0
+    click.echo(f"without those that are there: {run_needs((each, which) for each in every)}", err=True)
 
     def say(run: str) -> None:
         nonlocal done
         done += 1
         click.echo(f"{done} of {runs} runs: {run}", err=True)
 
-    result = lift_scenario(scenario, kernel or scenario.kernels[0], output, jobs=jobs, say=say)
+    result = lift_scenario(scenario, which, output, jobs=jobs, say=say)
     if as_json:
         import json
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tcpwin.errors import TcpwinError
 from tcpwin.lab.lifts import Lift, lifted, lifts_of
 from tcpwin.lab.run import run_scenario
 from tcpwin.lab.scenario import Scenario
+from tcpwin.lab.side_by_side import side_by_side
 
 SCHEMA = "tcpwin/lift/1"
 ALIKE = 0.1
@@ -156,8 +156,7 @@ def lift_scenario(
         say(each.name)
         return times
 
-    with ThreadPoolExecutor(jobs) as pool:
-        base, *others = pool.map(one, runs)
+    base, *others = side_by_side(one, runs, jobs)
     return LiftResult(scenario, kernel, base, tuple(map(_gain, lifts, others, [base] * len(lifts))))
 
 

@@ -11,7 +11,6 @@ import json
 import threading
 import tomllib
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from tcpwin.errors import TcpwinError
 from tcpwin.lab.lift import LiftResult, Run, lift_scenario
 from tcpwin.lab.run import run_scenario
 from tcpwin.lab.scenario import Scenario
+from tcpwin.lab.side_by_side import side_by_side
 from tcpwin.lab.worlds import story, world
 
 SCHEMA = "tcpwin/worlds/1"
@@ -62,8 +62,7 @@ def sweep(
         say(f"{scenario.name} ({story(seed, number)}): {result.base.judged_ns / 1e9:.2f} s, {result.limit}")
         return True
 
-    with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, (number for number in numbers if number not in there))).count(False)
+    return side_by_side(one, [number for number in numbers if number not in there], jobs).count(False)
 
 
 def world_line(seed: int, number: int, result: LiftResult) -> dict[str, Any]:

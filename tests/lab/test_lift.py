@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -185,6 +186,23 @@ def test_messages_are_judged_by_their_delays(tmp_path: Path) -> None:
     assert result.base.completion_ns == 2_300_000_000
     assert {each.gain_ns for each in result.gains} == {600_000_000}
     assert result.document()["judged"] == "delays"
+
+
+def test_after_a_run_that_failed_no_more_are_begun(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def run(scenario: Scenario, kernel: str, folder: Path) -> Path:  # noqa: ARG001
+        asked.append(scenario.name)
+        if "." in scenario.name:
+            # The others take their time, or all would have begun before the first has failed.
+            time.sleep(0.2)
+        raise LiftError("it failed")
+
+    for jobs in (1, 2):
+        asked.clear()
+        with pytest.raises(LiftError, match="it failed"):
+            lift_scenario(read_scenario("mine", EVERYTHING), "stock", tmp_path, run=run, jobs=jobs)
+        assert 1 <= len(asked) < 1 + len(LIFTS)
 
 
 @pytest.mark.parametrize("name", ["oscil-300ms-170p2", "max-send-1g", "buffer-64k"])
