@@ -38,8 +38,8 @@ impl MergedReader {
                 let first_ns = reader.advance().map(|_| reader.time_ns());
                 let facts = reader.into_facts();
                 let source = match first_ns {
-                    Some(_) => Source::Closed(path.to_owned(), facts),
-                    None => Source::Finished(facts),
+                    Some(_) => MergedFile::Closed(path.to_owned(), facts),
+                    None => MergedFile::Finished(facts),
                 };
                 merge.add(source, first_ns, None);
             } else {
@@ -104,7 +104,7 @@ impl MergedReader {
     pub fn bytes_read(&self) -> u64 {
         match &self.0 {
             Inputs::Single(reader) => reader.bytes_read(),
-            Inputs::Several(merge) => merge.sources.iter().map(Source::bytes_read).sum(),
+            Inputs::Several(merge) => merge.sources.iter().map(MergedFile::bytes_read).sum(),
         }
     }
 
@@ -112,7 +112,7 @@ impl MergedReader {
     pub fn facts(&self) -> Vec<&CaptureFacts> {
         match &self.0 {
             Inputs::Single(reader) => vec![reader.facts()],
-            Inputs::Several(merge) => merge.sources.iter().map(Source::facts).collect(),
+            Inputs::Several(merge) => merge.sources.iter().map(MergedFile::facts).collect(),
         }
     }
 
@@ -127,7 +127,11 @@ impl MergedReader {
     pub fn into_facts(self) -> Vec<CaptureFacts> {
         match self.0 {
             Inputs::Single(reader) => vec![reader.into_facts()],
-            Inputs::Several(merge) => merge.sources.into_iter().map(Source::into_facts).collect(),
+            Inputs::Several(merge) => merge
+                .sources
+                .into_iter()
+                .map(MergedFile::into_facts)
+                .collect(),
         }
     }
 }
@@ -138,14 +142,14 @@ impl From<CaptureReader> for MergedReader {
     }
 }
 
-enum Source {
+enum MergedFile {
     Open(Box<CaptureReader>),
     /// Has packets, of which the first was looked at.
     Closed(PathBuf, CaptureFacts),
     Finished(CaptureFacts),
 }
 
-impl Source {
+impl MergedFile {
     fn facts(&self) -> &CaptureFacts {
         match self {
             Self::Open(reader) => reader.facts(),
@@ -174,7 +178,7 @@ type Turn = Reverse<(i64, usize)>;
 
 #[derive(Default)]
 struct Merge {
-    sources: Vec<Source>,
+    sources: Vec<MergedFile>,
     /// The next record of each open source but the current one.
     heads: Vec<Option<Record>>,
     /// Frame of each source's packet handed out last.
@@ -190,10 +194,10 @@ impl Merge {
     fn add_open(&mut self, mut reader: CaptureReader) {
         let head = reader.advance();
         let first_ns = head.map(|_| reader.time_ns());
-        self.add(Source::Open(Box::new(reader)), first_ns, head);
+        self.add(MergedFile::Open(Box::new(reader)), first_ns, head);
     }
 
-    fn add(&mut self, source: Source, first_ns: Option<i64>, head: Option<Record>) {
+    fn add(&mut self, source: MergedFile, first_ns: Option<i64>, head: Option<Record>) {
         if let Some(time_ns) = first_ns {
             self.turns.push(Reverse((time_ns, self.sources.len())));
         }
@@ -207,7 +211,7 @@ impl Merge {
             Some(next) => next,
             None => self.next_turn()?,
         };
-        let Some(Source::Open(reader)) = self.sources.get(at) else {
+        let Some(MergedFile::Open(reader)) = self.sources.get(at) else {
             return None;
         };
         // Packets that the source skipped keep their numbers here as well.
@@ -224,7 +228,7 @@ impl Merge {
     #[inline]
     fn advance_current(&mut self) -> Option<(usize, Record)> {
         let at = self.current?;
-        let Some(Source::Open(reader)) = self.sources.get_mut(at) else {
+        let Some(MergedFile::Open(reader)) = self.sources.get_mut(at) else {
             return None;
         };
         let Some(record) = reader.advance() else {
@@ -261,13 +265,13 @@ impl Merge {
         let (Some(source), Some(head)) = (self.sources.get_mut(at), self.heads.get_mut(at)) else {
             return;
         };
-        let Source::Closed(path, facts) = source else {
+        let MergedFile::Closed(path, facts) = source else {
             return;
         };
         match CaptureReader::open_with(path, MERGE_BUFFER_BYTES) {
             Ok(mut reader) => {
                 *head = reader.advance();
-                *source = Source::Open(Box::new(reader));
+                *source = MergedFile::Open(Box::new(reader));
             }
             Err(error) => facts.warn(Fault {
                 kind: WarningKind::ReadFailed,
@@ -283,7 +287,7 @@ impl Merge {
     /// Give up a source's buffer and file.
     fn close(&mut self, at: usize) {
         if let Some(source) = self.sources.get_mut(at) {
-            *source = Source::Finished(source.facts().clone());
+            *source = MergedFile::Finished(source.facts().clone());
         }
     }
 }

@@ -5,7 +5,7 @@
 //! bytes, and nothing of it is lost.
 
 use crate::event::{self, Events};
-use crate::recovery::cause::{Cause, Confidence, Verdict};
+use crate::recovery::cause::{Cause, Confidence, Diagnosis};
 use crate::recovery::evidence::{Evidence, Kind, PARTS};
 use crate::wire::Segment;
 
@@ -132,20 +132,20 @@ impl Journal {
             self.put(0);
             return;
         };
-        let verdict = evidence.verdict;
+        let diagnosis = evidence.diagnosis;
         let parts = evidence.parts();
         let present = parts
             .iter()
             .fold(0, |bits, part| bits << 1 | u64::from(part.is_some()));
-        let kinds = (verdict.cause as u64) << 2 | verdict.confidence as u64;
+        let kinds = (diagnosis.cause as u64) << 2 | diagnosis.confidence as u64;
         self.put((kinds << PARTS.len() | present) + 1);
         let known = self
             .reasons
             .iter()
-            .position(|reason| *reason == verdict.reason);
+            .position(|reason| *reason == diagnosis.reason);
         let place = known.unwrap_or(self.reasons.len());
         if known.is_none() {
-            self.reasons.push(verdict.reason);
+            self.reasons.push(diagnosis.reason);
         }
         self.put(place as u64);
         for (part, value) in PARTS.iter().zip(parts) {
@@ -180,7 +180,7 @@ impl Journal {
 
     fn read_evidence(&self, numbers: &mut Numbers, frame: u64, kinds: u64) -> Option<Evidence> {
         let reason = *self.reasons.get(numbers.next()? as usize)?;
-        let verdict = Verdict {
+        let diagnosis = Diagnosis {
             cause: *Cause::ALL.get((kinds >> PARTS.len() >> 2) as usize)?,
             reason,
             confidence: *Confidence::ALL.get((kinds >> PARTS.len() & 3) as usize)?,
@@ -191,7 +191,7 @@ impl Journal {
                 *value = Some(from_frame(part.kind, frame, numbers.next_signed()?));
             }
         }
-        Some(Evidence::from_parts(verdict, parts))
+        Some(Evidence::from_parts(diagnosis, parts))
     }
 
     /// Seven bits a byte, the lowest first; the eighth says that more follow.
@@ -287,12 +287,12 @@ mod tests {
             any::<[Option<i64>; PARTS.len()]>(),
         )
             .prop_map(|(cause, confidence, reason, parts)| {
-                let verdict = Verdict {
+                let diagnosis = Diagnosis {
                     cause: Cause::ALL[cause],
                     reason,
                     confidence: Confidence::ALL[confidence],
                 };
-                Evidence::from_parts(verdict, parts)
+                Evidence::from_parts(diagnosis, parts)
             })
     }
 

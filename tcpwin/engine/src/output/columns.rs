@@ -3,7 +3,7 @@
 use crate::connection::state::Connection;
 use crate::event::Events;
 use crate::output::pass::Sink;
-use crate::tracker::Verdict;
+use crate::tracker::Annotation;
 use crate::wire::{Segment, ACK};
 
 /// Columns that rows of a view have beside those of the table, each signed and of 64 bits.
@@ -52,11 +52,11 @@ impl RowColumns {
         self.frame.is_empty()
     }
 
-    pub fn push(&mut self, segment: &Segment, verdict: &Verdict) {
+    pub fn push(&mut self, segment: &Segment, annotation: &Annotation) {
         self.frame.push(segment.frame);
         self.time_ns.push(segment.time_ns);
-        self.connection.push(verdict.connection);
-        self.is_from_initiator.push(verdict.is_from_initiator);
+        self.connection.push(annotation.connection);
+        self.is_from_initiator.push(annotation.is_from_initiator);
         self.endpoints
             .push((segment.src, segment.src_port, segment.dst, segment.dst_port));
         self.seq.push(segment.seq);
@@ -64,19 +64,19 @@ impl RowColumns {
         self.length.push(segment.payload_len);
         self.flags.push(segment.flags);
         self.window_raw.push(segment.window);
-        self.window.push(verdict.window_bytes);
-        self.shift.push(verdict.shift);
-        self.bytes_in_flight.push(verdict.flight_bytes);
-        self.pipe.push(verdict.pipe_bytes);
-        self.rtt_ns.push(verdict.rtt_ns);
-        self.events.push(verdict.events);
+        self.window.push(annotation.window_bytes);
+        self.shift.push(annotation.shift);
+        self.bytes_in_flight.push(annotation.flight_bytes);
+        self.pipe.push(annotation.pipe_bytes);
+        self.rtt_ns.push(annotation.rtt_ns);
+        self.events.push(annotation.events);
     }
 }
 
 impl Sink for RowColumns {
-    fn take(&mut self, segment: &Segment, verdict: &Verdict, _: &Connection) -> bool {
-        if self.only.is_none_or(|only| only == verdict.connection) {
-            self.push(segment, verdict);
+    fn take(&mut self, segment: &Segment, annotation: &Annotation, _: &Connection) -> bool {
+        if self.only.is_none_or(|only| only == annotation.connection) {
+            self.push(segment, annotation);
         }
         true
     }
@@ -107,7 +107,7 @@ impl ViewRows {
     pub fn push(
         &mut self,
         segment: &Segment,
-        verdict: &Verdict,
+        annotation: &Annotation,
         sent: impl Fn(u32) -> Option<i64>,
         acked: impl Fn(u32) -> Option<i64>,
     ) {
@@ -119,11 +119,11 @@ impl ViewRows {
             self.is_over = true;
             return;
         }
-        self.rows.push(segment, verdict);
+        self.rows.push(segment, annotation);
         let has_ack = segment.flags & ACK != 0;
         let acknowledged = acked(segment.ack).filter(|_| has_ack);
         let edge = acknowledged
-            .zip(verdict.window_bytes)
+            .zip(annotation.window_bytes)
             .map(|(at, bytes)| at + i64::from(bytes));
         let blocks = segment.options.sack_blocks();
         let ends = (0..4).flat_map(|number| {
@@ -149,8 +149,8 @@ impl ViewRows {
 mod tests {
     use super::*;
 
-    fn verdict() -> Verdict {
-        Verdict {
+    fn annotation() -> Annotation {
+        Annotation {
             connection: 0,
             side: 0,
             is_from_initiator: true,
@@ -177,7 +177,7 @@ mod tests {
         (segment.options.sack_count, segment.options.sack[0]) = (1, (60, 70));
         rows.push(
             &segment,
-            &verdict(),
+            &annotation(),
             |seq| Some(i64::from(seq) + 1_000),
             |seq| Some(i64::from(seq) + 2_000),
         );
@@ -192,7 +192,7 @@ mod tests {
     fn one_row_too_many_leaves_none() {
         let mut rows = ViewRows::new(1);
         for _ in 0..3 {
-            rows.push(&Segment::EMPTY, &verdict(), |_| None, |_| None);
+            rows.push(&Segment::EMPTY, &annotation(), |_| None, |_| None);
         }
         assert!(rows.get().is_none());
         assert!(ViewRows::new(0).get().is_some());

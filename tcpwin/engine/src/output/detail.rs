@@ -12,7 +12,7 @@ use crate::output::pass::Sink;
 use crate::output::series::Span;
 use crate::output::track::Track;
 use crate::recovery::evidence::Evidence;
-use crate::tracker::{Tracker, Verdict};
+use crate::tracker::{Annotation, Tracker};
 use crate::window::zero::Episode;
 use crate::wire::Segment;
 
@@ -125,16 +125,21 @@ impl Sink for DetailSink {
         }
     }
 
-    fn take(&mut self, segment: &Segment, verdict: &Verdict, connection: &Connection) -> bool {
-        if !self.wants_budget(verdict.connection) {
+    fn take(
+        &mut self,
+        segment: &Segment,
+        annotation: &Annotation,
+        connection: &Connection,
+    ) -> bool {
+        if !self.wants_budget(annotation.connection) {
             return true;
         }
         let extent = self.extent;
         let detail = self
             .details
-            .entry(verdict.connection)
+            .entry(annotation.connection)
             .or_insert_with(|| Box::new(Detail::new(segment, extent)));
-        detail.take(segment, verdict, connection, extent.span);
+        detail.take(segment, annotation, connection, extent.span);
         true
     }
 }
@@ -157,27 +162,33 @@ impl Detail {
         }
     }
 
-    fn take(&mut self, segment: &Segment, verdict: &Verdict, connection: &Connection, span: Span) {
+    fn take(
+        &mut self,
+        segment: &Segment,
+        annotation: &Annotation,
+        connection: &Connection,
+        span: Span,
+    ) {
         let is_within = span.contains(segment.time_ns);
-        if verdict.events != 0 && is_within {
-            self.note(segment, verdict);
+        if annotation.events != 0 && is_within {
+            self.note(segment, annotation);
         }
-        if verdict.events & CAPTURE_DUPLICATE == 0 {
-            self.measure(segment, verdict, connection, span);
+        if annotation.events & CAPTURE_DUPLICATE == 0 {
+            self.measure(segment, annotation, connection, span);
         }
         if is_within {
             let [first, second] = &self.tracks;
-            let (sent, acked) = if verdict.side == 0 {
+            let (sent, acked) = if annotation.side == 0 {
                 (first, second)
             } else {
                 (second, first)
             };
             let places = (|seq| sent.place(seq), |seq| acked.place(seq));
-            self.rows.push(segment, verdict, places.0, places.1);
+            self.rows.push(segment, annotation, places.0, places.1);
         }
     }
 
-    fn note(&mut self, segment: &Segment, verdict: &Verdict) {
+    fn note(&mut self, segment: &Segment, annotation: &Annotation) {
         if self.events.len() >= MAX_EVENTS {
             self.events_omitted += 1;
             return;
@@ -185,25 +196,25 @@ impl Detail {
         self.events.push(EventRecord {
             frame: segment.frame,
             time_ns: segment.time_ns,
-            is_from_initiator: verdict.is_from_initiator,
-            events: verdict.events,
+            is_from_initiator: annotation.is_from_initiator,
+            events: annotation.events,
             seq: segment.seq,
             ack: segment.ack,
             length: segment.payload_len,
             window_raw: segment.window,
-            evidence: verdict.evidence,
+            evidence: annotation.evidence,
         });
     }
 
     fn measure(
         &mut self,
         segment: &Segment,
-        verdict: &Verdict,
+        annotation: &Annotation,
         connection: &Connection,
         span: Span,
     ) {
         let before_frame = std::mem::replace(&mut self.last_frame, segment.frame);
-        if let Some(stall) = verdict.stall {
+        if let Some(stall) = annotation.stall {
             let touches = stall.start_ns <= span.end_ns && stall.end_ns >= span.start_ns;
             if touches && self.stalls.len() < MAX_STALLS {
                 self.stalls.push((before_frame, stall));
@@ -217,8 +228,8 @@ impl Detail {
         for (budget, direction) in self.budgets.iter_mut().zip(&connection.directions) {
             budget.take(now_ns, direction);
         }
-        if let Some(rtt_ns) = verdict.rtt_ns {
-            let timed = 1 - usize::from(verdict.side);
+        if let Some(rtt_ns) = annotation.rtt_ns {
+            let timed = 1 - usize::from(annotation.side);
             self.tracks[timed].time(now_ns, connection, timed, rtt_ns);
         }
         self.take_zero_windows(connection, span);

@@ -7,7 +7,7 @@ use crate::connection::state::Connection;
 use crate::event::CAPTURE_DUPLICATE;
 use crate::output::index::write::{Frames, NoIndex};
 use crate::recovery::duplicate::{is_duplicate, RECENT};
-use crate::tracker::{Place, Tracker, Verdict};
+use crate::tracker::{Annotation, Place, Tracker};
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};
 
 /// Segments taken at a time, so that the cache misses of their look-ups overlap.
@@ -30,7 +30,8 @@ pub trait Sink {
     }
 
     /// Return false to stop the pass.
-    fn take(&mut self, segment: &Segment, verdict: &Verdict, connection: &Connection) -> bool;
+    fn take(&mut self, segment: &Segment, annotation: &Annotation, connection: &Connection)
+        -> bool;
 }
 
 /// For passes that want the connections only.
@@ -40,7 +41,7 @@ impl Sink for NoSink {
     const WANTS_SEGMENTS: bool = false;
 
     #[inline(always)]
-    fn take(&mut self, _: &Segment, _: &Verdict, _: &Connection) -> bool {
+    fn take(&mut self, _: &Segment, _: &Annotation, _: &Connection) -> bool {
         true
     }
 }
@@ -104,7 +105,7 @@ pub fn run_with<S: Sink, F: Frames>(
     if F::IS_WANTED {
         tracker.keep_roots();
     }
-    let mut source = Source::default();
+    let mut segmenter = Segmenter::default();
     // The batches before this one stay readable behind it, for the search for duplicates.
     let mut ring = vec![Segment::EMPTY; RING];
     let mut marks = [0u32; RING];
@@ -117,8 +118,8 @@ pub fn run_with<S: Sink, F: Frames>(
             break;
         };
         frames.settle();
-        let count = source.fill(&mut input, batch, frames, &mut report);
-        was_stopped = source.was_stopped;
+        let count = segmenter.fill(&mut input, batch, frames, &mut report);
+        was_stopped = segmenter.was_stopped;
         at_end = count < BATCH;
         let batch = ring.get(first..first + count).unwrap_or_default();
         let mut tags = [0u32; BATCH];
@@ -165,8 +166,8 @@ pub fn run_with<S: Sink, F: Frames>(
                 if number.is_some_and(|number| sink.wants_budget(number)) {
                     tracker.follow_budgets(done.connection);
                 }
-                if let Some((verdict, connection)) = tracker.verdict(segment, &done) {
-                    if !sink.take(segment, &verdict, connection) {
+                if let Some((annotation, connection)) = tracker.annotate(segment, &done) {
+                    if !sink.take(segment, &annotation, connection) {
                         was_stopped = true;
                         break;
                     }
@@ -183,7 +184,7 @@ pub fn run_with<S: Sink, F: Frames>(
     Findings {
         tracker,
         facts: input.into_facts(),
-        counters: source.parser.counters(),
+        counters: segmenter.parser.counters(),
         was_stopped,
         is_partial: false,
     }
@@ -191,7 +192,7 @@ pub fn run_with<S: Sink, F: Frames>(
 
 /// The way from packets to segments.
 #[derive(Default)]
-struct Source {
+struct Segmenter {
     parser: SegmentParser,
     packets: u64,
     next_report: u64,
@@ -201,7 +202,7 @@ struct Source {
     last_ns: i64,
 }
 
-impl Source {
+impl Segmenter {
     /// Fill the batch with the next segments and return how many there were: fewer only at the end, or when `report`,
     /// which is asked now and then even where no packet holds a segment, says to stop.
     #[inline(never)]

@@ -6,7 +6,7 @@ use crate::connection::state::Connection;
 use crate::event::{Events, NAMES};
 use crate::output::address::address_text;
 use crate::output::pass::Sink;
-use crate::tracker::Verdict;
+use crate::tracker::Annotation;
 use crate::wire::Segment;
 
 pub const COLUMNS: [&str; 19] = [
@@ -67,7 +67,7 @@ impl<W: Write> RowWriter<W> {
         self.out.flush()
     }
 
-    fn write_row(&mut self, segment: &Segment, verdict: &Verdict) -> io::Result<()> {
+    fn write_row(&mut self, segment: &Segment, annotation: &Annotation) -> io::Result<()> {
         self.line.clear();
         let is_json = self.format == Format::JsonLines;
         let mut row = Row {
@@ -77,8 +77,8 @@ impl<W: Write> RowWriter<W> {
         };
         row.number(segment.frame)?;
         row.number(segment.time_ns)?;
-        row.number(verdict.connection)?;
-        row.text(direction_name(verdict))?;
+        row.number(annotation.connection)?;
+        row.text(direction_name(annotation))?;
         row.text(&address_text(&segment.src))?;
         row.number(segment.src_port)?;
         row.text(&address_text(&segment.dst))?;
@@ -88,24 +88,24 @@ impl<W: Write> RowWriter<W> {
         row.number(segment.payload_len)?;
         row.number(segment.flags)?;
         row.number(segment.window)?;
-        row.optional(verdict.window_bytes)?;
-        row.optional(verdict.shift)?;
-        row.optional(verdict.flight_bytes)?;
-        row.optional(verdict.pipe_bytes)?;
-        row.optional(verdict.rtt_ns)?;
-        row.text(&event_names(verdict.events))?;
+        row.optional(annotation.window_bytes)?;
+        row.optional(annotation.shift)?;
+        row.optional(annotation.flight_bytes)?;
+        row.optional(annotation.pipe_bytes)?;
+        row.optional(annotation.rtt_ns)?;
+        row.text(&event_names(annotation.events))?;
         row.end()?;
         self.out.write_all(&self.line)
     }
 }
 
 impl<W: Write> Sink for RowWriter<W> {
-    fn take(&mut self, segment: &Segment, verdict: &Verdict, _: &Connection) -> bool {
-        if self.only.is_some_and(|only| only != verdict.connection) {
+    fn take(&mut self, segment: &Segment, annotation: &Annotation, _: &Connection) -> bool {
+        if self.only.is_some_and(|only| only != annotation.connection) {
             return true;
         }
         self.rows += 1;
-        match self.write_row(segment, verdict) {
+        match self.write_row(segment, annotation) {
             Ok(()) => true,
             Err(error) => {
                 self.error = Some(error);
@@ -169,8 +169,8 @@ impl Row<'_> {
     }
 }
 
-pub fn direction_name(verdict: &Verdict) -> &'static str {
-    if verdict.is_from_initiator {
+pub fn direction_name(annotation: &Annotation) -> &'static str {
+    if annotation.is_from_initiator {
         "a"
     } else {
         "b"
@@ -210,7 +210,7 @@ mod tests {
             flags: 0x10,
             ..Segment::EMPTY
         };
-        let verdict = Verdict {
+        let annotation = Annotation {
             connection: 7,
             side: 1,
             is_from_initiator: false,
@@ -226,7 +226,7 @@ mod tests {
         let write = |format| {
             let mut out = Vec::new();
             let mut writer = RowWriter::new(&mut out, format, None).unwrap();
-            writer.write_row(&segment, &verdict).unwrap();
+            writer.write_row(&segment, &annotation).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(

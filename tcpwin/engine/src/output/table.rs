@@ -17,7 +17,7 @@ use crate::output::fields::{connection_field, direction_field};
 /// Connections of which all columns are taken before the next ones: they stay in the cache.
 const BLOCK: usize = 64;
 
-enum Source {
+enum ColumnField {
     Connection(&'static ConnectionField),
     /// Of the direction from the initiator, or of the other.
     Direction(&'static DirectionField, bool),
@@ -32,7 +32,7 @@ pub enum Cells {
 }
 
 pub struct Column {
-    source: Source,
+    source: ColumnField,
     pub cells: Cells,
     /// Places without a value; empty where there is none.
     pub absent: Vec<bool>,
@@ -44,11 +44,11 @@ impl Column {
         let (source, kind) = match group {
             "connection" => {
                 let field = connection_field(name)?;
-                (Source::Connection(field), field.kind)
+                (ColumnField::Connection(field), field.kind)
             }
             "a_to_b" | "b_to_a" => {
                 let field = direction_field(name)?;
-                (Source::Direction(field, group == "a_to_b"), field.kind)
+                (ColumnField::Direction(field, group == "a_to_b"), field.kind)
             }
             _ => return None,
         };
@@ -76,13 +76,13 @@ impl Column {
 
     fn take(&mut self, first: u32, connections: &[Connection]) {
         match self.source {
-            Source::Connection(field) => {
+            ColumnField::Connection(field) => {
                 let views = (first..)
                     .zip(connections.iter())
                     .map(|(id, connection)| ConnectionView { id, connection });
                 self.extend(views.map(|view| (field.get)(&view)));
             }
-            Source::Direction(field, from_initiator) => {
+            ColumnField::Direction(field, from_initiator) => {
                 let views = connections
                     .iter()
                     .map(|connection| DirectionView::new(connection, from_initiator));
@@ -256,8 +256,10 @@ mod tests {
         for column in &columns {
             for (id, connection) in (0u32..).zip(arena.iter()) {
                 let value = match column.source {
-                    Source::Connection(field) => (field.get)(&ConnectionView { id, connection }),
-                    Source::Direction(field, from_initiator) => {
+                    ColumnField::Connection(field) => {
+                        (field.get)(&ConnectionView { id, connection })
+                    }
+                    ColumnField::Direction(field, from_initiator) => {
                         (field.get)(&DirectionView::new(connection, from_initiator))
                     }
                 };

@@ -35,7 +35,7 @@ pub fn event_columns<'py>(py: Python<'py>, events: &[EventRecord]) -> EventColum
         timeouts.push(evidence.and_then(|e| e.rto_ns).unwrap_or(-1));
         from_initiator.push(event.is_from_initiator);
         names.push(event.events);
-        causes.push(evidence.map_or(-1, |e| place(&mut seen, e.verdict.cause)));
+        causes.push(evidence.map_or(-1, |e| place(&mut seen, e.diagnosis.cause)));
     }
     (
         PyArray1::from_vec(py, times),

@@ -53,14 +53,14 @@ pub fn event_to_python<'py>(
         event.window_raw,
     );
     let evidence = event.evidence.as_ref();
-    let verdict = evidence.map(|evidence| evidence.verdict);
-    let verdict = (
-        verdict.map(|verdict| verdict.cause.name()),
-        verdict.map(|verdict| verdict.reason),
-        verdict.map(|verdict| verdict.confidence.name()),
+    let diagnosis = evidence.map(|evidence| evidence.diagnosis);
+    let diagnosis = (
+        diagnosis.map(|diagnosis| diagnosis.cause.name()),
+        diagnosis.map(|diagnosis| diagnosis.reason),
+        diagnosis.map(|diagnosis| diagnosis.confidence.name()),
     );
     let parts = evidence.map_or([None; PARTS.len()], Evidence::parts);
-    let values = segment.into_pyobject(py)?.add(verdict)?;
+    let values = segment.into_pyobject(py)?.add(diagnosis)?;
     let values = values.add(PyTuple::new(py, parts)?)?;
     Ok(values.cast_into::<PyTuple>()?)
 }

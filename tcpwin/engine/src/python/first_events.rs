@@ -61,7 +61,7 @@ impl Wanted {
 
     fn holds(&self, entry: &Entry, initiator: usize) -> bool {
         let is_from_initiator = usize::from(entry.side) == initiator;
-        let cause = entry.evidence.as_ref().map(|e| e.verdict.cause);
+        let cause = entry.evidence.as_ref().map(|e| e.diagnosis.cause);
         self.from_initiator
             .is_none_or(|from| from == is_from_initiator)
             && self.names.is_none_or(|names| entry.events & names != 0)

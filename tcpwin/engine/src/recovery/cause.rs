@@ -73,17 +73,17 @@ impl Confidence {
     }
 }
 
-/// A verdict on one segment.
+/// Why one segment was sent again, or came late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Diagnosis {
     pub cause: Cause,
     pub reason: &'static str,
     pub confidence: Confidence,
 }
 
-impl Verdict {
+impl Diagnosis {
     pub fn certain(cause: Cause, reason: &'static str) -> Self {
-        Verdict {
+        Diagnosis {
             cause,
             reason,
             confidence: Confidence::Certain,
@@ -91,16 +91,16 @@ impl Verdict {
     }
 
     pub fn likely(cause: Cause, reason: &'static str) -> Self {
-        Verdict {
+        Diagnosis {
             confidence: Confidence::Likely,
-            ..Verdict::certain(cause, reason)
+            ..Diagnosis::certain(cause, reason)
         }
     }
 
     pub fn possible(cause: Cause, reason: &'static str) -> Self {
-        Verdict {
+        Diagnosis {
             confidence: Confidence::Possible,
-            ..Verdict::certain(cause, reason)
+            ..Diagnosis::certain(cause, reason)
         }
     }
 }

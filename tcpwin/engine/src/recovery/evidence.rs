@@ -1,8 +1,8 @@
-//! What shows why a segment counts as sent again or late: the list of what may be said of it beside the verdict.
+//! What shows why a segment counts as sent again or late: the list of what may be said of it beside the diagnosis.
 //!
 //! Everything that keeps, tells or describes evidence goes by this list: the journal, Python, the schema.
 
-use crate::recovery::cause::Verdict;
+use crate::recovery::cause::Diagnosis;
 
 /// What a part says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +41,10 @@ pub struct Part {
 /// Of each part its name, what it says, and how users read of it.
 macro_rules! evidence {
     ($($part:ident $kind:ident $text:literal,)*) => {
-        /// A verdict with what shows it.
+        /// A diagnosis with what shows it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Evidence {
-            pub verdict: Verdict,
+            pub diagnosis: Diagnosis,
             $(#[doc = $text] pub $part: Option<$kind>,)*
         }
 
@@ -53,9 +53,9 @@ macro_rules! evidence {
         ];
 
         impl Evidence {
-            /// A verdict that nothing is known to show.
-            pub fn of(verdict: Verdict) -> Self {
-                Evidence { verdict, $($part: None,)* }
+            /// A diagnosis that nothing is known to show.
+            pub fn of(diagnosis: Diagnosis) -> Self {
+                Evidence { diagnosis, $($part: None,)* }
             }
 
             /// What is known, in the order of [`PARTS`].
@@ -64,9 +64,9 @@ macro_rules! evidence {
             }
 
             /// Evidence of which [`Evidence::parts`] are these.
-            pub fn from_parts(verdict: Verdict, parts: [Option<i64>; PARTS.len()]) -> Self {
+            pub fn from_parts(diagnosis: Diagnosis, parts: [Option<i64>; PARTS.len()]) -> Self {
                 let [$($part),*] = parts;
-                Evidence { verdict, $($part: $part.map(|value| value as $kind),)* }
+                Evidence { diagnosis, $($part: $part.map(|value| value as $kind),)* }
             }
         }
     };

@@ -3,7 +3,7 @@
 //! A pure function of what the sender knew: its state (RFC 5681, RFC 6675, RFC 8985), its timers (RFC 6298, RFC 8985 §7)
 //! and the ACKs that had reached it.
 
-use crate::recovery::cause::{Cause, Verdict};
+use crate::recovery::cause::{Cause, Diagnosis};
 use crate::recovery::episode::Phase;
 
 /// Duplicate ACKs that speak of loss (RFC 5681 §3.2).
@@ -19,7 +19,7 @@ const LONE_PROBE_EXTRA_NS: i64 = 200_000_000;
 
 /// What is known when data comes a second time.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct ResendContext {
     pub phase: Phase,
     /// It begins at SND.UNA, the head of the line.
     pub is_head: bool,
@@ -68,7 +68,7 @@ pub struct Case {
     pub base_rto_ns: i64,
 }
 
-impl Case {
+impl ResendContext {
     fn reaches(elapsed_ns: i64, timer_ns: i64) -> bool {
         elapsed_ns >= timer_ns / TIMER_SHARE_DENOMINATOR * TIMER_SHARE_NUMERATOR
     }
@@ -80,7 +80,7 @@ impl Case {
     }
 
     fn is_timed_out(&self) -> bool {
-        Case::reaches(self.age_ns, self.rto_ns)
+        ResendContext::reaches(self.age_ns, self.rto_ns)
     }
 
     /// RFC 6675 §4 `IsLost`: three ranges, or more than two segments' worth, SACKed above it.
@@ -111,21 +111,25 @@ impl Case {
 ///
 /// The timeout sends the head again, a probe the last segment. Where one is out these are the same; then the next copy
 /// tells: behind a probe the timer runs anew (`tcp_send_loss_probe`, `tcp_rearm_rto`), behind a timeout twice as long.
-pub fn shows_probing(case: &Case, verdict: &Verdict) -> Option<bool> {
-    match verdict.cause {
-        Cause::TailLossProbe => case.is_certain_probe().then_some(true),
-        Cause::Rto if case.is_probe_out && case.is_lone && case.backoff == 0 => {
-            let is_doubled = Case::reaches(case.age_ns, case.base_rto_ns.saturating_mul(2));
-            (case.sends_probes != Some(true)).then_some(!is_doubled)
+pub fn shows_probing(context: &ResendContext, diagnosis: &Diagnosis) -> Option<bool> {
+    match diagnosis.cause {
+        Cause::TailLossProbe => context.is_certain_probe().then_some(true),
+        Cause::Rto if context.is_probe_out && context.is_lone && context.backoff == 0 => {
+            let is_doubled =
+                ResendContext::reaches(context.age_ns, context.base_rto_ns.saturating_mul(2));
+            (context.sends_probes != Some(true)).then_some(!is_doubled)
         }
         Cause::Rto => {
-            let may_probe = case.has_sack && case.phase == Phase::Open && case.backoff == 0;
-            let is_silent = case.duplicate_acks == 0 && case.sacked_above == 0;
-            let is_unprobed = !case.is_probe_out && !case.is_lone && case.is_near;
+            let may_probe =
+                context.has_sack && context.phase == Phase::Open && context.backoff == 0;
+            let is_silent = context.duplicate_acks == 0 && context.sacked_above == 0;
+            let is_unprobed = !context.is_probe_out && !context.is_lone && context.is_near;
             // A probe may be new data: then the newest was sent that much later than the oldest.
-            let spread_ns = case.oldest_ns.saturating_sub(case.quiet_ns);
-            let is_one_flight = !Case::reaches(spread_ns, case.smoothed_ns?.saturating_mul(2));
-            let has_waited = is_one_flight && Case::reaches(case.quiet_ns, case.rto_ns);
+            let spread_ns = context.oldest_ns.saturating_sub(context.quiet_ns);
+            let is_one_flight =
+                !ResendContext::reaches(spread_ns, context.smoothed_ns?.saturating_mul(2));
+            let has_waited =
+                is_one_flight && ResendContext::reaches(context.quiet_ns, context.rto_ns);
             (may_probe && is_silent && is_unprobed && has_waited).then_some(false)
         }
         _ => None,
@@ -133,72 +137,73 @@ pub fn shows_probing(case: &Case, verdict: &Verdict) -> Option<bool> {
 }
 
 /// Name the mechanism.
-pub fn judge(case: &Case) -> Verdict {
-    match case.phase {
-        Phase::Loss => judge_after_timeout(case),
-        Phase::Fast => judge_in_recovery(case),
-        Phase::Open => judge_open(case),
+pub fn judge(context: &ResendContext) -> Diagnosis {
+    match context.phase {
+        Phase::Loss => judge_after_timeout(context),
+        Phase::Fast => judge_in_recovery(context),
+        Phase::Open => judge_open(context),
     }
 }
 
-fn judge_after_timeout(case: &Case) -> Verdict {
+fn judge_after_timeout(context: &ResendContext) -> Diagnosis {
     // Go-back-N is clocked by ACKs; what comes without one comes by the timer, whatever its back-off is by now.
-    let is_timer = Case::reaches(case.age_ns, case.base_rto_ns) && !case.is_prompt();
-    if case.is_head && is_timer {
-        return Verdict::certain(Cause::Rto, "nothing acknowledged for another timeout");
+    let is_timer =
+        ResendContext::reaches(context.age_ns, context.base_rto_ns) && !context.is_prompt();
+    if context.is_head && is_timer {
+        return Diagnosis::certain(Cause::Rto, "nothing acknowledged for another timeout");
     }
-    if case.is_repeated && (case.is_sacked_again || case.is_lost_by_sack()) {
-        return Verdict::likely(
+    if context.is_repeated && (context.is_sacked_again || context.is_lost_by_sack()) {
+        return Diagnosis::likely(
             Cause::LostRetransmission,
             "its retransmission after the timeout was lost: SACK reports later ones",
         );
     }
-    Verdict::certain(
+    Diagnosis::certain(
         Cause::GoBackN,
         "below what had been sent when the timeout struck",
     )
 }
 
-fn judge_in_recovery(case: &Case) -> Verdict {
+fn judge_in_recovery(context: &ResendContext) -> Diagnosis {
     // Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
-    let is_timer = !case.is_prompt() || (case.is_repeated && !case.has_sack);
-    if case.is_head && case.is_timed_out() && is_timer {
-        return Verdict::certain(Cause::Rto, "recovery stood still for the timeout");
+    let is_timer = !context.is_prompt() || (context.is_repeated && !context.has_sack);
+    if context.is_head && context.is_timed_out() && is_timer {
+        return Diagnosis::certain(Cause::Rto, "recovery stood still for the timeout");
     }
-    if case.is_repeated || case.was_recovered {
-        return if case.has_sack {
-            Verdict::certain(
+    if context.is_repeated || context.was_recovered {
+        return if context.has_sack {
+            Diagnosis::certain(
                 Cause::LostRetransmission,
                 "sent again in the same recovery: its retransmission was lost",
             )
         } else {
-            Verdict::possible(
+            Diagnosis::possible(
                 Cause::LostRetransmission,
                 "sent again in the same recovery, without SACK to tell why",
             )
         };
     }
-    if case.has_sack {
-        Verdict::certain(Cause::Recovery, "a hole in what SACK reports, in recovery")
+    if context.has_sack {
+        Diagnosis::certain(Cause::Recovery, "a hole in what SACK reports, in recovery")
     } else {
-        Verdict::certain(
+        Diagnosis::certain(
             Cause::Recovery,
             "a partial ACK shows the next hole (NewReno)",
         )
     }
 }
 
-fn judge_open(case: &Case) -> Verdict {
-    let by_duplicates = case.is_head && case.duplicate_acks >= DUPLICATE_THRESHOLD;
-    let by_sack = case.is_lost_by_sack();
-    let has_evidence = case.duplicate_acks > 0 || case.sacked_above > 0;
+fn judge_open(context: &ResendContext) -> Diagnosis {
+    let by_duplicates = context.is_head && context.duplicate_acks >= DUPLICATE_THRESHOLD;
+    let by_sack = context.is_lost_by_sack();
+    let has_evidence = context.duplicate_acks > 0 || context.sacked_above > 0;
     // With data SACKed there is no probe, and the timer starts anew with each ACK that moves SND.UNA.
-    let is_timer = case.is_head
-        && case.is_timed_out()
-        && !case.is_prompt()
-        && (!has_evidence || Case::reaches(case.advance_ns, case.rto_ns));
+    let is_timer = context.is_head
+        && context.is_timed_out()
+        && !context.is_prompt()
+        && (!has_evidence || ResendContext::reaches(context.advance_ns, context.rto_ns));
     if (by_duplicates || by_sack) && !is_timer {
-        return Verdict::certain(
+        return Diagnosis::certain(
             Cause::Fast,
             if by_sack {
                 "SACK reports more than two segments above it (RFC 6675)"
@@ -207,68 +212,68 @@ fn judge_open(case: &Case) -> Verdict {
             },
         );
     }
-    let probe_ns = case.probe_ns();
-    let may_probe = case.has_sack
-        && case.is_tail
-        && (!case.is_head || case.is_lone)
-        && !case.is_probe_out
+    let probe_ns = context.probe_ns();
+    let may_probe = context.has_sack
+        && context.is_tail
+        && (!context.is_head || context.is_lone)
+        && !context.is_probe_out
         && !has_evidence
-        && case.backoff == 0
-        && (!case.is_head || case.sends_probes != Some(false));
+        && context.backoff == 0
+        && (!context.is_head || context.sends_probes != Some(false));
     // The probe comes no later than the timeout of the oldest segment (`tcp_schedule_loss_probe`).
-    let is_probe_time = Case::reaches(case.quiet_ns, probe_ns)
-        || (Case::reaches(case.oldest_ns, case.rto_ns) && !case.is_prompt());
+    let is_probe_time = ResendContext::reaches(context.quiet_ns, probe_ns)
+        || (ResendContext::reaches(context.oldest_ns, context.rto_ns) && !context.is_prompt());
     if may_probe && is_probe_time {
-        return if case.is_certain_probe() {
-            Verdict::certain(
+        return if context.is_certain_probe() {
+            Diagnosis::certain(
                 Cause::TailLossProbe,
                 "the last segment, after two round trips without an ACK",
             )
-        } else if case.sends_probes == Some(true) {
-            Verdict::likely(
+        } else if context.sends_probes == Some(true) {
+            Diagnosis::likely(
                 Cause::TailLossProbe,
                 "the only segment, at the timeout: its sender probes then",
             )
         } else {
-            Verdict::possible(
+            Diagnosis::possible(
                 Cause::TailLossProbe,
                 "the only segment, at the timeout: a probe, or the timer of a sender that sends none",
             )
         };
     }
-    if is_timer || (case.is_head && case.is_timed_out() && !has_evidence) {
-        return Verdict::certain(Cause::Rto, "nothing acknowledged for the timeout");
+    if is_timer || (context.is_head && context.is_timed_out() && !has_evidence) {
+        return Diagnosis::certain(Cause::Rto, "nothing acknowledged for the timeout");
     }
-    if has_evidence && (case.sacked_above > 0 || case.is_head) {
-        return Verdict::likely(
+    if has_evidence && (context.sacked_above > 0 || context.is_head) {
+        return Diagnosis::likely(
             Cause::Fast,
             "fewer than three duplicate ACKs, but data above it had arrived (RACK, early retransmit)",
         );
     }
-    if case.has_sack && case.is_overtaken && case.is_prompt() {
-        return Verdict::likely(
+    if context.has_sack && context.is_overtaken && context.is_prompt() {
+        return Diagnosis::likely(
             Cause::Fast,
             "a retransmission that was sent after it has arrived (RACK)",
         );
     }
-    if case.is_head && case.is_prompt() {
-        return if !case.has_sack && case.is_going_on {
-            Verdict::possible(
+    if context.is_head && context.is_prompt() {
+        return if !context.has_sack && context.is_going_on {
+            Diagnosis::possible(
                 Cause::Recovery,
                 "the next hole after a retransmission, right after an ACK (NewReno)",
             )
         } else {
-            Verdict::possible(Cause::Unknown, "right after an ACK, which shows no loss")
+            Diagnosis::possible(Cause::Unknown, "right after an ACK, which shows no loss")
         };
     }
-    let waited_ns = case.smoothed_ns.unwrap_or(0);
-    if case.is_head && case.quiet_ns > waited_ns {
-        return Verdict::possible(
+    let waited_ns = context.smoothed_ns.unwrap_or(0);
+    if context.is_head && context.quiet_ns > waited_ns {
+        return Diagnosis::possible(
             Cause::Rto,
             "nothing acknowledged, sooner than Linux's timeout",
         );
     }
-    Verdict::possible(Cause::Unknown, "neither a timer nor an ACK explains it")
+    Diagnosis::possible(Cause::Unknown, "neither a timer nor an ACK explains it")
 }
 
 #[cfg(test)]
@@ -278,8 +283,8 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn case() -> Case {
-        Case {
+    fn context() -> ResendContext {
+        ResendContext {
             phase: Phase::Open,
             is_head: true,
             is_tail: false,
@@ -309,38 +314,38 @@ mod tests {
         }
     }
 
-    fn cause(case: Case) -> Cause {
-        judge(&case).cause
+    fn cause(context: ResendContext) -> Cause {
+        judge(&context).cause
     }
 
     #[test]
     fn acks_speak_first_and_timers_when_they_are_silent() {
-        let by_duplicates = Case {
+        let by_duplicates = ResendContext {
             duplicate_acks: 3,
-            ..case()
+            ..context()
         };
         assert_eq!(cause(by_duplicates), Cause::Fast);
-        let late = Case {
+        let late = ResendContext {
             age_ns: 255 * MS,
             quiet_ns: 255 * MS,
             ..by_duplicates
         };
         assert_eq!(cause(late), Cause::Rto);
-        let by_sack = Case {
+        let by_sack = ResendContext {
             sacked_above: 2001,
-            ..case()
+            ..context()
         };
         assert_eq!(cause(by_sack), Cause::Fast);
-        let early = Case {
+        let early = ResendContext {
             sacked_above: 1000,
-            ..case()
+            ..context()
         };
         assert_eq!(judge(&early).confidence, Confidence::Likely);
         assert_eq!(
-            cause(Case {
+            cause(ResendContext {
                 age_ns: 250 * MS,
                 quiet_ns: 250 * MS,
-                ..case()
+                ..context()
             }),
             Cause::Rto
         );
@@ -348,35 +353,35 @@ mod tests {
 
     #[test]
     fn the_tail_is_probed_after_two_round_trips_where_sack_allows() {
-        let tail = Case {
+        let tail = ResendContext {
             is_head: false,
             is_tail: true,
             age_ns: 101 * MS,
             quiet_ns: 101 * MS,
-            ..case()
+            ..context()
         };
         assert_eq!(
             judge(&tail),
-            Verdict::certain(
+            Diagnosis::certain(
                 Cause::TailLossProbe,
                 "the last segment, after two round trips without an ACK"
             )
         );
         assert_ne!(
-            cause(Case {
+            cause(ResendContext {
                 has_sack: false,
                 ..tail
             }),
             Cause::TailLossProbe
         );
         assert_ne!(
-            cause(Case {
+            cause(ResendContext {
                 is_probe_out: true,
                 ..tail
             }),
             Cause::TailLossProbe
         );
-        let lone = Case {
+        let lone = ResendContext {
             is_head: true,
             is_lone: true,
             age_ns: 251 * MS,
@@ -384,18 +389,18 @@ mod tests {
             ..tail
         };
         assert_eq!(judge(&lone).confidence, Confidence::Possible);
-        let shown = Case {
+        let shown = ResendContext {
             sends_probes: Some(true),
             ..lone
         };
         assert_eq!(judge(&shown).confidence, Confidence::Likely);
-        let not = Case {
+        let not = ResendContext {
             sends_probes: Some(false),
             ..lone
         };
         assert_eq!(cause(not), Cause::Rto);
         assert_eq!(
-            cause(Case {
+            cause(ResendContext {
                 is_probe_out: true,
                 ..lone
             }),
@@ -405,24 +410,24 @@ mod tests {
 
     #[test]
     fn states_decide_what_follows() {
-        let in_recovery = Case {
+        let in_recovery = ResendContext {
             phase: Phase::Fast,
-            ..case()
+            ..context()
         };
         assert_eq!(cause(in_recovery), Cause::Recovery);
         assert_eq!(
-            cause(Case {
+            cause(ResendContext {
                 is_repeated: true,
                 ..in_recovery
             }),
             Cause::LostRetransmission
         );
-        let after = Case {
+        let after = ResendContext {
             phase: Phase::Loss,
-            ..case()
+            ..context()
         };
         assert_eq!(cause(after), Cause::GoBackN);
-        let again = Case {
+        let again = ResendContext {
             is_repeated: true,
             age_ns: 500 * MS,
             quiet_ns: 500 * MS,

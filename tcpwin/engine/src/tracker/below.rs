@@ -6,11 +6,11 @@ use crate::connection::direction::Direction;
 use crate::connection::rare::Rare;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
-use crate::recovery::cause::{Cause, Verdict};
+use crate::recovery::cause::{Cause, Diagnosis};
 use crate::recovery::episode::{holds, Phase, Resent};
 use crate::recovery::evidence::Evidence;
 use crate::recovery::holes::{lateness, Hole, Lateness};
-use crate::recovery::resent::{judge, shows_probing, Case};
+use crate::recovery::resent::{judge, shows_probing, ResendContext};
 use crate::sequence::Seq;
 use crate::timing::estimator::RTO_MAX_NS;
 use crate::timing::sent::Sent;
@@ -116,7 +116,7 @@ fn take_old(
         rare.change_known_episode(|episode| episode.forget_old(acked_bytes));
     }
     let found = judge_below(sent, peer, segment, below, old_end);
-    let cause = found.verdict.cause;
+    let cause = found.diagnosis.cause;
     let events = cause.events();
     *evidence = Some(found);
     let tsval = segment.options.timestamps.map(|(value, _)| value);
@@ -260,15 +260,15 @@ fn judge_below(
         return evidence;
     }
     let last_sent_ns = last_sent_ns(sent, seq, old_end);
-    let case = case_of(sent, peer, segment.time_ns, (seq, old_end), last_sent_ns);
-    let verdict = judge_resent(sent, segment, below, &case);
-    let rto_ns = learn_probing(sent, &case, &verdict);
+    let context = resend_context(sent, peer, segment.time_ns, (seq, old_end), last_sent_ns);
+    let diagnosis = judge_resent(sent, segment, below, &context);
+    let rto_ns = learn_probing(sent, &context, &diagnosis);
     Evidence {
         original_frame: sent.newest_copy(seq, segment.frame),
-        trigger_frame: trigger_frame(sent, peer, segment.time_ns, verdict.cause),
+        trigger_frame: trigger_frame(sent, peer, segment.time_ns, diagnosis.cause),
         age_ns: last_sent_ns.map(|ns| sent.clock_ns(segment.time_ns).saturating_sub(ns).max(0)),
         rto_ns: Some(rto_ns),
-        ..Evidence::of(verdict)
+        ..Evidence::of(diagnosis)
     }
 }
 
@@ -346,13 +346,13 @@ fn reported_to(sent: &Direction, seq: Seq, near_ns: i64, now_ns: i64) -> Reporte
 }
 
 /// What is known of bytes from `seq` to `old_end` that are captured a second time.
-fn case_of(
+fn resend_context(
     sent: &Direction,
     peer: &Direction,
     now_ns: i64,
     (seq, old_end): (Seq, Seq),
     last_sent_ns: Option<i64>,
-) -> Case {
+) -> ResendContext {
     let (una, nxt) = (sent.flight.una, sent.flight.nxt);
     let since_ns = |time_ns: i64| now_ns.saturating_sub(time_ns).max(0);
     let near_ns = peer.far_ns().unwrap_or(0);
@@ -382,7 +382,7 @@ fn case_of(
         sacked_above,
         sacked_ranges,
     } = reported_to(sent, seq, near_ns, now_ns);
-    Case {
+    ResendContext {
         phase: episode.map_or(Phase::Open, |episode| episode.phase),
         is_head: !una.is_before(seq),
         is_tail: old_end == nxt,
@@ -423,32 +423,37 @@ fn case_of(
 }
 
 /// Why it was sent again: what stands in the segment and the window first, then what the sender's timers and ACKs say.
-fn judge_resent(sent: &Direction, segment: &Segment, below: &Below, case: &Case) -> Verdict {
+fn judge_resent(
+    sent: &Direction,
+    segment: &Segment,
+    below: &Below,
+    context: &ResendContext,
+) -> Diagnosis {
     let una = sent.flight.una;
     let is_closed = is_window_closed(sent);
     if !below.end.is_after(una) {
-        Verdict::certain(Cause::Spurious, "acknowledged before it was captured")
+        Diagnosis::certain(Cause::Spurious, "acknowledged before it was captured")
     } else if is_closed && below.seq == una && sent.flight.is_outstanding() {
-        Verdict::certain(Cause::ZeroWindow, "the receive window is closed")
+        Diagnosis::certain(Cause::ZeroWindow, "the receive window is closed")
     } else if segment.payload_len == 0 {
-        Verdict::certain(Cause::Fin, "the FIN was not acknowledged in time")
+        Diagnosis::certain(Cause::Fin, "the FIN was not acknowledged in time")
     } else if sent.is_left_out(below.seq) {
-        Verdict::certain(
+        Diagnosis::certain(
             Cause::FastOpen,
             "the SYN/ACK left out the data of the SYN: the server did not take it (RFC 7413 §4.2)",
         )
     } else {
-        judge(case)
+        judge(context)
     }
 }
 
 /// Take in what it shows of the sender's probes for tail loss; give the timeout that the sender had.
-fn learn_probing(sent: &mut Direction, case: &Case, verdict: &Verdict) -> i64 {
-    let Some(sends_probes) = shows_probing(case, verdict) else {
-        return case.rto_ns;
+fn learn_probing(sent: &mut Direction, context: &ResendContext, diagnosis: &Diagnosis) -> i64 {
+    let Some(sends_probes) = shows_probing(context, diagnosis) else {
+        return context.rto_ns;
     };
     // What looked like a probe was a timeout.
-    let was_timeout = case.is_probe_out && !sends_probes;
+    let was_timeout = context.is_probe_out && !sends_probes;
     sent.rare().change_episode(|episode| {
         episode.sends_probes = Some(sends_probes);
         if was_timeout {
@@ -456,9 +461,9 @@ fn learn_probing(sent: &mut Direction, case: &Case, verdict: &Verdict) -> i64 {
         }
     });
     if was_timeout {
-        case.rto_ns.saturating_mul(2).min(RTO_MAX_NS)
+        context.rto_ns.saturating_mul(2).min(RTO_MAX_NS)
     } else {
-        case.rto_ns
+        context.rto_ns
     }
 }
 
@@ -498,19 +503,19 @@ fn judge_late(
 ) -> Option<Evidence> {
     let hole = hole?;
     let lateness = lateness(hole, segment, newest_tsval, round_trip_ns, clock_ns)?;
-    let verdict = match lateness {
-        Lateness::CaptureOrder => Verdict::certain(
+    let diagnosis = match lateness {
+        Lateness::CaptureOrder => Diagnosis::certain(
             Cause::CaptureReordered,
             "the capture's clock says that it came first",
         ),
         Lateness::Timestamp => {
-            Verdict::certain(Cause::OutOfOrder, "its timestamp is the older one")
+            Diagnosis::certain(Cause::OutOfOrder, "its timestamp is the older one")
         }
-        Lateness::Identification => Verdict::certain(
+        Lateness::Identification => Diagnosis::certain(
             Cause::OutOfOrder,
             "its IP identification is the earlier one",
         ),
-        Lateness::Time => Verdict::likely(
+        Lateness::Time => Diagnosis::likely(
             Cause::OutOfOrder,
             "it fills a hole sooner than a retransmission could",
         ),
@@ -520,6 +525,6 @@ fn judge_late(
     Some(Evidence {
         original_frame: Some(hole.frame),
         age_ns: (lateness != Lateness::CaptureOrder).then_some(age_ns),
-        ..Evidence::of(verdict)
+        ..Evidence::of(diagnosis)
     })
 }

@@ -1,6 +1,6 @@
 //! The one pass over segments: finds each segment's connection and moves its state.
 //!
-//! Comes in: segments in capture order. Goes out: a verdict a segment, and the connections at the end.
+//! Comes in: segments in capture order. Goes out: an annotation a segment, and the connections at the end.
 //! One segment costs a table look-up and straight-line arithmetic; everything unusual is a cold call.
 
 mod ack;
@@ -53,7 +53,7 @@ pub struct Taken {
 
 /// What one segment meant: a row of the per-segment table beside the segment itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Annotation {
     pub connection: u32,
     /// Side that sent it: 0 sent the connection's first segment.
     pub side: u8,
@@ -292,19 +292,19 @@ impl Tracker {
     }
 
     /// The row of a segment that was just taken; none for one of a connection that is not wanted.
-    pub fn verdict(&self, segment: &Segment, taken: &Taken) -> Option<(Verdict, &Connection)> {
+    pub fn annotate(&self, segment: &Segment, taken: &Taken) -> Option<(Annotation, &Connection)> {
         let number = self.number(taken.connection)?;
         let connection = self.connections.get(taken.connection)?;
-        let mut verdict = connection.verdict(segment, taken);
-        verdict.connection = number;
+        let mut annotation = connection.annotate(segment, taken);
+        annotation.connection = number;
         if taken.events & event::WITH_EVIDENCE != 0 {
-            verdict.evidence = self.evidence;
+            annotation.evidence = self.evidence;
         }
         // An ordinary segment ends none, and leaves the last one's standing.
-        verdict.stall = self
+        annotation.stall = self
             .stall
             .filter(|stall| stall.after_frame == segment.frame);
-        Some((verdict, connection))
+        Some((annotation, connection))
     }
 
     /// Let the budgets of a connection keep a log of what they charge.

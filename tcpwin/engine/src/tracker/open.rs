@@ -5,7 +5,7 @@ use crate::connection::marks::Initiator;
 use crate::connection::state::Connection;
 use crate::connection::syn::{syn_kind, SynOptions, TIMESTAMPS_BYTES};
 use crate::event::{self, Events};
-use crate::recovery::cause::{Cause, Verdict};
+use crate::recovery::cause::{Cause, Diagnosis};
 use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
 use crate::window::receive::Advertisement;
@@ -265,15 +265,15 @@ fn resent_syn(
         Some((_, frame)) => Some(frame),
         None => connection.directions[side].newest_copy(seq, segment.frame),
     };
-    let verdict = if connection.established_ns().is_some() {
-        Verdict::certain(cause, "a copy of the handshake after it was completed")
+    let diagnosis = if connection.established_ns().is_some() {
+        Diagnosis::certain(cause, "a copy of the handshake after it was completed")
     } else {
-        Verdict::certain(cause, "the handshake's segment was not answered in time")
+        Diagnosis::certain(cause, "the handshake's segment was not answered in time")
     };
     Evidence {
         original_frame: original,
         age_ns: since_ns.map(|ns| clock_ns.saturating_sub(ns).max(0)),
-        ..Evidence::of(verdict)
+        ..Evidence::of(diagnosis)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Comes in: the connection and a segment that is its own. Goes out: events, a round trip, the row. It never looks at
 //! another connection.
 
-use super::{ack, fast, open, reset, send, stall, Taken, Verdict};
+use super::{ack, fast, open, reset, send, stall, Annotation, Taken};
 use crate::connection::direction::Direction;
 use crate::connection::incidents::DoubtfulReset;
 use crate::connection::marks::Initiator;
@@ -117,7 +117,7 @@ impl Connection {
         }
         if let (true, Some(evidence)) = (self.is_sampled(), evidence.as_mut()) {
             // What was sent between two samples may explain all of it.
-            evidence.verdict.confidence = Confidence::Possible;
+            evidence.diagnosis.confidence = Confidence::Possible;
         }
         if let Some(before) = before {
             let ended = before.judge(self, side, segment, events);
@@ -295,13 +295,13 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn verdict(&self, segment: &Segment, taken: &Taken) -> Verdict {
+    pub(super) fn annotate(&self, segment: &Segment, taken: &Taken) -> Annotation {
         let sent = &self.directions[taken.side];
         let is_syn = segment.flags & SYN != 0;
         let is_certain = is_syn || sent.own_scale.is_certain();
         let shift = if is_syn { 0 } else { sent.own_shift };
         let flight_bytes = sent.known_flight();
-        Verdict {
+        Annotation {
             connection: taken.connection,
             side: taken.side as u8,
             is_from_initiator: taken.side == self.initiator_side(),

@@ -76,8 +76,8 @@ fn take<S: Sink>(tracker: &mut Tracker, segment: &Segment, is_duplicate: bool, s
     if number.is_some_and(|number| sink.wants_budget(number)) {
         tracker.follow_budgets(done.connection);
     }
-    if let Some((verdict, connection)) = tracker.verdict(segment, &done) {
+    if let Some((annotation, connection)) = tracker.annotate(segment, &done) {
         // A sink that wants no more is not asked again before the end: there are few packets.
-        sink.take(segment, &verdict, connection);
+        sink.take(segment, &annotation, connection);
     }
 }

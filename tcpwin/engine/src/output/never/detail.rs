@@ -23,7 +23,7 @@ pub fn check_events(connection: &Connection, events: &[EventRecord], ledger: &mu
         let Some(evidence) = &event.evidence else {
             continue;
         };
-        let cause = evidence.verdict.cause.name();
+        let cause = evidence.diagnosis.cause.name();
         for (name, other) in [
             ("original_frame", evidence.original_frame),
             ("trigger_frame", evidence.trigger_frame),

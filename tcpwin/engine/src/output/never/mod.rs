@@ -14,7 +14,7 @@ use crate::capture::MergedReader;
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::pass::{run, Findings, Sink};
 use crate::output::series::Span;
-use crate::tracker::Verdict;
+use crate::tracker::Annotation;
 use crate::wire::Segment;
 use witness::Witness;
 
@@ -132,10 +132,10 @@ impl Sink for Both {
     fn take(
         &mut self,
         segment: &Segment,
-        verdict: &Verdict,
+        annotation: &Annotation,
         connection: &crate::connection::state::Connection,
     ) -> bool {
-        self.witness.take(segment, verdict);
-        self.details.take(segment, verdict, connection)
+        self.witness.take(segment, annotation);
+        self.details.take(segment, annotation, connection)
     }
 }

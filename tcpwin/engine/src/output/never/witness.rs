@@ -8,7 +8,7 @@ use crate::output::detail::Detail;
 use crate::output::field::{DirectionView, Value};
 use crate::output::fields::direction_field;
 use crate::output::never::{Ledger, Violation};
-use crate::tracker::Verdict;
+use crate::tracker::Annotation;
 use crate::wire::{Segment, FIN, RST, SYN};
 
 /// What was captured of one connection.
@@ -31,16 +31,16 @@ pub struct Witness {
 }
 
 impl Witness {
-    pub fn take(&mut self, segment: &Segment, verdict: &Verdict) {
-        if verdict.events & CAPTURE_DUPLICATE != 0 {
+    pub fn take(&mut self, segment: &Segment, annotation: &Annotation) {
+        if annotation.events & CAPTURE_DUPLICATE != 0 {
             return;
         }
-        let account = self.accounts.entry(verdict.connection).or_default();
-        let side = usize::from(verdict.side);
+        let account = self.accounts.entry(annotation.connection).or_default();
+        let side = usize::from(annotation.side);
         account.segments[side] += 1;
         account.controls[side] += i64::from(segment.flags & (SYN | FIN) != 0);
         // A keep-alive's byte is no data (RFC 9293 §3.8.4), nor is a reset's reason (§3.5.3).
-        let is_data = segment.flags & RST == 0 && verdict.events & KEEP_ALIVE == 0;
+        let is_data = segment.flags & RST == 0 && annotation.events & KEEP_ALIVE == 0;
         if is_data && segment.payload_len > 0 {
             account.data_segments[side] += 1;
             account.payload_bytes[side] += i64::from(segment.payload_len);
