@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from tcpwin.analysis import Connection, Direction
-from tcpwin.limits.budget import Budget
+from tcpwin.limits.budget import WINDOW_ITEMS, Budget
 from tcpwin.limits.division import Traits, traits_of
 from tcpwin.limits.roles import ENDS, role_of
 from tcpwin.units import bytes_text, count_text, rate_text, time_text
@@ -119,18 +119,21 @@ def _reader(seen: Situation) -> Opinion:
             confidence = "certain"
         times = count_text(data.zero_window_episode_count, "time")
         reason = f"zero window {times}, {time_text(data.zero_window_ns)} total"
+        full_ns = sum(seen.budget.items_ns[item] for item in WINDOW_ITEMS if item != "zero_window")
+        if full_ns >= data.zero_window_ns:
+            reason += f"; window full for {time_text(full_ns)}"
     elif most and mean is not None:
         confidence = "likely" if confidence == "certain" else confidence
         reason = f"window {bytes_text(mean)} on average, {bytes_text(most)} at most: unread data fills the rest"
     else:
         reason = "the window closes while data waits"
     return Opinion(
-        f"the {receiver}'s receive window",
+        f"a slow reader on the {receiver}",
         f"{seen.receiving_end}_application",
         seen.receiving_end,
         confidence,
         reason + _kernel_words(seen),
-        f"The {receiver}'s application reads too slowly.",
+        f"The {receiver}'s application keeps its receive window full.",
         f"Make the {receiver}'s application read faster.",
     )
 
@@ -148,7 +151,7 @@ def _window(seen: Situation) -> Opinion:
         return Opinion(phrase, f"{ENDS[by]}_host", ENDS[by], confidence, reason, "", fix)
     host = f"{seen.receiving_end}_host"
     if most is None:
-        reason = "flight ends again and again at the edge that the least possible window scale gives"
+        reason = "flight keeps stopping where the smallest possible window would end"
         return Opinion(phrase, host, seen.receiving_end, "possible", reason, "", fix)
     reason, round_trip_ns = f"{bytes_text(most)} at most", seen.connection.path_rtt_ns
     if round_trip_ns:
@@ -181,17 +184,18 @@ def _send_buffer(seen: Situation) -> Opinion:
 
 def _path(seen: Situation) -> Opinion:
     rate = "" if seen.data.goodput_bps is None else f", {rate_text(seen.data.goodput_bps)}"
-    meaning = "Nothing to fix: the transfer has all that the path gives."
-    return Opinion(
-        "the path's rate", "nobody", None, "likely", f"data went evenly at the best rate seen{rate}", meaning
-    )
+    meaning = "Nothing to fix: the transfer uses all that the path gives."
+    return Opinion("the path's rate", "nobody", None, "likely", f"steady at the best rate seen{rate}", meaning)
 
 
 def _loss(seen: Situation) -> Opinion:
     data = seen.data
-    reason = f"{count_text(data.resent_segments, 'segment')} of {data.data_segments:,} sent again"
+    reason = f"{data.resent_segments:,} of {count_text(data.data_segments, 'segment')} sent again"
     reason += f", {data.rto_retransmissions:,} by timeout" if data.rto_retransmissions else ""
-    confidence = seen.seen if seen.traits.is_mostly_recovering else "likely"
+    confidence, after_ns = seen.seen, seen.budget.items_ns["after_loss"]
+    if not seen.traits.is_mostly_recovering:
+        confidence = "likely"
+        reason += f"; congestion window cut by loss for {time_text(after_ns)}"
     return Opinion("loss on the path", "network", None, confidence, reason, "", "Find where the path loses packets.")
 
 
@@ -199,21 +203,21 @@ def _congestion(seen: Situation) -> Opinion:
     phrase = f"the {seen.sender}'s congestion window"
     if seen.traits.is_growing:
         meaning = "The window was still growing."
-        return Opinion(phrase, "nobody", None, "likely", "the transfer's start, as designed", meaning)
+        return Opinion(phrase, "nobody", None, "likely", "slow start, as at the beginning of every transfer", meaning)
     return Opinion(phrase, "nobody", None, "likely", "no other limit shows")
 
 
 def _idle_restart(seen: Situation) -> Opinion:
     restarts = count_text(seen.data.idle_restarts, "restart")
     reason = f"{restarts} with a smaller congestion window after a pause"
-    fix = f"Switch off slow start after idle on the {seen.sender}."
-    return Opinion("slow start after idle", f"{seen.sending_end}_host", seen.sending_end, seen.seen, reason, "", fix)
+    fix = f"Switch off slow start after idle on the {seen.sender} (net.ipv4.tcp_slow_start_after_idle)."
+    return Opinion("idle restarts", f"{seen.sending_end}_host", seen.sending_end, seen.seen, reason, "", fix)
 
 
 def _timer(seen: Situation) -> Opinion:
     reason = f"{count_text(seen.data.rto_retransmissions, 'segment')} sent again by timeout"
     return Opinion(
-        f"the {seen.sender}'s retransmission timer", f"{seen.sending_end}_host", seen.sending_end, "likely", reason
+        f"the {seen.sender}'s retransmission timeouts", f"{seen.sending_end}_host", seen.sending_end, "likely", reason
     )
 
 
@@ -239,18 +243,19 @@ def _handshake(seen: Situation) -> Opinion:
         return Opinion("the handshake", "network", None, "possible", reason, "The server never answered.")
     again = seen.connection.a_to_b.syn_retransmissions + seen.connection.b_to_a.syn_retransmissions
     if again:
-        reason = f"{count_text(again, 'segment')} of it sent again"
+        reason = f"{count_text(again, 'segment')} of the handshake sent again"
         return Opinion("the handshake", "network", None, "likely", reason, "", "Find where the path loses packets.")
-    return Opinion("the handshake", "nobody", None, "certain", "little else was to be done")
+    return Opinion("the handshake", "nobody", None, "certain", "the connection carried little else")
 
 
 def _silent(seen: Situation) -> Opinion:
-    reason = f"the {seen.receiver} answered nothing any more"
-    return Opinion(f"the {seen.receiver}, which fell silent", "network", None, "likely", reason)
+    reason = f"no more answers from the {seen.receiver}"
+    fix = f"Check whether the {seen.receiver} was up, and firewalls and NAT on the path."
+    return Opinion(f"a silent peer, the {seen.receiver}", "network", None, "likely", reason, "", fix)
 
 
 def _policer(_: Situation) -> Opinion:
-    return Opinion("a policer on the path", "network", None, "likely", "losses at a constant rate without delay")
+    return Opinion("a policer on the path", "network", None, "likely", "constant loss rate, and no delay before it")
 
 
 def _capture(seen: Situation) -> Opinion:
@@ -264,9 +269,9 @@ def _nothing(_: Situation) -> Opinion:
 def _unknown(seen: Situation) -> str:
     data = seen.data
     if seen.connection.sampled:
-        return "the capture holds samples of it, not all that was sent"
+        return "the capture holds only samples of the connection"
     if seen.is_doubled:
-        return "the capture holds it twice, as it left one end and as it came to the other"
+        return "the capture holds each packet twice, as sent and as received"
     if data.clock_step_ns * 2 > seen.budget.items_ns["unknown"]:
         return f"the capture's clock went {time_text(data.clock_step_ns)} further than the timestamps of its packets"
     if data.window_scale.state in ("unknown", "syn_only"):

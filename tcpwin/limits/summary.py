@@ -35,6 +35,7 @@ class Summary:
 
     Attributes:
         text: a paragraph without line breaks.
+        parts: the same in lines: what limited how many connections; the worst of them; what to change; the caveat.
         carried: its first sentence: how much, in what time.
         caveat: its last sentence: what the capture lacks; empty where it is complete.
         worst: the three findings that cost most; fewer where fewer cost anything, none where no rules were asked.
@@ -44,6 +45,7 @@ class Summary:
     """
 
     text: str
+    parts: tuple[str, ...]
     carried: str
     caveat: str
     worst: tuple[Finding, ...]
@@ -56,9 +58,10 @@ def summarize(analysis: Analysis, found: Findings | None = None) -> Summary:
     telling = _Telling(analysis, analysis.findings if found is None else found)
     carried = telling.carried()
     caveat = "".join(telling.caveats())
-    sentences = [carried, *telling.limits(), *telling.first_change(), caveat]
+    parts = tuple(filter(None, (" ".join([carried, *telling.limits()]), *telling.first_change(), caveat)))
     return Summary(
-        " ".join(filter(None, sentences)),
+        " ".join(parts),
+        parts,
         carried,
         caveat,
         tuple(telling.costly[:WORST]),
@@ -124,7 +127,7 @@ class _Telling:
         if not self.ids:
             yield f"No problem found. ({bounds})"
             return
-        told = ", ".join(f"{LIMIT_NAMES[limit]} {len(ids):,}" for limit, ids in self.problems.items())
+        told = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
         yield f"{count_text(len(self.ids), 'connection')} slowed: {told}. ({bounds})"
 
     def first_change(self) -> Iterable[str]:
@@ -134,8 +137,8 @@ class _Telling:
         if self.count == 1:
             yield f"Fix: {verdict.fix}"
             return
-        told = [f"Worst: connection {self.ids[0]}. {verdict.text}", *cost_of(verdict), f"Fix first: {verdict.fix}"]
-        yield " ".join(told)
+        yield " ".join([f"Worst: connection {self.ids[0]}. {verdict.text}", *cost_of(verdict)])
+        yield f"Fix first: {verdict.fix}"
 
     def caveats(self) -> Iterable[str]:
         """What the capture lacks."""
@@ -178,11 +181,11 @@ class _Telling:
 
 def told_of_one(verdict: Verdict) -> Iterable[str]:
     """What limited the only connection, and what that cost."""
+    if not verdict.is_problem and verdict.limit not in ("none", "capture"):
+        yield "No problem found."
     yield verdict.text
     if verdict.is_problem:
         yield from cost_of(verdict)
-    elif verdict.limit not in ("none", "capture"):
-        yield "No problem found."
 
 
 def cost_of(verdict: Verdict) -> Iterable[str]:

@@ -178,7 +178,7 @@ class _Judge:
             if owner == "network":
                 owner, side = "nobody", None
             if limit != "capture":
-                reason += "; but the capture seems to hold each packet twice, and copies look like losses"
+                reason += "; but the capture seems to hold each packet twice, and the copies look like losses"
         also = None if divided.also == NONE else ORDER[divided.also]
         also_ns = divided.lost_to_ns[divided.also] if also is not None else 0
         fix = opinion.fix
@@ -226,9 +226,6 @@ class _Judge:
         if second is None:
             return f"Limited by {opinion.phrase} {much}."
         beside = opinion_of(self.seen, second).phrase
-        if beside == opinion.phrase:
-            # The reader and the size are two limits of one window.
-            beside = "its size" if second == "receiver_window" else "its slow reader"
         return f"Limited by {opinion.phrase} {much} and {beside} ({{second}})."
 
     def _informed(self, limit: str) -> tuple[Opinion, Finding | None]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tcpwin.report.junit import junit_document
     from tcpwin.report.likeness import render_against, render_likeness
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
-    from tcpwin.report.rules import render_page, render_rules
+    from tcpwin.report.rules import render_page, render_rules, threshold_text
     from tcpwin.report.sarif import sarif_document
     from tcpwin.report.sockets import render_distributions, render_sockets, span_text
     from tcpwin.report.summary import render_summary
@@ -66,6 +66,7 @@ _HOMES = {
     "rules": (
         "render_page",
         "render_rules",
+        "threshold_text",
     ),
     "sarif": ("sarif_document",),
     "sockets": (
@@ -117,6 +118,7 @@ __all__ = [
     "sarif_document",
     "span_text",
     "tabulate_connections",
+    "threshold_text",
     "value_text",
 ]
 

@@ -16,12 +16,12 @@ ITEM_WORDS = {
     "fast_recovery": "fast recovery",
     "timeout": "timeout",
     "tail": "tail loss",
-    "peer_silent": "peer silent",
+    "peer_silent": "silent peer",
     "idle_restart": "idle restart",
     "application": "nothing to send",
     "send_buffer": "send buffer",
     "path": "path",
-    "closed": "closed",
+    "closed": "connection closed",
     "unknown": "not known",
 }
 GROUP_WORDS = {
@@ -29,11 +29,11 @@ GROUP_WORDS = {
     "receiver": "receive window",
     "congestion window": "congestion window",
     "loss recovery": "loss recovery",
-    "silent peer": "peer silent",
+    "silent peer": "silent peer",
     "idle restart": "idle restart",
     "application": "nothing to send",
     "send buffer": "send buffer",
     "path": "path",
-    "closed": "closed",
+    "closed": "connection closed",
     "unknown": "not known",
 }

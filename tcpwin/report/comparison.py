@@ -1,4 +1,4 @@
-"""A comparison of two captures as text: the verdict, the pairs that changed most, what has no partner."""
+"""A comparison of two captures as text: the verdict, the pairs that changed most, what has no match."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
     if comparison.path_changes:
         yield (
             f"The path's round trip differs in {count_text(comparison.path_changes, 'pair')}: "
-            "part of the difference may be the path's."
+            "the path may explain part of the difference."
         )
     for each in islice(comparison.pairs, limit):
         yield ""
@@ -58,17 +58,22 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
         *_unmatched("new", new, comparison.unmatched_new, comparison.unmatched_new_count),
     ]
     if unmatched:
-        yield from ("", "Without a partner", *unmatched)
+        yield from ("", "Without a match", *unmatched)
 
 
 def headline(comparison: Comparison) -> str:
     """The verdict in a sentence."""
     matched = sum(comparison.counts.values())
     if not matched:
-        return "unmatched: no connection of one capture has a partner in the other."
-    told = [f"{count} {name}" for name, count in comparison.counts.items() if count]
-    rate = "" if comparison.goodput_ratio is None else f"; goodput × {comparison.goodput_ratio:.3g} in the median"
-    return f"{comparison.verdict}: {count_text(matched, 'pair')}, {', '.join(told)}{rate}."
+        return "Unmatched: no connection is in both captures."
+    ratio = "" if comparison.goodput_ratio is None else f"goodput × {comparison.goodput_ratio:.3g}"
+    told = []
+    if matched > 1:
+        counts = ", ".join(f"{count} {name}" for name, count in comparison.counts.items() if count)
+        told.append(f"{count_text(matched, 'pair')}, {counts}")
+        ratio = ratio and f"median {ratio}"
+    verdict = f"{comparison.verdict[:1].upper()}{comparison.verdict[1:]}"
+    return ": ".join(filter(None, (verdict, "; ".join(filter(None, (*told, ratio)))))) + "."
 
 
 def _pair(each: Pair, old: Connection) -> Iterator[str]:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from tcpwin.limits import Rule, Threshold, sections
 from tcpwin.units import name_text
 
-_ASKED = {
-    "direction": "asked of each direction",
-    "connection": "asked of each connection",
-    "capture": "asked once, of the capture",
+_SCOPES = {
+    "direction": "checks each direction",
+    "connection": "checks each connection",
+    "capture": "checks the capture as a whole",
 }
 
 _SUFFIXES = {"bytes": "B", "bps": "bit"}
@@ -30,19 +30,19 @@ def _condition_text(name: str, operator: str, value: float | str | bool | None) 
 
 
 def render_page(rule: Rule) -> Iterator[str]:
-    """A rule's page: title, what is asked, each heading's text, to whom it leaves time, thresholds with reasons."""
+    """A rule's page: title, what it checks, each heading's text, to whom it leaves time, thresholds with reasons."""
     yield name_text(f"{rule.code} {rule.name}: {rule.title}")
-    asked = _ASKED[rule.scope]
+    checked = _SCOPES[rule.scope]
     if rule.when:
         conditions = " and ".join(_condition_text(*condition) for condition in rule.when)
-        asked += f" with {conditions}"
-    yield name_text(f"{rule.severity}, {asked}")
+        checked += f" with {conditions}"
+    yield name_text(f"{rule.severity}, {checked}")
     for heading, text in sections(rule.page).items():
         yield from ("", name_text(heading))
         yield from (f"  {name_text(line)}".rstrip() for line in text.splitlines())
     if rule.yields_to:
         yield from ("", "Counted once")
-        yield f"  Time that is found by one of these as well is counted there: {', '.join(rule.yields_to)}."
+        yield f"  Time that one of these claims, too, is counted there only: {', '.join(rule.yields_to)}."
     if rule.thresholds:
         yield from ("", "Thresholds")
         yield f"  Set with `tcpwin check --threshold {rule.code}.NAME=VALUE`."

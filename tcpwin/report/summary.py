@@ -24,7 +24,7 @@ def render_summary(summary: Summary, analysis: Analysis) -> list[str]:
     """The paragraph; of one connection its verdict, a line for each part."""
     if len(analysis) == 1 and summary.verdict is not None:
         return [*render_answer(summary, analysis.connections[0]), *([summary.caveat] if summary.caveat else [])]
-    return [name_text(summary.text)]
+    return [name_text(part) for part in summary.parts]
 
 
 def render_answer(summary: Summary, connection: Connection) -> list[str]:
@@ -32,19 +32,14 @@ def render_answer(summary: Summary, connection: Connection) -> list[str]:
     verdict = summary.verdict or connection.verdict
     answer, *more = render_verdict(verdict, connection.duration_ns)
     is_fine = not verdict.is_problem and verdict.limit not in ("none", "capture")
-    return [f"{summary.carried} {answer}{' No problem found.' if is_fine else ''}", *more]
+    return [f"{summary.carried} {'No problem found. ' if is_fine else ''}{answer}", *more]
 
 
 def render_verdict(verdict: Verdict, duration_ns: int) -> list[str]:
     """What limited a connection: the answer, what it cost, what to change, and what shows it; a line each."""
     words = verdict_words(verdict, duration_ns)
-    why = f"({words.why})"
-    lines = [words.answer, f"Cost: {words.cost} {why}"] if words.cost else [f"{words.answer} {why}"]
-    if words.fix:
-        lines.append(f"Fix: {words.fix}")
-    if words.evidence:
-        lines.append(f"Evidence: {words.evidence}")
-    return lines
+    told = {"Cost": words.cost, "Fix": words.fix, "Evidence": "; ".join(filter(None, (words.why, words.evidence)))}
+    return [words.answer, *(f"{name}: {text}" for name, text in told.items() if text)]
 
 
 def render_budgets(connection: Connection) -> Iterator[str]:
@@ -72,7 +67,7 @@ def _render_budget(sender: str, budget: Budget) -> Iterator[str]:
         busy = time_text(kernel.busy_ns)
         yield f"its kernel was busy for {busy}, waiting for the window for {window}, for the send buffer for {buffer}"
         off = share_text(apart, places=1)
-        yield f"the window's time by the packets alone is {off} of the duration off the kernel's"
+        yield f"window time by packets alone differs from the kernel's by {off} of the duration"
 
 
 def longest_stalls(connection: Connection) -> tuple[list[Stall], int]:
@@ -92,7 +87,7 @@ def render_stalls(connection: Connection) -> Iterator[str]:
         return
     roles = roles_of(connection)
     yield ""
-    yield f"{'silent at':>10}{'for':>10}  {'of':8}  {'because of':20}{'in flight':>10}   frames"
+    yield f"{'silent at':>10}{'for':>10}  {'host':8}  {'cause':20}{'in flight':>10}   frames"
     for stall in shown:
         at, took = time_text(stall.start_ns - connection.start_ns), time_text(stall.duration_ns)
         cause = stall.cause.replace("_", " ")

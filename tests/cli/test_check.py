@@ -27,11 +27,12 @@ HEAD = (
     "The client's application reads too slowly: zero window 66 times, 6.1 s total (20 % of the connection)"
 )
 PARAGRAPH = [
-    "6 MB in 30.1 s. Limited by the client's receive window (89 %, certain). "
-    "The client's application reads too slowly.",
-    "Cost: about 26.9 s of 30.1 s (zero window 66 times, 6.1 s total)",
-    "Fix: Make the client's application read faster, or send less.",
-    "Evidence: frame.number in {1474, 1475, 1577, 1578, 1627, 1628} (TW201)",
+    "6 MB in 30.1 s. Limited by a slow reader on the client (89 %, certain). "
+    "The client's application keeps its receive window full.",
+    "Cost: about 26.9 s of 30.1 s",
+    "Fix: Make the client's application read faster, or the server send less.",
+    "Evidence: zero window 66 times, 6.1 s total; window full for 20.8 s; "
+    "frame.number in {1474, 1475, 1577, 1578, 1627, 1628} (TW201)",
     "",
 ]
 SUMMARY = "1 finding (1 warning) in 1 connection (1 rule, 1 connection)."

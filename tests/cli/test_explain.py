@@ -16,7 +16,7 @@ def test_code_or_name(word: str) -> None:
     told = tcpwin("explain", word).stdout.decode().splitlines()
     assert told[:4] == [
         "TW201 zero-window-stall: the receiver's window was closed",
-        "warning, asked of each direction with zero_window_ns >= stall_ns",
+        "warning, checks each direction with zero_window_ns >= stall_ns",
         "",
         "What it finds",
     ]

@@ -160,7 +160,7 @@ def test_rule_of_another_package_is_asked(tmp_path: Path, point: str) -> None:
     explained = run(tmp_path, "explain", "acme-capture")
     assert explained.stdout.splitlines() == [
         "ACME001 acme-capture: there is a capture",
-        "error, asked once, of the capture",
+        "error, checks the capture as a whole",
         "",
         "What it finds",
         "  A capture.",

@@ -124,7 +124,7 @@ def test_page() -> None:
     )
     assert list(render_page(made)) == [
         "TW901 made-stall: title of TW901",
-        "warning, asked of each direction with zero_window_ns >= limit_ns and data_segments > 3",
+        "warning, checks each direction with zero_window_ns >= limit_ns and data_segments > 3",
         "",
         "What it finds",
         "  A made pattern.",
@@ -151,7 +151,7 @@ def test_page_tells_whom_a_rule_leaves_time_to() -> None:
     lines = list(render_page(replace(RULES[0], yields_to=("TW902", "TW903"))))
     assert lines[-6:] == [
         "Counted once",
-        "  Time that is found by one of these as well is counted there: TW902, TW903.",
+        "  Time that one of these claims, too, is counted there only: TW902, TW903.",
         "",
         "Thresholds",
         "  Set with `tcpwin check --threshold TW901.NAME=VALUE`.",

@@ -42,7 +42,7 @@ def test_report_of_a_lossy_capture() -> None:
         assert words in paragraph
     assert verdict.reason in paragraph
     assert "\n".join(lines).count(verdict.headline) == 1
-    assert verdict.reason.startswith("59 segments of 5,584 ")
+    assert {"59", "5,584", "21.1"} <= set(verdict.reason.split())
 
 
 def test_each_connection_shown_has_its_verdict() -> None:
@@ -90,9 +90,8 @@ def test_budget_says_what_the_kernel_counted() -> None:
     assert lines[-2] == (
         "its kernel was busy for 27.3 s, waiting for the window for 26.7 s, for the send buffer for 0 s"
     )
-    assert re.fullmatch(
-        r"the window's time by the packets alone is 0\.\d % of the duration off the kernel's", lines[-1]
-    )
+    assert "packets" in lines[-1]
+    assert re.search(r" 0\.\d % of the duration", lines[-1])
 
 
 def test_silences_of_a_stall() -> None:
@@ -100,7 +99,7 @@ def test_silences_of_a_stall() -> None:
     lines = list(render_stalls(bundled("zero-window-stall.pcap.gz").connections[0]))
     assert lines == [
         "",
-        " silent at       for  of        because of           in flight   frames",
+        " silent at       for  host      cause                in flight   frames",
         "    1.57 s    290 ms  server    window full                0 B   13655 to 13656",
         "     1.9 s    280 ms  server    zero window                0 B   13657 to 13658",
         "    2.22 s    550 ms  server    zero window                0 B   13659 to 13660",
@@ -127,11 +126,10 @@ def test_connection_in_full_has_all_of_it() -> None:
     assert (verdict.limit, verdict.owner) == ("receiver_application", "client_application")
     assert lines[1] == f"  {verdict.text}"
     assert lines[2].startswith(f"  Cost: about {time_text(verdict.named_ns)} of ")
-    assert lines[2].endswith(f" ({verdict.reason})")
     assert lines[3] == f"  Fix: {verdict.fix}"
-    assert lines[4].startswith("  Evidence: frame.number in {")
+    assert lines[4].startswith(f"  Evidence: {verdict.reason}; frame.number in {{")
     assert "  where the server's time went          time   share" in lines
-    assert "   silent at       for  of        because of           in flight   frames" in lines
+    assert "   silent at       for  host      cause                in flight   frames" in lines
 
 
 def nasty_claim() -> tuple[tcpwin.Analysis, Finding]:

@@ -11,7 +11,7 @@ import pytest
 from analysis.bundled import READABLE, TRUTHS, WHOLE, analyze, name_of
 
 import tcpwin
-from tcpwin.limits import Verdict, roles_of
+from tcpwin.limits import LIMIT_NAMES, Verdict, roles_of
 from tcpwin.report import render, render_connection
 from tcpwin.units import share_text, time_text
 
@@ -44,7 +44,7 @@ HEADS = ("Cost: ", "Fix: ", "Evidence: ")
 
 
 def told(name: str) -> tuple[str, str, str]:
-    """Of the only connection: what limited it with its reason, cost and fix, and what shows it; empty where missing."""
+    """Of the only connection: the whole answer, cost and fix, and what shows it; empty where missing."""
     return told_in(lines_of(name))
 
 
@@ -52,7 +52,7 @@ def told_in(lines: list[str]) -> tuple[str, str, str]:
     place = lines.index("")
     rest = lines[place + 1 : lines.index("", place + 1)]
     cost, fix, evidence = (next((line for line in rest if line.startswith(name)), "") for name in HEADS)
-    return f"{rest[0]} {cost}", f"{cost} {fix}".strip(), evidence
+    return f"{rest[0]} {cost} {evidence}", f"{cost} {fix}".strip(), evidence
 
 
 def test_head_of_a_report() -> None:
@@ -79,10 +79,9 @@ def test_the_verdict_is_said_once_above_the_connection() -> None:
     assert f" {verdict.headline}. " in answer
     assert f"({share_text(verdict.share)}, {verdict.confidence})" in answer
     assert verdict.reason in answer
-    assert cost.startswith(f"Cost: about {time_text(verdict.named_ns)} of 30.1 s ")
-    assert cost.endswith(f" Fix: {verdict.fix}")
+    assert cost == f"Cost: about {time_text(verdict.named_ns)} of 30.1 s Fix: {verdict.fix}"
     frames = ", ".join(map(str, sorted(verdict.frames)))
-    assert evidence == f"Evidence: frame.number in {{{frames}}} ({verdict.code})"
+    assert evidence == f"Evidence: {verdict.reason}; frame.number in {{{frames}}} ({verdict.code})"
     assert not any(line.strip().startswith("!") for line in lines_of(name))
 
 
@@ -99,7 +98,8 @@ def test_zero_window() -> None:
     assert "6.1 s" in verdict.reason
     direction = analyze(find(name)).connections[0].b_to_a
     assert (direction.zero_window_episode_count, time_text(direction.zero_window_ns)) == (66, "6.1 s")
-    assert "the client's receive window" in told(name)[0]
+    for words in (LIMIT_NAMES[verdict.limit], "the client", "receive window"):
+        assert words in told(name)[0]
     sent = the_line(name, "server → client")
     assert sent.startswith("server → client  6 MB acknowledged at ")
     assert sent.endswith(", 0 retransmissions")
@@ -215,7 +215,7 @@ def test_nothing_wrong() -> None:
     assert "No problem found." in paragraph_of("\n".join(lines))
     answer, cost, evidence = told(name)
     assert verdict.headline in answer
-    assert (cost, evidence) == ("", "")
+    assert (cost, evidence) == ("", f"Evidence: {verdict.reason}")
     assert not any("Fix" in line for line in lines)
     assert "    client → server  5 B acknowledged at 7 bit/s, 0 retransmissions" in lines
     # 65,483 in the SYN/ACK and 64 << 10 = 65,536 after it print alike: no change to speak of.
@@ -284,7 +284,7 @@ def test_dead_zero_window(tmp_path: Path) -> None:
     answer, cost, evidence = told_in(render(analysis).splitlines())
     assert "(99 %, certain)" in answer
     assert "1 time, 3.01 s" in answer
-    assert cost.startswith("Cost: about 3.01 s of 3.05 s ")
+    assert cost.startswith("Cost: about 3.01 s of 3.05 s")
     assert evidence.endswith("{5} (TW203)")
     # It never opened again: the row names no last frame.
     assert any(line.endswith("   open, frame 5") for line in render_connection(connection).splitlines())

@@ -128,7 +128,7 @@ def test_figures_and_spans_are_chosen_by_keys(serve: Serve, open_page: OpenPage,
     # What plotly.js shows to the mouse alone is seen with the focus, too.
     page.locator("#figure .modebar-btn").first.focus()
     expect(page.locator("#figure .modebar-group").first).to_have_css("opacity", "1")
-    page.get_by_label("Data of").focus()
+    page.get_by_label("Data from").focus()
     # Of a list, arrows choose: they move no figure.
     before = span_ns(page)
     page.keyboard.press("ArrowDown")

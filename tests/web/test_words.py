@@ -81,6 +81,6 @@ def test_behind_the_end_of_a_list_nothing_is_denied(client: TestClient) -> None:
     id, _, _ = pages(client, zero_window_connection())
     for place in ("/", f"/captures/{id}"):
         told = words(client, f"{place}?offset=50")
-        assert "The list has 1 only. From its beginning" in told
-        assert "There is no capture yet" not in told
-        assert "no TCP connection" not in told
+        assert "The list ends at 1." in told
+        assert "No captures yet" not in told
+        assert "No TCP connection" not in told

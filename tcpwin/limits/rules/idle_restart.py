@@ -120,7 +120,7 @@ def _remedy(case: Case, samples: Sequence[SocketSample]) -> Remedy:
     pids = sorted({user.pid for sample in samples for user in sample.users})
     pid = str(pids[0]) if len(pids) == 1 else "<pid of the application>"
     return Remedy(
-        f"Switch the restart off on {case.the_sender}, in its network namespace: a container has its own.",
+        f"Set {SETTING}=0 on {case.the_sender}, in its network namespace: a container has its own.",
         settings=(
             f"sysctl -w {SETTING}=0",
             f"nsenter -t {pid} -n sysctl -w {SETTING}=0",

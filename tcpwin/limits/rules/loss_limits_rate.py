@@ -62,8 +62,8 @@ def judge(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"Loss slows {case.the_sender} to {rate_text(data.goodput_bps or 0)}: {share_text(lost, places=1)} of its "
         f"segments were sent again, its congestion window was cut {count_text(data.recoveries, 'time')}, and "
-        f"{time_text(data.recovery_ns)} ({share_text(share)} of the transfer) went into recovery. They were lost "
-        f"{guilty.where}",
+        f"{time_text(data.recovery_ns)} ({share_text(share)} of the transfer) went into recovery"
+        f"{_afterwards(data)}. They were lost {guilty.where}",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else None,
         confidence=guilty.confidence,
@@ -92,6 +92,12 @@ def _cost_ns(data: Direction) -> int:
         return max(data.recovery_ns - data.budget_peer_silent_ns, 0)
     left_ns = data.recovery_ns - data.budget_timeout_ns - data.budget_tail_ns - data.budget_peer_silent_ns
     return min(max(left_ns, data.budget_fast_recovery_ns), data.recovery_ns)
+
+
+def _afterwards(data: Direction) -> str:
+    """What the smaller window cost after recovery, which this rule does not claim."""
+    after_ns = data.budget_after_loss_ns
+    return f", {time_text(after_ns)} more into the smaller window afterwards" if after_ns > data.recovery_ns else ""
 
 
 def mathis_rate_bps(mss_bytes: int, rtt_ns: int, loss: float) -> float:

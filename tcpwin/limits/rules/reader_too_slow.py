@@ -66,7 +66,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not a small buffer with a fast reader: Recv-Q would be near zero.",
         ),
         remedy=Remedy(
-            f"Make {case.the_receiver}'s application read faster, or send less.",
+            f"Make {case.the_receiver}'s application read faster, or {case.the_sender} send less.",
             side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )

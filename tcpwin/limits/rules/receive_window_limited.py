@@ -91,8 +91,8 @@ def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, 
             "Not a small buffer: the window had been more than twice as large.",
         ),
         remedy=Remedy(
-            f"Make {case.the_receiver}'s application read faster, or send less. `ss -tmi` there shows whether Recv-Q "
-            "fills the buffer.",
+            f"Make {case.the_receiver}'s application read faster, or {case.the_sender} send less. `ss -tmi` on "
+            f"{case.the_receiver} shows whether unread data (Recv-Q) fills the buffer.",
             side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )

@@ -97,8 +97,8 @@ def judge(case: Case) -> Iterator[Finding]:
             ),
         ),
         remedy=Remedy(
-            f"Switch window scaling on at {case.the(culprit)}; the other end must not switch it off either (RFC 7323 "
-            "§2.2).",
+            f"Switch on window scaling on {case.the(culprit)} ({SETTING}=1 on Linux). Both ends must offer it "
+            "(RFC 7323 §2.2).",
             settings=_lines(case, culprit),
             side_effects="Only for new connections. Larger windows use more of the receiver's memory.",
         ),

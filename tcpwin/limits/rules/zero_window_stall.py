@@ -72,7 +72,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not loss or congestion: the sender waited at a zero window, which only the receiver sets.",
         ),
         remedy=Remedy(
-            f"Make {case.the_receiver}'s application read faster, or send less.",
+            f"Make {case.the_receiver}'s application read faster, or {case.the_sender} send less.",
             side_effects="A larger receive buffer only postpones the stall, and adds delay.",
         ),
     )

@@ -146,7 +146,7 @@ def _connection(told: ConnectionTold, findings: Sequence[FindingTold]) -> Iterat
 
 def _beside(told: Sequence[LikeTold], far: Sequence[FarTold]) -> Iterator[str]:
     if told or far:
-        yield from ("## Beside the references", "")
+        yield from ("## Compared with references", "")
     for each in told:
         yield from (f"### Connection {each.connection}: {plain(each.ends)}", "", plain(each.verdict), "")
         if each.agreement:

@@ -59,7 +59,7 @@ def test_the_page_holds_verdict_table_runs_and_prediction(report: Report, compar
 
 
 def test_markdown_and_json_say_the_same(report: Report, comparison: Comparison) -> None:
-    text = report.markdown().partition("## Beside the references")[2].partition("\n## ")[0]
+    text = report.markdown().partition("## Compared with references")[2].partition("\n## ")[0]
     assert plain(comparison.verdict or "") in text
     assert "| round trip | 300 ms | 282 ms |" in text
     assert "sysctl -w net.ipv4.tcp_adv_win_scale=-2" in text
@@ -82,4 +82,4 @@ def test_connections_that_no_reference_is_like_say_why_once() -> None:
 def test_without_connections_there_is_no_such_section() -> None:
     report = tcpwin.analyze(EMPTY).report()
     assert 'id="references"' not in report.html()
-    assert "Beside the references" not in report.markdown()
+    assert "Compared with references" not in report.markdown()

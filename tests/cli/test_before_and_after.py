@@ -1,0 +1,28 @@
+"""The page of outputs before and after: what it shows as today's output is today's output."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from cli.command import CAPTURES, tcpwin
+
+ROOT = CAPTURES.parent
+PAGE = (ROOT / "tests" / "stories" / "BEFORE_AND_AFTER.md").read_text(encoding="utf8")
+SHOWN = re.findall(r"^`tcpwin ([^`]+)`$.*?^After:\n\n```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_ten_are_shown() -> None:
+    assert len(SHOWN) == PAGE.count("\nAfter:\n") == 10
+
+
+@pytest.mark.parametrize(("command", "after"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_after_is_what_is_printed_today(command: str, after: str) -> None:
+    """Lines at `…` are left out."""
+    printed = tcpwin(*shlex.split(command), cwd=ROOT).stdout.decode()
+    place = 0
+    for part in re.split(r"^…\n", after, flags=re.MULTILINE):
+        found = printed.find(part, place)
+        assert found >= 0, f"not in today's output:\n{part}"
+        place = found + len(part)
