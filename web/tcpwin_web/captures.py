@@ -26,8 +26,7 @@ from tcpwin_web.uploads.stream import Arriving, UploadError
 DAY_NS = 86_400 * 10**9
 MAX_TAGS = 20
 NO_CAPTURE = (
-    "there is no capture among the files, only what hosts said: send the capture that it belongs to, or read it alone "
-    "with tcpwin ss and tcpwin nstat"
+    "no capture among the files, only host snapshots: add their capture, or read them with tcpwin ss and tcpwin nstat"
 )
 BROKEN_OFF = "the service ended while its files were arriving: send again what is missing"
 SORTS = {

@@ -25,7 +25,7 @@ from tcpwin_web.storage.database import is_full
 from tcpwin_web.uploads.stream import UploadError
 
 MEDIA_TYPE = "application/problem+json"
-FULL = "The service's disk is full: nothing was stored. Its operator has to make room."
+FULL = "The service's disk is full; nothing was stored. Ask its operator to free space."
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": {
@@ -87,7 +87,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(NotFoundError)
     def miss(request: Request, error: NotFoundError) -> Response:  # noqa: ARG001 (the signature is starlette's)
-        return respond(request, 404, "No capture has this id; /api/v1/captures lists those there are.")
+        return respond(request, 404, "No capture has this id; /api/v1/captures lists them.")
 
     @app.exception_handler(ConflictError)
     def conflict(request: Request, error: ConflictError) -> Response:
@@ -122,12 +122,12 @@ def install(app: FastAPI) -> None:
         log.error("the database failed", error=str(error))
         if is_full(error):
             return respond(request, 507, FULL)
-        return respond(request, 503, "The service's database does not answer at the moment.")
+        return respond(request, 503, "The service's database does not respond.")
 
     @app.exception_handler(Exception)
     def fail(request: Request, error: Exception) -> Response:
         log.error("a request failed", path=request.url.path, exc_info=error)
-        return respond(request, 500, "The service failed; its log says why.")
+        return respond(request, 500, "Internal error; see the service's log.")
 
 
 def _phrase(status: int) -> str:

@@ -118,7 +118,7 @@ class ProcessExecutor:
     def _await(self, call: "_Call", process: ForkServerProcess, here: Any) -> None:
         if not here.poll(self._seconds):
             process.kill()
-            call.settle(error=JobError(f"it took more than the {self._seconds:,.0f} seconds allowed"))
+            call.settle(error=JobError(f"it took longer than the {self._seconds:,.0f} seconds allowed"))
             return
         try:
             is_good, value = here.recv()

@@ -58,7 +58,7 @@ class Case:
         """Its captures."""
         captures = [each for each in self.files if each.kind == "capture"]
         if not captures:
-            raise JobError("there is no capture among the files: snapshots alone cannot be analysed here")
+            raise JobError("no capture among the files: snapshots alone cannot be analysed here")
         facts = [each.facts for each in captures if each.facts is not None]
         return HeadersSource([each.path for each in captures], facts, name=self.name)
 

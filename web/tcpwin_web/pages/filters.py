@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.report import ITEM_WORDS
+from tcpwin.report import ITEM_WORDS, threshold_text
 from tcpwin.report.standalone import begin
 from tcpwin.units import bytes_text, rate_text, time_text
 from tcpwin_web.pages.prose import prose
@@ -24,6 +24,7 @@ def prepare(templates: Jinja2Templates) -> None:
         limit=limit_words,
         problem=problem_words,
         owner=OWNER_WORDS.__getitem__,
+        threshold=threshold_text,
         percent=lambda share: f"{share * 100:.0f} %",
         item=ITEM_WORDS.__getitem__,
         sum_values=lambda counts: sum(counts.values()),

@@ -23,4 +23,4 @@ def require_own_form(request: Request, shown: object) -> None:
         HTTPException: 403.
     """
     if not service_of(request).gate.is_own_form(request, shown if isinstance(shown, str) else None):
-        raise HTTPException(403, "This form is of an earlier login, or of another site: open the page again.")
+        raise HTTPException(403, "This form has expired: reload the page.")

@@ -33,7 +33,7 @@ const words = (name) => name.replaceAll("_", " ");
 
 function frameLink(frame) {
   if (!frame) return null;
-  const link = element("a", { href: `?frame=${frame}`, textContent: count(frame), title: "Show this frame and what is around it" });
+  const link = element("a", { href: `?frame=${frame}`, textContent: count(frame), title: "Show this frame and its neighbours" });
   link.dataset.frame = frame;
   return link;
 }
@@ -56,11 +56,11 @@ const events = new PagedTable(document.getElementById("events"), "events", [
   frame,
   time,
   { name: "from", cell: (row) => row.direction },
-  { name: "what happened", cell: (row) => row.names.map(words).join(", ") },
+  { name: "event", cell: (row) => row.names.map(words).join(", ") },
   { name: "cause", cell: (row) => (row.cause ? `${words(row.cause)}${row.confidence ? ` (${row.confidence})` : ""}` : null) },
-  { name: "rule that decided", cell: (row) => row.reason, isWide: true },
-  { name: "sent before in", cell: (row) => frameLink(row.original_frame), isNumber: true },
-  { name: "set off by", cell: (row) => frameLink(row.trigger_frame), isNumber: true },
+  { name: "why", cell: (row) => row.reason, isWide: true },
+  { name: "original frame", cell: (row) => frameLink(row.original_frame), isNumber: true },
+  { name: "triggered by", cell: (row) => frameLink(row.trigger_frame), isNumber: true },
 ]);
 const within = (seen) => seen && (seen.least === seen.most ? count(seen.least) : `${count(seen.least)} to ${count(seen.most)}`);
 const said = (name, field) => ({ name, cell: (row) => (row.sample[field] === undefined ? null : count(row.sample[field])), isNumber: true });
@@ -80,7 +80,7 @@ const snapshots = document.getElementById("snapshots") && new PagedTable(documen
   said("not sent, B", "notsent_bytes"),
   said("rmem, B", "rmem_alloc_bytes"),
   said("rcvbuf, B", "rcvbuf_bytes"),
-  { name: "not as the packets say", cell: (row) => row.disagreements.map((each) => `${words(each.name)} ${count(each.kernel)}`).join(", ") || null },
+  { name: "differs from packets", cell: (row) => row.disagreements.map((each) => `${words(each.name)} ${count(each.kernel)}`).join(", ") || null },
 ]);
 
 function tables() {

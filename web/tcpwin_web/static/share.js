@@ -8,7 +8,7 @@ async function list() {
   links.replaceChildren(...shares.map((share) => {
     const item = document.createElement("li");
     const until = new Date(share.expires_ns / 1e6).toLocaleString();
-    item.textContent = `A link until ${until}${share.anonymise ? ", addresses replaced" : ""} `;
+    item.textContent = `Link, valid until ${until}${share.anonymise ? ", addresses replaced" : ""} `;
     const revoke = document.createElement("button");
     revoke.type = "button";
     revoke.className = "plain";
@@ -30,7 +30,7 @@ document.getElementById("make-link").addEventListener("click", async (event) => 
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ days: 7, anonymise: document.getElementById("anonymise").checked }),
     });
-    say(`Shown this once: ${location.origin}${made.path}`);
+    say(`Copy it now, it is shown only once: ${location.origin}${made.path}`);
     await list();
   } catch (error) {
     say(error.message);

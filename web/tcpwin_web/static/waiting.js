@@ -9,9 +9,9 @@ if (waiting) {
     const now = JSON.parse(event.data);
     if (now.bytes_read !== null && now.total_bytes) {
       bar.value = now.bytes_read / now.total_bytes;
-      say(`Its analysis has read ${now.bytes_read.toLocaleString()} of ${now.total_bytes.toLocaleString()} bytes.`);
+      say(`The analysis has read ${now.bytes_read.toLocaleString()} of ${now.total_bytes.toLocaleString()} bytes.`);
     } else {
-      say(`Its analysis is ${now.status}.`);
+      say(`The analysis is ${now.status}.`);
     }
   });
   // The browser asks again by itself, but where the service refused.
