@@ -17,12 +17,20 @@ from tcpwin.cli.terminal import colour_option, show
 @snapshot_options
 @click.option("--json", "as_json", is_flag=True, help="Write the whole analysis as JSON; see `tcpwin fields`.")
 @click.option(
-    "--limit", default=10, show_default=True, metavar="N", type=click.IntRange(min=0), help="Connections shown."
+    "--limit",
+    default=10,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Number of connections to show.",
 )
 @click.option(
-    "--connection", type=ConnectionNumber(), metavar="N", help="Show connection N, in full; as JSON with its events."
+    "--connection",
+    type=ConnectionNumber(),
+    metavar="N",
+    help="Show connection N in full; with --json, also its events.",
 )
-@click.option("--check", is_flag=True, help="Exit with 1 when a connection lost time to what can be mended.")
+@click.option("--check", is_flag=True, help="Exit with 1 if a connection has a problem.")
 @colour_option
 def analyze(
     captures: tuple[str, ...],
@@ -35,10 +43,10 @@ def analyze(
     check: bool,
     colour: str,
 ) -> int:
-    """Say what each connection's windows did, what was lost, and what took time: the worst connections first.
+    """Show what limited each connection, what that cost and what to change: the worst connections first.
 
-    FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4); several are read in time order as one;
-    - is standard input. A folder, .zip or .tar.gz is a bundle: a capture with the snapshots of its hosts.
+    FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4). Several are merged by time; - reads
+    standard input. A folder, .zip or .tar.gz is a bundle: a capture and the snapshots of its hosts.
     """
     from tcpwin.report import render_blocks, render_connection
 

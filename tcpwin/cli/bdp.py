@@ -111,7 +111,7 @@ def _kernel_option(ctx: click.Context, param: click.Parameter, value: str | None
 @click.option("--rate", callback=_rate_option, metavar="RATE", help="3.5gbit, 10Mbps, 1e9 (bits/s); 125MB/s (bytes/s).")
 @click.option("--window", callback=_size_option, metavar="SIZE", help="64K = 64KiB = 65536 bytes; 64kB = 64000.")
 @click.option(
-    "--kernel", callback=_kernel_option, metavar="VERSION", help="Of the host to set: 6.1, 5.15.0-92-generic."
+    "--kernel", callback=_kernel_option, metavar="VERSION", help="Kernel of the host to set: 6.1, 5.15.0-92-generic."
 )
 @click.option("--adv-win-scale", type=click.IntRange(-31, 31), metavar="N", help="tcp_adv_win_scale, before 6.6.")
 @click.option(
@@ -120,7 +120,7 @@ def _kernel_option(ctx: click.Context, param: click.Parameter, value: str | None
     default=128,
     show_default=True,
     metavar="N",
-    help="In 256ths, from 6.6.",
+    help="Scaling ratio in 256ths, from 6.6.",
 )
 @click.option(
     "--mss",
@@ -128,10 +128,10 @@ def _kernel_option(ctx: click.Context, param: click.Parameter, value: str | None
     default=1448,
     show_default=True,
     metavar="BYTES",
-    help="Payload of a segment.",
+    help="Payload of a segment, in bytes.",
 )
 @click.option(
-    "--audit", "dump", type=click.Path(), metavar="FILE", help="Compare the host's `sysctl -a` with the need."
+    "--audit", "dump", type=click.Path(), metavar="FILE", help="Check the settings in this output of `sysctl -a`."
 )
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")
 def bdp(
@@ -145,9 +145,9 @@ def bdp(
     dump: str | None,
     as_json: bool,
 ) -> None:
-    """Say what window a path needs, or what a window carries, and what to set on a Linux host for it.
+    """Compute the window that a path needs, or the rate that a window allows, and the Linux settings for it.
 
-    Give two of --rtt, --rate and --window: the third follows.
+    Give two of --rtt, --rate and --window; the third is computed.
     """
     from tcpwin.kernel import SCALING_RATIO_SINCE, adv_win_scale_of, kernel_of, plan, window_rate_bps, window_rtt_ns
     from tcpwin.kernel import audit as judge

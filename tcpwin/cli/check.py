@@ -34,10 +34,12 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
     "--select",
     multiple=True,
     metavar="RULES",
-    help="Apply only these rules: TW201, TW2 or a name; commas between.",
+    help="Apply only these rules: codes, prefixes or names, as TW201,TW3.",
 )
 @click.option("--ignore", multiple=True, metavar="RULES", help="Skip these rules.")
-@click.option("--threshold", "thresholds", multiple=True, metavar="NAME=VALUE", help="Such as TW201.stall_ns=500ms.")
+@click.option(
+    "--threshold", "thresholds", multiple=True, metavar="NAME=VALUE", help="Set a threshold: TW201.stall_ns=500ms."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(("info", "warning", "error", "never")),
@@ -46,10 +48,10 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
     help="Exit with 1 for a finding of at least this severity.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=0), metavar="N", help=f"Write N findings at most; as text {SHOWN} by default."
+    "--limit", type=click.IntRange(min=0), metavar="N", help=f"Write at most N findings; text shows {SHOWN} by default."
 )
-@click.option("--format", "form", type=click.Choice(FORMS), help="By default text, or what the name of OUT says.")
-@click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to OUT.")
+@click.option("--format", "form", type=click.Choice(FORMS), help="Format; default: text, or by the ending of OUT.")
+@click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
 @colour_option
 def check(
     captures: tuple[str, ...],
@@ -65,10 +67,10 @@ def check(
     out: str | None,
     colour: str,
 ) -> int:
-    """Name what limited each connection: evidence, cost, who can change it and what to set; the costliest first.
+    """Apply rules to each connection: findings with evidence, cost, owner and fix, the costliest first.
 
-    FILE is a capture, several of them, a bundle, or - for standard input, as for `tcpwin analyze`. `tcpwin rules` lists
-    the rules, `tcpwin explain CODE` explains one.
+    FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`. `tcpwin rules` lists
+    the rules; `tcpwin explain CODE` explains one.
     """
     from tcpwin.limits import Severity
     from tcpwin.limits import check as judge

@@ -25,25 +25,27 @@ def _tolerance(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @click.command(cls=WithSnapshots)
 @click.argument("old", type=click.Path(allow_dash=True), metavar="OLD")
 @click.argument("new", type=click.Path(allow_dash=True), metavar="NEW")
-@click.option("--with-old", multiple=True, metavar="SNAPSHOT...", help="What the hosts said when OLD was captured.")
-@click.option("--with-new", multiple=True, metavar="SNAPSHOT...", help="What the hosts said when NEW was captured.")
-@click.option("--capture", "member", metavar="NAME", help="Which capture to read where OLD or NEW is a bundle.")
+@click.option("--with-old", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with OLD.")
+@click.option("--with-new", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with NEW.")
+@click.option("--capture", "member", metavar="NAME", help="The capture to read from a bundle.")
 @click.option(
     "--tolerance",
     default="10%",
     show_default=True,
     callback=_tolerance,
     metavar="SHARE",
-    help="What differs by no more is the same.",
+    help="Smaller differences count as the same.",
 )
-@click.option("--limit", default=10, show_default=True, type=click.IntRange(min=0), metavar="N", help="Pairs shown.")
+@click.option(
+    "--limit", default=10, show_default=True, type=click.IntRange(min=0), metavar="N", help="Number of pairs to show."
+)
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option(
     "--fail-on",
     type=click.Choice(("worse", "never")),
     default="never",
     show_default=True,
-    help="Exit with 1 when it is worse, or when nothing can be compared.",
+    help="Exit with 1 if it is worse, or if nothing can be compared.",
 )
 def compare(
     old: str,

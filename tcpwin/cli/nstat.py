@@ -32,8 +32,8 @@ SCHEMA = "tcpwin/nstat/1"
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@click.option("--each", "is_each", is_flag=True, help="Every step from sample to sample, not their sum.")
-@click.option("--all", "is_all", is_flag=True, help="Also counters that are not explained here.")
+@click.option("--each", "is_each", is_flag=True, help="Show each step between samples instead of the total.")
+@click.option("--all", "is_all", is_flag=True, help="Show counters without an explanation, too.")
 @only_option
 @output_options
 def nstat(
@@ -45,11 +45,11 @@ def nstat(
     form: str | None,
     out: str | None,
 ) -> None:
-    """Show how much counters grew between the first sample and the last, per second, and what they count.
+    """Show how much counters grew between the first and the last sample, the rate per second, and what they count.
 
-    FILE is output of nstat, text or JSON, /proc/net/netstat and snmp, a table of counters (CSV), or what `tcpwin snap`
-    wrote, or a bundle of one host that has such files: a folder, .zip or .tar.gz. Several files are of one host, put in
-    order by their times, or by names with before and after, else read as they are given. - is standard input.
+    FILE is nstat output (text or JSON), /proc/net/netstat or snmp, a CSV table of counters, a recording of `tcpwin
+    snap`, or a bundle of one host with such files: a folder, .zip or .tar.gz. Several files must be from one host; they
+    are sorted by time, else by "before" and "after" in their names. - reads standard input.
     """
     from tcpwin.hosts import CounterSteps
 

@@ -14,11 +14,14 @@ from tcpwin.errors import OutputError
 
 @click.command()
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@click.option("--connection", type=ConnectionNumber(), metavar="N", help="Only the segments of connection N.")
+@click.option("--connection", type=ConnectionNumber(), metavar="N", help="Only segments of connection N.")
 @click.option(
-    "--format", "form", type=click.Choice(["csv", "jsonl", "parquet"]), help="By default csv, or what OUT's name says."
+    "--format",
+    "form",
+    type=click.Choice(["csv", "jsonl", "parquet"]),
+    help="Format; default: csv, or by the ending of OUT.",
 )
-@click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to OUT.")
+@click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
 def packets(captures: tuple[str, ...], connection: int | None, form: str | None, out: str | None) -> None:
     """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
     from tcpwin import _engine

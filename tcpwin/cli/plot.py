@@ -60,7 +60,9 @@ def _figures() -> Any:
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
-@click.option("--figure", "name", default="window", show_default=True, metavar="NAME", help="--list says which.")
+@click.option(
+    "--figure", "name", default="window", show_default=True, metavar="NAME", help="Figure to draw; see --list."
+)
 @click.option(
     "--list",
     is_flag=True,
@@ -72,22 +74,26 @@ def _figures() -> Any:
 @click.option(
     "--connection", type=ConnectionNumber(), metavar="N", help="By default the one that a window cost most time."
 )
-@click.option("--direction", type=click.Choice(["a_to_b", "b_to_a"]), help="By default the one with more data.")
-@click.option("--from", "first", type=_Moment(), help="From this time of the connection on: 12.5, 250ms.")
-@click.option("--to", "last", type=_Moment(), help="Up to this time.")
 @click.option(
-    "--field", metavar="NAME", help="Of sockets, for socket-distribution; a run, for reference-window and -throughput."
+    "--direction", type=click.Choice(["a_to_b", "b_to_a"]), help="Direction; default: the one with more data."
+)
+@click.option("--from", "first", type=_Moment(), help="Start of the span, since the connection's start: 12.5, 250ms.")
+@click.option("--to", "last", type=_Moment(), help="End of the span.")
+@click.option(
+    "--field",
+    metavar="NAME",
+    help="Socket field for socket-distribution; run for reference-window and reference-throughput.",
 )
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
-@click.option("--width", type=click.IntRange(100, 10_000), metavar="PIXELS", help="By default 1000.")
-@click.option("--height", type=click.IntRange(100, 10_000), metavar="PIXELS", help="By default the figure's own.")
+@click.option("--width", type=click.IntRange(100, 10_000), metavar="PIXELS", help="Width; default: 1000.")
+@click.option("--height", type=click.IntRange(100, 10_000), metavar="PIXELS", help="Height; default: the figure's own.")
 @click.option(
     "--scale",
     type=click.FloatRange(0.1, 8),
     default=2,
     show_default=True,
     metavar="N",
-    help="Of an image: its pixels to each of these.",
+    help="Image pixels per pixel of width and height.",
 )
 @click.option(
     "-o",
@@ -96,7 +102,7 @@ def _figures() -> Any:
     required=True,
     type=click.Path(dir_okay=False),
     metavar="OUT",
-    help="Its ending says the format: png, svg, pdf, jpg, webp, html, json.",
+    help="Output file: .png, .svg, .pdf, .jpg, .webp, .html or .json.",
 )
 def plot(
     captures: tuple[str, ...],

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 COMMANDS = {
-    "analyze": "Say what the windows of each connection did, worst first.",
-    "bdp": "Say what window a path needs, and what to set for it.",
-    "check": "Name what limited each connection: evidence, cost, remedy.",
-    "compare": "Say whether the same workload went better or worse than before.",
+    "analyze": "Show what limited each connection, worst first.",
+    "bdp": "Compute the window that a path needs, and the settings for it.",
+    "check": "Apply rules: findings with evidence, cost, owner and fix.",
+    "compare": "Compare two captures of the same workload: better or worse?",
     "explain": "Explain a rule of `check`.",
-    "fields": "List the fields of the JSON document and of the columns.",
+    "fields": "List the fields of the JSON document and the columns.",
     "lab": "Run published experiments on two hosts, or in a kernel with virtual time.",
-    "nstat": "Say how much the counters of the network stack grew, and what they count.",
+    "nstat": "Show how much network counters grew, and what they count.",
     "packets": "Write one row per TCP segment.",
-    "plot": "Draw a figure of a connection, or of all: image, page or data.",
-    "reference": "Show published results to compare with.",
-    "report": "Write a report: one file with figures that needs no network.",
+    "plot": "Draw a figure of one connection or of all.",
+    "reference": "Compare with published results.",
+    "report": "Write a report: one file with figures, readable offline.",
     "rules": "List the rules of `check`.",
     "snap": "Record this host's TCP sockets, counters and memory.",
-    "ss": "Show sockets of snapshots, or how a field is distributed over them.",
+    "ss": "Show sockets from snapshots, or the distribution of a field.",
 }
 """Each command's one-line help; its code is `tcpwin.cli.NAME`, an object of the same name."""
 
@@ -99,9 +99,11 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version."
 )
 def cli() -> None:
-    """Receive windows, bytes in flight and zero windows of every TCP connection in a capture.
+    """Find what limited each TCP connection in a capture, what it cost, and what to change.
 
-    Exit status: 0 good, 1 a problem found where asked for, 2 wrong usage, 3 input that cannot be read.
+    Start with `tcpwin analyze FILE`.
+
+    Exit status: 0 success, 1 problem found (with --check or `check`), 2 wrong usage, 3 unreadable input.
     """
 
 

@@ -26,23 +26,23 @@ def _parsed(
 
 @click.command(cls=WithSnapshots)
 @click.argument("name", required=False, metavar="[NAME]")
-@click.option("--like", metavar="FILE", help="A connection of this capture or bundle beside the runs near it.")
-@click.option("--connection", type=ConnectionNumber(), metavar="N", help="With --like: which; by default the worst.")
+@click.option("--like", metavar="FILE", help="Compare a connection of this capture or bundle with the nearest runs.")
+@click.option(
+    "--connection", type=ConnectionNumber(), metavar="N", help="With --like: the connection; default: the worst."
+)
 @snapshot_options
-@click.option("--rtt", callback=_parsed(parse_rtt), metavar="TIME", help="Nearest runs: round trip, 300ms.")
+@click.option("--rtt", callback=_parsed(parse_rtt), metavar="TIME", help="Find runs by round trip: 300ms.")
 @click.option(
     "--rate",
     callback=_parsed(parse_rate),
     metavar="RATE",
-    help="Rate of the path, 1gbit: of the nearest runs, or of --like.",
+    help="Find runs by the path's rate: 1gbit; with --like: the rate of its path.",
 )
-@click.option("--rmem", callback=_parsed(parse_size), metavar="SIZE", help="Nearest runs: most of tcp_rmem, 6M.")
-@click.option(
-    "--window", callback=_parsed(parse_size), metavar="SIZE", help="Nearest runs: largest receive window, 4M."
-)
-@click.option("--kernel", metavar="VERSION", help="Nearest runs: Linux, 5.15.")
-@click.option("--workload", metavar="NAME", help="Nearest runs: oscillating-reader, iperf3, messages ...")
-@click.option("--limit", type=click.IntRange(min=1), default=3, show_default=True, help="How many of the nearest.")
+@click.option("--rmem", callback=_parsed(parse_size), metavar="SIZE", help="Find runs by the maximum of tcp_rmem: 6M.")
+@click.option("--window", callback=_parsed(parse_size), metavar="SIZE", help="Find runs by largest receive window: 4M.")
+@click.option("--kernel", metavar="VERSION", help="Find runs by Linux version: 5.15.")
+@click.option("--workload", metavar="NAME", help="Find runs by workload: oscillating-reader, iperf3, messages ...")
+@click.option("--limit", type=click.IntRange(min=1), default=3, show_default=True, help="Number of runs to show.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")
 def reference(
     name: str | None,
@@ -62,9 +62,9 @@ def reference(
 ) -> None:
     """List published results, or show one: settings, path, and what was measured.
 
-    NAME is a reference, or one run of it: cloudflare-oscil-300ms/170p2. With --rtt, --rate and the like: the runs that
-    are nearest to a path, and why. With --like FILE: a connection beside the runs that are near it, the verdict in
-    words, and what their settings should give; a bundle without packets is taken by its sockets.
+    NAME is a reference, or one run of it: cloudflare-oscil-300ms/170p2. With --rtt, --rate and so on: the runs nearest
+    to a path, and why. With --like FILE: a connection compared with the nearest runs, and a prediction with their
+    settings; of a bundle without packets, its sockets are compared.
     """
     from tcpwin.reference import references
 

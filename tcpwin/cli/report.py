@@ -14,18 +14,22 @@ from tcpwin.report.standalone import CONNECTIONS_SHOWN, FORMS, THEMES, Report, f
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
-@click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to OUT.")
-@click.option("--format", "form", type=click.Choice(FORMS), help="By default what OUT ends in, or html.")
+@click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
+@click.option("--format", "form", type=click.Choice(FORMS), help="Format; default: by the ending of OUT, or html.")
 @click.option(
     "--limit",
     default=CONNECTIONS_SHOWN,
     show_default=True,
     metavar="N",
     type=click.IntRange(0, 1000),
-    help="Connections told in full, the worst first.",
+    help="Number of connections in full, worst first.",
 )
 @click.option(
-    "--theme", type=click.Choice(THEMES), default="auto", show_default=True, help="Of HTML; readers can switch it."
+    "--theme",
+    type=click.Choice(THEMES),
+    default="auto",
+    show_default=True,
+    help="Theme of HTML; readers can switch it.",
 )
 def report(
     captures: tuple[str, ...],
@@ -43,7 +47,7 @@ def report(
     is the analysis with findings and time budgets; Markdown is for tickets. Without -o the report goes to standard
     output.
 
-    FILE is a capture, several of them, a bundle, or - for standard input, as for `tcpwin analyze`.
+    FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
     """
     out = None if out == "-" else out
     try:

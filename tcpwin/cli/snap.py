@@ -81,17 +81,17 @@ def _parse(text: str, units: dict[str, int], least: int, most: int, example: str
     default="200ms",
     show_default=True,
     metavar="TIME",
-    help="From sample to sample.",
+    help="Time between samples.",
 )
 @click.option(
-    "--for", "duration_ns", type=parse_duration, metavar="TIME", help="End after this time; otherwise Ctrl-C ends it."
+    "--for", "duration_ns", type=parse_duration, metavar="TIME", help="Stop after this time; default: at Ctrl-C."
 )
 @click.option("-o", "--output", "out", required=True, metavar="OUT", help="Write to this file, or into this folder/.")
-@click.option("--capture", "interface", metavar="IFACE", help="Record packet headers of an interface beside it.")
+@click.option("--capture", "interface", metavar="IFACE", help="Capture packet headers of this interface, too.")
 @click.option(
-    "--max-size", "max_bytes", type=parse_size, default="64MiB", show_default=True, metavar="SIZE", help="Of one file."
+    "--max-size", "max_bytes", type=parse_size, default="64MiB", show_default=True, metavar="SIZE", help="Largest file."
 )
-@click.option("--keep", type=click.IntRange(1, 1000), default=4, show_default=True, help="How many files are kept.")
+@click.option("--keep", type=click.IntRange(1, 1000), default=4, show_default=True, help="Number of files to keep.")
 def snap(
     wanted: Filter | None,
     every_ns: int,
@@ -103,8 +103,8 @@ def snap(
 ) -> None:
     """Record this host's TCP sockets, counters and memory until Ctrl-C, or for a time.
 
-    Any user may do so; --capture needs tcpdump and the right to capture. A file that is full becomes OUT.1, OUT.2 and
-    so on; the oldest goes. Filters are those of ss: dport, sport, dst, src, state, and, or, not, parentheses.
+    Needs no root; --capture needs tcpdump and permission to capture. A full file is renamed to OUT.1, OUT.2 and so on;
+    the oldest is deleted. Filters are those of ss: dport, sport, dst, src, state, and, or, not, parentheses.
     """
     if not sys.platform.startswith("linux"):
         raise SnapshotError("sockets can be sampled on Linux only", "snap")

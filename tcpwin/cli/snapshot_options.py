@@ -72,16 +72,15 @@ def snapshot_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "snapshots",
             multiple=True,
             metavar="SNAPSHOT...",
-            help="Put what the hosts said beside the packets: output of ss, nstat, sysctl and so on, or a bundle; "
-            "HOST=FILE names the host.",
+            help="Host snapshots: output of ss, nstat, sysctl and so on, or a bundle; HOST=FILE names the host.",
         ),
         click.option(
             "--clock-offset",
             type=Offset(),
             metavar="TIME",
-            help="The capture's clock less that of the snapshots, as -1.5s; estimated where not given.",
+            help="Capture clock minus snapshot clock, as -1.5s; default: estimated.",
         ),
-        click.option("--capture", "member", metavar="NAME", help="Which capture of a bundle to read."),
+        click.option("--capture", "member", metavar="NAME", help="The capture to read from a bundle."),
     )
     for option in reversed(options):
         command = option(command)

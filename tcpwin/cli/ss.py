@@ -194,7 +194,7 @@ def _begun(items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     return chain(first, rest)
 
 
-only_option = click.option("--only", metavar="NAME", help="Of a bundle, take this host or file alone.")
+only_option = click.option("--only", metavar="NAME", help="Only this host or file of a bundle.")
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -202,11 +202,13 @@ Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options `--json`, `--format` and `-o`."""
     options: tuple[Option, ...] = (
-        click.option("--json", "as_json", is_flag=True, help="Write a JSON document: --format json."),
+        click.option("--json", "as_json", is_flag=True, help="Write a JSON document; same as --format json."),
         click.option(
-            "--format", "form", type=click.Choice(FORMS), help="By default a table, or what the name of OUT says."
+            "--format", "form", type=click.Choice(FORMS), help="Format; default: a table, or by the ending of OUT."
         ),
-        click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to OUT."),
+        click.option(
+            "-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file."
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -245,20 +247,24 @@ def _states(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@click.option("--state", "state", multiple=True, callback=_states, metavar="STATE", help="Only these: ESTAB, LISTEN...")
+@click.option(
+    "--state", "state", multiple=True, callback=_states, metavar="STATE", help="Only these states: ESTAB, LISTEN..."
+)
 @click.option("--filter", "wanted", type=parse_filter, metavar="EXPR", help="Only these sockets: 'dport = :443'.")
-@click.option("--field", "fields", multiple=True, callback=_field_names, metavar="FIELD", help="Show these, as rtt_ns.")
+@click.option(
+    "--field", "fields", multiple=True, callback=_field_names, metavar="FIELD", help="Show these fields, as rtt_ns."
+)
 @click.option(
     "--distribution",
     "measured",
     multiple=True,
     callback=_field_names,
     metavar="FIELD",
-    help="Show how a field is distributed over the sockets; all for every field.",
+    help="Show the distribution of a field over the sockets; all: of every field.",
 )
-@click.option("--sort", callback=_sort_field, metavar="FIELD", help="Largest first; sockets that do not say it last.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show N sockets at most.")
-@click.option("--all", "is_all", is_flag=True, help="Every sample of a socket, not its last alone.")
+@click.option("--sort", callback=_sort_field, metavar="FIELD", help="Sort by a field, largest first.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N sockets.")
+@click.option("--all", "is_all", is_flag=True, help="Every sample of a socket, not only the last.")
 @only_option
 @output_options
 def ss(

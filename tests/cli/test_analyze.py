@@ -89,7 +89,7 @@ def test_version_and_help() -> None:
         done = tcpwin(*arguments)
         assert done.returncode == 0
         assert done.stdout.startswith(b"Usage: tcpwin ")
-    assert b"Exit status: 0 good" in tcpwin("--help").stdout
+    assert b"Exit status: 0 " in tcpwin("--help").stdout
 
 
 @pytest.mark.parametrize("path", READABLE, ids=name_of)
@@ -153,7 +153,7 @@ def test_limit(limit: int, shown: int) -> None:
 
 def test_limit_0_still_tells_what_limited() -> None:
     text = tcpwin("analyze", "--limit", 0, SLOW_READER).stdout.decode()
-    assert "Limited by the client's receive window" in text
+    assert "slow reader" in text
 
 
 def test_one_connection_in_full() -> None:
