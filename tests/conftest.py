@@ -1,7 +1,7 @@
 """What every test stands under: where tcpwin comes from, what may be skipped, where other captures lie.
 
 In CI (the variable CI is set) a test may be skipped for absent reference captures, or for what the process's rights
-or the kernel do not allow, only; any other skip fails.
+or the kernel do not allow, or for a lab's kernel that is not built, only; any other skip fails.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
-from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_RIGHT, REFERENCE_CAPTURES, ROOT
+from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_LAB, NO_RIGHT, REFERENCE_CAPTURES, ROOT
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -155,6 +155,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
         needs.append("TCPWIN_REFERENCE_CAPTURES=FOLDER, of public captures")
     if any(NO_RIGHT in reason for reason in reasons):
         needs.append("root's rights")
+    if any(NO_LAB in reason for reason in reasons):
+        needs.append("tcpwin lab build")
     if needs:
         terminalreporter.write_line(f"Skipped: {len(reports):,}. To run more of them: {'; '.join(needs)}.")
 
@@ -162,7 +164,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
 def _fail_if_skipped_in_ci(report: Report) -> Report:
     if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        if not any(allowed in reason for allowed in (ABSENT, NO_RIGHT, AS_ROOT, KERNEL_LACKS)):
+        if not any(allowed in reason for allowed in (ABSENT, NO_RIGHT, AS_ROOT, KERNEL_LACKS, NO_LAB)):
             report.outcome = "failed"
             report.longrepr = f"nothing may be skipped in CI: {reason}"
     return report

@@ -6,7 +6,7 @@ of them. It judges nothing: that is what findings and comparison are for.
 
 from tcpwin.lab.expectation import Claim, ClaimError
 from tcpwin.lab.kernel_build import BuildError, build, build_needs, kernel_path
-from tcpwin.lab.lift import LiftError, LiftResult, check_liftable, lift_scenario
+from tcpwin.lab.lift import LiftError, LiftResult, Times, check_liftable, lift_result, lift_scenario
 from tcpwin.lab.lifts import LIFTS, Lift, lifted, lifts_of
 from tcpwin.lab.like import scenario_like
 from tcpwin.lab.needs import RunNeeds, run_needs
@@ -37,6 +37,7 @@ __all__ = [
     "ScenarioError",
     "SettingsError",
     "Step",
+    "Times",
     "UmlError",
     "Workload",
     "build",
@@ -47,6 +48,7 @@ __all__ = [
     "find_outcome",
     "find_scenario",
     "kernel_path",
+    "lift_result",
     "lift_scenario",
     "lifted",
     "lifts_of",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,7 +157,17 @@ def lift_scenario(
         return times
 
     base, *others = side_by_side(one, runs, jobs)
-    return LiftResult(scenario, kernel, base, tuple(map(_gain, lifts, others, [base] * len(lifts))))
+    return lift_result(scenario, kernel, base, dict(zip((lift.name for lift in lifts), others, strict=True)))
+
+
+def lift_result(scenario: Scenario, kernel: str, base: Times, lifted_times: Mapping[str, Times]) -> LiftResult:
+    """What the limits of a scenario cost, from the times of its runs, by the lifts' names."""
+    gains = []
+    for lift in lifts_of(scenario):
+        times = lifted_times[lift.name]
+        gain_ns = base.judged_ns - times.judged_ns
+        gains.append(Gain(lift, times, gain_ns, gain_ns / base.judged_ns))
+    return LiftResult(scenario, kernel, base, tuple(gains))
 
 
 def read_times(bundle: Path, scenario: Scenario) -> Times:
@@ -175,11 +185,6 @@ def read_times(bundle: Path, scenario: Scenario) -> Times:
 
 def _run(scenario: Scenario, kernel: str, folder: Path) -> Path:
     return run_scenario(scenario, kernel, folder).bundle
-
-
-def _gain(lift: Lift, times: Times, base: Times) -> Gain:
-    gain_ns = base.judged_ns - times.judged_ns
-    return Gain(lift, times, gain_ns, gain_ns / base.judged_ns)
 
 
 def _times(times: Times) -> dict[str, int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli.command import refused, tcpwin
+from reference import NO_LAB
 
 from tcpwin.lab import (
     LIFTS,
@@ -221,7 +222,7 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.skipif(not kernel_path().is_file(), reason="the lab's kernel is not built here")
+@pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
 def test_a_window_below_the_path_is_what_limits(tmp_path: Path) -> None:
     """32 KB a round trip of 50 ms are 5.2 of 20 Mbit/s; linux: half of a receive buffer is window."""
     scenario = tmp_path / "window-limited.toml"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli.command import tcpwin
+from reference import NO_LAB
 
 from tcpwin.lab import STORIES, Scenario, drawn, kernel_path, lifts_of, plan, read_worlds, story, sweep, world
 from tcpwin.lab.bundle import write_bundle
@@ -126,7 +127,7 @@ sample_ms = 1000
 """
 
 
-@pytest.mark.skipif(not kernel_path().is_file(), reason="the lab's kernel is not built here")
+@pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
 def test_a_path_with_everything_is_what_its_queues_say(tmp_path: Path) -> None:
     """Loss behind the queue, the queue's own drops, segments cut to 1,388 bytes, and half of the rate for each flow."""
     scenario = tmp_path / "everything.toml"

@@ -1,0 +1,47 @@
+"""The truths of drawn worlds: they are of the worlds that the seed draws, and no run is faster than its path."""
+
+from __future__ import annotations
+
+import pytest
+from worlds.truths import Truth, read_truths
+
+from tcpwin.lab import drawn, story, world
+
+SEEDS = (1, 2)
+TRUTHS = [truth for seed in SEEDS for truth in read_truths(seed)]
+TRANSFERS = [truth for truth in TRUTHS if truth.result.scenario.workload.name == "transfer"]
+LARGEST_SHARE = 1448 / 1538
+"""Of a frame on the wire that is payload: a larger one there is not on these paths."""
+
+
+def name(truth: Truth) -> str:
+    return f"{truth.seed}-{truth.number}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_worlds_are_there_once_each_and_in_order(seed: int) -> None:
+    numbers = [truth.number for truth in read_truths(seed)]
+    assert numbers == list(range(len(numbers)))
+
+
+@pytest.mark.parametrize("truth", TRUTHS, ids=name)
+def test_a_truth_is_of_the_world_that_the_seed_draws(truth: Truth) -> None:
+    assert truth.drawn == drawn(world(truth.seed, truth.number))
+    assert truth.story == story(truth.seed, truth.number)
+
+
+@pytest.mark.parametrize("truth", TRANSFERS, ids=name)
+def test_no_run_is_faster_than_its_path(truth: Truth) -> None:
+    """Payload at the narrowest rate, and a round trip for the handshake; a policer's bucket came for nothing."""
+    scenario = truth.result.scenario
+    runs = {"": truth.result.base, **{gain.lift.name: gain.times for gain in truth.result.gains}}
+    for lift, times in runs.items():
+        route = scenario.route
+        rate_mbps = (route.bottleneck_mbps or route.rate_mbps) * (4 if lift == "path_rate" else 1)
+        total = scenario.serve.bytes
+        least_s = 8 * total / LARGEST_SHARE / (rate_mbps * 1e6)
+        if route.policer_mbps and lift != "path_policer":
+            least_s = max(least_s, 8 * (total - route.policer_burst_bytes) / (route.policer_mbps * 1e6))
+        least_s += route.rtt_ms / 1000
+        # A bucket of 50 µs or two frames is full at the start.
+        assert times.completion_ns / 1e9 >= least_s * 0.99 - 1e-3, lift
