@@ -25,7 +25,11 @@ QUEUE_TIMES = (0.2, 12.0)
 SECONDS = (2.0, 15.0)
 """Of a transfer at the rate that is expected."""
 BYTES = (300_000, 40_000_000)
-MESSAGE_BYTES = (8_000, 1_500_000)
+MESSAGE_BYTES = (8_000, 1_000_000)
+LOSS_PERCENT = (0.005, 3.0)
+BURSTS_PERCENT = (0.005, 1.0)
+LOSSY_SHARE = (0.05, 1.5)
+"""Of the rate, that losses would leave to Reno."""
 _FRAME_BYTES, _MSS_BYTES = 1538, 1448
 _LEAST_ROUND_TRIPS = 12
 """That a transfer takes at its rate, so that slow start is not all of it."""
@@ -244,25 +248,29 @@ def _send_buffer(draw: _Draw) -> None:
 
 def _random_loss(draw: _Draw) -> None:
     _maybe_queue(draw, 0.5)
-    draw.path["loss_percent"] = draw.between(0.02, 3.0)
-    _expect_loss(draw, draw.path["loss_percent"])
+    draw.path["loss_percent"] = _round(_losses(draw, LOSS_PERCENT))
 
 
 def _bursty_loss(draw: _Draw) -> None:
     _maybe_queue(draw, 0.5)
     # Bursts are counted in frames: a long one would outlast every single frame that a timeout sends.
     frames = draw.between(2.0, 5.0)
-    share = draw.between(0.02, 0.5)
-    draw.path |= {"burst_loss_percent": share, "burst_frames": frames}
-    _expect_loss(draw, share / frames)
+    draw.path |= {"burst_loss_percent": _round(frames * _losses(draw, BURSTS_PERCENT)), "burst_frames": frames}
 
 
-def _expect_loss(draw: _Draw, percent: float) -> None:
-    """Mathis et al. (1997), for all but BBR, which does not mind."""
-    if draw.algorithm == "bbr":
-        return
-    response_mbps = 8 * _MSS_BYTES / (draw.rtt_ms * 1000) * _MATHIS / math.sqrt(percent / 100)
-    draw.expected_mbps = min(draw.rate_mbps, 1.3 * response_mbps)
+def _losses(draw: _Draw, limits: tuple[float, float]) -> float:
+    """Losses in a hundred frames, such that Reno would come to a share of the rate (Mathis et al., 1997).
+
+    BBR does not mind, and is expected to have all of it.
+    """
+    share = draw.between(*LOSSY_SHARE)
+    frames_a_round_trip = draw.bdp_bytes / _MSS_BYTES
+    percent = 100 * (_MATHIS / (share * max(frames_a_round_trip, 1.0))) ** 2
+    percent = min(max(percent, limits[0]), limits[1])
+    if draw.algorithm != "bbr":
+        reached = _MATHIS / (math.sqrt(percent / 100) * frames_a_round_trip)
+        draw.expected_mbps = draw.rate_mbps * min(1.0, 1.3 * reached)
+    return percent
 
 
 def _policer(draw: _Draw) -> None:
@@ -342,9 +350,9 @@ def _short(draw: _Draw) -> None:
 
 def _messages(draw: _Draw) -> None:
     _maybe_queue(draw, 0.3)
-    size = min(MESSAGE_BYTES[1], max(MESSAGE_BYTES[0], draw.between(0.1, 1.5) * draw.bdp_bytes))
+    size = min(MESSAGE_BYTES[1], max(MESSAGE_BYTES[0], draw.between(0.05, 0.8) * draw.bdp_bytes))
     gap_s = _round(draw.between(1.5, 6.0) * (0.2 + draw.rtt_ms / 1000))
-    count = draw.one_of((6, 10, 15))
+    count = draw.one_of((12, 20, 30))
     draw.workload |= {
         "name": "messages",
         "serve": {"message_bytes": round(size), "count": count, "gap_s": gap_s},
