@@ -2,6 +2,7 @@
 
 import random
 import struct
+from functools import cache
 
 from scapy.layers.inet import IP, TCP, UDP, fragment
 from scapy.layers.l2 import Ether
@@ -19,6 +20,7 @@ def enhanced(interface: int, time_ns: int, packet: bytes) -> bytes:
     return block(6, head + packet + bytes(-len(packet) % 4))
 
 
+@cache
 def odd_capture(seed: int) -> bytes:
     """Conversations in turns, each on few ports: used again, sent twice by the capture, in fragments, lost, and late.
 

@@ -34,6 +34,18 @@ structlog.configure(
 )
 
 
+ASK_NOTHING_OF_THEIR_OWN = ("test_index", "test_reports", "test_references", "test_security", "test_words")
+"""Files whose tests use the database as those of others do: on PostgreSQL they run at night."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if item.path.stem in ASK_NOTHING_OF_THEIR_OWN and parameters.get("database_url") == "postgres":
+            item.add_marker(pytest.mark.nightly)
+
+
 @pytest.fixture(scope="session")
 def capture() -> bytes:
     """A pcap of one connection: 2,000 bytes from the client, then the server's window is 0 from 0.3 s to 2.8 s."""
