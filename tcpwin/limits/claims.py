@@ -43,7 +43,7 @@ def items_of(limits: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for limit in limits for item in _HELD_BY.get(limit, ())))
 
 
-def limit_held(finding: Finding, item: str) -> str:
+def claimed_limit(finding: Finding, item: str) -> str:
     """Which of a finding's limits the time of an item is; what the item says by itself where the finding says none."""
     fitting = [each for each in finding.limits if item in items_of((each,))]
     for limit, owner in (("receiver_application", "application"), ("receiver_window", "host")):

@@ -34,7 +34,7 @@ class Opinion:
     meaning: str = ""
     fix: str | None = None
 
-    def told(self, owner: str, side: str | None, confidence: str, reason: str, fix: str | None) -> Opinion:
+    def restated(self, owner: str, side: str | None, confidence: str, reason: str, fix: str | None) -> Opinion:
         """The same limit as a finding tells it; the meaning is its owner's."""
         meaning = self.meaning if owner == self.owner else ""
         return replace(self, owner=owner, side=side, confidence=confidence, reason=reason, fix=fix, meaning=meaning)

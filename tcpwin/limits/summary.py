@@ -121,7 +121,7 @@ class _Telling:
         if not self.count or self.verdict is None:
             return
         if self.count == 1:
-            yield from told_of_one(self.verdict)
+            yield from sentences_of_one(self.verdict)
             return
         bounds = f"Thresholds: {time_text(MIN_COST_NS)} and {MIN_SHARE * 100:.0f} % of the time with data to send."
         if not self.ids:
@@ -179,7 +179,7 @@ class _Telling:
         }
 
 
-def told_of_one(verdict: Verdict) -> Iterable[str]:
+def sentences_of_one(verdict: Verdict) -> Iterable[str]:
     """What limited the only connection, and what that cost."""
     if not verdict.is_problem and verdict.limit not in ("none", "capture"):
         yield "No problem found."

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tcpwin.analysis import Connection
 from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
-from tcpwin.limits.claims import limit_held
+from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.division import MENDABLE, MIN_COST_NS, NONE, ORDER, Division, by_limit, divide, pick_one, worse
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
 from tcpwin.limits.opinion import Opinion, Situation, opinion_of
@@ -138,7 +138,7 @@ class _Judge:
         for finding in self.findings:
             held: dict[str, int] = defaultdict(int)
             for item, ns in finding.items_ns.items():
-                held[limit_held(finding, item)] += ns
+                held[claimed_limit(finding, item)] += ns
                 left[item] -= ns
             for limit, ns in held.items():
                 times[limit] += ns
@@ -245,9 +245,9 @@ class _Judge:
             owner, side = opinion.owner, opinion.side
         if owner == opinion.owner:
             confidence = max_confidence(opinion.confidence, about.confidence)
-            return opinion.told(owner, side, confidence, opinion.reason, fix), about
+            return opinion.restated(owner, side, confidence, opinion.reason, fix), about
         confidence = min_confidence(max_confidence(opinion.confidence, "likely"), about.confidence)
-        return opinion.told(owner, side, confidence, about.text, fix), about
+        return opinion.restated(owner, side, confidence, about.text, fix), about
 
     def _bounds(self, limit: str, cost_ns: int) -> tuple[int, int]:
         """The limit's time as packets and kernel bound it, where they differ."""

@@ -13,7 +13,7 @@ from tcpwin.reference.cells import Cell, is_ours, matrix
 from tcpwin.reference.comparison import Comparison, Row, compare, compare_measured
 from tcpwin.reference.document import describe_cell, describe_comparison, describe_reference, describe_run
 from tcpwin.reference.measured import Measured, measure_connection
-from tcpwin.reference.model import Bucket, Latency, RateRange, Reference, Run, Source
+from tcpwin.reference.model import Bucket, Latency, Publication, RateRange, Reference, Run
 from tcpwin.reference.nearness import Nearness, nearest
 from tcpwin.reference.prediction import Allowed, Prediction, predict
 from tcpwin.reference.prediction_test import Against, against
@@ -31,11 +31,11 @@ __all__ = [
     "Measured",
     "Nearness",
     "Prediction",
+    "Publication",
     "RateRange",
     "Reference",
     "Row",
     "Run",
-    "Source",
     "Trace",
     "against",
     "compare",

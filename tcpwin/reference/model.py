@@ -12,7 +12,7 @@ from tcpwin.hosts import Distribution, ThroughputSample
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Publication:
     """Where the figures stand.
 
     Attributes:
@@ -122,7 +122,7 @@ class Reference:
 
     name: str
     title: str
-    source: Source
+    source: Publication
     notes: tuple[str, ...]
     runs: tuple[Run, ...]
 

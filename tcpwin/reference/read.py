@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tcpwin.hosts import Distribution, SnapshotFile, ThroughputSample
-from tcpwin.reference.model import Bucket, Latency, RateRange, Reference, Run, Source
+from tcpwin.reference.model import Bucket, Latency, Publication, RateRange, Reference, Run
 
 _MS = 1_000_000
 _MEGABIT = 1_000_000
@@ -59,7 +59,7 @@ def _read(name: str, text: str) -> Reference:
     return Reference(
         name=name,
         title=data["title"],
-        source=Source(**data["source"]),
+        source=Publication(**data["source"]),
         notes=tuple(data.get("notes", ())),
         runs=tuple(_run(name, {**shared, **each}) for each in data["runs"]),
     )

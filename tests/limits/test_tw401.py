@@ -85,7 +85,7 @@ def restarted(silence: float) -> Story:
     return story.close(0.1)
 
 
-def test_one_pause_is_medium(tmp_path: Path) -> None:
+def test_one_pause_is_only_likely(tmp_path: Path) -> None:
     story = restarted(1.7)
     [finding] = judged(story.analyze(tmp_path), "TW401", {"TW401.cost_ns": 90e6})
     assert (finding.side, finding.confidence) == ("client", "likely")

@@ -300,7 +300,7 @@ def test_the_same_capture_again_does_not_disturb_who_reads_it(make_client: MakeC
     client = make_client()
     id = analysed(client, capture)
     assert client.portal is not None
-    reading = client.portal.call(client.app.state.service.queue.case, id).analyze()
+    reading = client.portal.call(client.app.state.service.queue.file_set, id).analyze()
     analysed(client, capture, "again.pcap")
     # Reads the stored file once more, which has to be the same.
     assert len(reading.views([0], buckets=16)) == 1

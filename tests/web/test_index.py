@@ -22,7 +22,7 @@ from tcpwin_web.jobs.detail import detail_connections, write_series_of
 from tcpwin_web.jobs.drawing import Asked, draw_figure, draw_pair
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
-from tcpwin_web.jobs.work import Case, StoredFile, analyze_case
+from tcpwin_web.jobs.work import FileSet, StoredFile, analyze_file_set
 from tcpwin_web.results import layout
 
 PAGE = 4096
@@ -30,14 +30,14 @@ MOST = 6
 """Connections of a capture that are looked at."""
 
 
-def stored_case(capture: Path, folder: Path) -> Case:
+def stored_case(capture: Path, folder: Path) -> FileSet:
     """A capture as the service has it when it is analysed."""
     stored = folder / "stored"
     with capture.open("rb") as file:
         written = write_headers(file, stored, name=capture.name)
     files = [StoredFile(str(stored), capture.name, "", "capture", written.facts)]
-    case = Case(capture.name, files, str(folder / "results"))
-    analyze_case(case, str(folder / "results"), str(folder / "results.new"))
+    case = FileSet(capture.name, files, str(folder / "results"))
+    analyze_file_set(case, str(folder / "results"), str(folder / "results.new"))
     return case
 
 
@@ -45,7 +45,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def without_index(case: Case, folder: Path) -> Case:
+def without_index(case: FileSet, folder: Path) -> FileSet:
     """The same case, whose capture must be read as a whole."""
     assert case.results is not None
     other = folder / "whole"
@@ -60,11 +60,11 @@ def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> Any:
         raise AssertionError("the capture was read as a whole")
 
-    monkeypatch.setattr(Case, "analyze", refuse)
+    monkeypatch.setattr(FileSet, "analyze", refuse)
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Case:
+def lab(tmp_path: Path) -> FileSet:
     return stored_case(next(path for path in WHOLE if path.name.startswith("slow-reader")), tmp_path)
 
 
@@ -102,7 +102,7 @@ def test_details_are_those_of_the_whole(path: Path, tmp_path: Path, request: pyt
     assert draw_pair(case, case, (ids[0], ids[-1]), "window", "a_to_b", "light") == pair
 
 
-def draw(case: Case, folder: Path, asked: Asked) -> str:
+def draw(case: FileSet, folder: Path, asked: Asked) -> str:
     try:
         return draw_figure(case, str(folder), asked)
     except JobError as error:
@@ -119,7 +119,7 @@ def test_findings_are_read_as_they_were_described() -> None:
             assert describe_finding(read_finding(document), analysis) == document
 
 
-def test_an_index_that_does_not_fit_is_not_used(lab: Case) -> None:
+def test_an_index_that_does_not_fit_is_not_used(lab: FileSet) -> None:
     index = lab.index
     assert index is not None
     good = index.read_bytes()
@@ -143,7 +143,7 @@ def test_an_index_that_does_not_fit_is_not_used(lab: Case) -> None:
     assert index.read_bytes() == good
 
 
-def test_an_index_of_another_state_of_the_capture_is_not_used(lab: Case) -> None:
+def test_an_index_of_another_state_of_the_capture_is_not_used(lab: FileSet) -> None:
     stored = Path(lab.files[0].path)
     status = stored.stat()
     os.utime(stored, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
@@ -194,7 +194,7 @@ def test_an_index_that_finds_no_room(fits_first: bool, tmp_path: Path, small_dis
     filler = small_disk / "filler"
     filler.write_bytes(bytes(status.f_bavail * status.f_frsize - room_bytes))
     results = small_disk / "results"
-    shown = analyze_case(case, str(results), str(small_disk / "results.new"))
+    shown = analyze_file_set(case, str(results), str(small_disk / "results.new"))
     assert shown["connections"] == 10_000
     assert set(files_of(results)) == set(sizes)
     full = replace(case, results=str(results))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tcpwin_web.jobs import ProcessExecutor
-from tcpwin_web.jobs.answers import compare_cases, render_report
+from tcpwin_web.jobs.answers import compare_file_sets, render_report
 from tcpwin_web.jobs.detail import detail_connections
 from tcpwin_web.jobs.drawing import Asked, draw_figure, draw_pair
-from tcpwin_web.jobs.work import Case, StoredFile, analyze_case
+from tcpwin_web.jobs.work import FileSet, StoredFile, analyze_file_set
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +22,11 @@ def executor() -> Iterator[ProcessExecutor]:
 
 
 @pytest.fixture
-def case(tmp_path: Path, capture: bytes) -> Case:
+def case(tmp_path: Path, capture: bytes) -> FileSet:
     stored = tmp_path / "stored"
     stored.write_bytes(capture)
     (tmp_path / "details" / "0").mkdir(parents=True)
-    return Case("a capture", [StoredFile(str(stored), "a.pcap", "", "capture")])
+    return FileSet("a capture", [StoredFile(str(stored), "a.pcap", "", "capture")])
 
 
 def imported_by(function: Callable[..., object], arguments: tuple[Any, ...]) -> set[str]:
@@ -38,18 +38,18 @@ def imported_by(function: Callable[..., object], arguments: tuple[Any, ...]) -> 
 
 @pytest.mark.parametrize(
     "function",
-    [analyze_case, detail_connections, draw_figure, draw_pair, compare_cases, render_report],
+    [analyze_file_set, detail_connections, draw_figure, draw_pair, compare_file_sets, render_report],
     ids=lambda function: function.__name__,
 )
 def test_a_worker_imports_next_to_nothing(
-    executor: ProcessExecutor, case: Case, tmp_path: Path, function: Callable[..., object]
+    executor: ProcessExecutor, case: FileSet, tmp_path: Path, function: Callable[..., object]
 ) -> None:
     arguments: dict[Callable[..., object], list[tuple[Any, ...]]] = {
-        analyze_case: [(case, str(tmp_path / "results"), str(tmp_path / "new"))],
+        analyze_file_set: [(case, str(tmp_path / "results"), str(tmp_path / "new"))],
         detail_connections: [(case, str(tmp_path / "other"), [0])],
         draw_figure: [(case, str(tmp_path), Asked("window", 0)), (case, str(tmp_path), Asked("overview"))],
         draw_pair: [(case, case, (0, 0), "window", "a_to_b", "light")],
-        compare_cases: [(case, case, 0.1)],
+        compare_file_sets: [(case, case, 0.1)],
         render_report: [(case, form, 10) for form in ("text", "html", "pdf", "md", "json")],
     }
     for each in arguments[function]:

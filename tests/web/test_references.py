@@ -82,6 +82,6 @@ def test_a_connection_stands_beside_the_nearest_run_and_the_one_of_its_verdict(m
     page = client.get("/references", params={"capture": id, "connection": 0}).text
     # Its 64 KiB are in no column of the map: it spans them all. Neither run is in the map: none is framed.
     assert '<td colspan="5">settings not known: 6.03 Mbit/s (best second 6.26 Mbit/s)</td>' in page
-    assert "Its row stands among those" in page
+    assert "Its row is in the map of its workload" in page
     assert "framed" not in page
     assert ' near"' not in page

@@ -8,7 +8,7 @@ MAX_NAME = 255
 
 
 def tell_apart(files: Sequence[File], taken: Set[str]) -> None:
-    """Give captures of a bundle other names where another bundle of the same case has captures of these names."""
+    """Give captures of a bundle other names where another bundle of the same upload has captures of these names."""
     if not taken & {file.part for file in files if file.part}:
         return
     number = 2

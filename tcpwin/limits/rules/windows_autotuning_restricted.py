@@ -51,7 +51,7 @@ LEVELS = ("disabled", "highlyrestricted", "restricted")
 
 def judge(case: Case) -> Iterator[Finding]:
     data, shift = case.data, case.back.syn_window_scale
-    told = _told_level(case)
+    told = _autotuning_level(case)
     guessed = next((level for level in LEVELS[1:] if WINDOWS_SHIFTS[level] == shift), None)
     level = told or guessed
     if not case.back.syn_seen or level is None or WINDOWS_SHIFTS.get(level) != shift or level not in LEVELS:
@@ -99,7 +99,7 @@ def judge(case: Case) -> Iterator[Finding]:
     )
 
 
-def _told_level(case: Case) -> str | None:
+def _autotuning_level(case: Case) -> str | None:
     """The level of the one Windows host of the snapshots. No `ss` tells whose it is: the SYN's shift has to fit."""
     told = []
     for host in case.analysis.hosts:

@@ -1,6 +1,6 @@
 """One connection in words and numbers: what limited it, what each direction did, budgets, stalls, what was sent again.
 
-In: a connection whose details were read (`Analysis.follow`), and its findings. Out: ConnectionTold, all of it text with
+In: a connection whose details were read (`Analysis.follow`), and its findings. Out: ConnectionView, all of it text with
 units. The words are those of `tcpwin analyze`.
 """
 
@@ -41,7 +41,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectionTold:
+class DirectionView:
     """The data of one direction.
 
     Attributes:
@@ -62,7 +62,7 @@ class DirectionTold:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionTold:
+class ConnectionView:
     """A connection in full.
 
     Attributes:
@@ -82,7 +82,7 @@ class ConnectionTold:
     verdict: Verdict
     words: VerdictWords
     findings: Sequence[Finding]
-    directions: Sequence[DirectionTold]
+    directions: Sequence[DirectionView]
     stalls: Sequence[tuple[str, ...]]
     stalls_left: int
     resent: Sequence[tuple[str, ...]]
@@ -92,14 +92,14 @@ class ConnectionTold:
     sockets: Sequence[str]
 
 
-def tell_connection(connection: Connection, verdict: Verdict, findings: Sequence[Finding]) -> ConnectionTold:
+def tell_connection(connection: Connection, verdict: Verdict, findings: Sequence[Finding]) -> ConnectionView:
     """Put a connection, and the verdict on it, in words."""
     roles = {side: role_of(connection, side) for side in ("a", "b")}
     events = connection.events
     again = [each for each in events if each.cause is not None]
     stalls, stalls_left = longest_stalls(connection)
     guess = "" if connection.initiator_known else " (who initiated is guessed)"
-    return ConnectionTold(
+    return ConnectionView(
         connection=connection,
         ends=f"{roles['a']} {connection.a} → {roles['b']} {connection.b}",
         duration=time_text(connection.duration_ns),
@@ -131,7 +131,7 @@ def tell_connection(connection: Connection, verdict: Verdict, findings: Sequence
     )
 
 
-def _directions(connection: Connection) -> Iterator[DirectionTold]:
+def _directions(connection: Connection) -> Iterator[DirectionView]:
     client, server = role_of(connection, "a"), role_of(connection, "b")
     for name, sender, receiver in (("a_to_b", client, server), ("b_to_a", server, client)):
         direction: Direction = getattr(connection, name)
@@ -139,7 +139,7 @@ def _directions(connection: Connection) -> Iterator[DirectionTold]:
             continue
         head, *lines = render_direction(connection, f"the {sender}", f"the {receiver}", direction)
         budget = connection.budget[name]
-        yield DirectionTold(
+        yield DirectionView(
             name=f"{sender} → {receiver}",
             sender=sender,
             carried=name_text(head.partition("  ")[2]),

@@ -14,7 +14,7 @@ from tcpwin.limits import describe_finding, describe_rule, plain
 if TYPE_CHECKING:
     from tcpwin.limits import Budget
     from tcpwin.reference import Comparison
-    from tcpwin.report.standalone.connection_facts import ConnectionTold
+    from tcpwin.report.standalone.connection_facts import ConnectionView
     from tcpwin.report.standalone.report import Report
 
 SCHEMA = "tcpwin/report/2"
@@ -53,7 +53,7 @@ def write_document(report: Report, file: IO[str]) -> None:
     file.write("}\n")
 
 
-def _connection(told: ConnectionTold, comparison: Comparison) -> dict[str, Any]:
+def _connection(told: ConnectionView, comparison: Comparison) -> dict[str, Any]:
     """What the analysis document does not have of a connection."""
     from tcpwin.reference import describe_comparison
 

@@ -38,7 +38,7 @@ MANY_MESSAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class FigureTold:
+class FigureView:
     """A figure: its name within the page, and what stands for it where it cannot be seen."""
 
     name: str
@@ -51,7 +51,7 @@ class FigureTold:
 class Drawn:
     """Figures, and their data as JSON, gzip, base64; `lacking` says why there are none."""
 
-    figures: Sequence[FigureTold] = ()
+    figures: Sequence[FigureView] = ()
     packed: str = ""
     lacking: str = ""
 
@@ -86,7 +86,7 @@ def draw_overview(report: Report) -> Drawn | None:
     if found is None:
         return None
     kind = figures.get(OVERVIEW)
-    return Drawn([FigureTold(OVERVIEW, kind.title, kind.summary, _height(found))], pack([found]))
+    return Drawn([FigureView(OVERVIEW, kind.title, kind.summary, _height(found))], pack([found]))
 
 
 def draw_connections(report: Report) -> list[Drawn]:
@@ -116,7 +116,7 @@ def draw_beside(report: Report) -> dict[int, Drawn]:
         if found is not None:
             summary = f"{BESIDE_SUMMARY} Dashed is {name}, as its sender's kernel was sampled."
             title = "This connection and the run over time"
-            drawn[told.connection.id] = Drawn([FigureTold(BESIDE[0], title, summary, _height(found))], pack([found]))
+            drawn[told.connection.id] = Drawn([FigureView(BESIDE[0], title, summary, _height(found))], pack([found]))
     return drawn
 
 
@@ -130,7 +130,7 @@ def _draw_connection(connection: Connection) -> Drawn:
                 continue
             kind = None if name == "timeline" else figures.get(name)
             title = f"{'Over time' if kind is None else kind.title}, {words}"
-            told.append(FigureTold(f"{name}-{direction[0]}", title, _summary(name), _height(figure)))
+            told.append(FigureView(f"{name}-{direction[0]}", title, _summary(name), _height(figure)))
             found.append(figure)
     if not found:
         return Drawn(lacking="There is nothing to draw: it carried no data.")

@@ -1,6 +1,6 @@
 """A finding in words: what `tcpwin check` prints of it, as parts.
 
-In: an analysis and a finding. Out: FindingTold, all of it text with units; nothing is left out of a finding.
+In: an analysis and a finding. Out: FindingView, all of it text with units; nothing is left out of a finding.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPEN = "Not ruled out: "
 
 
 @dataclass(frozen=True, slots=True)
-class FindingTold:
+class FindingView:
     """A finding.
 
     Attributes:
@@ -54,7 +54,7 @@ class FindingTold:
     is_told: bool = True
 
 
-def tell_findings(analysis: Analysis, findings: Sequence[Finding], told: Sequence[Finding]) -> list[FindingTold]:
+def tell_findings(analysis: Analysis, findings: Sequence[Finding], told: Sequence[Finding]) -> list[FindingView]:
     """Put findings in words; `told` are those that have a place of their own, by which anchors are numbered."""
     places = _anchors(told)
     return [_tell(analysis, each, places.get(id(each), "")) for each in findings]
@@ -72,7 +72,7 @@ def _anchors(findings: Sequence[Finding]) -> dict[int, str]:
     return places
 
 
-def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingTold:
+def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingView:
     evidence, remedy = finding.evidence, finding.remedy
     is_open = (evidence.ruled_out or "").startswith(OPEN)
     ends = direction = ""
@@ -82,7 +82,7 @@ def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingTold:
         ends = f"{roles['a']} {connection.a}, {roles['b']} {connection.b}"
         if finding.direction is not None:
             direction = f"{roles[finding.direction[0]]} → {roles[finding.direction[-1]]}"
-    return FindingTold(
+    return FindingView(
         anchor=anchor,
         code=finding.code,
         name=finding.name,

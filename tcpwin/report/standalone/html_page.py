@@ -19,7 +19,7 @@ from tcpwin.limits import role_of
 from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.findings import counts_line
 from tcpwin.report.standalone.finding import begin, tell_findings
-from tcpwin.report.standalone.method import capture_facts, files_told, hosts_told, method_text, rules_told, unread
+from tcpwin.report.standalone.method import capture_facts, file_rows, host_views, method_text, rule_views, unread
 from tcpwin.report.standalone.references import tell_likeness
 from tcpwin.report.standalone.report import THEMES, Report
 from tcpwin.report.standalone.table import ConnectionTable, make_table, pack_bytes
@@ -77,10 +77,10 @@ def _words(report: Report) -> dict[str, Any]:
     from tcpwin import __version__
 
     analysis = report.analysis
-    told = report.told_findings
+    told = report.shown_findings
     titles = {rule.code: rule.title for rule in report.rules}
     left = [(code, name_text(titles.get(code, "")), f"{count:,}") for code, count in report.findings_left.items()]
-    hosts = hosts_told(analysis)
+    hosts = host_views(analysis)
     like, far = tell_likeness(zip(report.connections, report.comparisons, strict=True))
     only = analysis.connections[0] if len(analysis) == 1 else None
     return {
@@ -105,8 +105,8 @@ def _words(report: Report) -> dict[str, Any]:
         "hosts": hosts,
         "method": method_text(report, __version__),
         "unread": unread(analysis),
-        "files": files_told(analysis),
-        "rules": rules_told(report),
+        "files": file_rows(analysis),
+        "rules": rule_views(report),
         "contents": _contents(report, has_hosts=bool(hosts)),
         "plotly_version": _plotly_version(),
     }

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tcpwin.report.findings import counts_line
-from tcpwin.report.standalone.finding import FindingTold, begin, tell_findings
-from tcpwin.report.standalone.method import capture_facts, files_told, hosts_told, method_text, unread
-from tcpwin.report.standalone.references import FarTold, LikeTold, tell_likeness
+from tcpwin.report.standalone.finding import FindingView, begin, tell_findings
+from tcpwin.report.standalone.method import capture_facts, file_rows, host_views, method_text, unread
+from tcpwin.report.standalone.references import FarView, LikeView, tell_likeness
 from tcpwin.report.text import WHOLE, quality_remarks
 from tcpwin.units import count_text, name_text, short_name
 
 if TYPE_CHECKING:
-    from tcpwin.report.standalone.connection_facts import ConnectionTold, DirectionTold
+    from tcpwin.report.standalone.connection_facts import ConnectionView, DirectionView
     from tcpwin.report.standalone.report import Report
 
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!~&$@])")
@@ -40,9 +40,9 @@ def render_markdown(report: Report) -> Iterator[str]:
     yield ""
     yield from _findings(report)
     for each in report.connections:
-        yield from _connection(each, tell_findings(analysis, each.findings, report.told_findings))
+        yield from _connection(each, tell_findings(analysis, each.findings, report.shown_findings))
     yield from _beside(*tell_likeness(zip(report.connections, report.comparisons, strict=True)))
-    for host in hosts_told(analysis):
+    for host in host_views(analysis):
         yield from ("## Host " + plain(host.label), "")
         yield from (f"- {plain(line)}" for line in host.lines)
         if host.settings:
@@ -51,7 +51,7 @@ def render_markdown(report: Report) -> Iterator[str]:
             yield from ("", *_table(("counter", "increase", "what it counts"), host.counters, "lrl"))
         yield ""
     yield from ("## Method", "", plain(method_text(report, __version__)), "")
-    for name, form, packets, *_ in files_told(analysis):
+    for name, form, packets, *_ in file_rows(analysis):
         yield f"- {plain(name)}" + (f", {plain(form)}, {packets} packets" if form else "")
     yield ""
     lacks = unread(analysis)
@@ -60,7 +60,7 @@ def render_markdown(report: Report) -> Iterator[str]:
 
 
 def _findings(report: Report) -> Iterator[str]:
-    analysis, told = report.analysis, report.told_findings
+    analysis, told = report.analysis, report.shown_findings
     yield from ("## Findings", "", plain(counts_line(analysis, report.findings, asked=len(report.rules))), "")
     found = tell_findings(analysis, told, told)
     if found:
@@ -77,7 +77,7 @@ def _findings(report: Report) -> Iterator[str]:
         yield from (f"{count_text(sum(left.values()), 'more finding')}: {rest}.", "")
 
 
-def _finding(finding: FindingTold) -> Iterator[str]:
+def _finding(finding: FindingView) -> Iterator[str]:
     yield f"### {finding.code} {plain(finding.name)}, {_place(finding)}"
     yield ""
     yield plain(begin(finding.text))
@@ -108,13 +108,13 @@ def _finding(finding: FindingTold) -> Iterator[str]:
     yield ""
 
 
-def _place(finding: FindingTold) -> str:
+def _place(finding: FindingView) -> str:
     if finding.connection is None:
         return "the capture"
     return f"connection {finding.connection} {finding.direction}".rstrip()
 
 
-def _connection(told: ConnectionTold, findings: Sequence[FindingTold]) -> Iterator[str]:
+def _connection(told: ConnectionView, findings: Sequence[FindingView]) -> Iterator[str]:
     yield f"## Connection {told.connection.id}: {plain(told.ends)}"
     yield ""
     yield plain(f"{told.duration}, {told.close}, first frame {told.connection.first_frame}.")
@@ -144,7 +144,7 @@ def _connection(told: ConnectionTold, findings: Sequence[FindingTold]) -> Iterat
             yield from (f"{told.resent_left:,} more sent again or late.", "")
 
 
-def _beside(told: Sequence[LikeTold], far: Sequence[FarTold]) -> Iterator[str]:
+def _beside(told: Sequence[LikeView], far: Sequence[FarView]) -> Iterator[str]:
     if told or far:
         yield from ("## Compared with references", "")
     for each in told:
@@ -167,7 +167,7 @@ def _beside(told: Sequence[LikeTold], far: Sequence[FarTold]) -> Iterator[str]:
         yield ""
 
 
-def _direction(direction: DirectionTold) -> Iterator[str]:
+def _direction(direction: DirectionView) -> Iterator[str]:
     yield f"**{direction.name}** {plain(direction.carried)}"
     yield ""
     yield from (f"- {plain(f'{words}: {text}' if words else text)}" for words, text in direction.facts)

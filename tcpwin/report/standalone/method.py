@@ -27,7 +27,7 @@ UNKNOWN_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class RuleTold:
+class RuleView:
     """A rule that was asked, with its thresholds in words and how often it found something."""
 
     code: str
@@ -38,7 +38,7 @@ class RuleTold:
 
 
 @dataclass(frozen=True, slots=True)
-class HostTold:
+class HostView:
     """A host: what was read of it, its settings as lines of sysctl, and the counters that grew."""
 
     label: str
@@ -63,7 +63,7 @@ def capture_facts(analysis: Analysis) -> list[str]:
     return [fact for fact in facts if fact]
 
 
-def files_told(analysis: Analysis) -> list[tuple[str, ...]]:
+def file_rows(analysis: Analysis) -> list[tuple[str, ...]]:
     """A row for each capture file: name, format, packets, size, first and last time."""
     rows: list[tuple[str, ...]] = [
         (
@@ -82,11 +82,11 @@ def files_told(analysis: Analysis) -> list[tuple[str, ...]]:
     return rows
 
 
-def rules_told(report: Report) -> list[RuleTold]:
+def rule_views(report: Report) -> list[RuleView]:
     """The rules that were asked, by code."""
     counts = report.findings.counts
     return [
-        RuleTold(rule.code, rule.name, name_text(rule.title), _thresholds(rule), f"{counts.get(rule.code, 0):,}")
+        RuleView(rule.code, rule.name, name_text(rule.title), _thresholds(rule), f"{counts.get(rule.code, 0):,}")
         for rule in report.rules
     ]
 
@@ -106,7 +106,7 @@ def _threshold_text(threshold: Threshold) -> str:
     return share_text(value) if threshold.unit == "share" else f"{value:,.4g}"
 
 
-def hosts_told(analysis: Analysis) -> list[HostTold]:
+def host_views(analysis: Analysis) -> list[HostView]:
     """The hosts of the snapshots."""
     blocks: list[list[str]] = []
     for line in render_hosts(analysis):
@@ -116,11 +116,11 @@ def hosts_told(analysis: Analysis) -> list[HostTold]:
     return [_host(host, lines) for host, lines in zip(analysis.hosts, blocks, strict=True)]
 
 
-def _host(host: Host, lines: Sequence[str]) -> HostTold:
+def _host(host: Host, lines: Sequence[str]) -> HostView:
     settings: Mapping[str, str] = {} if host.settings is None else host.settings.values
     label, _, first = lines[0].partition(": ")
     counters, words = _counters(host)
-    return HostTold(
+    return HostView(
         label=label,
         lines=[first, *lines[1:], *map(name_text, host.notes)],
         settings=[name_text(f"{name} = {value}") for name, value in sorted(settings.items())],

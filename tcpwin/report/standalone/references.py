@@ -15,11 +15,11 @@ from tcpwin.units import name_text
 
 if TYPE_CHECKING:
     from tcpwin.reference import Comparison
-    from tcpwin.report.standalone.connection_facts import ConnectionTold
+    from tcpwin.report.standalone.connection_facts import ConnectionView
 
 
 @dataclass(frozen=True, slots=True)
-class LikeTold:
+class LikeView:
     """A connection beside references.
 
     Attributes:
@@ -44,28 +44,28 @@ class LikeTold:
 
 
 @dataclass(frozen=True, slots=True)
-class FarTold:
+class FarView:
     """Connections that no reference is near enough to, for one reason."""
 
     connections: Sequence[int]
     why: str
 
 
-def tell_likeness(pairs: Iterable[tuple[ConnectionTold, Comparison]]) -> tuple[list[LikeTold], list[FarTold]]:
+def tell_likeness(pairs: Iterable[tuple[ConnectionView, Comparison]]) -> tuple[list[LikeView], list[FarView]]:
     """Put comparisons in words, in their order."""
-    near: list[LikeTold] = []
+    near: list[LikeView] = []
     far: dict[str, list[int]] = defaultdict(list)
     for told, comparison in pairs:
         if comparison.why_not is not None:
             far[name_text(comparison.why_not)].append(told.connection.id)
         else:
             near.append(_tell(told, comparison))
-    return near, [FarTold(ids, why) for why, ids in far.items()]
+    return near, [FarView(ids, why) for why, ids in far.items()]
 
 
-def _tell(told: ConnectionTold, comparison: Comparison) -> LikeTold:
+def _tell(told: ConnectionView, comparison: Comparison) -> LikeView:
     prediction = comparison.prediction
-    return LikeTold(
+    return LikeView(
         connection=told.connection.id,
         ends=told.ends,
         verdict=name_text(comparison.verdict or ""),

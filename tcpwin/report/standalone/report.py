@@ -26,7 +26,7 @@ from tcpwin.limits import (
     summarize,
 )
 from tcpwin.report.output import open_whole
-from tcpwin.report.standalone.connection_facts import ConnectionTold, tell_connection
+from tcpwin.report.standalone.connection_facts import ConnectionView, tell_connection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,14 +98,14 @@ class Report:
         return self._verdicts[id]
 
     @cached_property
-    def told_findings(self) -> Sequence[Finding]:
+    def shown_findings(self) -> Sequence[Finding]:
         """Those told in full."""
         return self.findings.found[:FINDINGS_SHOWN]
 
     @cached_property
     def findings_left(self) -> dict[str, int]:
         """How many findings of each rule are not told in full, by code; rules with none are left out."""
-        told = Counter(each.code for each in self.told_findings)
+        told = Counter(each.code for each in self.shown_findings)
         left = {code: count - told[code] for code, count in self.findings.counts.items()}
         return {code: count for code, count in left.items() if count}
 
@@ -123,7 +123,7 @@ class Report:
         return ids
 
     @cached_property
-    def connections(self) -> Sequence[ConnectionTold]:
+    def connections(self) -> Sequence[ConnectionView]:
         """The connections told in full. Reads the source again, once for all of them."""
         if self.shown_ids:
             self.analysis.follow(self.shown_ids)

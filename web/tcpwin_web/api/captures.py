@@ -313,8 +313,8 @@ async def compare(
     tolerance: Annotated[float, Query(ge=0, le=1, description="what differs by no more of it is the same")] = 0.1,
 ) -> Response:
     """Whether the same workload went better or worse than before, as `tcpwin compare` says it."""
-    cases = []
+    file_sets = []
     for capture_id in (old, new):
         await service.captures.get(capture_id)
-        cases.append(await service.queue.case(capture_id))
-    return as_json(await service.queue.run(answers.compare_cases, *cases, tolerance))
+        file_sets.append(await service.queue.file_set(capture_id))
+    return as_json(await service.queue.run(answers.compare_file_sets, *file_sets, tolerance))

@@ -104,8 +104,8 @@ async def show_pair_figure(
         raise HTTPException(422, "Only figures over time can share an axis.")
     for capture_id in (old, new):
         await service.captures.get(capture_id)
-    cases = [await service.queue.case(each) for each in (old, new)]
-    drawn = await service.queue.run(draw_pair, *cases, (old_connection, new_connection), name, direction, theme)
+    file_sets = [await service.queue.file_set(each) for each in (old, new)]
+    drawn = await service.queue.run(draw_pair, *file_sets, (old_connection, new_connection), name, direction, theme)
     return Response(drawn, media_type="application/json")
 
 
@@ -116,12 +116,12 @@ async def draw(service: Service, capture_id: str, asked: Asked) -> Response:
     if asked.stored_name is not None and (path := folder / asked.stored_name).exists():
         drawn = await asyncio.to_thread(path.read_text)
     if drawn is None:
-        case = await service.queue.case(capture_id)
-        drawn = await service.queue.run(draw_figure, case, str(folder), asked)
+        file_set = await service.queue.file_set(capture_id)
+        drawn = await service.queue.run(draw_figure, file_set, str(folder), asked)
     return Response(drawn, media_type="application/json")
 
 
 def _require(name: str, scope: str, *, also: str = "") -> None:
     if name != also and name not in figures.names(scope):
         known = ", ".join([*figures.names(scope), *([also] if also else [])])
-        raise HTTPException(404, f"There is no such figure; there are {known}.")
+        raise HTTPException(404, f"No such figure; choose one of {known}.")

@@ -50,11 +50,11 @@ async def health() -> Health:
 async def readiness(service: ServiceOf) -> Health:
     """Say whether the service can do its work: started, its database there, room on its disk."""
     if not service.is_ready:
-        raise HTTPException(503, "The service starts, or ends.")
+        raise HTTPException(503, "The service is starting or stopping; try again.")
     try:
         await asyncio.wait_for(service.database.check(), DATABASE_SECONDS)
     except (SQLAlchemyError, OSError, TimeoutError):
-        raise HTTPException(503, "The database does not answer.") from None
+        raise HTTPException(503, "The database does not respond.") from None
     if service.data.free_bytes < LEAST_FREE_BYTES:
         raise HTTPException(503, "The disk is nearly full.")
     return Health(status="ready")

@@ -15,7 +15,7 @@ from tcpwin_web.api.parts import Analysed, ServiceOf
 from tcpwin_web.api.shares import Secret, open_link
 from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.answers import ReportForm, render_report
-from tcpwin_web.jobs.work import Case
+from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.service import Service
 
 router = APIRouter(tags=["reports"])
@@ -30,7 +30,7 @@ MEDIA = {
     "json": "application/json",
 }
 Format = Annotated[ReportForm, Query(description="text as `tcpwin analyze`, the others as `tcpwin report` writes them")]
-Limit = Annotated[int, Query(ge=0, le=1000, description="connections told in full, at most")]
+Limit = Annotated[int, Query(ge=0, le=1000, description="connections shown in full, at most")]
 # One browser at a time: it takes hundreds of megabytes.
 _printing = Lock()
 
@@ -40,8 +40,8 @@ async def show_report(
     service: ServiceOf, capture: Analysed, format: Format = "text", limit: Limit = CONNECTIONS_SHOWN
 ) -> Response:
     """The answer as a report: as text, or as a file to keep and to send, which needs no network."""
-    case = await service.queue.case(capture.id)
-    return await _render(service, case, capture.name, format, limit)
+    file_set = await service.queue.file_set(capture.id)
+    return await _render(service, file_set, capture.name, format, limit)
 
 
 @router.get("/shared/{secret}/report", response_class=Response)
@@ -50,17 +50,17 @@ async def show_shared_report(
 ) -> Response:
     """The report of what a link shows, with the addresses that the link shows. Needs no token."""
     opened = await open_link(service, secret)
-    case = await service.queue.case(opened.capture.id)
+    file_set = await service.queue.file_set(opened.capture.id)
     name = opened.capture.name if opened.address_key is None else "capture"
-    return await _render(service, case, name, format, CONNECTIONS_SHOWN, opened.address_key)
+    return await _render(service, file_set, name, format, CONNECTIONS_SHOWN, opened.address_key)
 
 
 async def _render(
-    service: Service, case: Case, name: str, form: ReportForm, limit: int, address_key: str | None = None
+    service: Service, file_set: FileSet, name: str, form: ReportForm, limit: int, address_key: str | None = None
 ) -> Response:
     if form == "pdf":
         _in_words(find_browser)
-    told: str | bytes = await service.queue.run(render_report, case, form, limit, address_key)
+    told: str | bytes = await service.queue.run(render_report, file_set, form, limit, address_key)
     if form == "pdf":
         assert isinstance(told, str)
         told = await asyncio.to_thread(_print, told)

@@ -62,7 +62,7 @@ class ShareList(BaseModel):
 async def create_share(service: ServiceOf, request: Request, capture_id: CaptureId, new: NewShare) -> MadeShare:
     """Make a link by which anybody who has it may read this capture's answer."""
     if new.days > service.settings.share_days:
-        raise HTTPException(422, f"A link may live {service.settings.share_days:g} days at most.")
+        raise HTTPException(422, f"A link can be valid for at most {service.settings.share_days:g} days.")
     share, secret = await service.links.create(capture_id, days=new.days, anonymise=new.anonymise)
     await service.audit.note(request, "share.create", capture_id)
     return MadeShare(**ShareEntry.of(share).model_dump(), path=f"/shared/{secret}")

@@ -12,7 +12,7 @@ from tcpwin.analysis import Connection
 from tcpwin.limits import compare, plain
 from tcpwin.report import headline, render
 from tcpwin.report.standalone import Report, render_page
-from tcpwin_web.jobs.work import Case, analyze_case
+from tcpwin_web.jobs.work import FileSet, analyze_file_set
 from tcpwin_web.results import layout
 from tcpwin_web.sharing.cryptopan import CryptoPan
 from tcpwin_web.sharing.replaced import replace_in_page
@@ -22,7 +22,7 @@ ENDS_TOLD = 100
 """Pairs of which the ends are told; the others have numbers."""
 
 
-def compare_cases(old: Case, new: Case, tolerance: float) -> dict[str, Any]:
+def compare_file_sets(old: FileSet, new: FileSet, tolerance: float) -> dict[str, Any]:
     """Say whether the new one went better or worse than the old."""
     before, after = old.analyze(), new.analyze()
     comparison = compare(before, after, tolerance=tolerance)
@@ -48,7 +48,7 @@ def ends_text(connection: Connection) -> str:
     return f"{connection.a} → {connection.b}"
 
 
-def render_report(case: Case, form: ReportForm, limit: int, address_key: str | None = None) -> str:
+def render_report(file_set: FileSet, form: ReportForm, limit: int, address_key: str | None = None) -> str:
     """The answer as `tcpwin analyze` prints it (text), or as `tcpwin report` writes it; of a PDF the page to print.
 
     Args:
@@ -57,8 +57,8 @@ def render_report(case: Case, form: ReportForm, limit: int, address_key: str | N
             the hosts said, which may hold anything.
     """
     if address_key is not None:
-        case = _without_names(case)
-    analysis = case.analyze()
+        file_set = _without_names(file_set)
+    analysis = file_set.analyze()
     report = Report(analysis, limit)
     if form == "text":
         told = render(analysis, limit=limit)
@@ -74,20 +74,20 @@ def render_report(case: Case, form: ReportForm, limit: int, address_key: str | N
     return replace_in_page(told, mapping) if form in ("html", "pdf") else mapping.text(told)
 
 
-def prepare_shared(case: Case, folder: str) -> None:
-    """Write results of a case without what its hosts said, and without names, beside its own."""
+def prepare_shared(file_set: FileSet, folder: str) -> None:
+    """Write results of a capture without what its hosts said, and without names, beside its own."""
     place = Path(folder) / layout.SHARED
-    analyze_case(_without_names(case), str(place), f"{place}.new")
+    analyze_file_set(_without_names(file_set), str(place), f"{place}.new")
 
 
-def _without_names(case: Case) -> Case:
+def _without_names(file_set: FileSet) -> FileSet:
     """The capture's files alone, with names that tell nothing: those of files and interfaces may tell hosts."""
-    captures = [each for each in case.files if each.kind == "capture"]
+    captures = [each for each in file_set.files if each.kind == "capture"]
     files = [
         replace(each, name=f"file {number}", label="", facts=_without_own_names(each.facts, f"file {number}"), notes=())
         for number, each in enumerate(captures, 1)
     ]
-    return replace(case, name="a capture", files=files)
+    return replace(file_set, name="a capture", files=files)
 
 
 def _without_own_names(facts: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:

@@ -1,4 +1,4 @@
-"""A stored case in, everything about one of its connections out: files that requests read without the capture.
+"""A stored capture in, everything about one of its connections out: files that requests read without the capture.
 
 Runs in worker processes. A reader sees all files of a connection or none.
 """
@@ -19,7 +19,7 @@ from tcpwin.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
-from tcpwin_web.jobs.work import Case
+from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.results import columns, layout
 
 BUCKETS = 1 << 16
@@ -31,22 +31,22 @@ BESIDE = "reference-"
 """How names of figures begin that put a connection beside a reference, whose axes are those of both."""
 
 
-def prepare_capture(case: Case, folder: str, ids: Sequence[int]) -> None:
-    """Write what is opened first, from one more reading of the case: the figure of all, these connections."""
-    analysis = case.analyze()
+def prepare_capture(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:
+    """Write what is opened first, from one more reading of the capture: the figure of all, these connections."""
+    analysis = file_set.analyze()
     if len(analysis) > 1:
         store_figures(analysis, [OVERVIEW], Path(folder))
     _detail(analysis, Path(folder), ids)
 
 
-def detail_connections(case: Case, folder: str, ids: Sequence[int]) -> None:
+def detail_connections(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:
     """Write what there is of these connections, from their packets."""
-    _detail(open_connections(case, ids), Path(folder), ids)
+    _detail(open_connections(file_set, ids), Path(folder), ids)
 
 
-def write_series_of(case: Case, folder: str, id: int) -> None:
+def write_series_of(file_set: FileSet, folder: str, id: int) -> None:
     """Write the series of a connection alone, which need neither figures nor the table of its segments."""
-    analysis = open_connections(case, [id], buckets=BUCKETS)
+    analysis = open_connections(file_set, [id], buckets=BUCKETS)
     with _written(Path(folder) / layout.series(id)) as new:
         columns.write_series(_views(analysis, [id])[0], new)
 

@@ -1,4 +1,4 @@
-"""A stored case and what of it is to be seen in, a plotly figure as JSON out: as `tcpwin plot` draws it.
+"""A stored capture and what of it is to be seen in, a plotly figure as JSON out: as `tcpwin plot` draws it.
 
 Runs in worker processes. Figures of a whole life are kept beside the other results, since everybody opens them.
 """
@@ -16,7 +16,7 @@ from tcpwin.report.standalone import typed
 from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
-from tcpwin_web.jobs.work import Case
+from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.results import layout
 
 TIMELINE = "timeline"
@@ -58,13 +58,13 @@ class Asked:
         return name if self.connection is None else f"{layout.connection(self.connection)}/{name}"
 
 
-def draw_figure(case: Case, folder: str, asked: Asked) -> str:
+def draw_figure(file_set: FileSet, folder: str, asked: Asked) -> str:
     """Draw one figure.
 
     Raises:
         JobError: there is no such figure, or it is not of this kind of subject.
     """
-    analysis = case.analyze() if asked.connection is None else open_connections(case, [asked.connection])
+    analysis = file_set.analyze() if asked.connection is None else open_connections(file_set, [asked.connection])
     drawn = _as_json(_draw(analysis, asked))
     name = asked.stored_name
     if name is not None:
@@ -87,18 +87,18 @@ def store_figures(subject: Analysis | Connection, names: Iterable[str], folder: 
     _store(folder / layout.FIGURES, json.dumps(laid_out))
 
 
-def draw_pair(old: Case, new: Case, ids: tuple[int, int], name: str, direction: str, theme: str) -> str:
-    """Draw a connection of one case above its partner of another, on the same axes.
+def draw_pair(old: FileSet, new: FileSet, ids: tuple[int, int], name: str, direction: str, theme: str) -> str:
+    """Draw a connection of one capture above its partner of another, on the same axes.
 
     Raises:
         JobError: there is no such connection.
     """
     pair = []
-    for case, id in zip((old, new), ids, strict=True):
-        analysis = open_connections(case, [id])
+    for file_set, id in zip((old, new), ids, strict=True):
+        analysis = open_connections(file_set, [id])
         if id >= len(analysis):
-            raise JobError(f"{case.name} has {count_text(len(analysis), 'connection')}, numbered from 0")
-        pair.append((f"{case.name} #{id}", analysis.connections[id]))
+            raise JobError(f"{file_set.name} has {count_text(len(analysis), 'connection')}, numbered from 0")
+        pair.append((f"{file_set.name} #{id}", analysis.connections[id]))
     drawn = figures.plain_pair(name, pair, direction=direction, points=POINTS, theme=theme)
     return _as_json(drawn)
 

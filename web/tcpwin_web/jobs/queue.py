@@ -131,11 +131,11 @@ class Queue:
             JobError: they cannot be made.
         """
         folder = self._data.results(capture_id)
-        case = await self.case(capture_id)
-        if all(file.kind == "capture" for file in case.files):
+        file_set = await self.file_set(capture_id)
+        if all(file.kind == "capture" for file in file_set.files):
             return folder
         if not (folder / layout.SHARED).is_dir():
-            await self._once((capture_id, layout.SHARED), lambda: self._make_shared(case, capture_id))
+            await self._once((capture_id, layout.SHARED), lambda: self._make_shared(file_set, capture_id))
         return folder / layout.SHARED
 
     async def _once(self, key: tuple[str, str], make: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -146,14 +146,14 @@ class Queue:
         # A request that is given up does not take the work away from the others.
         await asyncio.shield(self._details[key])
 
-    async def case(self, capture_id: str) -> work.Case:
+    async def file_set(self, capture_id: str) -> work.FileSet:
         """A capture's files as a worker takes them."""
         async with self._database.begin() as session:
             found = await session.get(Capture, capture_id, options=[selectinload(Capture.files)])
             if found is None:
                 raise JobError("the capture was deleted")
             files = tuple(self._stored(file) for file in found.files)
-            return work.Case(found.name, files, str(self._data.results(capture_id)))
+            return work.FileSet(found.name, files, str(self._data.results(capture_id)))
 
     async def run(self, fn: Any, *args: Any) -> Any:
         """Run a call that somebody waits for, in a worker beside those that analyse."""
@@ -165,16 +165,16 @@ class Queue:
         )
 
     async def _make(self, capture_id: str, fn: Any, *args: Any) -> None:
-        case = await self.case(capture_id)
-        await self._write_beside(capture_id, fn, case, *args)
+        file_set = await self.file_set(capture_id)
+        await self._write_beside(capture_id, fn, file_set, *args)
 
-    async def _make_shared(self, case: work.Case, capture_id: str) -> None:
-        await self._write_beside(capture_id, prepare_shared, case)
+    async def _make_shared(self, file_set: work.FileSet, capture_id: str) -> None:
+        await self._write_beside(capture_id, prepare_shared, file_set)
 
-    async def _write_beside(self, capture_id: str, fn: Any, case: work.Case, *args: Any) -> None:
+    async def _write_beside(self, capture_id: str, fn: Any, file_set: work.FileSet, *args: Any) -> None:
         """Let a worker write into a capture's results; nothing stays of one that is deleted meanwhile."""
         try:
-            await self.run(fn, case, str(self._data.results(capture_id)), *args)
+            await self.run(fn, file_set, str(self._data.results(capture_id)), *args)
         except JobError:
             await self._forget_deleted(capture_id)
             raise
@@ -251,11 +251,11 @@ class Queue:
     async def _outcome(self, capture_id: str) -> tuple[str, str | None, dict[str, Any]]:
         try:
             await self._settle_details(capture_id)
-            case = await self.case(capture_id)
+            file_set = await self.file_set(capture_id)
             future = asyncio.wrap_future(
                 self._executor.submit(
-                    work.analyze_case,
-                    case,
+                    work.analyze_file_set,
+                    file_set,
                     str(self._data.results(capture_id)),
                     str(self._data.unfinished(capture_id)),
                 )
@@ -306,8 +306,8 @@ class Queue:
         try:
             document = await asyncio.to_thread(self._read_capture, capture_id)
             folder = str(self._data.results(capture_id))
-            case = await self.case(capture_id)
-            future = asyncio.wrap_future(self._executor.submit(prepare_capture, case, folder, document["worst"]))
+            file_set = await self.file_set(capture_id)
+            future = asyncio.wrap_future(self._executor.submit(prepare_capture, file_set, folder, document["worst"]))
             self._preparing[capture_id] = future
             await future
         except (JobError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What worker processes do: a stored case in, files of results out.
+"""What worker processes do: a stored capture in, files of results out.
 
 Results are written to a folder of their own and then put in place: a reader sees all of them or none. Nothing here
 knows the database.
@@ -31,7 +31,7 @@ PLACE_ATTEMPTS = 100
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of a case as a worker finds it."""
+    """A file of a capture as a worker finds it."""
 
     path: str
     name: str
@@ -42,7 +42,7 @@ class StoredFile:
 
 
 @dataclass(frozen=True)
-class Case:
+class FileSet:
     """Files that are analysed together.
 
     Attributes:
@@ -85,21 +85,21 @@ class Case:
         return analysis
 
 
-def analyze_case(case: Case, folder: str, unfinished: str) -> dict[str, Any]:
-    """Write a case's results, first to one folder, at the end to the other; return what the list of captures shows."""
+def analyze_file_set(file_set: FileSet, folder: str, unfinished: str) -> dict[str, Any]:
+    """Write a capture's results to one folder, at the end move them; return what the list of captures shows."""
     place, new = Path(folder), Path(unfinished)
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700)
     index = new / layout.INDEX
-    analysis = case.analyze(_teller(new / layout.PROGRESS), index=index)
+    analysis = file_set.analyze(_teller(new / layout.PROGRESS), index=index)
     try:
-        shown = _write(case, analysis, new)
+        shown = _write(file_set, analysis, new)
     except Exception:
         # Perhaps the disk is full: the index only saves time, and may have taken the room of what is needed.
         if not index.exists():
             raise
         index.unlink()
-        shown = _write(case, analysis, new)
+        shown = _write(file_set, analysis, new)
     put_in_place(new, place)
     return shown
 
@@ -121,7 +121,7 @@ def put_in_place(new: Path, place: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:
+def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
     findings, summary = analysis.findings, analysis.summary
     (new / layout.ENGINE).write_text(json.dumps(analysis.totals()))
     columns.write_connections(analysis, new / layout.CONNECTIONS)
@@ -132,7 +132,7 @@ def _write(case: Case, analysis: Analysis, new: Path) -> dict[str, Any]:
         new, search="", where=(), sort=queries.WORST, offset=0, limit=PREPARED, columns=["id"]
     )
     document = {
-        "name": case.name,
+        "name": file_set.name,
         "connections": len(analysis),
         "capture": _described_capture(analysis),
         "quality": _quality(analysis.capture),

@@ -10,7 +10,7 @@ from fastapi.templating import Jinja2Templates
 from tcpwin.report import NAMES, figures, value_text
 from tcpwin.units import change_text, time_text
 from tcpwin_web.api.parts import ServiceOf
-from tcpwin_web.jobs.answers import ENDS_TOLD, compare_cases
+from tcpwin_web.jobs.answers import ENDS_TOLD, compare_file_sets
 from tcpwin_web.pages.parts import show
 
 TOLERANCE = 0.1
@@ -20,7 +20,7 @@ CaptureAsked = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")]
 
 
 @dataclass(frozen=True)
-class ChangeTold:
+class ChangeView:
     """A quantity of a pair: before, after, by how much, and whether that is better."""
 
     old: str
@@ -46,8 +46,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         if old and new:
             for capture_id in (old, new):
                 await service.captures.get(capture_id)
-            cases = [await service.queue.case(each) for each in (old, new)]
-            comparison = await service.queue.run(compare_cases, *cases, TOLERANCE)
+            file_sets = [await service.queue.file_set(each) for each in (old, new)]
+            comparison = await service.queue.run(compare_file_sets, *file_sets, TOLERANCE)
         pairs = comparison["pairs"][:ENDS_TOLD] if comparison else []
         return show(
             templates,
@@ -74,11 +74,11 @@ def _names(pairs: list[dict[str, Any]]) -> dict[str, str]:
     return {name: words for name, words in NAMES.items() if name in known}
 
 
-def tell_change(change: dict[str, Any]) -> ChangeTold:
+def tell_change(change: dict[str, Any]) -> ChangeView:
     """Put a change in words."""
     old, new = change["old"], change["new"]
     told = ""
     if old and new is not None and change["name"] != "resent_share":
         factor = new / old
         told = change_text(factor) if abs(factor - 1) >= 0.005 else ""
-    return ChangeTold(value_text(change["name"], old), value_text(change["name"], new), told, change["verdict"])
+    return ChangeView(value_text(change["name"], old), value_text(change["name"], new), told, change["verdict"])

@@ -42,7 +42,7 @@ class Rates:
         rate = self._rates[name]
         reset = self._limiter.get_window_stats(rate, name, _counted(request)).reset_time
         wait = max(math.ceil(reset - time.time()), 1)
-        raise HTTPException(429, f"Too many: {rate} are allowed.", {"Retry-After": str(wait)})
+        raise HTTPException(429, f"Too many requests; the limit is {rate}.", {"Retry-After": str(wait)})
 
 
 def _counted(request: Request) -> str:
@@ -80,7 +80,7 @@ class BodyLimit:
             message = await receive()
             received += len(message.get("body", b""))
             if received > MAX_BODY_BYTES:
-                raise HTTPException(413, f"The body may have {MAX_BODY_BYTES:,} bytes at most.")
+                raise HTTPException(413, f"The request body is larger than {MAX_BODY_BYTES:,} bytes.")
             return message
 
         await self._app(scope, receive_some, send)

@@ -25,7 +25,7 @@ class Base(DeclarativeBase):
 
 
 class Capture(Base):
-    """One case: files that are analysed together.
+    """Files that are analysed together.
 
     status: open (files may be added), queued, running, done, failed or cancelled.
     """
@@ -62,7 +62,7 @@ class Capture(Base):
 
 
 class File(Base):
-    """A file of a case. Its bytes lie under their sha256 in the data folder."""
+    """A file of a capture. Its bytes lie under their sha256 in the data folder."""
 
     __tablename__ = "files"
     __table_args__ = (Index("files_of_a_capture", "capture_id"), Index("files_by_content", "sha256"))

@@ -136,7 +136,7 @@ class _Taking:
                 for number, member in enumerate(members):
                     with bundle.path(member).open("rb") as source:
                         received = self.capture(source, show_name(member.name), member.label, part)
-                    # Each capture of a bundle is a case of its own, which says once what the bundle did not give.
+                    # Each capture of a bundle becomes its own capture, which says once what the bundle did not give.
                     yield received if number else replace(received, notes=notes)
             for number, member in enumerate(bundle.snapshots):
                 with bundle.path(member).open("rb") as source:
