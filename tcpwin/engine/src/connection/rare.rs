@@ -48,6 +48,8 @@ pub struct Rare {
     pub missed: Missed,
     /// Sent before the first captured byte and acknowledged since, or in flight then.
     pub before_bytes: u64,
+    /// When bytes never captured were first acknowledged, before any that were.
+    pub unseen_since_ns: Option<i64>,
     pub resent_bytes: u64,
     pub resent_segments: u32,
     /// Segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).

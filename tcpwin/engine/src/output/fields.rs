@@ -114,9 +114,12 @@ impl<'a> DirectionView<'a> {
         if data.data_segments == 0 {
             return 0;
         }
+        // What was acknowledged before the first captured data was carried, too.
+        let unseen_ns = self.rare().and_then(|rare| rare.unseen_since_ns);
+        let first_ns = data.first_data_ns.min(unseen_ns.unwrap_or(i64::MAX));
         data.last_data_ns
             .max(data.last_ack_ns)
-            .saturating_sub(data.first_data_ns)
+            .saturating_sub(first_ns)
             .max(0)
     }
 

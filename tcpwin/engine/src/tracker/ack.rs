@@ -241,7 +241,7 @@ pub fn acknowledge(
         acked.ledger.forget();
         acked.rare().before_bytes += beyond as u64;
     } else if beyond > 0 {
-        answer.events |= acknowledge_unseen(acked, ack, beyond as u32);
+        answer.events |= acknowledge_unseen(acked, ack, beyond as u32, now_ns);
     }
     let mut by_echo = None;
     let covered = if acked.has_doubts() {
@@ -382,13 +382,16 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
 
 /// An ACK of bytes that the capture does not hold (Wireshark's "ACKed unseen segment").
 #[cold]
-fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32) -> Events {
+fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32, now_ns: i64) -> Events {
     let is_probe_byte = acked
         .rare
         .as_ref()
         .is_some_and(|rare| rare.is_probe_unanswered())
         && beyond == 1;
     let from = std::mem::replace(&mut acked.flight.nxt, ack);
+    if acked.data_segments == 0 && !is_probe_byte {
+        acked.rare().unseen_since_ns.get_or_insert(now_ns);
+    }
     if !acked.is_seen || is_probe_byte {
         return 0;
     }

@@ -6,6 +6,7 @@
 
 mod detail;
 mod fields;
+mod room;
 mod witness;
 
 use std::fmt;
@@ -135,7 +136,7 @@ impl Sink for Both {
         annotation: &Annotation,
         connection: &crate::connection::state::Connection,
     ) -> bool {
-        self.witness.take(segment, annotation);
+        self.witness.take(segment, annotation, connection);
         self.details.take(segment, annotation, connection)
     }
 }

@@ -7,7 +7,9 @@ use crate::event::{CAPTURE_DUPLICATE, KEEP_ALIVE};
 use crate::output::detail::Detail;
 use crate::output::field::{DirectionView, Value};
 use crate::output::fields::direction_field;
+use crate::output::never::room::Room;
 use crate::output::never::{Ledger, Violation};
+use crate::output::track::SERIES;
 use crate::tracker::Annotation;
 use crate::wire::{Segment, FIN, RST, SYN};
 
@@ -23,6 +25,7 @@ struct Account {
     span_ns: Option<(i64, i64)>,
     /// When each frame was captured.
     times_ns: HashMap<u64, i64>,
+    room: Room,
 }
 
 #[derive(Default)]
@@ -31,11 +34,12 @@ pub struct Witness {
 }
 
 impl Witness {
-    pub fn take(&mut self, segment: &Segment, annotation: &Annotation) {
+    pub fn take(&mut self, segment: &Segment, annotation: &Annotation, connection: &Connection) {
         if annotation.events & CAPTURE_DUPLICATE != 0 {
             return;
         }
         let account = self.accounts.entry(annotation.connection).or_default();
+        account.room.take(segment, annotation, connection);
         let side = usize::from(annotation.side);
         account.segments[side] += 1;
         account.controls[side] += i64::from(segment.flags & (SYN | FIN) != 0);
@@ -55,13 +59,13 @@ impl Witness {
     }
 
     pub fn check(
-        &self,
+        &mut self,
         id: u32,
         connection: &Connection,
         detail: &Detail,
         found: &mut Vec<Violation>,
     ) {
-        let Some(account) = self.accounts.get(&id) else {
+        let Some(account) = self.accounts.get_mut(&id) else {
             return;
         };
         let mut ledger = Ledger {
@@ -84,6 +88,7 @@ impl Witness {
             ledger.from_initiator = Some(from_initiator);
             let view = DirectionView::new(connection, from_initiator);
             account.check(&view, detail, from_initiator, &mut ledger);
+            account.room.check(&view, detail, &mut ledger);
         }
     }
 }
@@ -143,6 +148,9 @@ impl Account {
             ledger.demand_at_most(law, (name, value), ("captured", counted));
         }
         self.check_volume(view, ledger);
+        if !self.room.is_odd {
+            check_transfer(view, detail, ledger);
+        }
         // What the sender did, it did after it heard of what made it: there and back between it and the capture point. The
         // least time known for that may be one that its host took longer for.
         let shift_ns = view.shift_ns().unwrap_or(0) / 5 * 4;
@@ -168,5 +176,29 @@ impl Account {
                 );
             }
         }
+    }
+}
+
+/// A mean rate is not above the best: the time that it is of holds all that was carried.
+fn check_transfer(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'_>) {
+    for name in ["throughput", "goodput"] {
+        let position = SERIES.iter().position(|known| *known == name);
+        let series = position.map(|position| &detail.tracks[view.sender].series[position]);
+        let Some((series, first, last)) = series.and_then(|series| {
+            // A FIN that is captured late takes back the byte that it seemed to be.
+            let mut carried = series.buckets.iter().filter(|bucket| bucket.sum > 0);
+            let first = carried.next()?;
+            Some((series, first, carried.next_back().unwrap_or(first)))
+        }) else {
+            continue;
+        };
+        // A bucket may begin before what it holds.
+        let carried_ns = series.time_ns(last) - series.time_ns(first) - series.width_ns;
+        ledger.demand(
+            // Without a time there is no rate.
+            view.transfer_ns() == 0 || carried_ns <= view.transfer_ns(),
+            "a rate's time is that of all that was carried",
+            || format!("{name} over {carried_ns}, a rate of {}", view.transfer_ns()),
+        );
     }
 }

@@ -1,0 +1,281 @@
+//! The room that a sender had, segment by segment: its flight against the window, and its application's time against both.
+
+use crate::connection::direction::Direction;
+use crate::connection::state::Connection;
+use crate::event::{CAPTURE_DUPLICATE, KEEP_ALIVE, ZERO_WINDOW_PROBE};
+use crate::output::detail::Detail;
+use crate::output::field::DirectionView;
+use crate::output::never::Ledger;
+use crate::output::timeline::Timeline;
+use crate::sequence::Seq;
+use crate::timing::item::Item;
+use crate::tracker::Annotation;
+use crate::wire::{Segment, ACK, FIN, RST, SYN};
+
+/// Of one sender, a few show the mechanism.
+const MOST_FAULTS: usize = 4;
+/// What is sent so soon after a window opened had waited for it.
+const SOON_NS: i64 = 200_000_000;
+
+/// Both senders of a connection.
+#[derive(Default)]
+pub struct Room {
+    senders: [Sender; 2],
+    now_ns: i64,
+    /// It holds segments that TCP does not send, or its clock ran backwards: no one can say who knew what, for how long.
+    pub is_odd: bool,
+    /// The connection was reset.
+    is_over: bool,
+}
+
+impl Room {
+    pub fn take(&mut self, segment: &Segment, annotation: &Annotation, connection: &Connection) {
+        if annotation.events & CAPTURE_DUPLICATE != 0 {
+            return;
+        }
+        let side = usize::from(annotation.side);
+        // What lacks an ACK, or is a SYN in mid-connection, is dropped where it arrives (RFC 9293 §3.10.7.4).
+        let is_late_syn = segment.flags & SYN != 0
+            && (segment.payload_len > 0 || connection.directions[side].data_segments > 0);
+        self.is_odd |=
+            segment.flags & (ACK | SYN | RST) == 0 || is_late_syn || segment.time_ns < self.now_ns;
+        self.now_ns = self.now_ns.max(segment.time_ns);
+        self.is_over |= segment.flags & RST != 0;
+        let known_in_bytes = |sender: usize| {
+            let data = &connection.directions[sender];
+            let is_known = connection.window_is_certain(1 - sender)
+                && data.window.is_known
+                && data.is_flight_known();
+            is_known.then_some(data)
+        };
+        self.senders[side].send(segment, annotation, known_in_bytes(side));
+        for sender in [side, 1 - side] {
+            // What is in flight at a reset is given up (RFC 9293 §3.5.3).
+            let data = known_in_bytes(sender).filter(|_| !self.is_over);
+            self.senders[sender].fill(self.now_ns, data, sender == side);
+        }
+    }
+
+    /// What was said of a direction, when all is read.
+    pub fn check(&mut self, view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'_>) {
+        if self.is_odd {
+            return;
+        }
+        let sender = &mut self.senders[view.sender];
+        sender.end_full(self.now_ns);
+        for fault in &sender.faults {
+            ledger.demand(false, "flight is within the window", || fault.clone());
+        }
+        let counted = view.data().rare.as_ref();
+        ledger.demand_at_most(
+            "what goes beyond every window is counted",
+            ("segments beyond", sender.overruns),
+            (
+                "window_overrun",
+                counted.map_or(0, |rare| i64::from(rare.window_overrun)),
+            ),
+        );
+        sender.check_application(&detail.budgets[view.sender].timeline, ledger);
+    }
+}
+
+/// One sender's room.
+#[derive(Default)]
+struct Sender {
+    nxt: Option<Seq>,
+    /// Segments that moved SND.MAX beyond every edge.
+    overruns: i64,
+    faults: Vec<String>,
+    /// It sent more than the window in force allows: what it knew of that, or what it sent, was not captured.
+    is_unheard: bool,
+    /// Since when, and in which spans, data was in flight and the window had room for no byte more.
+    full_since_ns: Option<i64>,
+    full_ns: Vec<(i64, i64)>,
+    /// The same of a window that is closed, until what is sent after it opens tells whether anything waited.
+    closed_ns: Vec<(i64, i64)>,
+    is_closed: bool,
+    opened_ns: Option<i64>,
+}
+
+impl Sender {
+    /// A segment of its own; `data` where its flight and its window are known.
+    fn send(&mut self, segment: &Segment, annotation: &Annotation, data: Option<&Direction>) {
+        let Some(data) = data else {
+            self.nxt = None;
+            return;
+        };
+        let nxt = data.flight.nxt;
+        let beyond = data.window.edge.to(nxt);
+        let Some(before) = self.nxt.replace(nxt) else {
+            self.is_unheard = beyond > 1;
+            return;
+        };
+        let is_new = before.is_before(nxt);
+        if !is_new {
+            return;
+        }
+        self.decide(segment.time_ns);
+        // A probe's byte and a FIN need no room (RFC 9293 §3.8.6.1); a SYN's data goes before any window.
+        let needs_room = segment.payload_len > 0
+            && segment.flags & (SYN | FIN | RST) == 0
+            && annotation.events & (ZERO_WINDOW_PROBE | KEEP_ALIVE) == 0;
+        self.is_unheard = !needs_room || beyond > 1;
+        if !needs_room {
+            return;
+        }
+        self.overruns += i64::from(data.window.edge_max.to(nxt) > 1);
+        let view = data.pace().and_then(|pace| pace.view.as_ref());
+        if let Some(view) = view.filter(|view| view.has_edge && beyond <= 0) {
+            let is_within = view.bytes() <= view.window_bytes();
+            if !is_within && self.faults.len() < MOST_FAULTS {
+                let (bytes, window) = (view.bytes(), view.window_bytes());
+                self.faults.push(format!(
+                    "frame {}: the sender has {bytes} B in flight, and knew a window of {window}",
+                    segment.frame
+                ));
+            }
+        }
+    }
+
+    /// Whether it has data in flight and room for nothing more, from now on; `is_own`: after a segment of its own.
+    fn fill(&mut self, now_ns: i64, data: Option<&Direction>, is_own: bool) {
+        let is_closed = data.is_some_and(|data| data.window.bytes == 0);
+        if is_closed != self.is_closed {
+            self.end_full(now_ns);
+            self.opened_ns = self.is_closed.then_some(now_ns);
+            if is_closed {
+                // It was open for a while, and nothing came.
+                self.closed_ns.clear();
+            }
+            self.is_closed = is_closed;
+        }
+        let is_full = data.is_some_and(|data| self.is_full(data, is_own));
+        if is_full && self.full_since_ns.is_none() {
+            self.full_since_ns = Some(now_ns);
+        } else if !is_full {
+            self.end_full(now_ns);
+        }
+    }
+
+    fn is_full(&self, data: &Direction, is_own: bool) -> bool {
+        // Where the sender is elsewhere it is the one who has room, and a window that shrinks shows with its next data.
+        let view = data.pace().and_then(|pace| pace.view.as_ref());
+        let is_open_there = view.is_some_and(|view| {
+            let has_room = view.bytes() == 0 || view.nxt().is_before(view.known().edge);
+            has_room || (!is_own && self.full_since_ns.is_none())
+        });
+        let is_full = data.flight.bytes() > 0 && !data.flight.nxt.is_before(data.window.edge);
+        is_full && !data.has_fin && !self.is_unheard && !is_open_there
+    }
+
+    fn end_full(&mut self, now_ns: i64) {
+        let since_ns = self.full_since_ns.take();
+        if let Some(since_ns) = since_ns.filter(|since_ns| *since_ns < now_ns) {
+            let spans_ns = if self.is_closed {
+                &mut self.closed_ns
+            } else {
+                &mut self.full_ns
+            };
+            spans_ns.push((since_ns, now_ns));
+        }
+    }
+
+    /// New data: it had waited for a closed window if it comes soon after the opening.
+    ///
+    /// A window that closes on the last bytes that were written stops nobody: Linux counts rwnd_limited only where more
+    /// waits to be sent (`tcp_write_xmit`, net/ipv4/tcp_output.c).
+    fn decide(&mut self, now_ns: i64) {
+        if let Some(opened_ns) = self.opened_ns.take() {
+            if now_ns.saturating_sub(opened_ns) <= SOON_NS {
+                self.full_ns.append(&mut self.closed_ns);
+            }
+            self.closed_ns.clear();
+        }
+    }
+
+    /// An application holds nothing back while the window does.
+    fn check_application(&mut self, budget: &Timeline, ledger: &mut Ledger<'_>) {
+        self.full_ns.sort_unstable();
+        let mut full = self.full_ns.iter().peekable();
+        for slot in budget.slots() {
+            let mut full_ns = 0;
+            while let Some((from_ns, to_ns)) = full.peek() {
+                let overlap_ns = (*to_ns).min(slot.end_ns) - (*from_ns).max(slot.start_ns);
+                full_ns += overlap_ns.max(0);
+                if *to_ns > slot.end_ns {
+                    break;
+                }
+                full.next();
+            }
+            let application_ns = slot.spent_ns[Item::Application as usize];
+            ledger.demand(
+                application_ns <= slot.end_ns - slot.start_ns - full_ns,
+                "an application limits nothing while the window is full",
+                || {
+                    format!(
+                        "{application_ns} of {} to {}, full for {full_ns}",
+                        slot.start_ns, slot.end_ns
+                    )
+                },
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::series::Span;
+
+    /// How often an application is said to limit a sender whose window was full from 10 to 20.
+    fn faults(parts: &[(Item, i64)]) -> usize {
+        let mut sender = Sender {
+            full_ns: vec![(10, 20)],
+            ..Sender::default()
+        };
+        let mut budget = Timeline::new(0, Span::ALL, 8);
+        for (item, until_ns) in parts {
+            budget.push(*item as usize, *until_ns);
+        }
+        let mut found = Vec::new();
+        let mut ledger = Ledger {
+            found: &mut found,
+            connection: 0,
+            from_initiator: None,
+        };
+        sender.check_application(&budget, &mut ledger);
+        found.len()
+    }
+
+    #[test]
+    fn an_application_limits_nothing_while_the_window_is_full() {
+        let (application, window) = (Item::Application, Item::WindowFull);
+        assert_eq!(
+            faults(&[(application, 10), (window, 20), (application, 30)]),
+            0
+        );
+        assert_eq!(faults(&[(application, 11), (window, 30)]), 1);
+        assert_eq!(
+            faults(&[
+                (window, 12),
+                (application, 13),
+                (window, 19),
+                (application, 40)
+            ]),
+            2
+        );
+    }
+
+    #[test]
+    fn a_closed_window_held_back_who_sends_soon_after_it_opens() {
+        for (later_ns, spans) in [(SOON_NS, 1), (SOON_NS + 1, 0)] {
+            let mut sender = Sender {
+                closed_ns: vec![(10, 20)],
+                opened_ns: Some(20),
+                ..Sender::default()
+            };
+            sender.decide(20 + later_ns);
+            assert_eq!(sender.full_ns.len(), spans);
+        }
+    }
+}
