@@ -6,17 +6,20 @@ said of a connection, its verdict, findings and rates, with its time and its byt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 
 from tcpwin import Analysis
 from tcpwin.analysis import Connection, Direction
-from tcpwin.limits import LIMITS, Verdict
+from tcpwin.limits import LIMITS, Finding, Verdict
 
 NS = 1e-9
 MOST_CONNECTIONS = 50
 """Of one analysis: what is wrong of one is seldom right of the others."""
 WAYS = ("a_to_b", "b_to_a")
+SETTING = re.compile(r'sysctl -w ([\w.]+)="?([^"]*)"?')
+RECEIVE_MEMORY = "net.ipv4.tcp_rmem"
 
 
 def violations(analysis: Analysis, most: int = MOST_CONNECTIONS, *, findings: bool = True) -> list[str]:
@@ -45,6 +48,8 @@ def of_connection(connection: Connection, findings: bool) -> Iterator[str]:
     for finding in connection.findings:
         if not 0 <= finding.cost_ns <= life_ns:
             yield f"{finding.code} costs {finding.cost_ns} of {life_ns}"
+        for each in of_remedy(connection, finding):
+            yield f"{finding.code}: {each}"
         for item, ns in finding.items_ns.items():
             # No other finding's cost is of the same time.
             spent[finding.direction, item] = spent.get((finding.direction, item), 0) + ns
@@ -57,6 +62,29 @@ def of_connection(connection: Connection, findings: bool) -> Iterator[str]:
             yield f"findings of {side} cost {ns} of {item}, which has {connection.budget[side].items_ns[item]}"
     if connection.verdict not in connection.verdicts.values():
         yield "the verdict is that of no direction"
+
+
+def of_remedy(connection: Connection, finding: Finding) -> Iterator[str]:
+    """A remedy names nothing that is so already, nor a window that would not raise the rate."""
+    if finding.remedy is None:
+        return
+    host = connection.hosts.get({"client": "a", "server": "b"}.get(finding.side or "", ""))
+    settings = {} if host is None or host.settings is None else host.settings.values
+    sender = (finding.direction or "a_to_b")[0]
+    algorithms = {each.congestion_control for each in connection.socket_samples.get(sender, ())}
+    for line in finding.remedy.settings:
+        named = SETTING.fullmatch(line)
+        if named is None:
+            continue
+        name, value = named.groups()
+        if settings.get(name, "").split() == value.split():
+            yield f"{line} is set"
+        if name == "net.ipv4.tcp_congestion_control" and algorithms == {value}:
+            yield f"{line} is in use"
+        if name == RECEIVE_MEMORY and finding.direction is not None:
+            verdict = connection.verdicts[finding.direction]
+            if verdict.limit == "path_rate" and verdict.second_limit != "receive_window":
+                yield f"{line} gives a window to a path that is full"
 
 
 def of_direction(data: Direction, life_ns: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from analysis.bundled import CAPTURES
-from never import of_direction, of_verdict, violations
+from never import of_direction, of_remedy, of_verdict, violations
 
 import tcpwin
 from tcpwin import TcpwinError
@@ -89,3 +89,24 @@ def test_a_false_number_is_found(field: str, value: Any) -> None:
     }
     assert not list(of_direction(SimpleNamespace(**right), 1_000_000))  # type: ignore[arg-type]
     assert list(of_direction(SimpleNamespace(**{**right, field: value}), 1_000_000))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("line", "limit"),
+    [
+        ('sysctl -w net.ipv4.tcp_rmem="4096 131072 6291456"', "receive_window"),
+        ('sysctl -w net.ipv4.tcp_rmem="4096 131072 33554432"', "path_rate"),
+        ("sysctl -w net.ipv4.tcp_congestion_control=bbr", "receive_window"),
+    ],
+)
+def test_a_vain_remedy_is_found(line: str, limit: str) -> None:
+    settings = SimpleNamespace(values={"net.ipv4.tcp_rmem": "4096\t131072\t6291456"})
+    finding: Any = SimpleNamespace(side="client", direction="b_to_a", remedy=SimpleNamespace(settings=(line,)))
+
+    def connection(limit: str, algorithm: str, host: Any) -> Any:
+        verdict = SimpleNamespace(limit=limit, second_limit=None)
+        samples = {"b": (SimpleNamespace(congestion_control=algorithm),)}
+        return SimpleNamespace(hosts={"a": host}, socket_samples=samples, verdicts={"b_to_a": verdict})
+
+    assert list(of_remedy(connection(limit, "bbr", SimpleNamespace(settings=settings)), finding))
+    assert not list(of_remedy(connection("receive_window", "cubic", SimpleNamespace(settings=None)), finding))
