@@ -14,7 +14,7 @@ from oracle.compare import FIN, SYN, Segment
 from oracle.sequence import FURTHEST, MODULO, Ranges, step
 
 # One packet seen at two places of a path, or written down twice; not many others come between.
-COPY_WITHIN_NS = 1_000_000
+COPY_WITHIN_NS = 50_000_000
 COPY_WITHIN_SEGMENTS = 64
 # IP identifications of one counter lie no further apart.
 NEAR_IDS = 1024

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from twin.acks import acknowledge, take_ack
 from twin.data import take_data
@@ -16,6 +17,7 @@ from twin.windows import Advertisement
 Endpoint = tuple[str, int]
 
 DUPLICATE_WITHIN_NS = 1_000_000
+ROUTED_WITHIN_NS = 50_000_000
 DUPLICATE_WITHIN_SEGMENTS = 64
 WELL_KNOWN_BELOW, EPHEMERAL_FROM = 1024, 32_768
 """System ports (RFC 6335 §6); Linux's ip_local_port_range."""
@@ -182,7 +184,7 @@ class Tracker:
     def __init__(self) -> None:
         self._newest: dict[frozenset[Endpoint], Connection] = {}
         self._count = 0
-        self._recent: deque[Segment] = deque(maxlen=DUPLICATE_WITHIN_SEGMENTS)
+        self._recent: deque[Segment] = deque()
 
     def track(self, segment: Segment) -> Taken:
         """Take in the next segment."""
@@ -195,6 +197,8 @@ class Tracker:
         else:
             taken = connection.take(side, segment)
         self._recent.append(segment)
+        while self._recent[0].time_ns < segment.time_ns - ROUTED_WITHIN_NS:
+            self._recent.popleft()
         return taken
 
     def _locate(self, segment: Segment) -> Connection:
@@ -208,26 +212,38 @@ class Tracker:
         return connection
 
     def _holds(self, segment: Segment) -> bool:
-        """Whether the capture holds the packet already: the same IP identification and header within 1 ms (rule 6.1).
+        """Whether the capture holds the packet already: the same IP identification and header within 1 ms (rule 6.1), or
+        with another time to live within 50 ms, from the other side of a router.
 
-        Without an identification (IPv6, or zero) two duplicate ACKs may look alike: only what takes sequence space is
-        judged then.
+        Without an identification (IPv6, zero, or one that others have too) two duplicate ACKs may look alike: with the
+        same time to live only what takes sequence space is judged then.
         """
-        if not segment.ip_id and not segment.space:
-            return False
+        newest = list(islice(reversed(self._recent), DUPLICATE_WITHIN_SEGMENTS))
+        others = (one for one in newest if way(one) == way(segment) and one.ip_id == segment.ip_id)
+        has_id = segment.ip_id and all(place(one) == place(segment) for one in others)
         for earlier in reversed(self._recent):
             elapsed_ns = segment.time_ns - earlier.time_ns
-            if elapsed_ns > DUPLICATE_WITHIN_NS:
-                return False
-            if elapsed_ns >= 0 and identity(earlier) == identity(segment):
+            if elapsed_ns < 0 or identity(earlier) != identity(segment):
+                continue
+            if earlier.ttl != segment.ttl:
                 return True
+            if elapsed_ns <= DUPLICATE_WITHIN_NS and earlier in newest:
+                return bool(has_id or segment.space)
         return False
+
+
+def way(segment: Segment) -> tuple[Endpoint, Endpoint]:
+    return (segment.src, segment.sport), (segment.dst, segment.dport)
+
+
+def place(segment: Segment) -> tuple[int, int, int]:
+    return segment.seq, segment.ack, segment.length
 
 
 def identity(segment: Segment) -> Segment:
     """All of a segment that its copies share: the blocks of SACK are in the checksum."""
     options = replace(segment.options, sack=())
-    return replace(segment, frame=0, time_ns=0, options=options)
+    return replace(segment, frame=0, time_ns=0, ttl=0, options=options)
 
 
 def brings_nothing(connection: Connection, side: int, segment: Segment) -> bool:

@@ -54,6 +54,7 @@ class Segment:
     dport: int
     ip_version: int
     ip_id: int | None
+    ttl: int
     seq: int
     ack: int
     length: int
@@ -115,6 +116,7 @@ def parse(frame: Frame) -> Segment | None:
         dport=tcp.dport,
         ip_version=ip.v,
         ip_id=ip.id if ip.v == 4 else None,
+        ttl=ip.ttl if ip.v == 4 else ip.hlim,
         seq=tcp.seq,
         ack=tcp.ack,
         length=payload_of(ip, frame) - header_bytes,

@@ -6,7 +6,8 @@ use crate::capture::{CaptureFacts, MergedReader, Packet};
 use crate::connection::state::Connection;
 use crate::event::CAPTURE_DUPLICATE;
 use crate::output::index::write::{Frames, NoIndex};
-use crate::recovery::duplicate::{is_duplicate, RECENT};
+use crate::recovery::copies::{is_telling, RoutedCopies};
+use crate::recovery::duplicate::{find_copy, Copied, RECENT};
 use crate::tracker::{Annotation, Place, Tracker};
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};
 
@@ -109,6 +110,7 @@ pub fn run_with<S: Sink, F: Frames>(
     // The batches before this one stay readable behind it, for the search for duplicates.
     let mut ring = vec![Segment::EMPTY; RING];
     let mut marks = [0u32; RING];
+    let mut routed = RoutedCopies::default();
     let mut taken = 0usize;
     let mut was_stopped = false;
     let mut at_end = false;
@@ -135,6 +137,7 @@ pub fn run_with<S: Sink, F: Frames>(
             tracker.look_ahead(&places);
         }
         for (position, ((segment, tag), place)) in batch.iter().zip(tags).zip(places).enumerate() {
+            let is_copied_syn = is_telling(segment) && routed.note_syn(segment, tag);
             if S::WANTS_SEGMENTS && !tracker.wants(tag) {
                 if let Some(place) = marks.get_mut(first + position) {
                     *place = 0;
@@ -150,9 +153,23 @@ pub fn run_with<S: Sink, F: Frames>(
                         let count = (taken + position).min(RECENT);
                         let before =
                             (1..=count).filter_map(|back| ring.get((newest + RING - back) % RING));
-                        may_hold(&marks, mark) && is_duplicate(segment, before)
+                        let found = if may_hold(&marks, mark) {
+                            find_copy(segment, before)
+                        } else {
+                            Copied::Not
+                        };
+                        if is_copied_syn {
+                            true
+                        } else if found == Copied::Routed || routed.has_any() {
+                            routed.judge(segment, tag, found)
+                        } else {
+                            found != Copied::Not
+                        }
                     }),
                 };
+            if routed.has_any() && done.events & CAPTURE_DUPLICATE == 0 {
+                routed.note(segment, tag);
+            }
             if let Some(place) = marks.get_mut(first + position) {
                 *place = mark;
             }

@@ -1,8 +1,10 @@
-//! Exact duplicates made by the capture itself: one packet seen twice at mirror ports, bridges or several interfaces.
+//! Duplicates made by the capture itself: one packet seen twice at mirror ports, bridges, several interfaces, or on both
+//! sides of a router.
 //!
-//! A packet is a duplicate when another with the same IP identification and the same TCP header was seen within 1 ms.
-//! A host never sends the same identification twice so soon; without one (IPv6, or zero) only data can be judged, since
-//! two duplicate ACKs may look alike.
+//! A packet is a duplicate when another with the same IP identification and the same TCP header was seen within 1 ms, or,
+//! since a router takes one from the time to live, within 50 ms with another time to live. A host never sends the same
+//! identification twice so soon; without one (IPv6, zero, or one that never changes) only data can be judged while the
+//! time to live is the same, since two duplicate ACKs may look alike.
 
 use crate::wire::{Segment, FIN, NO_IP_ID, SYN};
 
@@ -10,6 +12,18 @@ use crate::wire::{Segment, FIN, NO_IP_ID, SYN};
 pub const RECENT: usize = 64;
 /// How soon a duplicate follows.
 pub const WITHIN_NS: i64 = 1_000_000;
+/// How soon a router passes a packet on.
+pub const ROUTED_WITHIN_NS: i64 = 50_000_000;
+
+/// How the capture came to hold a segment twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    Not,
+    /// By a mirror, a bridge or another interface.
+    Mirrored,
+    /// Before a router and behind it.
+    Routed,
+}
 
 fn is_same(one: &Segment, other: &Segment) -> bool {
     one.ip_id == other.ip_id
@@ -20,21 +34,46 @@ fn is_same(one: &Segment, other: &Segment) -> bool {
         && one.window == other.window
         && one.checksum == other.checksum
         && one.options.timestamps == other.options.timestamps
-        && (one.src_port, one.dst_port) == (other.src_port, other.dst_port)
+        && is_same_way(one, other)
+}
+
+fn is_same_way(one: &Segment, other: &Segment) -> bool {
+    (one.src_port, one.dst_port) == (other.src_port, other.dst_port)
         && (one.src, one.dst) == (other.src, other.dst)
+}
+
+/// Whether the identification of a segment tells it from others of its sender, none of which has it too.
+fn has_telling_id<'a>(segment: &Segment, mut before: impl Iterator<Item = &'a Segment>) -> bool {
+    let is_another = |earlier: &Segment| {
+        earlier.ip_id == segment.ip_id
+            && is_same_way(earlier, segment)
+            && (earlier.seq, earlier.ack, earlier.payload_len)
+                != (segment.seq, segment.ack, segment.payload_len)
+    };
+    segment.ip_id != NO_IP_ID && segment.ip_id != 0 && !before.any(is_another)
 }
 
 /// Whether a segment was seen already, among the segments before it, newest first.
 #[cold]
-pub fn is_duplicate<'a>(segment: &Segment, before: impl Iterator<Item = &'a Segment>) -> bool {
-    let has_id = segment.ip_id != NO_IP_ID && segment.ip_id != 0;
-    if !has_id && segment.payload_len == 0 && segment.flags & (SYN | FIN) == 0 {
-        return false;
+pub fn find_copy<'a>(
+    segment: &Segment,
+    before: impl Iterator<Item = &'a Segment> + Clone,
+) -> Copied {
+    let may_look_alike = segment.payload_len == 0 && segment.flags & (SYN | FIN) == 0;
+    let copied = before.clone().take(RECENT).find_map(|earlier| {
+        let elapsed_ns = segment.time_ns.checked_sub(earlier.time_ns)?;
+        if elapsed_ns < 0 || !is_same(segment, earlier) {
+            return None;
+        }
+        if segment.ttl != earlier.ttl && elapsed_ns <= ROUTED_WITHIN_NS {
+            return Some(Copied::Routed);
+        }
+        (elapsed_ns <= WITHIN_NS).then_some(Copied::Mirrored)
+    });
+    match copied {
+        Some(Copied::Mirrored) if may_look_alike && !has_telling_id(segment, before) => Copied::Not,
+        copied => copied.unwrap_or(Copied::Not),
     }
-    before
-        .take(RECENT)
-        .take_while(|earlier| segment.time_ns.saturating_sub(earlier.time_ns) <= WITHIN_NS)
-        .any(|earlier| is_same(segment, earlier) && segment.time_ns >= earlier.time_ns)
 }
 
 #[cfg(test)]
@@ -57,29 +96,57 @@ mod tests {
     #[test]
     fn same_identification_within_a_millisecond() {
         let before = [segment(10, 5, 0), segment(0, 77, 0)];
-        assert!(is_duplicate(&segment(900_000, 77, 0), before.iter()));
-        assert!(
-            !is_duplicate(&segment(1_000_001, 77, 0), before.iter()),
-            "too late"
-        );
-        assert!(
-            !is_duplicate(&segment(20, 78, 0), before.iter()),
+        let found = |segment: &Segment| find_copy(segment, before.iter());
+        assert_eq!(found(&segment(900_000, 77, 0)), Copied::Mirrored);
+        assert_eq!(found(&segment(1_000_001, 77, 0)), Copied::Not, "too late");
+        assert_eq!(
+            found(&segment(20, 78, 0)),
+            Copied::Not,
             "another identification"
         );
         let other_way = Segment {
             src_port: 1,
             ..segment(20, 77, 0)
         };
-        assert!(
-            !is_duplicate(&other_way, before.iter()),
-            "another connection"
-        );
+        assert_eq!(found(&other_way), Copied::Not, "another connection");
+    }
+
+    #[test]
+    fn behind_a_router_within_fifty_milliseconds() {
+        for ip_id in [77, 0, NO_IP_ID] {
+            let before = [Segment {
+                ttl: 64,
+                ..segment(0, ip_id, 0)
+            }];
+            let behind = |time_ns, ttl| {
+                let copy = Segment {
+                    ttl,
+                    ..segment(time_ns, ip_id, 0)
+                };
+                find_copy(&copy, before.iter())
+            };
+            assert_eq!(behind(50_000_000, 63), Copied::Routed);
+            assert_eq!(behind(50_000_001, 63), Copied::Not, "too late");
+            assert_eq!(behind(2_000_000, 64), Copied::Not, "no router");
+        }
+    }
+
+    /// A host that gives every packet the same identification: its duplicate ACKs look alike.
+    #[test]
+    fn an_identification_that_never_changes_tells_nothing() {
+        let other = Segment {
+            seq: 1,
+            ..segment(0, 77, 0)
+        };
+        let before = [segment(5, 77, 0), other];
+        assert_eq!(find_copy(&segment(10, 77, 0), before.iter()), Copied::Not);
     }
 
     #[test]
     fn without_identification_only_data_is_judged() {
         let before = [segment(0, NO_IP_ID, 100), segment(0, NO_IP_ID, 0)];
-        assert!(!is_duplicate(&segment(5, NO_IP_ID, 0), before.iter()));
-        assert!(is_duplicate(&segment(5, NO_IP_ID, 100), before.iter()));
+        let found = |segment: &Segment| find_copy(segment, before.iter());
+        assert_eq!(found(&segment(5, NO_IP_ID, 0)), Copied::Not);
+        assert_eq!(found(&segment(5, NO_IP_ID, 100)), Copied::Mirrored);
     }
 }

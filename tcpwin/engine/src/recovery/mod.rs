@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod cause;
+pub mod copies;
 pub mod duplicate;
 pub mod episode;
 pub mod evidence;
