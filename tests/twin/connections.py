@@ -212,8 +212,8 @@ class Tracker:
         return connection
 
     def _holds(self, segment: Segment) -> bool:
-        """Whether the capture holds the packet already: the same IP identification and header within 1 ms (rule 6.1), or
-        with another time to live within 50 ms, from the other side of a router.
+        """Whether the capture holds the packet already: the same IP identification and header within 1 ms, or with
+        another time to live within 50 ms, from the other side of a router (rule 6.1).
 
         Without an identification (IPv6, zero, or one that others have too) two duplicate ACKs may look alike: with the
         same time to live only what takes sequence space is judged then.

@@ -11,7 +11,7 @@ use crate::window::receive::ReceiveWindow;
 use crate::window::scale::ScaleState;
 
 /// Shorter payloads are no full segments on any usual path: the least MSS, less options (RFC 9293 §3.7.1, MUST-15).
-const LEAST_FULL: u32 = 500;
+pub const LEAST_FULL: u32 = 500;
 /// Full segments of Ethernet and of its jumbo frames, down to those of tunnels through it.
 const USUAL_FULL: [std::ops::RangeInclusive<u32>; 2] = [1200..=1460, 8800..=8960];
 /// Windows up to this are not halved (Linux TCP_MSS_DEFAULT; RFC 9293 §3.7.1, MUST-15).
@@ -51,7 +51,8 @@ pub struct Direction {
     /// From the peer's data to this side's first, and one more; 0 where it did not answer, or answered more than once.
     pub first_answer_us: u32,
     pub syn: SynOptions,
-    /// Largest segment that may be sent: the peer's MSS less the timestamps option; 0 while unknown.
+    /// Largest segment that may be sent: the peer's MSS less the timestamps option, or what the path leaves of it; 0 while
+    /// unknown.
     pub mss: u16,
     pub duplicate_acks: u16,
     pub max_payload: u32,

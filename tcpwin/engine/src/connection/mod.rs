@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod claim;
+pub mod cut_size;
 pub mod direction;
 pub mod end_stall;
 pub mod incidents;

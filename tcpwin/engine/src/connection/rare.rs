@@ -1,6 +1,7 @@
 //! What most directions never need, kept behind one pointer so that the record stays small.
 
 use crate::connection::claim::Claim;
+use crate::connection::cut_size::CutSize;
 use crate::connection::end_stall::{EndStall, Tries};
 use crate::connection::journal::TELLING;
 use crate::event::{Counts, Events};
@@ -54,6 +55,9 @@ pub struct Rare {
     pub resent_segments: u32,
     /// Segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).
     pub super_segments: u32,
+    /// What [`Direction::mss`](crate::connection::direction::Direction::mss) was before the path left less.
+    pub allowed_mss: u16,
+    pub cut_size: CutSize,
     pub window_near_full: u32,
     pub window_overrun: u32,
     pub inference: Option<Box<ScaleInference>>,

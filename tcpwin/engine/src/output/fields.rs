@@ -367,7 +367,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     last_data_ns Int "Time of the last payload." |v| if v.data().data_segments > 0 { int(v.data().last_data_ns) } else { Value::None };
     throughput_bps Real "Payload bits per second from the first payload to the last payload or acknowledgment." |v| v.rate(v.data().payload_bytes);
     goodput_bps Real "Acknowledged payload bits per second over the same time." |v| v.rate(v.data().acked_payload_bytes());
-    mss_bytes Int "Largest payload to expect: the smaller MSS option less the timestamps option, else the largest payload seen." |v| int(v.data().segment_size());
+    mss_bytes Int "Largest payload to expect: the smaller MSS option less the timestamps option, or what the path left of it in the end; else the largest payload seen." |v| int(v.data().segment_size());
     max_payload_bytes Int "Largest payload seen; above the MSS with segmentation offload (TSO, GRO)." |v| int(v.data().max_payload);
     syn_mss Int "MSS option in the sender's SYN." |v| if v.data().syn.mss > 0 { int(v.data().syn.mss) } else { Value::None };
     syn_window_scale Int "Window scale option in the sender's SYN, as sent." |v| match v.data().syn.offer { Offer::Shift(shift) => int(shift), _ => Value::None };

@@ -6,6 +6,7 @@
 use crate::connection::direction::Direction;
 use crate::event::Events;
 use crate::sequence::Seq;
+use crate::tracker::segment_size::may_tell_size;
 use crate::window::receive::Advertisement;
 use crate::wire::{capture_flag, Segment, ACK, PSH};
 
@@ -39,6 +40,9 @@ pub fn take(
     let turns_back = advance | ack.to(acked.flight.nxt) | Seq(sent.tsval).to(Seq(tsval));
     let brings = advance as u32 | payload_len;
     if differs != 0 || turns_back < 0 || brings == 0 || bytes < segment_size.max(1) {
+        return None;
+    }
+    if payload_len > 0 && may_tell_size(segment, u32::from(sent.mss)) {
         return None;
     }
     // The first data and the third say something of messages and of the sender's view.

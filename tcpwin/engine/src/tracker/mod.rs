@@ -17,6 +17,7 @@ mod place;
 mod probe;
 mod receiver;
 mod reset;
+mod segment_size;
 mod send;
 mod sender;
 mod spending;

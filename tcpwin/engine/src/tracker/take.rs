@@ -17,6 +17,7 @@ use crate::timing::clock_step;
 use crate::timing::item::Item;
 use crate::tracker::end_stall::ASKING;
 use crate::tracker::reset::Reset;
+use crate::tracker::segment_size::may_tell_size;
 use crate::tracker::stall::Before;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
@@ -201,6 +202,12 @@ impl Connection {
             if acked.echo.echoed(echo, now_ns) {
                 sent.note_shorter_way(acked);
             }
+        }
+        if segment.payload_len > 0
+            && sent.is_mss_certain
+            && may_tell_size(segment, u32::from(sent.mss))
+        {
+            sent.follow_segment_size(segment, acked.own_scale.is_certain());
         }
         events |= send::take(sent, acked, segment, handshake_rtt_ns, evidence);
         if events & ASKING != 0 {

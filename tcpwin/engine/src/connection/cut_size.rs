@@ -1,0 +1,47 @@
+//! A size smaller than the MSS that segments within a write have again and again.
+
+/// So many segments of one size are no accident.
+const RECURRING: u8 = 4;
+
+/// The newest size that segments were cut to, smaller than the SYNs allow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CutSize {
+    size: u32,
+    count: u8,
+    /// Payload sent when the newest was.
+    at_bytes: u64,
+}
+
+impl CutSize {
+    /// Another segment that was cut, `sent_bytes` being the payload before it. Tells whether the size recurs.
+    pub fn note(&mut self, size: u32, sent_bytes: u64) -> bool {
+        let between = sent_bytes.wrapping_sub(self.at_bytes);
+        let goes_on = self.size == size && between % u64::from(size).max(1) == 0;
+        self.count = if goes_on {
+            self.count.saturating_add(1)
+        } else {
+            1
+        };
+        (self.size, self.at_bytes) = (size, sent_bytes + u64::from(size));
+        self.count >= RECURRING
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_size_with_multiples_between_recurs() {
+        let mut cut = CutSize::default();
+        let at = [0, 1376, 4 * 1376, 5 * 1376].map(|sent| cut.note(1376, sent));
+        assert_eq!(at, [false, false, false, true]);
+    }
+
+    #[test]
+    fn a_full_segment_between_them_begins_anew() {
+        let mut cut = CutSize::default();
+        let at = [0, 2448, 4896, 7344, 9792].map(|sent| cut.note(1000, sent));
+        assert_eq!(at, [false; 5], "not one size");
+    }
+}
