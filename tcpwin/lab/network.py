@@ -44,6 +44,8 @@ _MACS = {
 _LARGE_QUEUE = 2_000_000
 _CARD_QUEUE_BYTES = 16 << 20
 _FRAME_BYTES = 1514
+_LOST_IN_A_BURST = 0.5
+"""netem's bursts last so many frames, not so long: if all were lost, so would be the single ones that timeouts send."""
 _ETHERNET_BYTES = 24
 """Preamble, checksum and gap between frames: a rate of 1 Gbit/s then carries 941 Mbit/s of payload."""
 _SIOCETHTOOL = 0x8946
@@ -273,12 +275,12 @@ def _shape(scenario: Scenario) -> list[Step]:
 
 
 def _loss(route: Route) -> list[str]:
-    """Random loss, or bursts of it (Gilbert's model: all is lost while a burst lasts)."""
+    """Random loss, or bursts of it (Gilbert's model with Elliott's second chance)."""
     if route.burst_loss_percent:
-        share = route.burst_loss_percent / 100
+        share = route.burst_loss_percent / 100 / _LOST_IN_A_BURST
         end = 1 / route.burst_frames
         begin = end * share / (1 - share)
-        return ["loss", "gemodel", f"{100 * begin:.6f}%", f"{100 * end:.6f}%", "100%", "0%"]
+        return ["loss", "gemodel", f"{100 * begin:.6f}%", f"{100 * end:.6f}%", f"{100 * _LOST_IN_A_BURST:g}%", "0%"]
     return ["loss", f"{route.loss_percent}%"] if route.loss_percent else []
 
 

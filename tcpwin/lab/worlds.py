@@ -253,9 +253,8 @@ def _random_loss(draw: _Draw) -> None:
 
 def _bursty_loss(draw: _Draw) -> None:
     _maybe_queue(draw, 0.5)
-    # Bursts are counted in frames: a long one would outlast every single frame that a timeout sends.
-    frames = draw.between(2.0, 5.0)
-    draw.path |= {"burst_loss_percent": _round(frames * _losses(draw, BURSTS_PERCENT)), "burst_frames": frames}
+    frames = draw.between(3.0, 12.0)
+    draw.path |= {"burst_loss_percent": _round(frames / 2 * _losses(draw, BURSTS_PERCENT)), "burst_frames": frames}
 
 
 def _losses(draw: _Draw, limits: tuple[float, float]) -> float:

@@ -60,13 +60,13 @@ def test_loss_behind_a_queue_has_a_router_of_its_own() -> None:
 
 @pytest.mark.parametrize(("percent", "frames"), [(1.0, 10.0), (5.0, 4.0), (0.1, 2.5)])
 def test_bursts_lose_the_share_that_was_asked_for(percent: float, frames: float) -> None:
-    """Gilbert's chain: the bad state lasts 1/r frames, and the share of time in it is p / (p + r)."""
+    """Gilbert and Elliott: the bad state lasts 1/r frames, p / (p + r) of all are in it, and half of those are lost."""
     found = only(lines(f"burst_loss_percent = {percent}\nburst_frames = {frames}\n"), r"gemodel")
-    chances = re.search(r"loss gemodel ([\d.]+)% ([\d.]+)% 100% 0%", found)
+    chances = re.search(r"loss gemodel ([\d.]+)% ([\d.]+)% 50% 0%", found)
     assert chances is not None
     begin, end = (float(chance) / 100 for chance in chances.groups())
     assert 1 / end == pytest.approx(frames, rel=1e-4)
-    assert 100 * begin / (begin + end) == pytest.approx(percent, rel=1e-3)
+    assert 50 * begin / (begin + end) == pytest.approx(percent, rel=1e-3)
 
 
 def test_a_policer_drops_on_the_way_in() -> None:
