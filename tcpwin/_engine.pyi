@@ -1,6 +1,6 @@
 """The native engine. Private: use :mod:`tcpwin`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Protocol, TypeAlias
 
@@ -28,6 +28,7 @@ class _Writable(Protocol):
 
 _Source: TypeAlias = Sequence[str] | _Readable
 _Progress: TypeAlias = Callable[[int], object] | None
+_Shifts: TypeAlias = Mapping[int, tuple[tuple[int, bool] | None, tuple[int, bool] | None]]
 _Mask: TypeAlias = NDArray[np.bool_] | None
 _Condition: TypeAlias = tuple[str, str, float | str | bool | None]
 _Pick: TypeAlias = tuple[int, str | None]
@@ -61,7 +62,7 @@ class Result:
         rows: int = 0,
         start_ns: int = ...,
         end_ns: int = ...,
-        shifts: dict[int, tuple[int, int]] | None = None,
+        shifts: _Shifts | None = None,
         index: str | None = None,
         progress: _Progress = None,
     ) -> Details: ...
@@ -71,7 +72,7 @@ class Result:
         only: int,
         *,
         name: str = "stream",
-        shifts: dict[int, tuple[int, int]] | None = None,
+        shifts: _Shifts | None = None,
         index: str | None = None,
         progress: _Progress = None,
     ) -> tuple[dict[str, Any], bool]: ...
@@ -191,7 +192,7 @@ def analyze(
     follow: set[int] | str | None = None,
     buckets: int = 1024,
     rows: int = 0,
-    shifts: dict[int, tuple[int, int]] | None = None,
+    shifts: _Shifts | None = None,
     index: str | PathLike[str] | None = None,
     progress: _Progress = None,
 ) -> Result: ...
@@ -204,7 +205,7 @@ def reopen(
     counters: dict[str, Any],
     buckets: int = 1024,
     rows: int = 0,
-    shifts: dict[int, tuple[int, int]] | None = None,
+    shifts: _Shifts | None = None,
 ) -> Result | None:
     """Some connections of a capture, read by its index; None where that does not fit.
 
@@ -219,13 +220,14 @@ def write_rows(
     format: str = "csv",
     name: str = "stream",
     only: int | None = None,
+    shifts: _Shifts | None = None,
     progress: _Progress = None,
 ) -> tuple[int, int, list[dict[str, Any]]]: ...
 def row_columns(
     source: _Source,
     *,
     name: str = "stream",
-    shifts: dict[int, tuple[int, int]] | None = None,
+    shifts: _Shifts | None = None,
     progress: _Progress = None,
 ) -> dict[str, Any]: ...
 def write_headers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tcpwin._engine import EVENT_FIELDS, SERIES_NAMES
-from tcpwin.analysis.analysis import SCHEMA, Analysis, measure, reopen
+from tcpwin.analysis.analysis import SCHEMA, Analysis, Shifts, measure, reopen
 from tcpwin.analysis.cached import kept
 from tcpwin.analysis.capture import Capture, CaptureFile, CaptureWarning, Interface
 from tcpwin.analysis.connection import Connection
@@ -40,6 +40,7 @@ __all__ = [
     "Percentiles",
     "RoundTrips",
     "Series",
+    "Shifts",
     "Stall",
     "StallColumns",
     "Table",

@@ -32,6 +32,10 @@ SCHEMA = "tcpwin/analysis/2"
 
 FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
 
+Shifts = dict[int, tuple[tuple[int, bool] | None, tuple[int, bool] | None]]
+"""Window scale shifts from elsewhere, by connection: of the first segment's sender and of the other side, each with
+whether it was given by hand."""
+
 
 class Analysis:
     """All that was measured of one input, what its hosts said, and what limited it. Iterating gives its connections.
@@ -58,7 +62,7 @@ class Analysis:
         *,
         buckets: int = 1024,
         rows: int = 0,
-        shifts: dict[int, tuple[int, int]] | None = None,
+        shifts: Shifts | None = None,
         index: str | os.PathLike[str] | None = None,
     ) -> None:
         self._source = source
@@ -313,7 +317,7 @@ class Analysis:
 
     def totals(self) -> dict[str, Any]:
         """Facts and counts of the whole capture as plain values: what `reopen` is told."""
-        return {"facts": self._engine.facts(), "counters": self._engine.counters()}
+        return {"facts": self._engine.facts(), "counters": self._engine.counters(), "shifts": self._shifts or {}}
 
     def to_json(self) -> str:
         """The whole analysis as one JSON document; its fields are listed by ``tcpwin fields``."""
@@ -402,5 +406,19 @@ def reopen(
         None where the index does not fit the source.
     """
     resolved = resolve(source)
-    engine = _engine.reopen(resolved.open(), index, set(connections), **totals, buckets=buckets, rows=rows)
-    return None if engine is None else Analysis(resolved, engine, buckets=buckets, rows=rows, index=index)
+    # Of totals that went through JSON the numbers are text, and the pairs are lists.
+    told = ((int(id), [given and tuple(given) for given in pair]) for id, pair in totals.get("shifts", {}).items())
+    shifts: Shifts = {id: (pair[0], pair[1]) for id, pair in told}
+    engine = _engine.reopen(
+        resolved.open(),
+        index,
+        set(connections),
+        facts=totals["facts"],
+        counters=totals["counters"],
+        buckets=buckets,
+        rows=rows,
+        shifts=shifts,
+    )
+    if engine is None:
+        return None
+    return Analysis(resolved, engine, buckets=buckets, rows=rows, shifts=shifts, index=index)

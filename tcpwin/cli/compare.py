@@ -8,7 +8,7 @@ import click
 
 from tcpwin.cli.program import EXIT_PROBLEM
 from tcpwin.cli.rule_options import chosen_rules
-from tcpwin.cli.snapshot_options import WithSnapshots, measure
+from tcpwin.cli.snapshot_options import WithSnapshots, measure, window_scale_option
 
 SCHEMA = "tcpwin/comparison/1"
 _FAILING = ("worse", "unmatched")
@@ -27,6 +27,7 @@ def _tolerance(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @click.argument("new", type=click.Path(allow_dash=True), metavar="NEW")
 @click.option("--with-old", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with OLD.")
 @click.option("--with-new", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with NEW.")
+@window_scale_option
 @click.option("--capture", "member", metavar="NAME", help="The capture to read from a bundle.")
 @click.option(
     "--tolerance",

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, progress, spare_captures
 from tcpwin.cli.program import complain
+from tcpwin.cli.snapshot_options import measure, window_scale_option, window_scales
 from tcpwin.errors import OutputError
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Shifts
+    from tcpwin.sources import Source
 
 
 @click.command()
@@ -21,6 +27,7 @@ from tcpwin.errors import OutputError
     type=click.Choice(["csv", "jsonl", "parquet"]),
     help="Format; default: csv, or by the ending of OUT.",
 )
+@window_scale_option
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
 def packets(captures: tuple[str, ...], connection: int | None, form: str | None, out: str | None) -> None:
     """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
@@ -29,11 +36,11 @@ def packets(captures: tuple[str, ...], connection: int | None, form: str | None,
 
     out = None if out == "-" else out
     form = form or _format_of(out)
-    source = open_captures(captures)
     spare_captures(captures, out)
     if form == "parquet":
         _write_parquet(captures, connection, out)
         return
+    source, shifts = _source_of(captures)
     try:
         with progress(source) as tell:
             _, count, facts = _engine.write_rows(
@@ -42,15 +49,24 @@ def packets(captures: tuple[str, ...], connection: int | None, form: str | None,
                 format=form,
                 name=source.name,
                 only=connection,
+                shifts=shifts,
                 progress=tell,
             )
     except BrokenPipeError:
         raise
     except OSError as error:
         raise OutputError(f"{out or 'standard output'}: {error}") from None
-    for warning in Capture.warnings_of(facts):
+    for warning in Capture.warnings_of(facts) if shifts is None else ():
         complain(f"warning: {warning}")
     check_connection(connection, count)
+
+
+def _source_of(captures: tuple[str, ...]) -> tuple[Source, Shifts | None]:
+    """The captures, and window scales that are given by hand, whose connections a reading of its own finds."""
+    if not window_scales():
+        return open_captures(captures), None
+    analysis = measure(captures, ())
+    return analysis._source, analysis._shifts
 
 
 def _format_of(out: str | None) -> str:
@@ -59,22 +75,13 @@ def _format_of(out: str | None) -> str:
 
 
 def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str | None) -> None:
-    from tcpwin.analysis import measure
-
     if out is None:
         raise click.UsageError("parquet is binary: name a file with -o OUT")
     try:
         import polars  # noqa: F401
     except ImportError:
         raise OutputError("parquet needs polars: pip install 'tcpwin[tables]'") from None
-    source = open_captures(captures)
-    if captures == ("-",):
-        from tcpwin.sources import FileSource
-
-        source = FileSource(sys.stdin.buffer, name="standard input")
-    analysis = measure(source)
-    for warning in analysis.capture.warnings:
-        complain(f"warning: {warning}")
+    analysis = measure(captures, (), keep=True)
     check_connection(connection, len(analysis))
     frame = analysis.segments(connection=connection).to_polars()
     with Path(out).open("wb") as file:

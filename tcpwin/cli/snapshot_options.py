@@ -24,6 +24,7 @@ _MAX_OFFSET_NS = 100 * 366 * 86_400 * 1_000_000_000
 _UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "min": 60_000_000_000, "h": 3_600_000_000_000}
 
 
+_SCALES = "tcpwin.window_scales"
 SEVERAL_WORDS = ("--with", "--with-old", "--with-new")
 
 
@@ -64,8 +65,55 @@ class Offset(click.ParamType):  # type: ignore[type-arg]
         return offset_ns
 
 
+class WindowScale(click.ParamType):  # type: ignore[type-arg]
+    """An address and its shift, as ``10.0.0.1=7``."""
+
+    name = "window scale"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        from tcpwin.hosts import read_scales
+
+        host, _, shift = str(value).rpartition("=")
+        if not host or not re.fullmatch(r"\d{1,3}", shift):
+            self.fail(f"{value!r} is no host with its shift, such as 10.0.0.1=7", param, ctx)
+        try:
+            [pair] = read_scales({host: int(shift)}).items()
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return pair
+
+
+def _keep_scales(ctx: click.Context, _: click.Parameter, pairs: tuple[tuple[str, int], ...]) -> None:
+    scales = dict(pairs)
+    for host, shift in pairs:
+        if scales[host] != shift:
+            raise click.BadParameter(f"{host} is given both {shift} and {scales[host]}", ctx)
+    ctx.meta[_SCALES] = scales
+
+
+def window_scale_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option `--window-scale`, which `measure` and `window_scales` find without being told."""
+    return click.option(
+        "--window-scale",
+        type=WindowScale(),
+        multiple=True,
+        metavar="HOST=N",
+        expose_value=False,
+        callback=_keep_scales,
+        help="Shift of the windows of the host with address HOST, where the capture lacks its SYN; may be repeated.",
+    )(command)
+
+
+def window_scales() -> dict[str, int]:
+    """The shifts that the command line gives, by address."""
+    context = click.get_current_context(silent=True)
+    found: dict[str, int] = {} if context is None else context.meta.get(_SCALES, {})
+    return found
+
+
 def snapshot_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options `--with`, `--clock-offset` and `--capture`, as `snapshots`, `clock_offset` and `member`."""
+    """The options `--with`, `--clock-offset` and `--capture`, as `snapshots`, `clock_offset` and `member`, and
+    `--window-scale`."""
     options = (
         click.option(
             "--with",
@@ -81,6 +129,7 @@ def snapshot_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Capture clock minus snapshot clock, as -1.5s; default: estimated.",
         ),
         click.option("--capture", "member", metavar="NAME", help="The capture to read from a bundle."),
+        window_scale_option,
     )
     for option in reversed(options):
         command = option(command)
@@ -103,13 +152,14 @@ def measure(
     """
     from tcpwin.hosts import analyze
 
-    source = _source(captures, member, keep=keep or bool(snapshots))
+    source = _source(captures, member, keep=keep or bool(snapshots or window_scales()))
     with progress(source if isinstance(source, Source) else None) as tell:
         analysis = analyze(
             source,
             snapshots=[_named(each) for each in snapshots],
             capture=member,
             clock_offset_ns=clock_offset,
+            window_scales=window_scales(),
             follow=follow,
             progress=tell,
         )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from tcpwin.hosts.file import SnapshotFile
     from tcpwin.hosts.format import formats_of
+    from tcpwin.hosts.given_scales import read_scales
     from tcpwin.hosts.histogram import Bucket, HistogramSample
     from tcpwin.hosts.join import Disagreement, JoinedSample, Limits, count_disagreements
     from tcpwin.hosts.joined import Joined
@@ -91,6 +92,7 @@ _HOMES = {
         "number_of",
     ),
     "file": ("SnapshotFile",),
+    "given_scales": ("read_scales",),
     "histogram": (
         "Bucket",
         "HistogramSample",
@@ -213,6 +215,7 @@ __all__ = [
     "not_read",
     "number_of",
     "plain_rows",
+    "read_scales",
     "sample_rows",
     "socket_object",
     "socket_table",

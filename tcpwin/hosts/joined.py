@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from tcpwin.analysis import Analysis, Connection, View
+from tcpwin.analysis import Analysis, Connection, Shifts, View
 from tcpwin.hosts.clock import Bounds, ClockOffset, estimate, given
 from tcpwin.hosts.document import describe_host, describe_joined
 from tcpwin.hosts.join import JoinedSample, join
@@ -122,7 +122,7 @@ class Joined:
         """The connection that was compared last, with series of many buckets."""
         return {}
 
-    def take(self, snapshots: Iterable[Snapshots], clock_offset_ns: int | None) -> dict[int, Any]:
+    def take(self, snapshots: Iterable[Snapshots], clock_offset_ns: int | None) -> Shifts:
         """Read the snapshots, compare the clocks, and return the window shifts that only they know."""
 
         matcher = Matcher(self._analysis)
@@ -150,9 +150,9 @@ class Joined:
             bounds += [track.bounds(sample) for sample in thinned]
         return estimate(bounds)
 
-    def _unknown_shifts(self) -> dict[int, tuple[int, int]]:
+    def _unknown_shifts(self) -> Shifts:
         """Shifts of both sides, by the sockets, of connections whose SYNs do not tell."""
-        shifts = {}
+        shifts: Shifts = {}
         unsure = {
             id
             for state in ("unknown", "syn_only")
@@ -167,7 +167,7 @@ class Joined:
             claimed = {(claim.side, claim.shift) for claim in claims}
             is_possible = all(scales[side].shift_min <= shift <= scales[side].shift_max for side, shift in claimed)
             if is_unsure and is_possible and len(claimed) == 2 and all(claim.is_exact for claim in claims):
-                pair = (dict(claimed)["a"], dict(claimed)["b"])
+                pair = ((dict(claimed)["a"], False), (dict(claimed)["b"], False))
                 shifts[id] = pair if self._analysis._engine.began_with_initiator(id) else (pair[1], pair[0])
         return shifts
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from tcpwin import _engine
-from tcpwin.analysis import Analysis, measure
+from tcpwin.analysis import Analysis, Shifts, measure
 from tcpwin.errors import SnapshotError
 from tcpwin.hosts.bundle_capture import open_capture, opened
 from tcpwin.sources import Packets, Source
@@ -24,6 +24,7 @@ def analyze(
     snapshots: Iterable[Snapshots] = (),
     capture: str | None = None,
     clock_offset_ns: int | None = None,
+    window_scales: Mapping[str, int] | None = None,
     follow: Iterable[int] | None = None,
     buckets: int = 1024,
     rows: int = 0,
@@ -39,6 +40,8 @@ def analyze(
             pairs of a host's name and a file.
         capture: which capture of a bundle, where it has several.
         clock_offset_ns: the capture's clock less the hosts', where it is known; otherwise it is estimated.
+        window_scales: shifts that are known of hosts whose SYNs the capture lacks, by their addresses: as
+            ``{"10.0.0.1": 7}``. What a captured handshake says is never changed.
         follow: numbers of connections whose series and events are kept in this first pass already; others are read
             when they are asked for.
         buckets: most buckets a series has.
@@ -51,7 +54,9 @@ def analyze(
     Raises:
         CaptureError: nothing can be read at all.
         SnapshotError: nothing can be read of a file of snapshots.
-        SourceError: it is no source of packets, or, with snapshots, one that cannot be read again.
+        SourceError: it is no source of packets, or, with snapshots or window scales, one that cannot be read again; or
+            a captured handshake says another window scale than the one given.
+        ValueError: a window scale is not one of 0 to 14, or given of what is no address.
     """
     wanted = list(snapshots)
     chosen = None if follow is None else set(follow)
@@ -62,13 +67,21 @@ def analyze(
             raise SnapshotError("is no bundle, so that no capture in it can be chosen", str(source))
         packets = cast("Packets | Source", source) if bundle is None else open_capture(bundle, capture)
         analysis = measure(packets, follow=chosen, buckets=buckets, rows=rows, index=index, progress=progress)
-        if not wanted:
+        if not wanted and not window_scales:
             return analysis
-        from tcpwin.hosts.joined import Joined
+        shifts: Shifts = {}
+        if wanted:
+            from tcpwin.hosts.joined import Joined
 
-        joined = analysis._joined = Joined(analysis)
-        shifts = joined.take(wanted, clock_offset_ns)
-        analysis.notes = joined.notes
+            joined = analysis._joined = Joined(analysis)
+            shifts = joined.take(wanted, clock_offset_ns)
+            analysis.notes = joined.notes
+        if window_scales:
+            from tcpwin.hosts.given_scales import given_shifts
+
+            by_hand, notes = given_shifts(analysis, window_scales)
+            shifts = add_shifts(shifts, by_hand)
+            analysis.notes = (*analysis.notes, *notes)
         if not shifts:
             return analysis
         engine = _engine.analyze(
@@ -81,6 +94,15 @@ def analyze(
             progress=progress,
         )
         again = Analysis(analysis._source, engine, buckets=buckets, rows=rows, shifts=shifts, index=index)
-        again._joined = joined.beside(again)
-        again.notes = joined.notes
+        again._joined = None if analysis._joined is None else analysis._joined.beside(again)
+        again.notes = analysis.notes
         return again
+
+
+def add_shifts(of_sockets: Shifts, by_hand: Shifts) -> Shifts:
+    """Both, of which a socket's own word counts where there is one."""
+    both = dict(by_hand)
+    for id, pair in of_sockets.items():
+        first, second = both.get(id, (None, None))
+        both[id] = (pair[0] or first, pair[1] or second)
+    return both

@@ -10,7 +10,7 @@ use crate::recovery::holes::Holes;
 use crate::recovery::missed::Missed;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
-use crate::window::scale::ScaleInference;
+use crate::window::scale::{GivenShift, ScaleInference};
 use crate::window::zero::{EndedBy, ZeroWindow};
 
 /// Rarely needed state of a direction. What decides whether it bears on the next segment stands first.
@@ -73,8 +73,8 @@ pub struct Rare {
     pub earlier_isn: Option<Seq>,
     /// Shift in an earlier copy of the SYN, whose last copy came without the option.
     pub earlier_shift: Option<u8>,
-    /// Shift of this side's windows by a snapshot of the socket.
-    pub given_shift: Option<u8>,
+    /// Shift of this side's windows that the capture does not tell.
+    pub given_shift: Option<GivenShift>,
     pub syn_frames: Option<Box<SynFrames>>,
     pub waiting: Option<Box<Waiting>>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.

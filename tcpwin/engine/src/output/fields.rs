@@ -229,7 +229,13 @@ impl<'a> DirectionView<'a> {
             ));
         }
         if answers.own_scale == ScaleState::Given {
-            evidence.push("a snapshot of the socket tells the shift".into());
+            let given = answers.rare.as_ref().and_then(|rare| rare.given_shift);
+            let is_by_hand = given.is_some_and(|given| given.is_by_hand);
+            evidence.push(if is_by_hand {
+                "given by hand".into()
+            } else {
+                "a snapshot of the socket tells the shift".into()
+            });
         }
         if !answers.own_scale.is_certain() {
             if let Some(inference) = self.rare().and_then(|rare| rare.inference.as_deref()) {

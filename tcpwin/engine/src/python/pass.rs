@@ -15,7 +15,7 @@ use super::facts::facts_to_python;
 use super::files::{open, raise_pending, Opened, PythonOut};
 use super::result::Result;
 use super::run::pass;
-use super::second_reading::begin_index;
+use super::second_reading::{begin_index, given, ShiftsArgument};
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::{Frames, NoIndex};
@@ -37,7 +37,7 @@ pub fn analyze(
     follow: Option<&Bound<'_, PyAny>>,
     buckets: usize,
     rows: usize,
-    shifts: Option<HashMap<u32, [u8; 2]>>,
+    shifts: Option<ShiftsArgument>,
     index: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Result> {
@@ -74,11 +74,11 @@ fn analyze_opened<F: Frames + Send>(
     follow: Option<&Bound<'_, PyAny>>,
     buckets: usize,
     rows: usize,
-    shifts: Option<HashMap<u32, [u8; 2]>>,
+    shifts: Option<ShiftsArgument>,
     frames: &mut F,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Result> {
-    let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
+    let tracker = Tracker::with_shifts(given(shifts));
     let (findings, details) = if let Some(follow) = follow {
         let chosen = if follow.is_instance_of::<PyString>() {
             Chosen::All
@@ -104,13 +104,14 @@ fn analyze_opened<F: Frames + Send>(
 
 /// Write the per-segment table as text to a path, or to a file descriptor; return the rows and the capture's facts.
 #[pyfunction]
-#[pyo3(signature = (source, out, *, format="csv", name="stream", only=None, progress=None))]
+#[pyo3(signature = (source, out, *, format="csv", name="stream", only=None, shifts=None, progress=None))]
 pub fn write_rows<'py>(
     source: &Bound<'py, PyAny>,
     out: &Bound<'py, PyAny>,
     format: &str,
     name: &str,
     only: Option<u32>,
+    shifts: Option<ShiftsArgument>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(u64, usize, Vec<Bound<'py, PyDict>>)> {
     let py = source.py();
@@ -134,7 +135,7 @@ pub fn write_rows<'py>(
     };
     let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)
         .map_err(|e| fail(&e))?;
-    let tracker = only.map_or_else(Tracker::new, Tracker::only);
+    let tracker = Tracker::with_shifts(given(shifts)).of_one(only);
     let findings = pass(
         py,
         input,
@@ -166,13 +167,13 @@ pub fn write_rows<'py>(
 pub fn row_columns<'py>(
     source: &Bound<'py, PyAny>,
     name: &str,
-    shifts: Option<HashMap<u32, [u8; 2]>>,
+    shifts: Option<ShiftsArgument>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = source.py();
     let input = open(source, name)?;
     let mut rows = RowColumns::default();
-    let tracker = Tracker::with_shifts(shifts.unwrap_or_default());
+    let tracker = Tracker::with_shifts(given(shifts));
     pass(
         py,
         input,

@@ -1,6 +1,6 @@
 //! An analysis of some connections by the index that an earlier one wrote.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use super::details::Details;
 use super::result::Result;
-use super::second_reading::{only_path, spoil, Wish};
+use super::second_reading::{given, only_path, spoil, ShiftsArgument, Wish};
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::PacketIndex;
 use crate::output::series::Span;
@@ -26,7 +26,7 @@ pub fn reopen(
     counters: Py<PyDict>,
     buckets: usize,
     rows: usize,
-    shifts: Option<HashMap<u32, [u8; 2]>>,
+    shifts: Option<ShiftsArgument>,
 ) -> PyResult<Option<Result>> {
     let py = source.py();
     let Some(capture) = only_path(source) else {
@@ -43,7 +43,7 @@ pub fn reopen(
         name: "",
         index: None,
         ids: &ids,
-        shifts: shifts.unwrap_or_default(),
+        shifts: given(shifts),
         progress: None,
     };
     let extent = Extent {

@@ -16,7 +16,7 @@ use super::events::episode_to_python;
 use super::facts::facts_to_python;
 use super::first_events::{Decoded, FirstEvents, Wanted};
 use super::picks::{question, Asked, Picks};
-use super::second_reading::Wish;
+use super::second_reading::{given, ShiftsArgument, Wish};
 use super::values::value_to_python;
 use crate::connection::arena::Arena;
 use crate::connection::journal::Entry;
@@ -387,7 +387,7 @@ impl Result {
         rows: usize,
         start_ns: i64,
         end_ns: i64,
-        shifts: Option<HashMap<u32, [u8; 2]>>,
+        shifts: Option<ShiftsArgument>,
         index: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Details> {
@@ -401,7 +401,7 @@ impl Result {
             name,
             index: index.as_deref(),
             ids: &ids,
-            shifts: shifts.unwrap_or_default(),
+            shifts: given(shifts),
             progress: progress.as_ref(),
         };
         let new = || DetailSink::new(Chosen::These(ids.clone()), extent);
@@ -419,7 +419,7 @@ impl Result {
         source: &Bound<'py, PyAny>,
         only: u32,
         name: &str,
-        shifts: Option<HashMap<u32, [u8; 2]>>,
+        shifts: Option<ShiftsArgument>,
         index: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Bound<'py, PyDict>, bool)> {
@@ -429,7 +429,7 @@ impl Result {
             name,
             index: index.as_deref(),
             ids: &ids,
-            shifts: shifts.unwrap_or_default(),
+            shifts: given(shifts),
             progress: progress.as_ref(),
         };
         let new = || RowColumns {

@@ -12,6 +12,21 @@ use crate::capture::MergedReader;
 use crate::output::index::{reread, IndexWriter, NoIndex, PacketIndex, Unfit};
 use crate::output::pass::{Findings, Sink};
 use crate::tracker::Tracker;
+use crate::window::scale::{GivenShift, GivenShifts};
+
+/// Window scale shifts from elsewhere, by number of the connection: of the first segment's sender and of the other side,
+/// each with whether it was given by hand.
+pub type ShiftsArgument = HashMap<u32, [Option<(u8, bool)>; 2]>;
+
+pub fn given(shifts: Option<ShiftsArgument>) -> GivenShifts {
+    let each = |given: Option<(u8, bool)>| {
+        given.map(|(shift, is_by_hand)| GivenShift { shift, is_by_hand })
+    };
+    let shifts = shifts.unwrap_or_default().into_iter();
+    shifts
+        .map(|(number, pair)| (number, pair.map(each)))
+        .collect()
+}
 
 /// What is to be read again.
 pub struct Wish<'a, 'py> {
@@ -19,7 +34,7 @@ pub struct Wish<'a, 'py> {
     pub name: &'a str,
     pub index: Option<&'a Path>,
     pub ids: &'a HashSet<u32>,
-    pub shifts: HashMap<u32, [u8; 2]>,
+    pub shifts: GivenShifts,
     pub progress: Option<&'a Py<PyAny>>,
 }
 
@@ -28,7 +43,7 @@ impl Wish<'_, '_> {
     pub fn read<S: Sink + Send>(
         self,
         sink: impl Fn() -> S,
-        tracker: impl FnOnce(HashMap<u32, [u8; 2]>) -> Tracker,
+        tracker: impl FnOnce(GivenShifts) -> Tracker,
     ) -> PyResult<(S, Findings)> {
         let py = self.source.py();
         if let (Some(index), Some(capture)) = (self.index, only_path(self.source)) {

@@ -24,7 +24,7 @@ mod spending;
 pub mod stall;
 mod take;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::connection::arena::Arena;
 use crate::connection::stalls::Stall;
@@ -39,7 +39,7 @@ use crate::tracker::ahead::Ahead;
 use crate::tracker::fork::Forks;
 use crate::tracker::journal::Journaled;
 pub use crate::tracker::place::Place;
-use crate::window::scale::{ScaleState, MAX_SHIFT};
+use crate::window::scale::{GivenShift, GivenShifts, ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, SYN};
 
 /// What one segment did.
@@ -82,8 +82,8 @@ pub struct Tracker {
     pub duplicates: u64,
     /// Segments of which the snapshot length cut off options.
     pub options_cut: u64,
-    /// Shifts from snapshots, of each side of a connection: the first segment's sender and the other.
-    given_shifts: HashMap<u32, [u8; 2]>,
+    /// Shifts from elsewhere.
+    given_shifts: GivenShifts,
     journaled: Journaled,
     /// What shows why the newest segment counts as resent or late.
     evidence: Option<Evidence>,
@@ -104,9 +104,8 @@ impl Tracker {
         Self::default()
     }
 
-    /// A tracker that takes these shifts where the capture's SYNs do not tell: by number of the connection, of the
-    /// first segment's sender and of the other side.
-    pub fn with_shifts(given_shifts: HashMap<u32, [u8; 2]>) -> Self {
+    /// A tracker that takes these shifts where the capture's SYNs do not tell.
+    pub fn with_shifts(given_shifts: GivenShifts) -> Self {
         Tracker {
             given_shifts,
             ..Self::default()
@@ -115,11 +114,7 @@ impl Tracker {
 
     /// A tracker of these connections of an earlier reading of the same capture only, which keep the numbers that they
     /// had there; of all where they cannot be told from others. For the shifts see [`Tracker::with_shifts`].
-    pub fn rereading(
-        earlier: &Tracker,
-        numbers: &HashSet<u32>,
-        given_shifts: HashMap<u32, [u8; 2]>,
-    ) -> Self {
+    pub fn rereading(earlier: &Tracker, numbers: &HashSet<u32>, given_shifts: GivenShifts) -> Self {
         let mut tracker = Self::with_shifts(given_shifts);
         let known = numbers.iter().filter_map(|number| {
             let connection = earlier.by_number(*number)?;
@@ -132,11 +127,7 @@ impl Tracker {
 
     /// A tracker that is given only segments of these connections, each with all before it of its four-tuple: their
     /// numbers, in order. `journal_until` is what [`Tracker::journal_until`] told when all were tracked.
-    pub fn of(
-        numbers: Vec<u32>,
-        journal_until: Option<u64>,
-        given_shifts: HashMap<u32, [u8; 2]>,
-    ) -> Self {
+    pub fn of(numbers: Vec<u32>, journal_until: Option<u64>, given_shifts: GivenShifts) -> Self {
         Tracker {
             wanted: Some(Wanted::All(numbers)),
             journaled: Journaled::until(journal_until),
@@ -160,12 +151,10 @@ impl Tracker {
         self.journaled.until_frame()
     }
 
-    /// A tracker of the connection with this number only, and, until that begins, of those before it.
-    pub fn only(number: u32) -> Self {
-        Tracker {
-            wanted: Some(Wanted::Number { number, tag: None }),
-            ..Self::default()
-        }
+    /// The same of the connection with this number only, if there is one, and, until that begins, of those before it.
+    pub fn of_one(self, number: Option<u32>) -> Self {
+        let wanted = number.map(|number| Wanted::Number { number, tag: None });
+        Tracker { wanted, ..self }
     }
 
     /// Whether a segment with this tag is to be tracked.
@@ -389,9 +378,12 @@ impl Tracker {
             .and_then(|number| self.given_shifts.get(&number));
         if let Some(shifts) = shifts {
             if let Some(connection) = self.connections.get_mut(index) {
-                for (direction, shift) in connection.directions.iter_mut().zip(shifts) {
-                    let shift = (*shift).min(MAX_SHIFT);
-                    direction.rare().given_shift = Some(shift);
+                for (direction, given) in connection.directions.iter_mut().zip(shifts) {
+                    let Some(given) = *given else {
+                        continue;
+                    };
+                    let shift = given.shift.min(MAX_SHIFT);
+                    direction.rare().given_shift = Some(GivenShift { shift, ..given });
                     (direction.own_scale, direction.own_shift) = (ScaleState::Given, shift);
                 }
             }

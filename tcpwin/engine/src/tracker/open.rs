@@ -339,7 +339,7 @@ fn settle(connection: &mut Connection, syn_side: usize) {
             ((state, _), _) if !state.is_certain() && direction.own_scale.is_certain() => {
                 (direction.own_scale, direction.own_shift)
             }
-            ((state, _), Some(shift)) if !state.is_certain() => (ScaleState::Given, shift),
+            ((state, _), Some(given)) if !state.is_certain() => (ScaleState::Given, given.shift),
             (negotiated, _) => negotiated,
         };
         if syns[1 - side].offer == Offer::Unseen {

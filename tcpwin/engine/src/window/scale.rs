@@ -3,10 +3,23 @@
 //! RFC 7323 §2.2: scaling holds only when both SYNs carry the option; the window of a SYN is never scaled;
 //! §2.3: a shift above 14 is used as 14.
 
+use std::collections::HashMap;
+
 use crate::sequence::Seq;
 
 /// The largest shift in use (RFC 7323 §2.3).
 pub const MAX_SHIFT: u8 = 14;
+
+/// A shift that the capture does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenShift {
+    pub shift: u8,
+    /// Somebody said so; else a snapshot of the socket does.
+    pub is_by_hand: bool,
+}
+
+/// Given shifts of connections, by their numbers: of the first segment's sender and of the other side.
+pub type GivenShifts = HashMap<u32, [Option<GivenShift>; 2]>;
 
 /// How the shift of one side's advertisements is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +33,7 @@ pub enum ScaleState {
     Disabled,
     /// Only the SYN was captured; it carries the option, but nothing shows that the peer agreed.
     SynOnly,
-    /// Not in the capture; from a snapshot of the socket.
+    /// Not in the capture; from a snapshot of the socket, or by hand.
     Given,
     /// Only the SYN was captured, and the windows after it make sense only when scaled as it offers.
     SynConfirmed,

@@ -1,11 +1,12 @@
 //! A second reading, of some connections' own packets: what a pass over the whole capture tells of them, and nothing else.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::read::PacketIndex;
 use super::unfit::Unfit;
 use crate::output::pass::{Findings, Sink};
 use crate::tracker::Tracker;
+use crate::window::scale::GivenShifts;
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};
 
 /// Packets between two calls of the progress function.
@@ -19,7 +20,7 @@ const REPORT_EVERY: u64 = 1 << 14;
 pub fn reread<S: Sink>(
     index: &PacketIndex,
     numbers: &HashSet<u32>,
-    shifts: HashMap<u32, [u8; 2]>,
+    shifts: GivenShifts,
     sink: &mut S,
     mut report: impl FnMut() -> bool,
 ) -> Result<Findings, Unfit> {

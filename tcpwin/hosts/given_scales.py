@@ -1,0 +1,94 @@
+"""Window scales that somebody knows of hosts whose SYNs the capture lacks.
+
+In: an analysis, and shifts by address. Out: shifts by connection, with which the capture is then measured again, and
+what is to be said of them. What a captured handshake says is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from tcpwin.analysis import Analysis, Connection, Shifts
+from tcpwin.errors import SourceError
+from tcpwin.hosts.scale import MAX_SHIFT
+
+SIDES = ("a", "b")
+
+
+@dataclass(slots=True)
+class _Given:
+    """What became of one host's shift."""
+
+    connections: int = 0
+    taken: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def read_scales(scales: Mapping[str, int]) -> dict[str, int]:
+    """The shifts by address as the capture writes it.
+
+    Raises:
+        ValueError: something is no address, or no shift.
+    """
+    read = {}
+    for host, shift in scales.items():
+        if shift not in range(MAX_SHIFT + 1):
+            raise ValueError(f"{shift!r} is no window scale: 0 to {MAX_SHIFT} (RFC 7323 section 2.3)")
+        try:
+            read[str(ip_address(host))] = shift
+        except ValueError:
+            raise ValueError(f"{host!r} is no IP address of a host in the capture") from None
+    return read
+
+
+def given_shifts(analysis: Analysis, scales: Mapping[str, int]) -> tuple[Shifts, tuple[str, ...]]:
+    """Shifts of the connections whose handshake does not tell them, and warnings.
+
+    Raises:
+        ValueError: as of `read_scales`.
+        SourceError: a captured handshake says otherwise.
+    """
+    shifts: Shifts = {}
+    notes: list[str] = []
+    for host, shift in read_scales(scales).items():
+        given = _Given()
+        for side in SIDES:
+            for id, _ in analysis.select("connection", [(f"{side}_address", "==", host)]):
+                _give(analysis, Connection(analysis, id), side, shift, shifts, given)
+        notes += given.notes
+        if not given.connections:
+            notes.append(f"window scale of {host}: the capture has no such host")
+        elif not given.taken:
+            raise SourceError(f"window scale of {host}: every handshake of it was captured, and agreed on no scaling")
+    return shifts, tuple(notes)
+
+
+def _give(analysis: Analysis, connection: Connection, side: str, shift: int, shifts: Shifts, given: _Given) -> None:
+    """Take the shift for a side of a connection, unless its handshake tells it."""
+    given.connections += 1
+    # A direction's scale is that of the windows that come back.
+    scale = (connection.b_to_a if side == "a" else connection.a_to_b).window_scale
+    host = connection.a if side == "a" else connection.b
+    if scale.state == "disabled":
+        return
+    if scale.state in ("known", "syn_confirmed", "syn_only"):
+        said = scale.shift if scale.shift is not None else scale.shift_max
+        is_offer = scale.state == "syn_only"
+        if shift != said and not (is_offer and shift == 0):
+            raise SourceError(
+                f"window scale of {host.address}: {shift} was given, and the handshake of connection {connection.id} "
+                f"says {said}"
+            )
+    given.taken += 1
+    if scale.state not in ("unknown", "syn_only"):
+        return
+    if not scale.shift_min <= shift <= scale.shift_max:
+        given.notes.append(
+            f"window scale of {host.address}: {shift} was given, and in connection {connection.id} more was in flight "
+            f"than that allows: at least {scale.shift_min}"
+        )
+    place = side == ("a" if analysis._engine.began_with_initiator(connection.id) else "b")
+    first, second = shifts.get(connection.id, (None, None))
+    shifts[connection.id] = ((shift, True), second) if place else (first, (shift, True))
