@@ -152,7 +152,7 @@ def take_window(sent: Direction, acked: Direction, segment: Segment, ack: int, a
     if not is_stale:
         window.last_raw = segment.window
     is_certain = sent.shift is not None
-    if is_certain and window.shrinks(new):
+    if is_certain and window.accepts(new) and window.shrinks(new):
         events.add("window_shrink")
     if not window.accepts(new):
         return events

@@ -131,15 +131,14 @@ impl ReceiveWindow {
         let since_wl1 = self.wl1.to(advertisement.seq);
         let edge = advertisement.ack + bytes;
         let retreat = edge.to(self.edge);
-        let shrink_bytes = if retreat >= advertisement.unit_bytes as i32 && since_wl1 >= 0 {
-            retreat as u32
-        } else {
-            0
-        };
         // A window of zero is taken even on an equal sequence number: Linux 6.6 and later (800a666141de).
         let is_accepted = advertisement.is_new_ack
             || since_wl1 > 0
             || (since_wl1 == 0 && (bytes > self.bytes || bytes == 0));
+        // A smaller one that is not taken came late, or is not heard: its sender may have opened the window since.
+        let is_shrink =
+            is_accepted & (since_wl1 >= 0) & (retreat >= advertisement.unit_bytes as i32);
+        let shrink_bytes = if is_shrink { retreat as u32 } else { 0 };
         if is_accepted {
             if bytes != self.bytes {
                 self.integrate(now_ns);
