@@ -198,6 +198,9 @@ class Direction:
     rtt_variance_ns: int | None
     rtt_samples: int
     sender_rtt_smoothed_ns: int | None
+    path_rate_bps: float | None
+    queue_mean_ns: int | None
+    queue_max_ns: int | None
     rto_ns: int | None
     sender_flight_max_bytes: int | None
     sender_flight_mean_bytes: float | None

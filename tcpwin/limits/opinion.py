@@ -183,7 +183,12 @@ def _send_buffer(seen: Situation) -> Opinion:
 
 
 def _path(seen: Situation) -> Opinion:
-    rate = "" if seen.data.goodput_bps is None else f", {rate_text(seen.data.goodput_bps)}"
+    data = seen.data
+    rate = "" if data.goodput_bps is None else f", {rate_text(data.goodput_bps)}"
+    if rate and data.path_rate_bps:
+        rate += f" of about {rate_text(data.path_rate_bps)}"
+    if data.queue_mean_ns and seen.connection.path_rtt_ns and data.queue_mean_ns > seen.connection.path_rtt_ns:
+        rate += f"; a queue holds each packet up for {time_text(data.queue_mean_ns)} on average"
     meaning = "Nothing to fix: the transfer uses all that the path gives."
     return Opinion("the path's rate", "nobody", None, "likely", f"steady at the best rate seen{rate}", meaning)
 

@@ -47,12 +47,12 @@ def verdict_on(name: str) -> Verdict:
     [
         ("slow-reader.pcap.gz", "receiver_application", "client_application", 0.89, "certain"),
         ("slow-reader-receiver.pcap.gz", "receiver_application", "client_application", 0.90, "likely"),
-        ("zero-window-stall.pcap.gz", "receiver_application", "client_application", 0.69, "certain"),
+        ("zero-window-stall.pcap.gz", "receiver_application", "client_application", 0.68, "certain"),
         ("no-window-scaling.pcap.gz", "receiver_window", "client_host", 0.95, "certain"),
         ("receive-buffer-64k.pcap.gz", "receiver_window", "client_host", 0.89, "certain"),
         ("loss-1-percent.pcap.gz", "path_loss", "network", 0.99, "likely"),
         ("mid-connection.pcap.gz", "path_rate", "nobody", 1.0, "likely"),
-        ("cooked-any.pcap.gz", "path_rate", "nobody", 0.72, "likely"),
+        ("cooked-any.pcap.gz", "path_rate", "nobody", 0.77, "likely"),
         ("keep-alive.pcap", "sender_application", "server_application", 1.0, "likely"),
     ],
 )

@@ -162,7 +162,12 @@ RUNS: dict[str, Row] = {
         # By the packets alone the window's time is hidden in recovery, which the receiver's drops began.
         LOSSY_PATH,
         departs={
-            ("snd", False): ("congestion", "congestion window", RECOVERING),
+            ("snd", False): ("path", "loss recovery", RECOVERING),
+            ("snd", True): (
+                "window_full",
+                "receiver",
+                "what follows the drops, above a full queue, is the path's",
+            ),
             ("rcv", False): ("congestion", "congestion window", RECOVERING),
         },
         # Beside the receiver it shows that all that was sent again had arrived. With the snapshots the window costs
@@ -184,7 +189,11 @@ RUNS: dict[str, Row] = {
         SLOW_READER,
         LOOKS_SLOW,
         departs={
-            ("rcv", True): ("path", "receiver", "of the receiver's 29.2 s the full window has 23.5, the path 23.7")
+            ("rcv", True): ("path", "receiver", "of the receiver's 29.2 s the full window has 23.5, the path 23.7"),
+            **dict.fromkeys(
+                (("snd", False), ("snd", True)),
+                ("path", "receiver", "for half of the window's time a queue stood at 10 Mbit/s beside the full window"),
+            ),
         },
     ),
     "reorder_only_cubic": Row(

@@ -173,6 +173,12 @@ impl Direction {
         self.acked_bytes.saturating_sub(control + before_bytes)
     }
 
+    /// Acknowledged, or reported by SACK above SND.UNA.
+    #[inline]
+    pub fn delivered_bytes(&self) -> u64 {
+        self.acked_bytes + u64::from(self.sacked_bytes())
+    }
+
     #[inline]
     pub fn sacked_bytes(&self) -> u32 {
         self.rare.as_ref().map_or(0, |rare| rare.sacked_bytes)

@@ -208,6 +208,12 @@ impl BudgetTrack {
             }
             None => {}
         }
+        let moves = (direction.pace()).map(|pace| pace.moves(direction.segment_size()));
+        for each in moves.into_iter().flatten() {
+            let (kinds, into) = ([each.item as usize], each.into as usize);
+            self.timeline
+                .convert(each.from_ns, each.to_ns, &kinds, into, each.span_ns);
+        }
         if let Some(stall) = view.end_stall().filter(|stall| stall.kind.is_unanswered()) {
             let into = Item::PeerSilent as usize;
             self.timeline

@@ -5,6 +5,7 @@ use crate::output::field::{
 };
 use crate::output::place::{nearer, path_rtt_ns, Nearer};
 use crate::timing::delays::Delays;
+use crate::timing::full_path::Bottleneck;
 use crate::timing::idle::Idle;
 use crate::timing::sender_view::SenderView;
 use crate::timing::turns::Turns;
@@ -37,6 +38,21 @@ impl DirectionView<'_> {
         view.and_then(SenderView::mean_bytes)
             .filter(|mean| Some(*mean) <= most.map(f64::from))
             .map_or(Value::None, Value::Real)
+    }
+
+    fn bottleneck(&self) -> Option<Bottleneck> {
+        self.data().pace()?.bottleneck()
+    }
+
+    fn path_rate_bps(&self) -> Value {
+        let bottleneck = self.bottleneck();
+        bottleneck.map_or(Value::None, |path| Value::Real(path.bytes_per_s * 8.0))
+    }
+
+    /// Mean and most.
+    fn queue_ns(&self) -> Option<(i64, i64)> {
+        let path = self.data().pace()?.path.as_deref()?;
+        self.bottleneck()?.queue_ns(path.records())
     }
 
     fn smoothed_ns(&self) -> Option<i64> {
@@ -102,6 +118,9 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     rtt_variance_ns Int "Mean deviation of it as Linux has it: the second number behind rtt: in ss." |v| { let e = v.data().ledger.estimator(); if e.has_samples() { int(e.deviation_ns()) } else { Value::None } };
     rtt_samples Int "How many ACKs were timed." |v| int(v.data().ledger.samples());
     sender_rtt_smoothed_ns Int "The round trip as the sender has it: the smoothed one and what lies between the sender and the capture point." |v| optional(v.smoothed_ns().map(|ns| ns.saturating_add(v.shift_ns().unwrap_or(0))));
+    path_rate_bps Real "Rate of the path's bottleneck, bits of payload a second, by the spacing of trains of segments; None where they have no plateau." |v| v.path_rate_bps();
+    queue_mean_ns Int "By how much round trips were longer than the least, on average over time: what stood in queues." |v| optional(v.queue_ns().map(|(mean_ns, _)| mean_ns));
+    queue_max_ns Int "The same of the round trip of the path that waited longest, each averaged over itself." |v| optional(v.queue_ns().map(|(_, most_ns)| most_ns));
     rto_ns Int "Retransmission timeout that a Linux sender has at the end, without back-off: its smoothed round trip and at least 200 ms." |v| v.rto_ns();
     sender_flight_max_bytes Int "Most bytes in flight as the sender saw it, ACKs reaching it sender_shift_ns after they were captured; none where the capture point is the sender's." |v| optional(v.sender_view().and(v.flight_seen()));
     sender_flight_mean_bytes Real "Mean of the same over time; none where it was not known before most of the data had been sent." |v| v.sender_flight_mean();

@@ -25,6 +25,18 @@ pub struct Mark {
     spent_ns: [i64; OF_A_RESTART.len()],
 }
 
+/// How a round's time passed, and what its busy time was charged to.
+#[derive(Clone, Copy, Debug)]
+pub struct Spent {
+    pub item: Item,
+    /// What it would be if the path had more to give.
+    pub otherwise: Item,
+    pub busy_ns: i64,
+    pub idle_ns: i64,
+    pub full_ns: i64,
+    pub recovery_ns: i64,
+}
+
 /// What every segment touches stands first.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -38,6 +50,8 @@ pub struct Budget {
     /// Largest time between two segments with data while the sender was busy, this round.
     gap_ns: i64,
     since_ns: i64,
+    /// When the state changed last.
+    changed_ns: i64,
     /// Of the current round, in which state Busy has no item yet.
     busy_ns: i64,
     /// When the first state was seen.
@@ -48,6 +62,9 @@ pub struct Budget {
     idle_ns: i64,
     /// Of the current round, held back by the window.
     window_ns: i64,
+    /// Of that, by one that was not small; and in fast recovery.
+    full_ns: i64,
+    recovery_ns: i64,
     rounds: Rounds,
     spent_ns: [i64; ITEMS],
     /// While somebody follows.
@@ -64,10 +81,13 @@ impl Budget {
         began_ns: i64::MIN,
         early_limited_ns: 0,
         since_ns: i64::MIN,
+        changed_ns: i64::MIN,
         busy_ns: 0,
         idle_ns: 0,
         gap_ns: 0,
         window_ns: 0,
+        full_ns: 0,
+        recovery_ns: 0,
         has_recovered: false,
         rounds: Rounds::NONE,
         state: State::Unseen,
@@ -79,6 +99,11 @@ impl Budget {
     #[inline(always)]
     pub fn since_ns(&self) -> i64 {
         self.since_ns
+    }
+
+    /// Whether data was in flight, and room for more, ever since.
+    pub fn was_busy_since(&self, from_ns: i64) -> bool {
+        self.state == State::Busy && self.changed_ns <= from_ns
     }
 
     /// Since the first state was seen; 0 before.
@@ -181,6 +206,7 @@ impl Budget {
         self.charge(now_ns);
         self.has_recovered |= state.is_recovery();
         self.state = state;
+        self.changed_ns = now_ns;
     }
 
     /// Count the time up to now.
@@ -220,8 +246,15 @@ impl Budget {
                 self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(span_ns);
                 match state {
                     State::Idle => self.idle_ns = self.idle_ns.saturating_add(span_ns),
-                    State::WindowFull | State::SmallWindow => {
+                    State::WindowFull => {
                         self.window_ns = self.window_ns.saturating_add(span_ns);
+                        self.full_ns = self.full_ns.saturating_add(span_ns);
+                    }
+                    State::SmallWindow => {
+                        self.window_ns = self.window_ns.saturating_add(span_ns);
+                    }
+                    State::FastRecovery => {
+                        self.recovery_ns = self.recovery_ns.saturating_add(span_ns);
                     }
                     _ => {}
                 }
@@ -315,7 +348,7 @@ impl Budget {
 
     /// Charge the busy time of a round that is over to what limited it.
     #[cold]
-    pub fn end_round(&mut self, round: &RoundTrip, now_ns: i64) {
+    pub fn end_round(&mut self, round: &RoundTrip, now_ns: i64) -> Spent {
         if self.has_begun() {
             self.charge(now_ns);
         }
@@ -325,7 +358,15 @@ impl Budget {
             gap_ns: std::mem::take(&mut self.gap_ns),
             has_recovered: std::mem::replace(&mut self.has_recovered, self.state.is_recovery()),
         };
-        let item = self.rounds.judge(round, &passed);
+        let (item, otherwise) = self.rounds.judge(round, &passed);
+        let mut spent = Spent {
+            item,
+            otherwise,
+            busy_ns: 0,
+            idle_ns: passed.idle_ns,
+            full_ns: std::mem::take(&mut self.full_ns),
+            recovery_ns: std::mem::take(&mut self.recovery_ns),
+        };
         let busy_ns = std::mem::take(&mut self.busy_ns);
         let doubt = self.doubt.as_mut().filter(|doubt| doubt.is_in_round());
         let judged = if doubt.is_some() { Item::Unknown } else { item };
@@ -337,8 +378,18 @@ impl Budget {
             None => {
                 let spent_ns = &mut self.spent_ns[item as usize];
                 *spent_ns = spent_ns.saturating_add(busy_ns);
+                spent.busy_ns = busy_ns;
             }
         }
+        spent
+    }
+
+    /// So much of an item's time, at most what it has, was another's.
+    pub fn reassign(&mut self, from: Item, into: Item, span_ns: i64) {
+        let moved_ns = span_ns.clamp(0, self.spent_ns[from as usize].max(0));
+        self.spent_ns[from as usize] -= moved_ns;
+        let spent_ns = &mut self.spent_ns[into as usize];
+        *spent_ns = spent_ns.saturating_add(moved_ns);
     }
 
     /// What is charged so far. Called when a round is over.

@@ -13,6 +13,14 @@ pub struct EchoTimer {
     least_us: u32,
 }
 
+/// A round trip by timestamps.
+#[derive(Clone, Copy, Debug)]
+pub struct Echo {
+    pub elapsed_us: u32,
+    /// The least so far.
+    pub is_least: bool,
+}
+
 impl Default for EchoTimer {
     fn default() -> Self {
         EchoTimer {
@@ -37,23 +45,28 @@ impl EchoTimer {
         (self.sent_ns != IDLE).then_some((self.tsval, self.sent_ns))
     }
 
-    /// The other side echoed a TSval. True where the round trip is the least so far.
+    /// The other side echoed a TSval: the round trip in microseconds, where it is exact.
     #[inline(always)]
-    pub fn echoed(&mut self, tsecr: u32, now_ns: i64) -> bool {
-        self.sent_ns != IDLE
-            && tsecr.wrapping_sub(self.tsval) as i32 >= 0
-            && self.sample(tsecr, now_ns)
+    pub fn echoed(&mut self, tsecr: u32, now_ns: i64) -> Option<Echo> {
+        if self.sent_ns == IDLE || (tsecr.wrapping_sub(self.tsval) as i32) < 0 {
+            return None;
+        }
+        self.sample(tsecr, now_ns)
     }
 
-    fn sample(&mut self, tsecr: u32, now_ns: i64) -> bool {
-        let before_us = self.least_us;
+    fn sample(&mut self, tsecr: u32, now_ns: i64) -> Option<Echo> {
         let elapsed_ns = now_ns.saturating_sub(self.sent_ns);
         self.sent_ns = IDLE;
-        if tsecr == self.tsval && elapsed_ns >= 0 {
-            let elapsed_us = u32::try_from(elapsed_ns / 1000).unwrap_or(u32::MAX);
-            self.least_us = self.least_us.min(elapsed_us);
+        if tsecr != self.tsval || elapsed_ns < 0 {
+            return None;
         }
-        self.least_us < before_us
+        let elapsed_us = u32::try_from(elapsed_ns / 1000).unwrap_or(u32::MAX);
+        let is_least = elapsed_us < self.least_us;
+        self.least_us = self.least_us.min(elapsed_us);
+        Some(Echo {
+            elapsed_us,
+            is_least,
+        })
     }
 
     /// The least sample, to the microsecond.

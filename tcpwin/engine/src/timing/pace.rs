@@ -6,7 +6,9 @@ use crate::sequence::Seq;
 use crate::timing::ack_ids::AckIds;
 use crate::timing::budget::Budget;
 use crate::timing::estimator::RttEstimator;
+use crate::timing::full_path::{Bottleneck, Move};
 use crate::timing::idle::Idle;
+use crate::timing::path::{Delay, Path, Record, Train};
 use crate::timing::round_limit::RoundTrip;
 use crate::timing::sender_view::SenderView;
 use crate::timing::sent::Sent;
@@ -30,6 +32,10 @@ pub struct Pace {
     pub rest: VecDeque<Sent>,
     pub view: Option<Box<SenderView>>,
     last_acked_sent_ns: i64,
+    train: Train,
+    pub delay: Delay,
+    /// Once a round was over.
+    pub path: Option<Box<Path>>,
     pub estimator: RttEstimator,
     pub samples: u32,
     /// What was sent when the round trip began: its acknowledgment ends it.
@@ -80,6 +86,9 @@ pub struct Round {
     /// Most bytes in flight since the round began.
     pub peak_bytes: u32,
     pub acked_bytes: u64,
+    /// Acknowledged or reported by SACK.
+    pub delivered_bytes: u64,
+    pub window_bytes: u32,
     pub mss: u32,
     pub is_recovering: bool,
     /// Of the path, at least.
@@ -114,6 +123,9 @@ impl Pace {
             stretch: 0,
             compressed: 0,
             last_acked_sent_ns: i64::MIN,
+            train: Train::NONE,
+            delay: Delay::NONE,
+            path: None,
             tinygrams: 0,
             last_payload: u32::MAX,
             late_by_ns: 0,
@@ -173,6 +185,38 @@ impl Pace {
     pub fn sample(&mut self, sample_us: u32, una: Seq) {
         self.estimator.sample(sample_us, self.is_round_over(una));
         self.samples = self.samples.wrapping_add(1);
+        self.delay.add(sample_us);
+    }
+
+    /// An ACK came, with which so much was delivered and so much is in flight.
+    #[inline(always)]
+    pub fn note_delivered(
+        &mut self,
+        delivered_bytes: u64,
+        flight_bytes: u32,
+        mss: u32,
+        now_ns: i64,
+    ) {
+        let flight_bytes = match &self.view {
+            Some(view) => view.bytes(),
+            None => flight_bytes,
+        };
+        if self.train.is_over(delivered_bytes, now_ns) {
+            self.next_train(delivered_bytes, flight_bytes, mss, now_ns);
+        }
+        if flight_bytes == 0 {
+            self.train.end();
+        }
+    }
+
+    #[cold]
+    fn next_train(&mut self, delivered_bytes: u64, flight_bytes: u32, mss: u32, now_ns: i64) {
+        let over = self.train.next(delivered_bytes, flight_bytes, mss, now_ns);
+        if let Some((bytes, elapsed_ns)) = over {
+            self.path
+                .get_or_insert_with(Box::default)
+                .add_train(bytes, elapsed_ns, mss);
+        }
     }
 
     /// Whether all that was in flight when the round began is acknowledged, as its sender sees it.
@@ -250,7 +294,31 @@ impl Pace {
                 .budget
                 .note_gap(round.now_ns.saturating_sub(round.last_data_ns));
         }
-        self.late.budget.end_round(&round_trip, round.now_ns);
+        let spent = self.late.budget.end_round(&round_trip, round.now_ns);
+        let record = Record {
+            end_ns: round.now_ns,
+            elapsed_ns: round_trip.elapsed_ns,
+            delivered_bytes: 0,
+            busy_ns: spent.busy_ns,
+            item: spent.item,
+            otherwise: spent.otherwise,
+            idle_ns: spent.idle_ns,
+            full_ns: spent.full_ns,
+            recovery_ns: spent.recovery_ns,
+            peak_bytes: peak,
+            window_bytes: round.window_bytes,
+            delay_us: 0,
+            least_delay_us: 0,
+            most_delay_us: 0,
+            losses: 0,
+            loss_delay_us: 0,
+        };
+        let path = self.path.get_or_insert_with(Box::default);
+        let delay_us = path.end_round(record, &mut self.delay, round.delivered_bytes);
+        let round_trip_ns = round.round_trip_ns.max(i64::from(delay_us) * 1000);
+        if round_trip_ns > 0 {
+            self.train.gap_ns = round_trip_ns / 2;
+        }
         let initial = round.mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
         self.window_bytes = self.window_bytes.max(initial);
         let used = u64::from(peak.max(before));
@@ -264,6 +332,25 @@ impl Pace {
             self.window_bytes = self.window_bytes.saturating_add(widened);
         }
         self.window_bytes = self.window_bytes.max(peak);
+    }
+
+    /// The path's bottleneck, as far as the rounds show it.
+    pub fn bottleneck(&self) -> Option<Bottleneck> {
+        Bottleneck::of(self.path.as_deref()?, &self.delay)
+    }
+
+    /// Time of the budget that belongs to another item by all rounds together. Called when the connection is over.
+    pub fn moves(&self, mss: u32) -> Vec<Move> {
+        match (self.bottleneck(), &self.path) {
+            (Some(bottleneck), Some(path)) => bottleneck.moves(path.records(), mss),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What was seen of the path so far was not as its sender saw it.
+    pub fn forget_path(&mut self, delivered_bytes: u64) {
+        (self.train, self.delay) = (Train::NONE, Delay::NONE);
+        self.path = Some(Box::new(Path::new(delivered_bytes, true)));
     }
 
     /// Charge what the last idle restart cost, if that is known now. Called when a round is over.

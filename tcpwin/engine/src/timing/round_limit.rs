@@ -91,14 +91,19 @@ impl Rounds {
         self.best_rate = 0.0;
     }
 
-    /// The item of a round's busy time.
+    /// The item of a round's busy time, and what it would be if the path had more to give.
     #[inline]
-    pub fn judge(&mut self, round: &RoundTrip, passed: &Passed) -> Item {
+    pub fn judge(&mut self, round: &RoundTrip, passed: &Passed) -> (Item, Item) {
         let elapsed_ns = round.elapsed_ns.max(1);
         let is_best = self.is_best(round, elapsed_ns);
         let is_flat = self.is_flat(round);
         let is_lossy = self.is_after_loss(round, passed);
-        if passed.idle_ns >= elapsed_ns / IDLE_SHARE {
+        let of_the_sender = if is_flat {
+            Item::SendBuffer
+        } else {
+            Item::Congestion
+        };
+        let item = if passed.idle_ns >= elapsed_ns / IDLE_SHARE {
             Item::Application
         } else if is_lossy {
             Item::AfterLoss
@@ -109,12 +114,11 @@ impl Rounds {
         } else if round.grows {
             Item::SlowStart
         } else if is_best && passed.gap_ns < self.round_trip_ns / BURST_SHARE {
-            Item::Path
-        } else if is_flat {
-            Item::SendBuffer
+            return (Item::Path, of_the_sender);
         } else {
-            Item::Congestion
-        }
+            of_the_sender
+        };
+        (item, item)
     }
 
     /// Whether it delivered what the path gives, by the best rate before it.
@@ -164,27 +168,31 @@ mod tests {
         };
         let mut rounds = Rounds::NONE;
         let mut passed = Passed::default();
-        assert_eq!(rounds.judge(&grows, &passed), Item::SlowStart);
-        let even_at_the_best_rate = rounds.judge(&round, &passed);
+        assert_eq!(rounds.judge(&grows, &passed).0, Item::SlowStart);
+        let even_at_the_best_rate = rounds.judge(&round, &passed).0;
         assert_eq!(even_at_the_best_rate, Item::Path);
         passed.gap_ns = 60;
-        assert_eq!(rounds.judge(&round, &passed), Item::Congestion, "in bursts");
+        assert_eq!(
+            rounds.judge(&round, &passed).0,
+            Item::Congestion,
+            "in bursts"
+        );
         passed.window_ns = 50;
-        assert_eq!(rounds.judge(&round, &passed), Item::WindowFull);
+        assert_eq!(rounds.judge(&round, &passed).0, Item::WindowFull);
         passed.idle_ns = 25;
-        assert_eq!(rounds.judge(&round, &passed), Item::Application);
+        assert_eq!(rounds.judge(&round, &passed).0, Item::Application);
         (passed.idle_ns, passed.window_ns) = (0, 0);
         rounds.lose(2000);
-        assert_eq!(rounds.judge(&round, &passed), Item::AfterLoss);
+        assert_eq!(rounds.judge(&round, &passed).0, Item::AfterLoss);
         let regained = RoundTrip {
             peak_bytes: 2101,
             ..round
         };
-        assert_ne!(rounds.judge(&regained, &passed), Item::AfterLoss);
+        assert_ne!(rounds.judge(&regained, &passed).0, Item::AfterLoss);
         let unseen = RoundTrip {
             is_after_unseen: true,
             ..grows
         };
-        assert_eq!(rounds.judge(&unseen, &passed), Item::Unknown);
+        assert_eq!(rounds.judge(&unseen, &passed).0, Item::Unknown);
     }
 }

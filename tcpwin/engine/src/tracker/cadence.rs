@@ -2,6 +2,7 @@
 
 use crate::connection::direction::Direction;
 use crate::recovery::episode::Phase;
+use crate::timing::echo::Echo;
 use crate::timing::pace::{Pace, Round};
 use crate::timing::sender_view::{Known, SenderView};
 use crate::timing::turns::PAUSE_MIN_NS;
@@ -32,6 +33,8 @@ impl Direction {
             nxt: self.flight.nxt,
             peak_bytes: self.flight.max_bytes,
             acked_bytes: self.acked_bytes,
+            delivered_bytes: self.delivered_bytes(),
+            window_bytes: self.flight.una.to(self.window.edge).max(0) as u32,
             mss: self.segment_size(),
             is_recovering: self.is_recovering(),
             round_trip_ns: peer.map_or(0, |peer| self.path_ns(peer)),
@@ -47,6 +50,13 @@ impl Direction {
             let is_blocked = view.is_blocked() && budget.has_known_room();
             budget.drain(open_state(is_blocked, false, true), view.drained_ns);
         }
+        let round = match &pace.view {
+            Some(view) => Round {
+                window_bytes: view.window_bytes(),
+                ..round
+            },
+            None => round,
+        };
         pace.end_round(&round);
         pace.settle_restart();
         let has_view = pace.view.is_some();
@@ -71,6 +81,24 @@ impl Direction {
     pub(super) fn path_ns(&self, peer: &Direction) -> i64 {
         let (near_ns, far_ns) = (peer.far_ns().unwrap_or(0), self.far_ns().unwrap_or(0));
         near_ns.saturating_add(far_ns)
+    }
+
+    /// This side's segment echoed a timestamp of its peer: the way to the sender and back.
+    #[cold]
+    pub fn note_echo(&mut self, peer: &Direction, echo: Echo, now_ns: i64) {
+        if echo.is_least {
+            self.note_shorter_way(peer);
+        }
+        let Some(pace) = self.ledger.pace_mut().filter(|pace| pace.view.is_some()) else {
+            return;
+        };
+        // What a sender holds back echoes late.
+        let from_ns = now_ns.saturating_sub(i64::from(echo.elapsed_us) * 1000);
+        if pace.late.budget.was_busy_since(from_ns) {
+            if let Some(path) = &mut pace.path {
+                path.near.add(echo.elapsed_us);
+            }
+        }
     }
 
     /// A shorter round trip to the sender was seen: it holds also for the ACKs still under way.
@@ -115,12 +143,13 @@ impl Direction {
         if let Some((time_ns, _)) = last_answer.filter(|_| self.sacked_bytes() > 0) {
             view.reported(time_ns);
         }
-        let una = self.flight.una;
+        let (una, delivered_bytes) = (self.flight.una, self.delivered_bytes());
         let is_from_start = self.has_syn || peer.has_syn;
         let is_late = self.data_segments > 2;
         let pace = self.ledger.pace_from(una);
         pace.view = Some(Box::new(view));
         pace.late.budget.forget_rates();
+        pace.forget_path(delivered_bytes);
         if !is_from_start && is_late {
             pace.late.budget.void();
         }
@@ -164,6 +193,7 @@ impl Direction {
         }
         self.end_round(end_ns, None);
         let (first_ns, last_ns) = (self.first_data_ns, self.last_data_ns);
+        let mss = self.segment_size();
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
@@ -176,6 +206,10 @@ impl Direction {
         pace.settle_restart();
         if let Some(view) = &mut pace.view {
             view.finish(end_ns);
+        }
+        for each in pace.moves(mss) {
+            let budget = &mut pace.late.budget;
+            budget.reassign(each.item, each.into, each.span_ns);
         }
     }
 

@@ -62,8 +62,8 @@ pub fn take(
     };
     let (mut events, rtt_ns) = acked.answer_ordinary(segment, &advertisement, advance as u32, sent);
     if let Some((_, echo)) = timestamps {
-        if acked.echo.echoed(echo, now_ns) {
-            sent.note_shorter_way(acked);
+        if let Some(echo) = acked.echo.echoed(echo, now_ns) {
+            sent.note_echo(acked, echo, now_ns);
         }
     }
     sent.segments += 1;

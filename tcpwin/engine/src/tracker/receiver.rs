@@ -60,9 +60,12 @@ impl Direction {
             una,
             edge: self.window.edge,
         };
+        let (delivered_bytes, flight_bytes) = (self.delivered_bytes(), self.flight.bytes());
+        let mss = self.segment_size();
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
+        pace.note_delivered(delivered_bytes, flight_bytes, mss, now_ns);
         if let (Some(view), true) = (&mut pace.view, is_una_known) {
             view.acked(known, now_ns);
         }
@@ -186,9 +189,12 @@ impl Direction {
             una: ack,
             edge: self.window.edge,
         };
+        let (delivered_bytes, flight_bytes) = (self.acked_bytes, self.flight.bytes());
+        let mss = self.segment_size();
         let Some(pace) = self.ledger.pace_mut() else {
             return rtt_ns;
         };
+        pace.note_delivered(delivered_bytes, flight_bytes, mss, now_ns);
         if let Some(covered) = covered {
             pace.note_ack(covered.newest_ns, since_ns);
         }

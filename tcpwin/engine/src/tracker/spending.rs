@@ -163,6 +163,9 @@ impl Direction {
         };
         if state.is_recovery() && !budget.state.is_recovery() {
             budget.note_loss(flight_bytes);
+            if let Some(path) = &mut pace.path {
+                path.note_loss(&pace.delay);
+            }
         }
         budget.turn_in(state, Room::KNOWN, now_ns);
     }
@@ -210,6 +213,9 @@ impl Direction {
         };
         if state.is_recovery() && !budget.state.is_recovery() {
             budget.note_loss(flight_bytes);
+            if let Some(path) = &mut pace.path {
+                path.note_loss(&pace.delay);
+            }
         }
         budget.turn_in(state, room_of(window, flight), now_ns);
     }

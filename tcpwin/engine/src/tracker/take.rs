@@ -199,8 +199,8 @@ impl Connection {
             rtt_ns = answer.rtt_ns;
         }
         if let Some((_, echo)) = segment.options.timestamps {
-            if acked.echo.echoed(echo, now_ns) {
-                sent.note_shorter_way(acked);
+            if let Some(echo) = acked.echo.echoed(echo, now_ns) {
+                sent.note_echo(acked, echo, now_ns);
             }
         }
         if segment.payload_len > 0

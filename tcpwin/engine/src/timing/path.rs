@@ -1,0 +1,326 @@
+//! What a direction shows of its path: the rate at which trains of its data were delivered, and, round by round, what was
+//! delivered, how long that took, and how the sender's time passed.
+//!
+//! Comes in: what was delivered by when, round trips, rounds. It judges nothing and charges nothing: `full_path` does.
+
+use crate::timing::item::Item;
+
+/// Records of rounds that are kept; beyond it neighbours are joined, and a record holds twice as many rounds.
+const MAX_RECORDS: usize = 256;
+/// A train is so many segments long, or so much of the flight where that is less.
+const TRAIN_SEGMENTS: u32 = 24;
+const TRAIN_OF_FLIGHT: (u32, u32) = (2, 5);
+/// Fewer segments are no train: delayed ACKs come one for two.
+const LEAST_TRAIN_SEGMENTS: u32 = 3;
+/// The slowest rate that is told apart, and how many bins there are to a doubling.
+const LEAST_RATE_BYTES_PER_S: f64 = 100.0;
+const BINS_PER_DOUBLING: f64 = 14.0;
+/// Classes of trains by their length, and the least segments of the second and third.
+const CLASSES: usize = 3;
+const CLASS_SEGMENTS: [u64; CLASSES - 1] = [8, 16];
+const NO_TRAIN: i64 = i64::MIN;
+
+/// Where the train that is being followed began, and what must be delivered to end it: looked at by every ACK.
+#[derive(Clone, Copy, Debug)]
+pub struct Train {
+    /// ACKs so far apart are not of one train.
+    pub gap_ns: i64,
+    last_ns: i64,
+    from_ns: i64,
+    from_bytes: u64,
+    until_bytes: u64,
+}
+
+impl Train {
+    pub const NONE: Train = Train {
+        gap_ns: i64::MAX,
+        last_ns: NO_TRAIN,
+        from_ns: NO_TRAIN,
+        from_bytes: 0,
+        until_bytes: 0,
+    };
+
+    /// Whether an ACK with which so much was delivered ends it.
+    #[inline(always)]
+    pub fn is_over(&mut self, delivered_bytes: u64, now_ns: i64) -> bool {
+        let since_ns = now_ns.wrapping_sub(self.last_ns);
+        self.last_ns = now_ns;
+        if since_ns > self.gap_ns {
+            self.end();
+        }
+        delivered_bytes >= self.until_bytes
+    }
+
+    /// Begin the next one, or none where the flight is too small. Gives bytes and nanoseconds of the one that is over.
+    #[cold]
+    pub fn next(
+        &mut self,
+        delivered_bytes: u64,
+        flight_bytes: u32,
+        mss: u32,
+        now_ns: i64,
+    ) -> Option<(u64, i64)> {
+        let elapsed_ns = now_ns.saturating_sub(self.from_ns);
+        let over = (self.from_ns != NO_TRAIN && elapsed_ns > 0)
+            .then(|| (delivered_bytes - self.from_bytes, elapsed_ns));
+        let mss = mss.max(1);
+        let part = flight_bytes / TRAIN_OF_FLIGHT.1 * TRAIN_OF_FLIGHT.0;
+        let length = part.min(mss.saturating_mul(TRAIN_SEGMENTS));
+        let is_train = length >= mss.saturating_mul(LEAST_TRAIN_SEGMENTS);
+        self.from_ns = if is_train { now_ns } else { NO_TRAIN };
+        self.from_bytes = delivered_bytes;
+        self.until_bytes = delivered_bytes + u64::from(if is_train { length } else { 1 });
+        over
+    }
+
+    /// Nothing is in flight any more: what comes next is no part of it.
+    #[inline]
+    pub fn end(&mut self) {
+        (self.from_ns, self.until_bytes) = (NO_TRAIN, 0);
+    }
+}
+
+/// Bins of rates, in rising order, each with how many trains had it.
+pub type Rates = Vec<(u16, u32)>;
+
+/// The middle of a bin in bytes a second.
+pub fn rate_of(bin: u16) -> f64 {
+    LEAST_RATE_BYTES_PER_S * ((f64::from(bin) + 0.5) / BINS_PER_DOUBLING).exp2()
+}
+
+/// One round, or several in a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    pub end_ns: i64,
+    pub elapsed_ns: i64,
+    pub delivered_bytes: u64,
+    /// Time with data in flight and room for more, and the item that it was charged to.
+    pub busy_ns: i64,
+    pub item: Item,
+    /// What the busy time would be charged to if the path had more to give.
+    pub otherwise: Item,
+    /// Time with nothing to send, with the window full, and in fast recovery.
+    pub idle_ns: i64,
+    pub full_ns: i64,
+    pub recovery_ns: i64,
+    /// Most bytes in flight, and the window at the end.
+    pub peak_bytes: u32,
+    pub window_bytes: u32,
+    /// Mean round trip; 0 without a sample.
+    pub delay_us: u32,
+    /// The least one, and the largest.
+    pub least_delay_us: u32,
+    pub most_delay_us: u32,
+    /// Times that loss began, and the largest round trip just before.
+    pub losses: u32,
+    pub loss_delay_us: u32,
+}
+
+impl Record {
+    fn join(&self, next: &Record) -> Record {
+        let mean = |one: u32, other: u32| match (one, other) {
+            (0, known) | (known, 0) => known,
+            (one, other) => {
+                let sum = i128::from(one) * i128::from(self.elapsed_ns.max(1))
+                    + i128::from(other) * i128::from(next.elapsed_ns.max(1));
+                (sum / i128::from(self.elapsed_ns.max(1) + next.elapsed_ns.max(1))) as u32
+            }
+        };
+        let longer = if self.busy_ns > next.busy_ns {
+            self
+        } else {
+            next
+        };
+        Record {
+            end_ns: next.end_ns,
+            elapsed_ns: self.elapsed_ns.saturating_add(next.elapsed_ns),
+            delivered_bytes: self.delivered_bytes.saturating_add(next.delivered_bytes),
+            busy_ns: self.busy_ns.saturating_add(next.busy_ns),
+            item: longer.item,
+            otherwise: longer.otherwise,
+            idle_ns: self.idle_ns.saturating_add(next.idle_ns),
+            full_ns: self.full_ns.saturating_add(next.full_ns),
+            recovery_ns: self.recovery_ns.saturating_add(next.recovery_ns),
+            peak_bytes: self.peak_bytes.max(next.peak_bytes),
+            window_bytes: next.window_bytes,
+            delay_us: mean(self.delay_us, next.delay_us),
+            least_delay_us: mean(self.least_delay_us, next.least_delay_us),
+            most_delay_us: self.most_delay_us.max(next.most_delay_us),
+            losses: self.losses.saturating_add(next.losses),
+            loss_delay_us: self.loss_delay_us.max(next.loss_delay_us),
+        }
+    }
+}
+
+/// Round trips of one part of the path: sum and number of a round's, the last one, the least of all.
+#[derive(Clone, Copy, Debug)]
+pub struct Delay {
+    sum_us: u64,
+    count: u32,
+    last_us: u32,
+    round_least_us: u32,
+    round_most_us: u32,
+    least_us: u32,
+}
+
+impl Delay {
+    pub const NONE: Delay = Delay {
+        sum_us: 0,
+        count: 0,
+        last_us: 0,
+        round_least_us: u32::MAX,
+        round_most_us: 0,
+        least_us: u32::MAX,
+    };
+
+    #[inline(always)]
+    pub fn add(&mut self, sample_us: u32) {
+        self.sum_us += u64::from(sample_us);
+        self.count += 1;
+        self.last_us = sample_us;
+        self.round_least_us = self.round_least_us.min(sample_us);
+        self.round_most_us = self.round_most_us.max(sample_us);
+    }
+
+    /// The least of the rounds that are over.
+    pub fn least_us(&self) -> Option<u32> {
+        (self.least_us != u32::MAX).then_some(self.least_us)
+    }
+
+    /// Mean, least and most of the round that is over.
+    fn take_round(&mut self) -> Option<[u32; 3]> {
+        let mean_us = self.sum_us.checked_div(u64::from(self.count))?;
+        let least_us = std::mem::replace(&mut self.round_least_us, u32::MAX);
+        self.least_us = self.least_us.min(least_us);
+        let most_us = std::mem::take(&mut self.round_most_us);
+        (self.sum_us, self.count) = (0, 0);
+        Some([mean_us as u32, least_us, most_us])
+    }
+}
+
+/// The path of a direction, as far as its rounds show it.
+#[derive(Clone, Debug)]
+pub struct Path {
+    rates: [Rates; CLASSES],
+    records: Vec<Record>,
+    /// Rounds to a record.
+    rounds_each: u32,
+    rounds_open: u32,
+    /// A part of the path lies between the capture point and the sender: round trips there.
+    is_away: bool,
+    pub near: Delay,
+    delivered_bytes: u64,
+    losses: u32,
+    loss_delay_us: u32,
+}
+
+impl Default for Path {
+    fn default() -> Self {
+        Path::new(0, false)
+    }
+}
+
+impl Path {
+    /// From when so much was delivered. `is_away`: the sender is away from the capture point.
+    pub fn new(delivered_bytes: u64, is_away: bool) -> Self {
+        Path {
+            rates: Default::default(),
+            records: Vec::new(),
+            rounds_each: 1,
+            rounds_open: 0,
+            is_away,
+            near: Delay::NONE,
+            delivered_bytes,
+            losses: 0,
+            loss_delay_us: 0,
+        }
+    }
+
+    /// A train of so many bytes was delivered in that time.
+    pub fn add_train(&mut self, bytes: u64, elapsed_ns: i64, mss: u32) {
+        let rate = bytes as f64 * 1e9 / elapsed_ns.max(1) as f64;
+        let bin = ((rate / LEAST_RATE_BYTES_PER_S).log2().max(0.0) * BINS_PER_DOUBLING) as u16;
+        let segments = bytes / u64::from(mss.max(1));
+        let class = CLASS_SEGMENTS.iter().filter(|least| segments >= **least);
+        let rates = &mut self.rates[class.count()];
+        match rates.binary_search_by_key(&bin, |entry| entry.0) {
+            Ok(place) => rates[place].1 = rates[place].1.saturating_add(1),
+            Err(place) => rates.insert(place, (bin, 1)),
+        }
+    }
+
+    /// Loss was detected.
+    pub fn note_loss(&mut self, far: &Delay) {
+        self.losses = self.losses.saturating_add(1);
+        let delay_us = far.last_us.saturating_add(self.near.last_us);
+        self.loss_delay_us = self.loss_delay_us.max(delay_us);
+    }
+
+    /// A round is over, until when so much was delivered in all. Gives its mean round trip; 0 without a sample.
+    pub fn end_round(&mut self, mut record: Record, far: &mut Delay, delivered_bytes: u64) -> u32 {
+        record.delivered_bytes = delivered_bytes.saturating_sub(self.delivered_bytes);
+        self.delivered_bytes = delivered_bytes;
+        let rounds = (far.take_round(), self.near.take_round());
+        let of_both = match (self.is_away, rounds) {
+            (false, (Some(far), _)) => Some((far, [0; 3])),
+            (true, (far_round, Some(near))) => Some((far_round.unwrap_or([far.last_us; 3]), near)),
+            _ => None,
+        };
+        if let Some((far, near)) = of_both {
+            let sum = |place: usize| far[place].saturating_add(near[place]);
+            (record.delay_us, record.least_delay_us) = (sum(0), sum(1));
+            record.most_delay_us = sum(2);
+        }
+        record.losses = std::mem::take(&mut self.losses);
+        record.loss_delay_us = std::mem::take(&mut self.loss_delay_us);
+        if self.rounds_open > 0 {
+            if let Some(last) = self.records.last_mut() {
+                *last = last.join(&record);
+            }
+        } else {
+            if self.records.len() >= MAX_RECORDS {
+                self.halve();
+            }
+            self.records.push(record);
+        }
+        self.rounds_open = (self.rounds_open + 1) % self.rounds_each;
+        record.delay_us
+    }
+
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The trains of these classes, from the shortest to the longest, by rate.
+    pub fn trains(&self, classes: std::ops::Range<usize>) -> Rates {
+        let mut rates = Rates::new();
+        for entry in self.rates.get(classes).into_iter().flatten().flatten() {
+            match rates.binary_search_by_key(&entry.0, |other| other.0) {
+                Ok(place) => rates[place].1 = rates[place].1.saturating_add(entry.1),
+                Err(place) => rates.insert(place, *entry),
+            }
+        }
+        rates
+    }
+
+    /// The least round trip of the whole path, `far` being the part beyond the capture point.
+    pub fn base_us(&self, far: &Delay) -> Option<u32> {
+        let near_us = if self.is_away {
+            self.near.least_us()?
+        } else {
+            0
+        };
+        Some(far.least_us()?.saturating_add(near_us))
+    }
+
+    #[cold]
+    fn halve(&mut self) {
+        self.records = (self.records.chunks(2))
+            .map(|pair| match pair {
+                [one, other] => one.join(other),
+                rest => rest[0],
+            })
+            .collect();
+        self.rounds_each *= 2;
+    }
+}

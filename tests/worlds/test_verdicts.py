@@ -1,0 +1,60 @@
+"""What limited drawn worlds, by their packets alone at either end, against what lifting each limit alone gained.
+
+In: ``captures/seed-S-NUMBER-END.pcap.gz``, of the runs as they were, and the truths beside them. Each run was made by
+`tcpwin lab worlds`; its capture holds one connection, whose server sends.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from worlds.truths import Truth, read_truths
+
+import tcpwin
+
+CAPTURES = sorted(Path(__file__).with_name("captures").glob("*.pcap.gz"))
+PAYLOAD = 1448 / (1448 + 66 + 24)
+"""Of a frame's time on the link: headers of Ethernet, IP and TCP, and what the link itself takes."""
+
+
+def truth_of(path: Path) -> Truth:
+    seed, number = map(int, re.findall(r"\d+", path.name)[:2])
+    return next(truth for truth in read_truths(seed) if truth.number == number)
+
+
+def ids(path: Path) -> str:
+    return path.name.removesuffix(".pcap.gz")
+
+
+def test_there_are_captures_of_both_ends() -> None:
+    names = {ids(path).rsplit("-", 1)[0] for path in CAPTURES}
+    assert len(names) >= 5
+    assert len(CAPTURES) == 2 * len(names)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=ids)
+def test_the_limit_is_one_whose_lifting_gains_most(path: Path) -> None:
+    truth = truth_of(path)
+    verdict = tcpwin.analyze(path).connections[0].verdict
+    assert verdict.limit in truth.result.alike
+    assert verdict.direction == "b_to_a"
+
+
+@pytest.mark.parametrize("path", [path for path in CAPTURES if truth_of(path).result.limit == "path_rate"], ids=ids)
+def test_the_rate_of_the_path_is_the_bottlenecks(path: Path) -> None:
+    """The slowest place of the path: a queue in the router, or the sender's card where there is none."""
+    drawn = truth_of(path).drawn["path"]
+    slowest_mbps = drawn.get("bottleneck_mbps", drawn["rate_mbps"])
+    data = tcpwin.analyze(path).connections[0].b_to_a
+    assert data.path_rate_bps == pytest.approx(slowest_mbps * 1e6 * PAYLOAD, rel=0.1)
+
+
+@pytest.mark.parametrize("path", [path for path in CAPTURES if "-003-" in path.name], ids=ids)
+def test_a_standing_queue_is_measured(path: Path) -> None:
+    """The queue that the router may hold is the longest that a round trip can wait for."""
+    drawn = truth_of(path).drawn["path"]
+    data = tcpwin.analyze(path).connections[0].b_to_a
+    longest_ns = drawn["queue_bytes"] * 8e3 / drawn["bottleneck_mbps"]
+    assert data.queue_mean_ns is not None
+    assert data.queue_max_ns is not None
+    assert 0.1 * longest_ns < data.queue_mean_ns <= data.queue_max_ns <= 1.1 * longest_ns
