@@ -197,11 +197,15 @@ impl Pace {
         mss: u32,
         now_ns: i64,
     ) {
+        let (is_more, is_over) = self.train.take(delivered_bytes, now_ns);
+        if !is_more {
+            return;
+        }
         let flight_bytes = match &self.view {
             Some(view) => view.bytes(),
             None => flight_bytes,
         };
-        if self.train.is_over(delivered_bytes, now_ns) {
+        if is_over {
             self.next_train(delivered_bytes, flight_bytes, mss, now_ns);
         }
         if flight_bytes == 0 {

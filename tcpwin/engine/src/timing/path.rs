@@ -26,6 +26,8 @@ pub struct Train {
     /// ACKs so far apart are not of one train.
     pub gap_ns: i64,
     last_ns: i64,
+    /// Delivered so far.
+    bytes: u64,
     from_ns: i64,
     from_bytes: u64,
     until_bytes: u64,
@@ -35,20 +37,24 @@ impl Train {
     pub const NONE: Train = Train {
         gap_ns: i64::MAX,
         last_ns: NO_TRAIN,
+        bytes: 0,
         from_ns: NO_TRAIN,
         from_bytes: 0,
         until_bytes: 0,
     };
 
-    /// Whether an ACK with which so much was delivered ends it.
+    /// So much was delivered so far: whether that is more than before, and whether it ends the train.
     #[inline(always)]
-    pub fn is_over(&mut self, delivered_bytes: u64, now_ns: i64) -> bool {
+    pub fn take(&mut self, delivered_bytes: u64, now_ns: i64) -> (bool, bool) {
+        if delivered_bytes <= self.bytes {
+            return (false, false);
+        }
         let since_ns = now_ns.wrapping_sub(self.last_ns);
-        self.last_ns = now_ns;
+        (self.bytes, self.last_ns) = (delivered_bytes, now_ns);
         if since_ns > self.gap_ns {
             self.end();
         }
-        delivered_bytes >= self.until_bytes
+        (true, delivered_bytes >= self.until_bytes)
     }
 
     /// Begin the next one, or none where the flight is too small. Gives bytes and nanoseconds of the one that is over.
@@ -111,7 +117,7 @@ pub struct Record {
     /// The least one, and the largest.
     pub least_delay_us: u32,
     pub most_delay_us: u32,
-    /// Times that loss began, and the largest round trip just before.
+    /// Rounds in which loss was detected, and the largest round trip just before.
     pub losses: u32,
     pub loss_delay_us: u32,
 }
@@ -210,7 +216,8 @@ pub struct Path {
     is_away: bool,
     pub near: Delay,
     delivered_bytes: u64,
-    losses: u32,
+    /// Loss was detected in this round.
+    is_lossy: bool,
     loss_delay_us: u32,
 }
 
@@ -231,7 +238,7 @@ impl Path {
             is_away,
             near: Delay::NONE,
             delivered_bytes,
-            losses: 0,
+            is_lossy: false,
             loss_delay_us: 0,
         }
     }
@@ -251,7 +258,7 @@ impl Path {
 
     /// Loss was detected.
     pub fn note_loss(&mut self, far: &Delay) {
-        self.losses = self.losses.saturating_add(1);
+        self.is_lossy = true;
         let delay_us = far.last_us.saturating_add(self.near.last_us);
         self.loss_delay_us = self.loss_delay_us.max(delay_us);
     }
@@ -271,7 +278,7 @@ impl Path {
             (record.delay_us, record.least_delay_us) = (sum(0), sum(1));
             record.most_delay_us = sum(2);
         }
-        record.losses = std::mem::take(&mut self.losses);
+        record.losses = u32::from(std::mem::take(&mut self.is_lossy));
         record.loss_delay_us = std::mem::take(&mut self.loss_delay_us);
         if self.rounds_open > 0 {
             if let Some(last) = self.records.last_mut() {
