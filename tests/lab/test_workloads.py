@@ -236,6 +236,6 @@ def test_a_transfer_pauses_between_its_parts_only() -> None:
     ],
 )
 def test_a_transfer_is_no_faster_than_its_ends(serve: str, drive: str) -> None:
-    """Half a million bytes at 8 Mbit/s take half a second, but for one read that is not waited for."""
+    """Half a million bytes at 8 Mbit/s take half a second, but for the last write or read, of 128 KiB at most."""
     _, read = over_loopback("transfer", f"--bytes 500000 {serve}", drive)
-    assert read[-1]["completion_ns"] >= 0.4e9
+    assert read[-1]["completion_ns"] >= 0.36e9

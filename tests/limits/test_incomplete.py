@@ -129,7 +129,7 @@ def expect(scenario: str, end: str, way: str, verdict: Verdict, may: set[str]) -
     told = (scenario, end, way, verdict.text, may)
     is_beside_sender = end == "snd" or way in (*BESIDE_RECEIVER, *BLIND)
     if is_beside_sender:
-        assert {verdict.limit, verdict.second_limit} & may, told
+        assert {verdict.limit, verdict.second_limit, verdict.also} & may, told
     assert verdict.limit in {*may, "capture"} or verdict.confidence == "possible", told
     is_scale_told = scenario in CLOSES or (scenario in PLAIN and way == "without SYN")
     if (way in UNSCALED and not is_scale_told) or way == "every 50th dropped":

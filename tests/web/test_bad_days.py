@@ -171,7 +171,7 @@ def test_limits_of_time_and_memory() -> None:
     hasty = ProcessExecutor(2, memory_bytes=GIBIBYTE, seconds=1)
     patient = ProcessExecutor(2, memory_bytes=GIBIBYTE, seconds=600)
     try:
-        with pytest.raises(JobError, match="more than the 1 seconds"):
+        with pytest.raises(JobError, match="longer than the 1 seconds"):
             hasty.submit(time.sleep, 600).result()
         with pytest.raises(JobError, match="1,073,741,824 bytes"):
             patient.submit(bytearray, 2 * GIBIBYTE).result()
