@@ -137,7 +137,7 @@ def _directions(connection: Connection) -> Iterator[DirectionView]:
         direction: Direction = getattr(connection, name)
         if not (direction.data_segments or direction.missed_bytes or direction.retransmissions):
             continue
-        head, *lines = render_direction(connection, f"the {sender}", f"the {receiver}", direction)
+        head, *lines = render_direction(connection, sender, receiver, direction)
         budget = connection.budget[name]
         yield DirectionView(
             name=f"{sender} → {receiver}",
