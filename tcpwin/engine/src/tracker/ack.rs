@@ -221,7 +221,7 @@ pub fn acknowledge(
     }
     let is_first = !acked.flight.is_acked;
     if is_first {
-        begin(acked, ack, now_ns);
+        begin(acked, ack, segment);
     }
     let advance = acked.flight.una.to(ack);
     if advance <= 0 {
@@ -356,16 +356,18 @@ fn cover_doubtful(
 
 /// The first acknowledgment of this direction that was captured: where SND.UNA really stands.
 #[cold]
-fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
+fn begin(acked: &mut Direction, ack: Seq, segment: &Segment) {
     acked.flight.is_acked = true;
     if !acked.flight.is_started {
-        acked.flight.start(ack, now_ns);
+        acked.flight.start(ack, segment.time_ns);
         acked.flight.is_started = true;
     } else if !acked.has_syn
+        && segment.flags & SYN == 0
         && ack.is_before(acked.flight.una)
         && ack.to(acked.flight.una) < MAX_JUMP
     {
-        // The capture began after this data was sent: it is in flight too.
+        // The capture began after this data was sent: it is in flight too. Before a SYN is answered, no data of an
+        // established connection was (RFC 9293 §3.10.7.3).
         acked.rare().before_bytes += u64::from(ack.to(acked.flight.una).unsigned_abs());
         acked.flight.una = ack;
     }
@@ -377,7 +379,7 @@ fn begin(acked: &mut Direction, ack: Seq, now_ns: i64) {
         // The window of a SYN that was seen before anything of this side: here is its place.
         acked.window.anchor(ack);
     }
-    acked.flight.integrate(now_ns, false);
+    acked.flight.integrate(segment.time_ns, false);
 }
 
 /// An ACK of bytes that the capture does not hold (Wireshark's "ACKed unseen segment").
