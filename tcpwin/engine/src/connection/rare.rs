@@ -71,6 +71,8 @@ pub struct Rare {
     pub syn_resent_ns: Option<i64>,
     /// Initial sequence number of the SYN before, where this side sent another.
     pub earlier_isn: Option<Seq>,
+    /// What the peer's SYN/ACK acknowledged, where no SYN of this side was captured that ends there.
+    pub answered: Option<Seq>,
     /// Shift in an earlier copy of the SYN, whose last copy came without the option.
     pub earlier_shift: Option<u8>,
     /// Shift of this side's windows that the capture does not tell.

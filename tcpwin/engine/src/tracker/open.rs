@@ -48,6 +48,36 @@ pub fn confirm_scale(sent: &mut Direction, segment: &Segment) {
     }
 }
 
+/// Keep what a SYN/ACK acknowledges if it is not the SYN that was captured.
+fn note_answered(acked: &mut Direction, ack: Seq) {
+    let is_other =
+        acked.has_only_syn && (!ack.is_after(acked.isn) || acked.flight.nxt.is_before(ack));
+    if is_other || acked.rare.is_some() {
+        acked.rare().answered = is_other.then_some(ack);
+    }
+}
+
+/// The number of the SYN that was captured is damaged where the SYN/ACK acknowledges another and the handshake's third
+/// segment goes on there (RFC 9293 §3.5): a SYN/ACK that answers no SYN of its own the client resets instead.
+#[cold]
+pub fn begin_where_answered(sent: &mut Direction, peer_isn: Seq, segment: &Segment) {
+    let seq = Seq(segment.seq);
+    let is_answered = sent.has_only_syn
+        && (sent.rare.as_ref()).is_some_and(|rare| rare.answered == Some(seq))
+        && Seq(segment.ack) == peer_isn + 1;
+    if !is_answered {
+        return;
+    }
+    sent.rare().answered = None;
+    sent.rare().claim = None;
+    sent.isn = seq.minus(1);
+    sent.acked_bytes = 1;
+    sent.flight.start(seq, segment.time_ns);
+    sent.flight.is_acked = true;
+    sent.ledger.forget();
+    sent.window.anchor(seq);
+}
+
 /// Take in a SYN or SYN/ACK of the connection.
 pub fn take_syn(
     connection: &mut Connection,
@@ -91,6 +121,7 @@ pub fn take_syn(
     }
     let mut acked_to = acked.flight.una;
     if is_answer {
+        note_answered(acked, Seq(segment.ack));
         let answer = crate::tracker::ack::acknowledge(acked, Seq(segment.ack), segment, false);
         events |= answer.events;
         rtt_ns = answer.rtt_ns;
@@ -104,6 +135,8 @@ pub fn take_syn(
     }
     connection.note_syn(is_answer, now_ns);
     settle(connection, side);
+    let is_certain = connection.directions[side].own_scale.is_certain();
+    connection.directions[1 - side].settle_heard(now_ns, is_certain);
     (events, rtt_ns)
 }
 

@@ -50,6 +50,13 @@ impl Direction {
         self.turn(now_ns, is_certain, false);
     }
 
+    /// The same at the peer's SYN: its window may hold back what was sent before it was captured.
+    pub(super) fn settle_heard(&mut self, now_ns: i64, is_certain: bool) {
+        if self.data_segments > 0 && !self.has_only_syn {
+            self.settle_acked(now_ns, is_certain);
+        }
+    }
+
     /// The connection was reset.
     pub(super) fn abort(&mut self, now_ns: i64) {
         self.end_limit(now_ns);

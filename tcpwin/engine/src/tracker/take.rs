@@ -185,6 +185,9 @@ impl Connection {
             open::confirm_scale(&mut self.directions[side], segment);
         }
         let (sent, acked) = self.sent_and_acked(side);
+        if sent.has_only_syn && acked.has_syn {
+            open::begin_where_answered(sent, acked.isn, segment);
+        }
         sent.segments += 1;
         acked.note_heard();
         let last_data_ns = sent.last_data_ns;
