@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, Budget, KernelLimits
     from tcpwin.limits.bulk import VERDICT_COLUMNS, verdict_columns
     from tcpwin.limits.case import Case
+    from tcpwin.limits.claims import is_part_of
     from tcpwin.limits.comparison import Change, Comparison, FindingChange, Pair, compare
     from tcpwin.limits.document import (
         HEADINGS,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
         worst_verdict_of,
     )
     from tcpwin.limits.rule import ENTRY_POINTS, Rule, Threshold, all_rules
-    from tcpwin.limits.summary import Summary, summarize
+    from tcpwin.limits.summary import Summary, advice_label, fine_words, summarize
     from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection, judge_directions
     from tcpwin.limits.verdict_document import (
         describe_budget,
@@ -64,6 +65,7 @@ _HOMES = {
         "verdict_columns",
     ),
     "case": ("Case",),
+    "claims": ("is_part_of",),
     "comparison": (
         "Change",
         "Comparison",
@@ -122,6 +124,8 @@ _HOMES = {
     ),
     "summary": (
         "Summary",
+        "advice_label",
+        "fine_words",
         "summarize",
     ),
     "verdict": (
@@ -169,6 +173,7 @@ __all__ = [
     "Summary",
     "Threshold",
     "Verdict",
+    "advice_label",
     "all_rules",
     "asked_of",
     "budgets_of",
@@ -184,6 +189,8 @@ __all__ = [
     "describe_summary",
     "describe_verdict",
     "findings_of",
+    "fine_words",
+    "is_part_of",
     "judge_connection",
     "judge_directions",
     "judged_members",

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
+from typing import TYPE_CHECKING
 
 from tcpwin.limits.budget import ITEM_LIMITS, ITEMS, Budget
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.rule import Rule
 from tcpwin.units import time_text
+
+if TYPE_CHECKING:
+    from tcpwin.limits.verdict import Verdict
 
 _WINDOW = ("zero_window", "small_window", "window_full")
 _LOSS = ("fast_recovery", "tail", "timeout", "after_loss")
@@ -50,6 +54,13 @@ def claimed_limit(finding: Finding, item: str) -> str:
         if limit in fitting and finding.owner.endswith(owner):
             return limit
     return ITEM_LIMITS[item] if ITEM_LIMITS[item] in fitting or not fitting else fitting[0]
+
+
+def is_part_of(finding: Finding, verdict: Verdict) -> bool:
+    """Whether all that a finding costs, and more, is in what the verdict says its limit cost."""
+    claimed = {claimed_limit(finding, item) for item, ns in finding.items_ns.items() if ns}
+    is_same_way = finding.direction in (None, verdict.direction)
+    return claimed == {verdict.also or verdict.limit} and is_same_way and finding.cost_ns < verdict.named_ns
 
 
 def narrow_first(rules: Iterable[Rule]) -> list[Rule]:

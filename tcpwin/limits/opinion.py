@@ -118,10 +118,10 @@ def _reader(seen: Situation) -> Opinion:
         if seen.traits.is_mostly_closed:
             confidence = "certain"
         times = count_text(data.zero_window_episode_count, "time")
-        reason = f"zero window {times}, {time_text(data.zero_window_ns)} total"
+        reason = f"window at zero {times}, {time_text(data.zero_window_ns)} total"
         full_ns = sum(seen.budget.items_ns[item] for item in WINDOW_ITEMS if item != "zero_window")
         if full_ns >= data.zero_window_ns:
-            reason += f"; window full for {time_text(full_ns)}"
+            reason += f"; open but full for another {time_text(full_ns)}"
     elif most and mean is not None:
         confidence = "likely" if confidence == "certain" else confidence
         reason = f"window {bytes_text(mean)} on average, {bytes_text(most)} at most: unread data fills the rest"
@@ -189,7 +189,7 @@ def _path(seen: Situation) -> Opinion:
         rate += f" of about {rate_text(data.path_rate_bps)}"
     if data.queue_mean_ns and seen.connection.path_rtt_ns and data.queue_mean_ns > seen.connection.path_rtt_ns:
         rate += f"; a queue holds each packet up for {time_text(data.queue_mean_ns)} on average"
-    meaning = "Nothing to fix: the transfer uses all that the path gives."
+    meaning = "The transfer uses all that the path gives."
     return Opinion("the path's rate", "nobody", None, "likely", f"steady at the best rate seen{rate}", meaning)
 
 
@@ -216,7 +216,8 @@ def _idle_restart(seen: Situation) -> Opinion:
     restarts = count_text(seen.data.idle_restarts, "restart")
     reason = f"{restarts} with a smaller congestion window after a pause"
     fix = f"Switch off slow start after idle on the {seen.sender} (net.ipv4.tcp_slow_start_after_idle)."
-    return Opinion("idle restarts", f"{seen.sending_end}_host", seen.sending_end, seen.seen, reason, "", fix)
+    phrase = "idle restarts (slow start again after a pause)"
+    return Opinion(phrase, f"{seen.sending_end}_host", seen.sending_end, seen.seen, reason, "", fix)
 
 
 def _timer(seen: Situation) -> Opinion:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
+from tcpwin.limits.division import MENDABLE, MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.ranking import problems, worst
@@ -135,10 +135,10 @@ class _Telling:
         if verdict is None or not verdict.is_problem or verdict.fix is None:
             return
         if self.count == 1:
-            yield f"Fix: {verdict.fix}"
+            yield f"{advice_label('Fix', verdict)}: {verdict.fix}"
             return
         yield " ".join([f"Worst: connection {self.ids[0]}. {verdict.text}", *cost_of(verdict)])
-        yield f"Fix first: {verdict.fix}"
+        yield f"{advice_label('Fix first', verdict)}: {verdict.fix}"
 
     def caveats(self) -> Iterable[str]:
         """What the capture lacks."""
@@ -181,11 +181,22 @@ class _Telling:
 
 def sentences_of_one(verdict: Verdict) -> Iterable[str]:
     """What limited the only connection, and what that cost."""
-    if not verdict.is_problem and verdict.limit not in ("none", "capture"):
-        yield "No problem found."
+    yield from fine_words(verdict)
     yield verdict.text
     if verdict.is_problem:
         yield from cost_of(verdict)
+
+
+def fine_words(verdict: Verdict) -> Iterable[str]:
+    """That a limit which is named is no problem."""
+    if not verdict.is_problem and verdict.limit not in ("none", "capture"):
+        is_mendable = verdict.limit in MENDABLE or verdict.second_limit in MENDABLE
+        yield "Too little time lost to be a problem." if is_mendable else "Nothing to fix."
+
+
+def advice_label(name: str, verdict: Verdict) -> str:
+    """``Cost`` or ``Fix``, with the limit that it is about where that is not the one told first."""
+    return name if verdict.beside is None else f"{name} ({verdict.beside})"
 
 
 def cost_of(verdict: Verdict) -> Iterable[str]:

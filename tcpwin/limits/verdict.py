@@ -15,6 +15,7 @@ from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
 from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.division import MENDABLE, MIN_COST_NS, NONE, ORDER, Division, by_limit, divide, pick_one, worse
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
+from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.opinion import Opinion, Situation, opinion_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.units import share_text, time_text
@@ -46,7 +47,8 @@ class Verdict:
         text: the answer in a line.
         headline: its first sentence, limit, share and confidence.
         reason: why, with numbers.
-        code: of the finding it stands on; None where the time budget alone says it.
+        code: of the finding that tells what to fix; None where the time budget alone says it.
+        rule: the name of that finding's rule.
         frames: numbers of frames that show it.
         lost_ns: time lost to limits that somebody can mend, whatever the largest limit is.
         lost_share: of the time in which the sender had work, 0 to 1.
@@ -70,12 +72,18 @@ class Verdict:
     headline: str
     reason: str
     code: str | None = None
+    rule: str | None = None
     frames: tuple[int, ...] = ()
     lost_ns: int = 0
     lost_share: float = 0.0
     also: str | None = None
     also_ns: int = 0
     is_problem: bool = False
+
+    @property
+    def beside(self) -> str | None:
+        """The name of the limit that cost and fix are about, where it is not the one told first."""
+        return None if self.also is None else LIMIT_NAMES[self.also]
 
     @property
     def named_ns(self) -> int:
@@ -187,7 +195,7 @@ class _Judge:
             words.append(opinion.meaning)
         if also is not None:
             beside, finding = self._informed(also)
-            fix, about = beside.fix, about or finding
+            fix, about = beside.fix, finding
             if also != second:
                 words.append(f"Also: {beside.phrase} cost {{also}}.")
         low_ns, high_ns = self._bounds(limit, cost_ns)
@@ -208,6 +216,7 @@ class _Judge:
             headline=words[0].removesuffix(".").format(**numbers),
             reason=reason,
             code=None if about is None else about.code,
+            rule=None if about is None else about.name,
             frames=() if about is None else about.evidence.frames,
             lost_ns=divided.lost_ns,
             lost_share=divided.lost_ns / divided.busy_ns if divided.busy_ns else 0.0,

@@ -23,7 +23,7 @@ NAMES = {
     "resent_share": "bytes sent again",
     "stall_ns": "silences",
     "zero_window_ns": "window closed",
-    "lost_ns": "lost",
+    "lost_ns": "time lost to limits",
 }
 """Quantities that a comparison has, in words."""
 _TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}

@@ -11,7 +11,18 @@ from itertools import islice
 from typing import Any
 
 from tcpwin.analysis import Analysis, Connection
-from tcpwin.limits import Evidence, Finding, Findings, Severity, plain, roles_of, way_of
+from tcpwin.limits import (
+    Evidence,
+    Finding,
+    Findings,
+    Severity,
+    Verdict,
+    is_part_of,
+    judge_connection,
+    plain,
+    roles_of,
+    way_of,
+)
 from tcpwin.units import bytes_text, count_text, name_text, rate_text, share_text, time_text
 
 _UNITS: tuple[tuple[str, Callable[[Any], str]], ...] = (
@@ -19,6 +30,8 @@ _UNITS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("_bytes", bytes_text),
     ("_bps", rate_text),
 )
+_NAMES = {"mathis_bps": "most that Reno reaches at this loss (Mathis)"}
+"""Names of values that their machine names do not say."""
 
 
 def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: int | None = None) -> Iterator[str]:
@@ -27,8 +40,14 @@ def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: i
     Args:
         asked: how many rules were asked.
     """
+    verdicts: dict[int, Verdict] = {}
     for finding in islice(found, limit):
-        yield heading(analysis, finding)
+        verdict = None
+        if (id := finding.connection) is not None:
+            if id not in verdicts:
+                verdicts[id] = judge_connection(analysis.connections[id], found.of(id))
+            verdict = verdicts[id]
+        yield heading(analysis, finding, verdict)
         yield from (f"    {line}" for line in details(analysis, finding))
         yield ""
     yield counts_line(analysis, found, asked=asked)
@@ -37,9 +56,10 @@ def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: i
         yield f"{count_text(left, 'finding')} not shown: --limit N shows more, --select CODE those of one rule."
 
 
-def heading(analysis: Analysis, finding: Finding) -> str:
+def heading(analysis: Analysis, finding: Finding, verdict: Verdict | None = None) -> str:
     """``capture:#3 server→client TW201 zero-window-stall (warning, cost 6.1 s, certain): text``."""
-    return name_text(f"{place(analysis, finding)} {title(finding)} ({', '.join(weight(finding))}): {finding.text}")
+    said = ", ".join(weight(finding, verdict))
+    return name_text(f"{place(analysis, finding)} {title(finding)} ({said}): {finding.text}")
 
 
 def place(analysis: Analysis, finding: Finding) -> str:
@@ -60,11 +80,13 @@ def title(finding: Finding) -> str:
     return f"{finding.code} {finding.name}"
 
 
-def weight(finding: Finding) -> list[str]:
-    """Severity, what was lost, and how sure that is."""
+def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
+    """Severity, what was lost, of how much by its connection's verdict, and how sure that is."""
     said = [str(finding.severity)]
     if finding.cost_ns:
-        said.append(f"cost {time_text(finding.cost_ns)}")
+        is_part = verdict is not None and is_part_of(finding, verdict)
+        whole = f" of the limit's {time_text(verdict.named_ns)}" if verdict is not None and is_part else ""
+        said.append(f"cost {time_text(finding.cost_ns)}{whole}")
     if finding.lost_bps:
         said.append(f"lost {rate_text(finding.lost_bps)}")
     return [*said, finding.confidence]
@@ -118,7 +140,7 @@ def value_words(name: str, value: float | int | str) -> tuple[str, str]:
     """A value's name in words, and the value with its unit: ``window``, ``65.5 kB``."""
     number: Any = plain(value)
     ending, text = next((each for each in _UNITS if name.endswith(each[0]) and name != each[0]), ("", None))
-    words = name.removesuffix(ending).replace("_", " ")
+    words = _NAMES.get(name) or name.removesuffix(ending).replace("_", " ")
     if not isinstance(number, int | float):
         return words, "unknown" if number is None else str(number)
     if text is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.analysis import Analysis, Connection, Stall
-from tcpwin.limits import ITEMS, Budget, Summary, Verdict, roles_of
+from tcpwin.limits import ITEMS, Budget, Summary, Verdict, fine_words, roles_of
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.verdict_words import verdict_words
 from tcpwin.units import bytes_text, count_text, name_text, share_text, time_text
@@ -31,15 +31,14 @@ def render_answer(summary: Summary, connection: Connection) -> list[str]:
     """The answer on the only connection of a capture: what it carried, and its verdict."""
     verdict = summary.verdict or connection.verdict
     answer, *more = render_verdict(verdict, connection.duration_ns)
-    is_fine = not verdict.is_problem and verdict.limit not in ("none", "capture")
-    return [f"{summary.carried} {'No problem found. ' if is_fine else ''}{answer}", *more]
+    return [" ".join([summary.carried, *fine_words(verdict), answer]), *more]
 
 
 def render_verdict(verdict: Verdict, duration_ns: int) -> list[str]:
     """What limited a connection: the answer, what it cost, what to change, and what shows it; a line each."""
     words = verdict_words(verdict, duration_ns)
-    told = {"Cost": words.cost, "Fix": words.fix, "Evidence": "; ".join(filter(None, (words.why, words.evidence)))}
-    return [words.answer, *(f"{name}: {text}" for name, text in told.items() if text)]
+    evidence = ("Evidence", "; ".join(filter(None, (words.why, words.evidence))))
+    return [words.answer, *(f"{name}: {text}" for name, text in (*words.advice, evidence) if text)]
 
 
 def render_budgets(connection: Connection) -> Iterator[str]:

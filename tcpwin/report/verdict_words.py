@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import LIMIT_NAMES, Findings, Verdict, judge_connection, worst
-from tcpwin.units import name_text, share_text, time_text
+from tcpwin.limits import LIMIT_NAMES, Findings, Verdict, advice_label, judge_connection, worst
+from tcpwin.units import name_text, time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class VerdictWords:
         answer: limit, share and confidence, and what they mean.
         why: with numbers.
         cost: what was lost, of how long; empty where nothing is wrong, as `fix`, or where the answer says it.
+        advice: what of cost and fix is not empty, under a label that says which limit it is about.
         evidence: a display filter, and the finding that says so; empty where the time budget alone says it.
     """
 
@@ -29,21 +30,27 @@ class VerdictWords:
     cost: str
     fix: str
     evidence: str
+    advice: tuple[tuple[str, str], ...]
 
 
 def verdict_words(verdict: Verdict, duration_ns: int) -> VerdictWords:
     """The words for a verdict on a connection of such a duration."""
     is_told = verdict.also is not None and verdict.also != verdict.second_limit
-    code = f" ({verdict.code})" if verdict.code else ""
     cost = f"about {time_text(verdict.named_ns)} of {time_text(duration_ns)}"
-    if verdict.also is not None:
-        cost += f" to {LIMIT_NAMES[verdict.also]}"
+    cost = cost if verdict.is_problem and not is_told else ""
+    fix = name_text(verdict.fix or "") if verdict.is_problem else ""
+    evidence = frames_filter(verdict.frames) if verdict.frames else ""
+    if evidence and verdict.code:
+        evidence += f" (rule {verdict.code} {verdict.rule})"
+    if evidence and verdict.beside is not None:
+        evidence = f"{verdict.beside}: {evidence}"
     return VerdictWords(
         answer=name_text(verdict.text),
         why=name_text(verdict.reason),
-        cost=cost if verdict.is_problem and not is_told else "",
-        fix=name_text(verdict.fix or "") if verdict.is_problem else "",
-        evidence=frames_filter(verdict.frames) + code if verdict.frames else "",
+        cost=cost,
+        fix=fix,
+        evidence=name_text(evidence),
+        advice=tuple((advice_label(name, verdict), text) for name, text in (("Cost", cost), ("Fix", fix)) if text),
     )
 
 
@@ -51,7 +58,7 @@ def connection_line(analysis: Analysis, id: int, found: Findings) -> str:
     """What limited a connection and what that cost, by what rules found."""
     connection = analysis.connections[id]
     words = verdict_words(judge_connection(connection, found.of(id)), connection.duration_ns)
-    return f"{words.answer} {words.cost}".rstrip()
+    return " ".join([words.answer, *(f"{name}: {text}." for name, text in words.advice if text == words.cost)])
 
 
 def closing_line(analysis: Analysis, found: Findings) -> str | None:
@@ -61,10 +68,10 @@ def closing_line(analysis: Analysis, found: Findings) -> str | None:
 
 
 def limit_words(verdict: Verdict) -> str:
-    """Limit, share and confidence in a few words: ``receive window 89 % (likely)``."""
+    """Whose limit, share and confidence: ``the client's receive window (89 %, likely)``."""
     if verdict.limit in ("none", "capture"):
         return LIMIT_NAMES[verdict.limit]
-    return f"{LIMIT_NAMES[verdict.limit]} {share_text(verdict.share)} ({verdict.confidence})"
+    return name_text(verdict.headline.removeprefix("Limited by "))
 
 
 def frames_filter(frames: Sequence[int]) -> str:

@@ -23,7 +23,7 @@ BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 # The receiver's kernel counted 66 zero windows; 6,095,703,000 ns lie between closing and opening ACKs.
 TW201 = ("--select", "TW201", SLOW_READER)
 HEAD = (
-    f"{SLOW_READER}:#0 server→client TW201 zero-window-stall (warning, cost 6.1 s, certain): "
+    f"{SLOW_READER}:#0 server→client TW201 zero-window-stall (warning, cost 6.1 s of the limit's 26.9 s, certain): "
     "The client's application reads too slowly: zero window 66 times, 6.1 s total (20 % of the connection)"
 )
 PARAGRAPH = [
@@ -31,8 +31,8 @@ PARAGRAPH = [
     "The client's application keeps its receive window full.",
     "Cost: about 26.9 s of 30.1 s",
     "Fix: Make the client's application read faster, or the server send less.",
-    "Evidence: zero window 66 times, 6.1 s total; window full for 20.8 s; "
-    "frame.number in {1474, 1475, 1577, 1578, 1627, 1628} (TW201)",
+    "Evidence: window at zero 66 times, 6.1 s total; open but full for another 20.8 s; "
+    "frame.number in {1474, 1475, 1577, 1578, 1627, 1628} (rule TW201 zero-window-stall)",
     "",
 ]
 SUMMARY = "1 finding (1 warning) in 1 connection (1 rule, 1 connection)."

@@ -31,7 +31,8 @@ def test_text() -> None:
         "Better: goodput × 14.1.",
         "",
         "#0 → #0  10.9.1.1:5201 server→client  better",
-        "    limit                receive window 95 % (certain) → congestion window 74 % (likely)",
+        "    limit                "
+        "the client's receive window (95 %, certain) → the server's congestion window (74 %, likely)",
         "    goodput              6.03 Mbit/s → 84.9 Mbit/s (× 14.1)  better",
     ]
     assert "    payload              10 MB → 10 MB" in told

@@ -17,7 +17,7 @@ LOSSY = CAPTURES / "lab" / "loss-1-percent.pcap.gz"
 STALL = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
 SEVERAL = (SLOW_READER, LOSSY, STALL, MANY_SHORT)
 ANSI = re.compile(r"\x1b\[[\d;]*m")
-HEAD = re.compile(r" *id  client → server +limited by +cost +share +bytes +rate +RTT")
+HEAD = re.compile(r" *id  client → server +limited by +of its time +cost +bytes +rate +RTT")
 
 
 def on_terminal(*arguments: object, columns: int = 120, **environment: str) -> str:
@@ -108,14 +108,14 @@ def test_several_connections_stand_in_a_table_the_costliest_first(command: str, 
         "10.9.2.2:40038 → 10.9.1.1:5201",
     ]
     assert [row[2] for row in rows[:3]] == ["slow reader", "loss on the path", "slow reader"]
-    costs = [float(row[3].removesuffix(" s")) for row in rows[:3]]
+    costs = [float(row[4].removesuffix(" s")) for row in rows[:3]]
     assert costs == sorted(costs, reverse=True)
     assert [row[5] for row in rows[:3]] == ["6 MB", "8 MB", "20 MB"]
     # What the lab's paths had: 40, 50 and 40 ms.
     assert [row[7] for row in rows[:3]] == ["40 ms", "50 ms", "40 ms"]
     # `check` has rows of problems only; `analyze` as many as it shows.
     assert len(rows) == (3 if command == "check" else 10)
-    assert all(row[3] == "-" for row in rows[3:])
+    assert all(row[4] == "-" for row in rows[3:])
 
 
 def test_the_table_is_as_long_as_the_limit() -> None:

@@ -253,11 +253,11 @@ def test_github(told: Told, checked: Callable[[str], str]) -> None:
     [worst] = told.analysis.worst(1)
     assert closing.startswith(f"Connection {worst.id}: ")
     words = verdict_words(told.verdicts[worst.id], worst.duration_ns)
-    assert says(closing, f"{words.answer} {words.cost}".strip())
+    assert all(says(closing, each) for each in (words.answer, words.cost))
     for finding, line in zip(told.analysis.findings, annotations, strict=True):
         if finding.connection is not None:
             words = verdict_words(told.verdicts[finding.connection], told.duration_ns(finding.connection))
-            assert f"{words.answer} {words.cost}".strip().replace("%", "%25") in line
+            assert all(each.replace("%", "%25") in line for each in (words.answer, words.cost))
 
 
 def test_rows_of_the_service(told: Told, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from analysis.bundled import READABLE, WHOLE, analyze, name_of
 
 import tcpwin
+from tcpwin.limits import advice_label
 from tcpwin.report import render, render_connection
 from tcpwin.units import share_text, time_text
 
@@ -75,7 +76,9 @@ def test_causes_of_the_labs_loss() -> None:
 def verdict_lines(lines: list[str], label: str = "Cost") -> tuple[str, str]:
     """What limited the only connection, and the line of its cost, or of another label; empty where there is none."""
     place = lines.index("")
-    return lines[place + 1], next((line for line in lines[place + 2 :] if line.startswith(f"{label}: ")), "")
+    return lines[place + 1], next(
+        (line for line in lines[place + 2 :] if re.match(rf"{label}(?: \(.*?\))?: ", line)), ""
+    )
 
 
 def test_costly_loss_is_the_paths_and_none_of_the_window() -> None:
@@ -153,7 +156,7 @@ def test_idle_restart() -> None:
     assert re.search(r" Also: .* 3\.42 s\.$", answer)
     # Its cost is said once.
     assert (cost, "\n".join(lines_of(name)).count("cost 3.42 s")) == ("", 1)
-    assert f"Fix: {verdict.fix}" in lines_of(name)
+    assert f"Fix (idle restart): {verdict.fix}" in lines_of(name)
     assert the_line(name, "pauses:").startswith("pauses: 19 longer than the RTO with nothing in flight, 31")
     assert the_line(name, "messages:") == "messages: 20, median delay 271 ms, p95 271 ms, p99 271 ms"
     restarts = "idle restarts: the congestion window was cut after 19 of them: 19 round trips, 3.42 s"
@@ -265,7 +268,7 @@ def test_nagle_and_delayed_acks(tmp_path: Path) -> None:
     answer, cost = verdict_lines(lines)
     assert "the server's delayed ACKs" in answer
     assert seconds in (cost or answer)
-    assert f"Fix: {verdict.fix}" in lines
+    assert f"{advice_label('Fix', verdict)}: {verdict.fix}" in lines
     for text in (lines, detail):
         assert f"Nagle: {segments} waited {seconds} in all for delayed ACKs" in text
     assert any(line.startswith(f"ACKs of the server: {direction.delayed_acks} delayed") for line in detail)

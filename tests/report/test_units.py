@@ -8,7 +8,7 @@ import pytest
 from analysis.bundled import WHOLE, analyze, name_of
 
 from tcpwin import Connection
-from tcpwin.limits import role_of
+from tcpwin.limits import LIMIT_NAMES, role_of
 from tcpwin.report import render
 from tcpwin.report.summary import render_verdict
 from tcpwin.report.timing import render_timing
@@ -40,7 +40,7 @@ def compare_verdict(connection: Connection, block: str) -> None:
         assert bool(limited[4]) == (verdict.second_limit is not None)
         assert verdict.cost_ns == pytest.approx(verdict.share * connection.duration_ns, rel=1e-9, abs=1)
         assert verdict.cost_low_ns <= verdict.cost_ns <= verdict.cost_high_ns
-    if closed := re.search(r"^    Evidence: zero window ([\d,]+) times?, (\S+ \S+) total", block, re.MULTILINE):
+    if closed := re.search(r"^    Evidence: window at zero ([\d,]+) times?, (\S+ \S+) total", block, re.MULTILINE):
         direction = connection.a_to_b if verdict.direction == "a_to_b" else connection.b_to_a
         assert direction.zero_window_episode_count == int(closed[1].replace(",", ""))
         assert direction.zero_window_ns == near(closed[2], TIMES)
@@ -50,13 +50,18 @@ def compare_verdict(connection: Connection, block: str) -> None:
         assert verdict.also_ns == near(also[1], TIMES)
     cost = re.search(r"^    Cost: about (\S+ \S+) of (\S+ \S+)$", block, re.MULTILINE)
     assert bool(cost) == (verdict.is_problem and verdict.also is None)
-    fix = re.search(r"^    Fix: (.*)$", block, re.MULTILINE)
-    assert (fix and fix[1]) == (verdict.fix if verdict.is_problem else None)
+    fix = re.search(r"^    Fix(?: \((.*?)\))?: (.*)$", block, re.MULTILINE)
+    assert (fix and fix[2]) == (verdict.fix if verdict.is_problem else None)
+    assert not fix or fix[1] == (verdict.also and LIMIT_NAMES[verdict.also])
     if cost:
         assert verdict.named_ns == near(cost[1], TIMES)
         assert connection.duration_ns == near(cost[2], TIMES)
         assert verdict.lost_ns >= verdict.cost_ns
-    evidence = re.search(r"^    Evidence: (?:.*; )?frame\.number in \{([\d, ]+)\}(?: \((\w+)\))?$", block, re.MULTILINE)
+    evidence = re.search(
+        r"^    Evidence: (?:.*; )?(?:[\w ]+: )?frame\.number in \{([\d, ]+)\}(?: \(rule (\w+) [\w-]+\))?$",
+        block,
+        re.MULTILINE,
+    )
     assert bool(evidence) == bool(verdict.frames)
     if evidence:
         assert [int(frame) for frame in evidence[1].split(", ")] == sorted(set(verdict.frames))

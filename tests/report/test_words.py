@@ -81,7 +81,7 @@ def test_the_verdict_is_said_once_above_the_connection() -> None:
     assert verdict.reason in answer
     assert cost == f"Cost: about {time_text(verdict.named_ns)} of 30.1 s Fix: {verdict.fix}"
     frames = ", ".join(map(str, sorted(verdict.frames)))
-    assert evidence == f"Evidence: {verdict.reason}; frame.number in {{{frames}}} ({verdict.code})"
+    assert evidence == f"Evidence: {verdict.reason}; frame.number in {{{frames}}} (rule {verdict.code} {verdict.rule})"
     assert not any(line.strip().startswith("!") for line in lines_of(name))
 
 
@@ -212,7 +212,7 @@ def test_nothing_wrong() -> None:
     verdict = verdict_of(name)
     assert (verdict.limit, verdict.is_problem, verdict.fix) == ("sender_application", False, None)
     assert not analyze(find(name)).problems
-    assert "No problem found." in paragraph_of("\n".join(lines))
+    assert "Nothing to fix." in paragraph_of("\n".join(lines))
     answer, cost, evidence = told(name)
     assert verdict.headline in answer
     assert (cost, evidence) == ("", f"Evidence: {verdict.reason}")
@@ -285,7 +285,7 @@ def test_dead_zero_window(tmp_path: Path) -> None:
     assert "(99 %, certain)" in answer
     assert "1 time, 3.01 s" in answer
     assert cost.startswith("Cost: about 3.01 s of 3.05 s")
-    assert evidence.endswith("{5} (TW203)")
+    assert evidence.endswith("{5} (rule TW203 zero-window-dead)")
     # It never opened again: the row names no last frame.
     assert any(line.endswith("   open, frame 5") for line in render_connection(connection).splitlines())
 

@@ -122,10 +122,10 @@ def _connection(told: ConnectionView, findings: Sequence[FindingView]) -> Iterat
     words = told.words
     yield f"**{plain(words.answer)}** {plain(begin(words.why))}."
     yield ""
-    for name, text in (("Cost", words.cost), ("Fix", words.fix), ("Evidence", words.evidence)):
+    for name, text in (*words.advice, ("Evidence", words.evidence)):
         if text:
             yield f"- **{name}:** {plain(text)}"
-    yield from ("",) if words.fix or words.cost or words.evidence else ()
+    yield from ("",) if words.advice or words.evidence else ()
     yield from (f"- {each.code} {plain(each.name)} {each.direction} {each.cost}".rstrip() for each in findings)
     yield from ("",) if findings else ()
     for direction in told.directions:

@@ -164,7 +164,7 @@ def _columns(report: Report, ids: NDArray[np.int64]) -> Iterator[Column]:
         confidences,
     )
     lost = np.array([each.lost_ns for each in verdicts], dtype=np.int64)
-    yield Column("lost", "lost", "time lost to what somebody can mend", "us", _micros(lost))
+    yield Column("lost", "time lost", "time lost to what somebody can mend", "us", _micros(lost))
     yield Column("findings", "findings", "of the rules", "int", [counts[int(id)] for id in ids])
     closes, close_names = _named(take("close"))
     yield Column("close", "end", "how it ended", "name", closes, close_names)
