@@ -120,7 +120,7 @@ def _reader(seen: Situation) -> Opinion:
         times = count_text(data.zero_window_episode_count, "time")
         reason = f"window at zero {times}, {time_text(data.zero_window_ns)} total"
         full_ns = sum(seen.budget.items_ns[item] for item in WINDOW_ITEMS if item != "zero_window")
-        if full_ns >= data.zero_window_ns:
+        if full_ns >= 0.05 * data.zero_window_ns:
             reason += f"; open but full for another {time_text(full_ns)}"
     elif most and mean is not None:
         confidence = "likely" if confidence == "certain" else confidence

@@ -12,9 +12,7 @@ from tcpwin.errors import SnapshotError
 from tcpwin.hosts import SnapshotFile
 from tcpwin.hosts.format import formats, recognise
 
-ENDINGS = (".txt", ".csv", ".jsonl")
-# Formats that read JSON documents; elsewhere a .json beside a text says what is true of it.
-OF_JSON = ("iperf3_json", "nstat", "snap")
+ENDINGS = (".txt", ".csv", ".json", ".jsonl")
 OF_NAMES = {"ss": "ss", "sockstat": "sockstat", "nstat": "nstat"}
 
 
@@ -22,8 +20,7 @@ def truths() -> list[Path]:
     """Return the inputs of all formats."""
     inputs = []
     for folder in sorted(TRUTH.iterdir()):
-        endings = (*ENDINGS, ".json") if folder.name in OF_JSON else ENDINGS
-        inputs += [path for path in sorted(folder.iterdir()) if path.suffix in endings]
+        inputs += [path for path in sorted(folder.iterdir()) if path.suffix in ENDINGS]
     return inputs
 
 

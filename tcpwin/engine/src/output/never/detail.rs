@@ -7,6 +7,7 @@ use crate::output::field::{DirectionView, Value};
 use crate::output::fields::direction_field;
 use crate::output::never::{Ledger, Violation};
 use crate::output::track::SERIES;
+use crate::recovery::evidence::{Kind, PARTS};
 
 /// Events are of the connection's life and tell of what was before them.
 pub fn check_events(connection: &Connection, events: &[EventRecord], ledger: &mut Ledger<'_>) {
@@ -24,33 +25,29 @@ pub fn check_events(connection: &Connection, events: &[EventRecord], ledger: &mu
             continue;
         };
         let cause = evidence.diagnosis.cause.name();
-        for (name, other) in [
-            ("original_frame", evidence.original_frame),
-            ("trigger_frame", evidence.trigger_frame),
-        ] {
+        for (part, value) in PARTS.iter().zip(evidence.parts()) {
+            let Some(value) = value else {
+                continue;
+            };
+            let name = part.name;
+            if part.kind == Kind::Frame {
+                ledger.demand(
+                    value < frame as i64 && value >= connection.first_frame as i64,
+                    "what shows a segment was before it",
+                    || format!("frame {frame} {cause}: {name} {value}"),
+                );
+                continue;
+            }
+            ledger.demand(value >= 0, "no duration is below zero", || {
+                format!("frame {frame} {cause}: {name} {value}")
+            });
             ledger.demand(
-                other.is_none_or(|other| other < frame && other >= connection.first_frame),
-                "what is value of a segment was before it",
-                || format!("frame {frame} {cause}: {name} {other:?}"),
+                // A timer may be longer than what came of it.
+                part.kind == Kind::Duration || value <= life_ns,
+                "no time is above the life",
+                || format!("frame {frame} {cause}: {name} {value} > {life_ns}"),
             );
         }
-        for (name, ns) in [("age_ns", evidence.age_ns), ("rto_ns", evidence.rto_ns)] {
-            ledger.demand(
-                ns.is_none_or(|ns| ns >= 0),
-                "no duration is below zero",
-                || format!("frame {frame} {cause}: {name} {ns:?}"),
-            );
-        }
-        ledger.demand(
-            evidence.age_ns.is_none_or(|ns| ns <= life_ns),
-            "no time is above the life",
-            || {
-                format!(
-                    "frame {frame} {cause}: age {:?} > {life_ns}",
-                    evidence.age_ns
-                )
-            },
-        );
     }
 }
 
