@@ -77,6 +77,7 @@ pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segmen
         checksum,
         ip_version,
         ttl,
+        traffic_class,
         capture_flags,
         options,
     } = out;
@@ -95,6 +96,7 @@ pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segmen
     *checksum = u16::from_be_bytes([b[50], b[51]]);
     *ip_version = 4;
     *ttl = (middle >> 8) as u8;
+    *traffic_class = (front >> 32) as u8;
     *capture_flags = if captured_len < wire_len {
         capture_flag::SNAPPED
     } else {

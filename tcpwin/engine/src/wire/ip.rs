@@ -54,6 +54,7 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
         ip_id: id,
         version: 4,
         ttl: b[8],
+        traffic_class: b[1],
         length_from_frame: total_len == 0,
     };
     let protocol = b[9];
@@ -97,6 +98,7 @@ pub(super) fn v6<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
         ip_id: NO_IP_ID,
         version: 6,
         ttl: b[7],
+        traffic_class: b[0] << 4 | b[1] >> 4,
         length_from_frame: payload_len == 0 && jumbo_len.is_none(),
     };
     if payload_len != 0 {

@@ -10,6 +10,7 @@ pub(super) struct IpFacts {
     pub ip_id: u32,
     pub version: u8,
     pub ttl: u8,
+    pub traffic_class: u8,
     /// The length came from the frame, since the header's length field is 0.
     pub length_from_frame: bool,
 }
@@ -21,6 +22,7 @@ impl IpFacts {
         ip_id: NO_IP_ID,
         version: 0,
         ttl: 0,
+        traffic_class: 0,
         length_from_frame: false,
     };
 }

@@ -134,6 +134,8 @@ pub struct Segment {
     pub ip_version: u8,
     /// IPv4 time to live or IPv6 hop limit.
     pub ttl: u8,
+    /// DSCP and ECN: IPv4's type of service or IPv6's traffic class (RFC 2474 §3, RFC 3168 §5).
+    pub traffic_class: u8,
     pub capture_flags: u8,
     pub options: Options,
 }
@@ -163,6 +165,7 @@ impl Segment {
         checksum: 0,
         ip_version: 4,
         ttl: 0,
+        traffic_class: 0,
         capture_flags: 0,
         options: Options {
             timestamps: None,

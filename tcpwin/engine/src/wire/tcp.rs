@@ -82,6 +82,7 @@ pub(super) fn parse(walk: &mut Walk<'_>, view: View<'_>) -> Outcome {
         checksum: u16::from_be_bytes([b[16], b[17]]),
         ip_version: walk.ip.version,
         ttl: walk.ip.ttl,
+        traffic_class: walk.ip.traffic_class,
         capture_flags: walk.frame_flags | length_flag | option_flags,
         options,
     };

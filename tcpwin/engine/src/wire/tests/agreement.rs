@@ -61,6 +61,7 @@ fn left_over() -> Segment {
         checksum: 7,
         ip_version: 6,
         ttl: 7,
+        traffic_class: 7,
         capture_flags: 0xFF,
         options,
     }

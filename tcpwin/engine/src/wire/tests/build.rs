@@ -48,6 +48,7 @@ pub fn inner_v4_segment() -> Segment {
         checksum: 0xbeef,
         ip_version: 4,
         ttl: 64,
+        traffic_class: 0,
         capture_flags: 0,
         options: Options::default(),
     }
