@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tcpwin.errors import CaptureError, OutputError, SnapshotError, SourceError, TcpwinError
     from tcpwin.hosts import Bundle, SnapshotFile, analyze
     from tcpwin.limits import Finding
+    from tcpwin.pairing import Pairing, pair
 
 _HOMES = {
     "tcpwin.analysis": (
@@ -55,6 +56,7 @@ _HOMES = {
     ),
     "tcpwin.errors": ("CaptureError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
     "tcpwin.limits": ("Finding",),
+    "tcpwin.pairing": ("Pairing", "pair"),
     "tcpwin.hosts": ("Bundle", "SnapshotFile", "analyze"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -72,6 +74,7 @@ __all__ = [
     "Event",
     "Finding",
     "OutputError",
+    "Pairing",
     "Series",
     "SnapshotError",
     "SnapshotFile",
@@ -83,6 +86,7 @@ __all__ = [
     "WindowScale",
     "ZeroWindowEpisode",
     "analyze",
+    "pair",
 ]
 
 

@@ -18,6 +18,8 @@ EVENT_SCHEMA: str
 CAUSES: list[str]
 """Of segments that were sent again or came late."""
 BUDGET_ITEMS: list[str]
+PAIR_FATES: list[str]
+"""What became of a packet between two captures, by its code in the columns of packets."""
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
@@ -240,3 +242,15 @@ def write_headers(
     progress: _Progress = None,
 ) -> tuple[int, int, str, dict[str, Any]]: ...
 def fields(group: str) -> list[tuple[str, str, str]]: ...
+def first_offset(
+    source_a: _Source, source_b: _Source, *, names: tuple[str, str], progress: _Progress = None
+) -> int | None: ...
+def pair(
+    source_a: _Source,
+    source_b: _Source,
+    *,
+    names: tuple[str, str],
+    first_offset_ns: int = 0,
+    take: Callable[[dict[str, NDArray[Any]]], object] | None = None,
+    progress: _Progress = None,
+) -> dict[str, Any]: ...

@@ -27,6 +27,7 @@ COMMANDS = {
     "lab": "Run published experiments on two hosts, or in a kernel with virtual time.",
     "nstat": "Show how much network counters grew, and what they count.",
     "packets": "Write one row per TCP segment.",
+    "pair": "Compare captures of both ends: where were packets lost?",
     "plot": "Draw a figure of one connection or of all.",
     "reference": "Compare with published results.",
     "report": "Write a report: one file with figures, readable offline.",

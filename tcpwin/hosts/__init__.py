@@ -11,7 +11,7 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.hosts.bundle import Bundle, Member
-    from tcpwin.hosts.bundle_capture import captures_of, is_bundle
+    from tcpwin.hosts.bundle_capture import captures_of, is_bundle, open_capture
     from tcpwin.hosts.clock import ClockOffset
     from tcpwin.hosts.counter_sources import names_in_order
     from tcpwin.hosts.counters import GAUGES, MEANINGS, CounterDelta, Meaning, deltas, falls
@@ -65,6 +65,7 @@ _HOMES = {
     "bundle_capture": (
         "captures_of",
         "is_bundle",
+        "open_capture",
     ),
     "clock": ("ClockOffset",),
     "counter_sources": ("names_in_order",),
@@ -214,6 +215,7 @@ __all__ = [
     "names_in_order",
     "not_read",
     "number_of",
+    "open_capture",
     "plain_rows",
     "read_scales",
     "sample_rows",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tcpwin.report.github import render_github
     from tcpwin.report.junit import junit_document
     from tcpwin.report.likeness import render_against, render_likeness
+    from tcpwin.report.output import open_whole
+    from tcpwin.report.pairing import render_pairing
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
     from tcpwin.report.rules import render_page, render_rules, threshold_text
     from tcpwin.report.sarif import sarif_document
@@ -56,6 +58,8 @@ _HOMES = {
         "render_against",
         "render_likeness",
     ),
+    "output": ("open_whole",),
+    "pairing": ("render_pairing",),
     "reference": (
         "rates_text",
         "render_nearest",
@@ -91,6 +95,7 @@ __all__ = [
     "counts_line",
     "headline",
     "junit_document",
+    "open_whole",
     "quality_remarks",
     "rates_text",
     "render",
@@ -104,6 +109,7 @@ __all__ = [
     "render_likeness",
     "render_nearest",
     "render_page",
+    "render_pairing",
     "render_reference",
     "render_references",
     "render_rules",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -48,6 +49,11 @@ LINUX = {
     "tcp_try_undo_loss",
     "tcp_try_undo_partial",
 }
+# Of the document of two captures, and of the table of their packets.
+SCHEMA = json.loads((ROOT / "tcpwin" / "pairing" / "schema.json").read_text(encoding="utf8"))
+CLOCK = {"uncertainty_ns", "steps_ns", "offset_ns", "drift_ppm"}
+CHANGES = {"window_scale", "sack_permitted", "sack_blocks", "congestion_mark", "ip_id"}
+PAIR_NAMES = {"frame_a", "frame_b", "time_a_ns", "time_b_ns", "delay_ns", "is_resend"} | CLOCK | CHANGES
 # What fields may say.
 VALUES = {"probe_answer", "syn_confirmed", "syn_only"}
 # A run of the lab, by which its numbers can be looked up.
@@ -71,6 +77,7 @@ def known_names() -> set[str]:
     series = {name for kind in (tcpwin.Connection, tcpwin.View) for name in dir(kind) if not name.startswith("_")}
     columns = {*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS, *_engine.EVENT_NAMES, *_engine.SERIES_NAMES}
     listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES
+    listed |= {name for part in SCHEMA["$defs"].values() for name in part.get("properties", {})} | PAIR_NAMES
     listed |= {*VERDICT_FIELDS, *LIMITS, *OWNERS, "items_ns"}
     return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | listed | set(_engine.CAUSES)
 

@@ -1,6 +1,7 @@
 //! tcpwin's engine: capture bytes → segments → connections → series, events and columns.
 //!
 //! Stages depend downwards only: `output` → `tracker` → `connection` → `window`, `recovery`, `timing` → `wire` → `capture`.
+//! `pair` takes two captures and stands on `wire`, `capture` and `recovery::ranges` only.
 //! `python` is the only module that knows Python. `changes` stands alone: binary messages of any kind.
 
 pub mod capture;
@@ -8,6 +9,7 @@ pub mod changes;
 pub mod connection;
 pub mod event;
 pub mod output;
+pub mod pair;
 #[cfg(feature = "python")]
 mod python;
 pub mod recovery;

@@ -13,6 +13,7 @@ mod field_attribute;
 mod files;
 mod first_events;
 mod headers;
+mod pair;
 mod pass;
 mod picks;
 mod reopen;
@@ -77,6 +78,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pass::row_columns, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;
     module.add_function(wrap_pyfunction!(headers::write_headers, module)?)?;
+    module.add_function(wrap_pyfunction!(pair::first_offset, module)?)?;
+    module.add_function(wrap_pyfunction!(pair::pair, module)?)?;
+    module.add("PAIR_FATES", pair::fate_names())?;
     module.add("ROW_COLUMNS", COLUMNS)?;
     module.add("VIEW_COLUMNS", VIEW_COLUMNS)?;
     module.add("EVENT_NAMES", NAMES)?;

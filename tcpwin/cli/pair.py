@@ -1,0 +1,73 @@
+"""`tcpwin pair`: two captures of the same traffic, and what became of each packet between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tcpwin.cli.inputs import open_captures, spare_captures
+from tcpwin.cli.program import complain
+from tcpwin.errors import OutputError
+
+if TYPE_CHECKING:
+    from tcpwin.pairing import Pairing
+    from tcpwin.sources import Source
+
+
+@click.command()
+@click.argument("a", type=click.Path(allow_dash=True), metavar="A")
+@click.argument("b", required=False, type=click.Path(allow_dash=True), metavar="[B]")
+@click.option("--json", "as_json", is_flag=True, help="Write the whole result as JSON.")
+@click.option(
+    "--packets", "out", type=click.Path(dir_okay=False), metavar="FILE.parquet", help="Write one row per packet."
+)
+@click.option(
+    "--limit", default=10, show_default=True, type=click.IntRange(min=0), metavar="N", help="Connections to show."
+)
+def pair(a: str, b: str | None, as_json: bool, out: str | None, limit: int) -> None:
+    """Show where packets were lost between two captures of the same traffic.
+
+    A and B were captured at two points, as at the client and at the server; or A alone is a bundle with both. Packets
+    are matched one by one, also through address translation and segmentation offload: lost, late, duplicated or
+    delivered, what was changed on the way, delays each way, and how far the two clocks are apart.
+    """
+    if a == b == "-":
+        raise click.UsageError("standard input (-) can be read once")
+    if out is not None:
+        spare_captures(tuple(each for each in (a, b) if each is not None), out)
+        _check_parquet()
+    import tcpwin
+
+    pairing = tcpwin.pair(_source(a), None if b is None else _source(b))
+    if out is not None:
+        _write_packets(pairing, out)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(pairing.to_dict(), indent=1))
+    else:
+        from tcpwin.report import render_pairing
+
+        for line in render_pairing(pairing, limit=limit):
+            click.echo(line)
+    for warning in pairing.warnings:
+        complain(f"warning: {warning}")
+
+
+def _source(name: str) -> str | Source:
+    return open_captures((name,), keep=True) if name == "-" else name
+
+
+def _check_parquet() -> None:
+    try:
+        import polars  # noqa: F401
+    except ImportError:
+        raise OutputError("parquet needs polars: pip install 'tcpwin[tables]'") from None
+
+
+def _write_packets(pairing: Pairing, out: str) -> None:
+    from tcpwin.report import open_whole
+
+    with open_whole(out, is_binary=True) as file:
+        pairing.write_packets(file)

@@ -1,0 +1,400 @@
+//! A packet that the far capture lacks: lost, or missed by the capture? The receiver's own words tell.
+//!
+//! What it acknowledged, and nothing else can have brought, had come. What it said to lack after a packet that left
+//! later had come, was lost. What neither proves is lost if the far capture shows no gap of its own, and else unknown.
+
+use super::packet::{Side, Sighting};
+use super::run::{Pairer, Row, Rows};
+use super::tally::Fate;
+use super::waiting::{Mark, NONE};
+use crate::sequence::Seq;
+use crate::wire::{ACK, RST};
+
+/// Delays vary: the far capture must have run for so much longer than the longest delay after a packet left.
+const MARGIN_NS: i64 = 50_000_000;
+/// A path that reorders may do so as the captures begin.
+const BEGIN_NS: i64 = 20_000_000;
+/// An alien packet comes from another distance.
+const OTHER_DISTANCE: u8 = 2;
+
+impl<R: Rows> Pairer<'_, R> {
+    /// What a packet that leaves says of those before it.
+    pub fn note_sent(&mut self, number: u32, packet: &Sighting) -> Mark {
+        let mut mark = Mark::default();
+        let segments = self.way(number).segments(packet.payload_len);
+        let way = self.way_mut(number);
+        if let Some(id) = packet.id() {
+            way.ids.note(id, segments);
+        }
+        if packet.sequence_len() == 0 {
+            return mark;
+        }
+        let end = packet.end();
+        let highest = way.sent_end;
+        way.sent_end = Some(highest.map_or(end, |highest| highest.max(end)));
+        if highest.is_some_and(|highest| packet.start().is_before(highest)) {
+            mark.is_resend = true;
+            mark.others_were_lost = self.note_resend(number, packet);
+        }
+        mark
+    }
+
+    /// Mark those that wait and carry bytes of a packet that leaves. Return whether all copies of it were lost.
+    #[cold]
+    fn note_resend(&mut self, number: u32, packet: &Sighting) -> bool {
+        let way = self.way_mut(number);
+        way.resent += 1;
+        let lacks_first = way
+            .acked
+            .is_some_and(|acked| !acked.is_before(packet.start()) && acked.is_before(packet.end()));
+        let mut at = way.lists[way.near.index()].first;
+        let mut lost_bytes = 0;
+        let mut all_lost = true;
+        while at != NONE {
+            let entry = self.room.get_mut(at);
+            if entry.packet.sequence_len() > 0 && entry.packet.overlaps(packet) {
+                entry.mark.is_copied = true;
+                all_lost &= entry.mark.has_hole;
+                lost_bytes += entry.packet.sequence_len();
+            }
+            at = self.room.next_in_way(at);
+        }
+        if lacks_first && lost_bytes == 0 {
+            self.way_mut(number).refuses = true;
+        }
+        all_lost && lost_bytes >= packet.sequence_len()
+    }
+
+    /// A packet with data that the near capture lacks: what waits there may have been sent again by it.
+    pub fn note_arrived_alone(&mut self, number: u32, packet: &Sighting) {
+        if packet.sequence_len() == 0 {
+            return;
+        }
+        let way = self.way(number);
+        let mut at = way.lists[way.near.index()].first;
+        while at != NONE {
+            let entry = self.room.get_mut(at);
+            if entry.mark.is_overtaken && entry.packet.overlaps(packet) {
+                entry.mark.is_copied = true;
+            }
+            at = self.room.next_in_way(at);
+        }
+    }
+
+    /// A packet arrived: those that left before it, and have not, are overtaken. `until`: where it waits, or [`NONE`].
+    #[inline]
+    pub fn overtake(&mut self, number: u32, until: u32) {
+        let first = self.way(number).fresh;
+        if first == until || first == NONE {
+            return;
+        }
+        // One that was overtaken itself overtakes nobody.
+        if until != NONE && self.room.get(until).mark.is_overtaken {
+            return;
+        }
+        self.overtake_from(number, first, until);
+    }
+
+    #[cold]
+    fn overtake_from(&mut self, number: u32, first: u32, until: u32) {
+        let mut at = first;
+        while at != NONE && at != until {
+            let next = self.room.next_in_way(at);
+            let entry = self.room.get_mut(at);
+            entry.mark.is_overtaken = true;
+            if entry.packet.sequence_len() > 0 {
+                let handle = self.room.handle(at);
+                self.way_mut(number).doubtful.push(handle);
+            }
+            at = next;
+        }
+        self.way_mut(number).fresh = until;
+        self.judge_doubtful(number);
+    }
+
+    /// What a packet of the other direction acknowledges of a way's data.
+    #[inline]
+    pub fn note_ack(&mut self, number: u32, side: Side, packet: &Sighting) {
+        if !packet.has(ACK) || packet.has(RST) {
+            return;
+        }
+        let way = self.way_mut(number);
+        let acked = Seq(packet.ack);
+        let is_news = way.acked.is_none_or(|highest| highest.is_before(acked));
+        if is_news {
+            way.acked = Some(acked);
+        }
+        let is_leaving = side == way.far();
+        let blocks = packet.options.as_ref().map_or(0, |o| o.sack_count);
+        if blocks > 0 {
+            self.note_sack(number, packet, acked);
+        }
+        if self.way(number).doubtful.is_empty() {
+            return;
+        }
+        if is_leaving {
+            self.find_holes(number, packet, acked);
+        }
+        if is_news || blocks > 0 {
+            self.judge_doubtful(number);
+        }
+    }
+
+    fn note_sack(&mut self, number: u32, packet: &Sighting, acked: Seq) {
+        let Some(options) = &packet.options else {
+            return;
+        };
+        let blocks = options.sack_blocks();
+        let second = blocks.get(1).copied();
+        for (index, &(left, right)) in blocks.iter().enumerate() {
+            let (left, right) = (Seq(left), Seq(right));
+            if is_dsack(index, (left, right), second, acked) {
+                self.note_dsack(number, left, right);
+            } else {
+                self.way_mut(number).sacked.insert(left, right);
+            }
+        }
+        let way = self.way_mut(number);
+        let first = way.sacked.iter().next().map(|range| range.0);
+        if let Some(first) = first.filter(|first| first.is_before(acked)) {
+            way.sacked.remove(first, acked);
+        }
+    }
+
+    /// RFC 2883: the receiver had these bytes twice.
+    fn note_dsack(&mut self, number: u32, left: Seq, right: Seq) {
+        let way = self.way(number);
+        let mut at = way.lists[way.near.index()].first;
+        while at != NONE {
+            let entry = self.room.get_mut(at);
+            let packet = &entry.packet;
+            if packet.start().is_before(right) && left.is_before(packet.end()) {
+                entry.mark.has_dsack = true;
+            }
+            at = self.room.next_in_way(at);
+        }
+    }
+
+    /// Bytes that the receiver lacked when this packet left it: that after its acknowledgment, those beside its blocks.
+    fn find_holes(&mut self, number: u32, packet: &Sighting, acked: Seq) {
+        let patience_ns = self.way(number).patience_ns();
+        let doubtful = std::mem::take(&mut self.way_mut(number).doubtful);
+        let blocks = packet
+            .options
+            .as_deref()
+            .map_or(&[][..], |o| o.sack_blocks());
+        let second = blocks.get(1).copied();
+        for &handle in &doubtful {
+            if !self.room.is_there(handle) {
+                continue;
+            }
+            let entry = self.room.get_mut(handle.0);
+            let since_ns = packet.time_ns.saturating_sub(entry.packet.time_ns);
+            if since_ns <= patience_ns {
+                continue;
+            }
+            let (start, end) = (entry.packet.start(), entry.packet.end());
+            let has = |byte: Seq| !byte.is_before(start) && byte.is_before(end);
+            let is_beside = |(index, block): (usize, &(u32, u32))| {
+                let (left, right) = (Seq(block.0), Seq(block.1));
+                !is_dsack(index, (left, right), second, acked) && (has(right) || has(left.minus(1)))
+            };
+            if has(acked) || blocks.iter().enumerate().any(is_beside) {
+                entry.mark.has_hole = true;
+            }
+        }
+        self.way_mut(number).doubtful = doubtful;
+    }
+
+    /// Decide of overtaken data what the acknowledgments so far decide.
+    fn judge_doubtful(&mut self, number: u32) {
+        let patience_ns = self.way(number).patience_ns();
+        let far_now_ns = self.progress[self.way(number).far().index()].now_ns;
+        let mut doubtful = std::mem::take(&mut self.way_mut(number).doubtful);
+        doubtful.retain(|&handle| {
+            if !self.room.is_there(handle) {
+                return false;
+            }
+            let entry = self.room.get(handle.0);
+            let (start, end) = (entry.packet.start(), entry.packet.end());
+            if !self.way(number).is_covered(start, end) {
+                return true;
+            }
+            if !entry.mark.has_come && !self.must_have_come(handle.0) {
+                return false;
+            }
+            // Its record may stand a little later in the far capture.
+            let since_ns = far_now_ns.saturating_sub(entry.packet.time_ns);
+            self.room.get_mut(handle.0).mark.has_come = true;
+            if since_ns <= patience_ns {
+                return true;
+            }
+            self.give_up(handle.0);
+            false
+        });
+        let way = self.way_mut(number);
+        doubtful.append(&mut way.doubtful);
+        way.doubtful = doubtful;
+    }
+
+    /// Whether the acknowledgment of a packet's bytes proves that it arrived.
+    fn must_have_come(&self, at: u32) -> bool {
+        let mark = self.room.get(at).mark;
+        mark.has_come || !mark.is_copied && (!mark.is_resend || mark.others_were_lost)
+    }
+
+    /// A packet whose other sighting will not come.
+    pub fn give_up(&mut self, at: u32) {
+        let (number, side) = (self.room.get(at).way, self.room.get(at).side);
+        if side == self.way(number).near {
+            let packet = &self.room.get(at).packet;
+            let covered = self.way(number).is_covered(packet.start(), packet.end());
+            let has_data = packet.sequence_len() > 0;
+            let came = has_data && covered && self.must_have_come(at);
+            let (fate, open_bytes) = (self.fate_of_missing(at, came), self.open_bytes(at));
+            let (packet, mark) = self.remove(at);
+            let segments = self.way(number).segments(open_bytes);
+            if fate == Fate::FarMissed && !self.is_outside(number, &packet, mark) {
+                self.progress[side.other().index()].missed += 1;
+            }
+            self.tell_alone(number, side, &packet, fate, mark, segments);
+        } else {
+            let open_bytes = self.open_bytes(at);
+            let (packet, mark) = self.remove(at);
+            let fate = self.fate_of_alone(number, &packet);
+            if fate == Fate::NearMissed {
+                if self.near_was_running(number, &packet) {
+                    self.progress[side.other().index()].missed += 1;
+                }
+                if let Some(place) = mark.id_place {
+                    self.way_mut(number).ids.fill(place);
+                }
+            }
+            let segments = self.way(number).segments(open_bytes);
+            self.tell_alone(number, side, &packet, fate, mark, segments);
+        }
+    }
+
+    /// Payload of which the other capture showed nothing.
+    fn open_bytes(&self, at: u32) -> u32 {
+        let entry = self.room.get(at);
+        let parts = &self.way(entry.way).parts[entry.side.index()];
+        let handle = self.room.handle(at);
+        let own = parts.iter().find(|parts| parts.handle == handle);
+        own.map_or(entry.packet.payload_len, |parts| {
+            parts
+                .open
+                .iter()
+                .map(|range| range.0.to(range.1) as u32)
+                .sum()
+        })
+    }
+
+    fn fate_of_missing(&self, at: u32, came: bool) -> Fate {
+        let entry = self.room.get(at);
+        let (mark, packet) = (entry.mark, &entry.packet);
+        let way = self.way(entry.way);
+        let key = way.key(&self.seed, entry.way, way.far(), packet);
+        let is_whole = self.open_bytes(at) == packet.payload_len;
+        if is_whole && way.id.holds() && packet.id().is_some() && way.has_arrived(key) {
+            Fate::CapturedTwice
+        } else if came {
+            Fate::FarMissed
+        } else {
+            let has_hole = mark.has_hole && !mark.has_dsack;
+            let is_proof = way.tally.of(Fate::Late).frames == 0 && !way.refuses;
+            match (has_hole, self.is_outside(entry.way, packet, mark)) {
+                (true, false) => Fate::Lost,
+                (true, true) if is_proof => Fate::Lost,
+                (_, true) => Fate::Outside,
+                (false, false) => Fate::Unseen,
+            }
+        }
+    }
+
+    /// Whether the far capture may not have been running when a packet came, or should have come.
+    fn is_outside(&self, number: u32, packet: &Sighting, mark: Mark) -> bool {
+        let way = self.way(number);
+        let first = self.progress[way.near.index()].first_paired_ns;
+        let range_ns = way.most_apart_ns.saturating_sub(way.least_apart_ns).max(0);
+        let begin_ns = range_ns.saturating_add(BEGIN_NS);
+        if first.is_none_or(|first_ns| packet.time_ns < first_ns.saturating_add(begin_ns)) {
+            return true;
+        }
+        let far = self.progress[way.far().index()];
+        let keeps_order = way.tally.of(Fate::Late).frames == 0;
+        if mark.is_overtaken && keeps_order || !far.is_over {
+            return false;
+        }
+        let latest_ns = packet.time_ns.saturating_add(way.patience_ns());
+        latest_ns.saturating_add(MARGIN_NS) > far.now_ns
+    }
+
+    fn fate_of_alone(&self, number: u32, packet: &Sighting) -> Fate {
+        let way = self.way(number);
+        let key = way.key(&self.seed, number, way.far(), packet);
+        let is_told_apart = way.id.holds() && packet.id().is_some();
+        if way.has_arrived(key) && (is_told_apart || self.near_was_running(number, packet)) {
+            return Fate::Duplicated;
+        }
+        let is_alien = packet.ttl.abs_diff(way.far_ttl) > OTHER_DISTANCE;
+        if packet.has(RST) && way.far_ttl != 0 && is_alien {
+            return Fate::Injected;
+        }
+        Fate::NearMissed
+    }
+
+    /// Whether the near capture must have been running when a packet left that the far one has alone.
+    fn near_was_running(&self, number: u32, packet: &Sighting) -> bool {
+        let way = self.way(number);
+        let near = self.progress[way.near.index()];
+        let (Some(first_ns), true) = (near.first_ns, way.most_apart_ns != i64::MIN) else {
+            return false;
+        };
+        let earliest_ns = packet.time_ns.saturating_sub(way.most_apart_ns);
+        let latest_ns = packet.time_ns.saturating_sub(way.least_apart_ns);
+        earliest_ns.saturating_sub(MARGIN_NS) > first_ns && latest_ns < near.now_ns
+    }
+
+    /// Count a packet that one capture has alone.
+    pub fn tell_alone(
+        &mut self,
+        number: u32,
+        side: Side,
+        packet: &Sighting,
+        fate: Fate,
+        mark: Mark,
+        segments: u32,
+    ) {
+        let pairs_before = self.bounds.pairs();
+        let tally = &mut self.way_mut(number).tally;
+        tally.add(fate, 1, u64::from(segments));
+        if !R::WANTED {
+            return;
+        }
+        let mut frames = [0; 2];
+        let mut times_ns = [i64::MIN; 2];
+        frames[side.index()] = packet.frame;
+        times_ns[side.index()] = packet.time_ns;
+        self.rows.take(Row {
+            connection: number / 2,
+            direction: (number % 2) as u8,
+            fate,
+            frames,
+            times_ns,
+            seq: packet.seq,
+            ack: packet.ack,
+            payload_len: packet.payload_len,
+            flags: packet.flags,
+            is_resend: mark.is_resend,
+            pairs_before,
+        });
+    }
+}
+
+/// RFC 2883 §4: the first block tells of a duplicate where it lies below the acknowledgment or within the second.
+fn is_dsack(index: usize, block: (Seq, Seq), second: Option<(u32, u32)>, acked: Seq) -> bool {
+    let is_within =
+        |(left, right): (u32, u32)| !block.0.is_before(Seq(left)) && !block.1.is_after(Seq(right));
+    index == 0 && (!acked.is_before(block.1) || second.is_some_and(is_within))
+}

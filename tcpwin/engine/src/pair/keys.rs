@@ -1,0 +1,44 @@
+//! Hashes of what a packet keeps on its way, seeded so that nobody can write packets that all share one.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// A keyed hash of few words.
+#[derive(Clone, Copy)]
+pub struct Seed {
+    first: u64,
+    second: u64,
+}
+
+impl Seed {
+    pub fn random() -> Self {
+        let word = |number| {
+            let mut hasher = RandomState::new().build_hasher();
+            hasher.write_u64(number);
+            hasher.finish() | 1
+        };
+        Self {
+            first: word(1),
+            second: word(2),
+        }
+    }
+
+    #[inline]
+    pub fn hash(&self, a: u64, b: u64, c: u64) -> u64 {
+        let mixed = mix(a ^ self.first, b ^ self.second);
+        mix(mixed ^ c, self.first)
+    }
+}
+
+/// Both halves of the product, one onto the other.
+#[inline]
+fn mix(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Two words as one.
+#[inline]
+pub fn words(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}

@@ -1,0 +1,380 @@
+//! The two sightings of one packet: whole, or in parts where segmentation offload cut or joined them at one point.
+
+use super::altered::{compare, note, Change};
+use super::packet::{Side, Sighting};
+use super::run::{Pairer, Row, Rows};
+use super::tally::Fate;
+use super::waiting::{Mark, NONE};
+use super::way::{Parts, Way};
+use crate::sequence::Seq;
+use crate::wire::SYN;
+
+/// Waiting packets that are looked at to learn which fields pass unchanged.
+const LOOK_BACK: usize = 64;
+/// Two records of one packet in one capture are no farther apart.
+const SAME_TIME_NS: i64 = 1_000_000;
+/// Differences of both ways change by as much at once where a clock was set.
+const STEP_NS: i64 = 2_000_000_000;
+
+impl<R: Rows> Pairer<'_, R> {
+    #[inline]
+    pub fn way(&self, number: u32) -> &Way {
+        &self.pairs[(number / 2) as usize].ways[(number % 2) as usize]
+    }
+
+    #[inline]
+    pub fn way_mut(&mut self, number: u32) -> &mut Way {
+        &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize]
+    }
+
+    /// Take one packet of a way, as one capture has it.
+    pub fn take(&mut self, number: u32, side: Side, packet: Sighting) {
+        if packet.has(SYN) {
+            self.note_segment_len(number, &packet);
+        }
+        let mark = if side == self.way(number).near {
+            self.note_sent(number, &packet)
+        } else {
+            Mark::default()
+        };
+        self.note_ack(number ^ 1, side, &packet);
+        self.place(number, side, packet, mark);
+    }
+
+    /// Find the other sighting, or wait for it.
+    fn place(&mut self, number: u32, side: Side, packet: Sighting, mark: Mark) {
+        if let Some(at) = self.find(number, side.other(), &packet) {
+            self.join(number, side, at, packet, mark);
+            return;
+        }
+        if packet.payload_len > 0 {
+            let is_long = packet.payload_len > self.way(number).full_segment();
+            if is_long || !self.way(number).parts[side.other().index()].is_empty() {
+                if let Some(rest) = self.match_parts(number, side, &packet, mark) {
+                    self.wait(number, side, packet, mark, rest);
+                    return;
+                } else {
+                    return;
+                }
+            }
+        }
+        self.wait(number, side, packet, mark, None);
+    }
+
+    /// Whether a packet, or the frame that it is a part of, waits at `side`.
+    pub fn is_waiting(&self, number: u32, side: Side, packet: &Sighting) -> bool {
+        let is_part = |long: &Parts| {
+            self.room.is_there(long.handle) && self.room.get(long.handle.0).packet.overlaps(packet)
+        };
+        self.find(number, side, packet).is_some()
+            || self.way(number).parts[side.index()].iter().any(is_part)
+    }
+
+    /// The packet that waits at `side` and is this one.
+    #[inline]
+    fn find(&self, number: u32, side: Side, packet: &Sighting) -> Option<u32> {
+        let way = self.way(number);
+        let mut at = self.room.find(way.key(&self.seed, number, side, packet));
+        let mut best: Option<(u32, i64)> = None;
+        while at != NONE {
+            let entry = self.room.get(at);
+            if entry.way == number && entry.side == side && way.is_same(&entry.packet, packet) {
+                if packet.payload_len == 0 || way.tells_apart(packet) {
+                    return Some(at);
+                }
+                // Copies of the same bytes that nothing tells apart: the one that took about as long as others did.
+                let apart_ns = if side == way.near {
+                    packet.time_ns.wrapping_sub(entry.packet.time_ns)
+                } else {
+                    entry.packet.time_ns.wrapping_sub(packet.time_ns)
+                };
+                let odd_ns = apart_ns
+                    .saturating_sub(way.newest_apart_ns)
+                    .saturating_abs();
+                if best.is_none_or(|(_, least_ns)| odd_ns < least_ns) {
+                    best = Some((at, odd_ns));
+                }
+            }
+            at = self.room.next_same(at);
+        }
+        best.map(|(at, _)| at)
+    }
+
+    /// Join a packet with the sighting that waits.
+    fn join(&mut self, number: u32, side: Side, at: u32, packet: Sighting, mark: Mark) {
+        let waits_near = side != self.way(number).near;
+        if waits_near {
+            self.overtake(number, at);
+        } else {
+            self.overtake(number, NONE);
+        }
+        let (waited, waited_mark) = self.remove(at);
+        let (near, far, mark) = if waits_near {
+            (&waited, &packet, waited_mark)
+        } else {
+            (&packet, &waited, mark)
+        };
+        let segments = u64::from(self.way(number).segments(near.payload_len));
+        self.delivered(number, near, far, mark, (1, segments), true);
+    }
+
+    /// Take a waiting packet out of the room and its way.
+    pub fn remove(&mut self, at: u32) -> (Sighting, Mark) {
+        let (number, side) = (self.room.get(at).way, self.room.get(at).side);
+        let after = self.room.next_in_way(at);
+        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
+        if way.fresh == at {
+            way.fresh = after;
+        }
+        self.room.remove(at, &mut way.lists[side.index()])
+    }
+
+    /// Count a packet of which both sightings are known.
+    pub fn delivered(
+        &mut self,
+        number: u32,
+        near: &Sighting,
+        far: &Sighting,
+        mark: Mark,
+        (frames, segments): (u64, u64),
+        is_whole: bool,
+    ) {
+        let fate = if mark.is_overtaken {
+            Fate::Late
+        } else {
+            Fate::Delivered
+        };
+        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
+        way.tally.add(fate, frames, segments);
+        let near_side = way.near;
+        let (a, b) = match near_side {
+            Side::A => (near, far),
+            Side::B => (far, near),
+        };
+        let mut is_altered = false;
+        let (id, timestamp) = (&mut way.id, &mut way.timestamp);
+        if near.id().is_some() && near.ip_id == far.ip_id {
+            id.agree();
+        }
+        if near.has_timestamps && near.tsval == far.tsval {
+            timestamp.agree();
+        }
+        let changes = &mut way.changes;
+        compare(near, far, is_whole, |field, before, after| {
+            is_altered = true;
+            note(
+                changes,
+                Change {
+                    field,
+                    count: 1,
+                    frames: [a.frame, b.frame],
+                    near: before,
+                    far: after,
+                },
+            );
+        });
+        way.altered += u64::from(is_altered);
+        let hops = i16::from(near.ttl) - i16::from(far.ttl);
+        way.hops = Some(match way.hops {
+            Some((least, most)) => (least.min(hops), most.max(hops)),
+            None => (hops, hops),
+        });
+        way.far_ttl = far.ttl;
+        let apart_ns = far.time_ns.wrapping_sub(near.time_ns);
+        let was_set = apart_ns
+            .saturating_sub(way.newest_apart_ns)
+            .saturating_abs()
+            > STEP_NS;
+        if was_set {
+            (way.most_apart_ns, way.least_apart_ns) = (apart_ns, apart_ns);
+        }
+        way.newest_apart_ns = apart_ns;
+        way.most_apart_ns = way.most_apart_ns.max(apart_ns);
+        way.least_apart_ns = way.least_apart_ns.min(apart_ns);
+        let key = way.key(&self.seed, number, near_side.other(), far);
+        way.note_arrival(key);
+        // Where copies of the same bytes cannot be told apart, this may be the other one.
+        if way.tells_apart(near) || !(mark.is_resend || mark.is_copied) {
+            self.bounds.add(near_side == Side::A, a.time_ns, b.time_ns);
+            way.delays.add(a.time_ns, apart_ns, self.bounds.pairs());
+        }
+        self.note_apart(near_side, b.time_ns.wrapping_sub(a.time_ns));
+        let first = &mut self.progress[near_side.index()].first_paired_ns;
+        first.get_or_insert(near.time_ns);
+        if R::WANTED {
+            let row = Row {
+                connection: number / 2,
+                direction: (number % 2) as u8,
+                fate,
+                frames: [a.frame, b.frame],
+                times_ns: [a.time_ns, b.time_ns],
+                seq: near.seq,
+                ack: near.ack,
+                payload_len: if is_whole {
+                    near.payload_len
+                } else {
+                    near.payload_len.min(far.payload_len)
+                },
+                flags: near.flags,
+                is_resend: mark.is_resend,
+                pairs_before: self.bounds.pairs(),
+            };
+            self.rows.take(row);
+        }
+    }
+
+    /// Keep how far apart the clocks are by the newest packet of each way.
+    #[inline]
+    fn note_apart(&mut self, near: Side, apart_ns: i64) {
+        let before = self.apart_ns[near.index()].replace(apart_ns);
+        let step_ns = before.map_or(0, |before| apart_ns.saturating_sub(before));
+        if step_ns.saturating_abs() > STEP_NS {
+            if let Some(other) = &mut self.apart_ns[near.other().index()] {
+                *other = other.saturating_add(step_ns);
+            }
+        }
+    }
+
+    /// Let a packet wait for its other sighting. `open`: the bytes that are still to be seen, where some were.
+    fn wait(
+        &mut self,
+        number: u32,
+        side: Side,
+        packet: Sighting,
+        mut mark: Mark,
+        open: Option<Vec<(Seq, Seq)>>,
+    ) {
+        let key = self.way(number).key(&self.seed, number, side, &packet);
+        if side == self.way(number).near {
+            if self.is_waiting_twice(number, side, &packet) {
+                self.tell_alone(
+                    number,
+                    side,
+                    &packet,
+                    Fate::CapturedTwice,
+                    Mark::default(),
+                    1,
+                );
+                return;
+            }
+        } else {
+            let way = self.way(number);
+            let is_sure = way.id.holds() && packet.id().is_some();
+            if is_sure && way.has_arrived(key) {
+                self.tell_alone(number, side, &packet, Fate::Duplicated, mark, 1);
+                return;
+            }
+            self.note_arrived_alone(number, &packet);
+            mark.id_place = packet.id().and_then(|id| self.way(number).ids.place(id));
+        }
+        if self.learn(number, side, &packet) {
+            self.place(number, side, packet, mark);
+            return;
+        }
+        let payload_len = packet.payload_len;
+        let start = packet.start();
+        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
+        let list = &mut way.lists[side.index()];
+        let at = self.room.add(key, number, side, packet, mark, list);
+        if side == way.near && way.fresh == NONE {
+            way.fresh = at;
+        }
+        if open.is_some() || payload_len > way.full_segment() {
+            let handle = self.room.handle(at);
+            let open = open.unwrap_or_else(|| vec![(start, start + payload_len)]);
+            way.parts[side.index()].push(Parts { handle, open });
+        }
+    }
+
+    /// Whether the near capture has a packet that waits twice: it left once, since its IP id is the same, or since the
+    /// same bytes of the same time are not sent again within a millisecond.
+    fn is_waiting_twice(&self, number: u32, side: Side, packet: &Sighting) -> bool {
+        let Some(at) = self.find(number, side, packet) else {
+            return false;
+        };
+        if self.way(number).id.holds() && packet.id().is_some() {
+            return true;
+        }
+        let apart_ns = packet
+            .time_ns
+            .wrapping_sub(self.room.get(at).packet.time_ns);
+        packet.sequence_len() > 0 && packet.has_timestamps && apart_ns.abs() <= SAME_TIME_NS
+    }
+
+    /// Learn from a packet without its other sighting whether ids or timestamps are changed on the way. Return true
+    /// where that gives it one.
+    fn learn(&mut self, number: u32, side: Side, packet: &Sighting) -> bool {
+        let way = self.way(number);
+        if !way.id.is_open() && !way.timestamp.is_open() {
+            return false;
+        }
+        let mut at = way.lists[side.other().index()].first;
+        let mut looked = 0;
+        let (mut id_is_odd, mut timestamp_is_odd, mut is_proof) = (false, false, false);
+        while at != NONE && looked < LOOK_BACK {
+            let other = &self.room.get(at).packet;
+            let is_alike = other.seq == packet.seq
+                && other.ack == packet.ack
+                && other.payload_len == packet.payload_len
+                && other.kind() == packet.kind();
+            if is_alike {
+                let both = (packet.has_timestamps, other.has_timestamps);
+                let same_timestamp = packet.tsval == other.tsval && both == (true, true);
+                let same_id = packet.id().is_some() && packet.ip_id == other.ip_id;
+                id_is_odd = !same_id && packet.ip_id != other.ip_id;
+                timestamp_is_odd = packet.tsval != other.tsval;
+                // The one that stays shows that it is the same transmission.
+                is_proof = id_is_odd && same_timestamp || timestamp_is_odd && same_id;
+                if is_proof {
+                    break;
+                }
+            }
+            looked += 1;
+            at = self.room.next_in_way(at);
+        }
+        let way = self.way_mut(number);
+        let mut is_settled = false;
+        if id_is_odd && way.id.is_open() {
+            is_settled |= way.id.disagree(is_proof);
+        }
+        if timestamp_is_odd && way.timestamp.is_open() {
+            is_settled |= way.timestamp.disagree(is_proof);
+        }
+        if is_settled {
+            self.rekey(number);
+        }
+        is_settled
+    }
+
+    /// Take all that waits on a way once more, by the fields that are now known to pass unchanged.
+    fn rekey(&mut self, number: u32) {
+        let mut all = Vec::new();
+        for side in Side::BOTH {
+            loop {
+                let at = self.way(number).lists[side.index()].first;
+                if at == NONE {
+                    break;
+                }
+                let (packet, mark) = self.remove(at);
+                all.push((side, packet, mark));
+            }
+            self.way_mut(number).parts[side.index()].clear();
+        }
+        for (side, packet, mark) in all {
+            self.place(number, side, packet, mark);
+        }
+    }
+
+    /// Segments are no longer than what either host's MSS option allows, less the timestamps (RFC 6691).
+    fn note_segment_len(&mut self, number: u32, packet: &Sighting) {
+        let mss = packet.options.as_ref().and_then(|options| options.mss);
+        let Some(mss) = mss.filter(|mss| *mss > 12) else {
+            return;
+        };
+        let payload = u32::from(mss) - if packet.has_timestamps { 12 } else { 0 };
+        let way = self.way_mut(number ^ 1);
+        if way.segment_len == 0 || payload < way.segment_len {
+            way.segment_len = payload;
+        }
+    }
+}

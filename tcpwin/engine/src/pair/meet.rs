@@ -1,0 +1,291 @@
+//! A packet's connection: in the pair that it belongs to, or in search of its mate in the other capture.
+
+use std::collections::VecDeque;
+
+use super::ahead::search_key;
+use super::flows::{Courtship, Hit, VOTES};
+use super::packet::{Side, Sighting};
+use super::run::{Pair, Pairer, Rows};
+use super::waiting::NONE;
+use super::way::Way;
+use crate::wire::Segment;
+
+/// Packets after which it is decided from what there is which point is nearer to which host.
+const PATIENCE: u8 = 48;
+
+impl<R: Rows> Pairer<'_, R> {
+    /// Take one packet of one capture.
+    #[inline]
+    pub fn meet(&mut self, side: Side, segment: &Segment, packet: Sighting) {
+        let flows = &mut self.flows[side.index()];
+        let (number, direction) = flows.find(segment);
+        let flow = &mut flows.flows[number as usize];
+        flow.count(direction, &packet);
+        if flow.pair == NONE {
+            self.court(side, number, direction, packet);
+        } else {
+            let pair = flow.pair;
+            if self.pairs[pair as usize].early.is_empty() {
+                self.enter(pair, side, direction, packet);
+            } else {
+                self.enter_after_early(pair, side, direction, packet);
+            }
+        }
+    }
+
+    /// Take a packet of a pair of which one capture was read too far.
+    #[cold]
+    fn enter_after_early(&mut self, number: u32, side: Side, direction: u8, packet: Sighting) {
+        let early = &mut self.pairs[number as usize].early;
+        if early.front().is_some_and(|first| first.0 == side) {
+            early.push_back((side, direction, packet));
+        } else {
+            self.enter(number, side, direction, packet);
+        }
+        self.take_early(number, false);
+    }
+
+    /// Take those packets that were read too early and whose time has come, or all of them.
+    pub fn take_early(&mut self, number: u32, all: bool) {
+        while let Some((side, _, packet)) = self.pairs[number as usize].early.front() {
+            let other = side.other();
+            let now_ns = self.translated(self.progress[other.index()].now_ns, other);
+            if !all && packet.time_ns > now_ns {
+                return;
+            }
+            if let Some((side, direction, packet)) = self.pairs[number as usize].early.pop_front() {
+                self.enter(number, side, direction, packet);
+            }
+        }
+    }
+
+    /// Take a packet of a paired connection, with capture A's direction and numbers.
+    #[inline]
+    fn enter(&mut self, number: u32, side: Side, direction: u8, mut packet: Sighting) {
+        let pair = &self.pairs[number as usize];
+        let mut direction = direction;
+        if side == Side::B {
+            direction ^= u8::from(pair.is_flipped);
+            let shifts = pair.shifts(direction);
+            if shifts != (0, 0) {
+                packet.renumber(shifts.0.wrapping_neg(), shifts.1.wrapping_neg());
+            }
+        }
+        self.take(number * 2 + u32::from(direction), side, packet);
+    }
+
+    /// Of a packet that arrives, and that its sender's capture has not shown: what to look for there.
+    #[inline]
+    pub fn unseen_key(&mut self, side: Side, segment: &Segment) -> Option<u64> {
+        let (number, direction) = self.flows[side.index()].known(segment)?;
+        let pair = &self.pairs[number as usize];
+        let mut direction = direction;
+        if side == Side::B {
+            direction ^= u8::from(pair.is_flipped);
+        }
+        let way = &pair.ways[usize::from(direction)];
+        if way.near == side || !way.id.holds() || !way.timestamp.holds() {
+            return None;
+        }
+        self.find_unseen(number * 2 + u32::from(direction), side, segment)
+    }
+
+    #[inline]
+    fn find_unseen(&self, number: u32, side: Side, segment: &Segment) -> Option<u64> {
+        let mut packet = Sighting::of(segment);
+        let shifts = self.pairs[(number / 2) as usize].shifts((number % 2) as u8);
+        let (own, back) = match side {
+            Side::A => shifts,
+            Side::B => (shifts.0.wrapping_neg(), shifts.1.wrapping_neg()),
+        };
+        let mut by_a = packet.clone();
+        if side == Side::B {
+            by_a.renumber(own, back);
+        }
+        if self.is_waiting(number, side.other(), &by_a) {
+            return None;
+        }
+        packet.renumber(own, back);
+        Some(search_key(&self.seed, &packet))
+    }
+
+    /// A packet of a connection that has no mate yet.
+    fn court(&mut self, side: Side, number: u32, direction: u8, packet: Sighting) {
+        let [a, b] = &mut self.flows;
+        let (own, other) = match side {
+            Side::A => (a, b),
+            Side::B => (b, a),
+        };
+        let hit = own.look_up(number, direction, &packet, other);
+        if hit.is_none() {
+            own.announce(number, direction, &packet);
+        }
+        own.keep(number, direction, packet);
+        if let Some(hit) = hit {
+            self.agree(side, number, &hit);
+        }
+        self.consider(side, number);
+    }
+
+    fn agree(&mut self, side: Side, number: u32, hit: &Hit) {
+        let flow = &mut self.flows[side.index()].flows[number as usize];
+        let agrees = flow
+            .courtship
+            .as_mut()
+            .is_some_and(|known| known.agree(hit));
+        if !agrees {
+            let has_better = flow.courtship.is_some_and(|known| known.votes >= VOTES);
+            if !has_better || hit.is_sure {
+                flow.courtship = Some(Courtship::of(hit));
+            }
+        }
+        // The mate's own look-ups may have begun the same.
+        let mate = &mut self.flows[side.other().index()].flows[hit.mate as usize];
+        let theirs = mate.courtship.filter(|theirs| theirs.mate == number);
+        if let (Some(theirs), Some(known)) = (
+            theirs,
+            &mut self.flows[side.index()].flows[number as usize].courtship,
+        ) {
+            for direction in 0..2 {
+                let there = if known.is_flipped {
+                    1 - direction
+                } else {
+                    direction
+                };
+                let reverse = theirs.apart_ns[there].map(|apart| apart.wrapping_neg());
+                known.apart_ns[direction] = known.apart_ns[direction].or(reverse);
+                let hops = theirs.hops[there].map(|hops| -hops);
+                known.hops[direction] = known.hops[direction].or(hops);
+            }
+        }
+    }
+
+    /// Pair the connection where enough is known of it.
+    fn consider(&mut self, side: Side, number: u32) {
+        let flow = &mut self.flows[side.index()].flows[number as usize];
+        let Some(courtship) = &mut flow.courtship else {
+            return;
+        };
+        if courtship.votes < VOTES {
+            return;
+        }
+        courtship.patience = courtship.patience.saturating_add(1);
+        let courtship = *courtship;
+        let near = nearest(&courtship);
+        if near.is_none() && courtship.patience < PATIENCE {
+            return;
+        }
+        self.settle(side, number, &courtship);
+    }
+
+    /// Pair connections that were found late, with what is known of them.
+    pub fn settle_courtships(&mut self) {
+        for side in Side::BOTH {
+            for number in 0..self.flows[side.index()].flows.len() {
+                let flow = &self.flows[side.index()].flows[number];
+                let ready = flow
+                    .courtship
+                    .filter(|known| flow.pair == NONE && known.votes >= VOTES);
+                if let Some(courtship) = ready {
+                    self.settle(side, number as u32, &courtship);
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self, side: Side, number: u32, courtship: &Courtship) {
+        let mate = courtship.mate;
+        if self.flows[side.other().index()].flows[mate as usize].pair != NONE {
+            self.flows[side.index()].flows[number as usize].courtship = None;
+            return;
+        }
+        // Of this capture's direction 0.
+        let is_near = nearest(courtship).unwrap_or_else(|| self.guess(side, courtship));
+        let near = if is_near { side } else { side.other() };
+        let mut ways = [Way::new(near, 0), Way::new(near.other(), 0)];
+        for (way, shift) in ways.iter_mut().zip(courtship.shifts) {
+            way.shift = match side {
+                Side::A => shift,
+                Side::B => shift.wrapping_neg(),
+            };
+        }
+        if side == Side::B && courtship.is_flipped {
+            ways.swap(0, 1);
+        }
+        let flows = match side {
+            Side::A => [number, mate],
+            Side::B => [mate, number],
+        };
+        let pair = self.pairs.len() as u32;
+        self.pairs.push(Pair {
+            flows,
+            is_flipped: courtship.is_flipped,
+            ways,
+            early: VecDeque::new(),
+        });
+        let offset_ns = match courtship.apart_ns {
+            [Some(there), Some(back)] => Some(there / 2 + back / 2),
+            [one, other] => one.or(other),
+        };
+        let offset_ns = offset_ns.map_or(self.offset_ns(), |apart| match side {
+            Side::A => apart,
+            Side::B => -apart,
+        });
+        self.replay(pair, flows, offset_ns);
+    }
+
+    /// Take the packets that both captures kept of a pair, in the order in which they passed.
+    fn replay(&mut self, pair: u32, flows: [u32; 2], offset_ns: i64) {
+        let mut kept = [0, 1].map(|side| self.flows[side].settle(flows[side], pair));
+        loop {
+            let times = [kept[0].front(), kept[1].front()].map(|kept| kept.map(|k| k.1.time_ns));
+            let side = match times {
+                [Some(a), Some(b)] if a.saturating_add(offset_ns) <= b => Side::A,
+                [Some(_), Some(_)] => Side::B,
+                _ => break,
+            };
+            if let Some((direction, packet)) = kept[side.index()].pop_front() {
+                self.enter(pair, side, direction, packet);
+            }
+        }
+        for (side, kept) in Side::BOTH.into_iter().zip(kept) {
+            let early = kept
+                .into_iter()
+                .map(|(direction, packet)| (side, direction, packet));
+            self.pairs[pair as usize].early.extend(early);
+        }
+        self.take_early(pair, false);
+    }
+
+    /// Whether this capture is nearer to the sender of its direction 0, where packets do not tell: by the clocks.
+    fn guess(&self, side: Side, courtship: &Courtship) -> bool {
+        let offset_ns = match (side, self.apart_ns) {
+            (Side::A, [Some(_), Some(_)]) => self.offset_ns(),
+            (Side::B, [Some(_), Some(_)]) => -self.offset_ns(),
+            _ => 0,
+        };
+        match courtship.apart_ns {
+            [Some(apart), _] => apart >= offset_ns,
+            [None, Some(apart)] => apart < offset_ns,
+            [None, None] => true,
+        }
+    }
+}
+
+/// Whether this capture is nearer to the sender of its direction 0; `None` where it cannot be told yet.
+///
+/// A router takes one from the time to live. Else, the round trip to the far host is longer at the near point: delay
+/// there and back are together positive whatever the clocks say.
+fn nearest(courtship: &Courtship) -> Option<bool> {
+    let fewer = |hops: Option<i16>| hops.filter(|hops| *hops != 0).map(|hops| hops > 0);
+    match (fewer(courtship.hops[0]), fewer(courtship.hops[1])) {
+        (Some(near), None) => return Some(near),
+        (None, Some(far)) => return Some(!far),
+        (Some(near), Some(far)) if near != far => return Some(near),
+        _ => {}
+    }
+    match courtship.apart_ns {
+        [Some(there), Some(back)] if there != back => Some(there > back),
+        _ => None,
+    }
+}

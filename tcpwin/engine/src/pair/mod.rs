@@ -1,0 +1,29 @@
+//! Two captures of the same traffic, taken at two points: what became of each packet between them.
+//!
+//! In: the packets of both, in any state. Out: pairs of connections, the fate of every packet, what was changed on the
+//! way, and the clocks. Captures are read once, in step; packets are kept only while they are between the two points.
+
+mod ahead;
+mod altered;
+mod anchor;
+mod clock;
+mod evidence;
+mod flows;
+mod keys;
+mod matching;
+mod meet;
+mod outcome;
+mod packet;
+mod parts;
+mod run;
+mod tally;
+mod waiting;
+mod way;
+
+pub use altered::{Change, Field};
+pub use anchor::first_offset;
+pub use clock::Piece;
+pub use outcome::{Alone, Ends, Lane, Outcome, Paired};
+pub use packet::Side;
+pub use run::{pair, NoRows, Row, Rows};
+pub use tally::{Count, Delay, Fate};

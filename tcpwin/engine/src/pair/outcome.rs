@@ -1,0 +1,239 @@
+//! What was found of two captures: numbers per connection and direction, and the clocks.
+
+use super::altered::Change;
+use super::clock::Piece;
+use super::flows::{Endpoint, Flow};
+use super::packet::Side;
+use super::run::{Pair, Pairer, Rows};
+use super::tally::{Count, Delay, Fate, Tally};
+use super::waiting::NONE;
+use crate::capture::CaptureFacts;
+
+/// Both hosts of a connection as one capture names them.
+pub type Ends = [Endpoint; 2];
+
+/// One direction of a paired connection.
+#[derive(Debug)]
+pub struct Lane {
+    /// Where its packets pass first.
+    pub near: Side,
+    pub tally: Tally,
+    /// Packets were counted as segments of the wire, since the captures cut the bytes into frames differently.
+    pub is_resegmented: bool,
+    /// Sent, by the sender's own count of IP ids, and in neither capture.
+    pub in_neither: u64,
+    /// Either capture lacks packets that passed it.
+    pub near_has_gaps: bool,
+    pub far_has_gaps: bool,
+    /// The receiver lacked bytes that had come.
+    pub refuses: bool,
+    pub delay: Option<Delay>,
+    pub changes: Vec<Change>,
+    pub altered: u64,
+    pub resent: u64,
+    /// Payload that the near capture has, copies included.
+    pub bytes: u64,
+    /// Fewest and most routers between the two points.
+    pub hops: Option<(i16, i16)>,
+    /// Capture B's sequence numbers less capture A's.
+    pub sequence_shift: u32,
+}
+
+/// One connection that both captures have.
+#[derive(Debug)]
+pub struct Paired {
+    /// As capture A and capture B name them; direction 0 goes from the first to the second.
+    pub ends: [Ends; 2],
+    /// Its first frame in each capture.
+    pub first_frames: [u64; 2],
+    pub lanes: [Lane; 2],
+}
+
+/// One connection that one capture has alone.
+#[derive(Debug)]
+pub struct Alone {
+    pub side: Side,
+    pub ends: Ends,
+    pub packets: [u64; 2],
+    pub bytes: [u64; 2],
+    pub first_ns: i64,
+    pub last_ns: i64,
+    pub first_frame: u64,
+    pub has_syn: [bool; 2],
+}
+
+/// All that one reading of two captures found.
+#[derive(Debug)]
+pub struct Outcome {
+    pub pairs: Vec<Paired>,
+    pub alone: Vec<Alone>,
+    pub clock: Vec<Piece>,
+    pub facts: [Vec<CaptureFacts>; 2],
+    pub segments: [u64; 2],
+    /// Packets that passed a point and that its capture lacks, as far as they are proved.
+    pub missed: [u64; 2],
+    /// Most packets that were kept together.
+    pub most_waiting: usize,
+    /// The progress function asked to stop before the end.
+    pub was_stopped: bool,
+}
+
+impl Lane {
+    /// Packets, or segments where the captures differ in these.
+    pub fn count(&self, fate: Fate) -> u64 {
+        let Count { frames, segments } = self.tally.of(fate);
+        if self.is_resegmented {
+            segments
+        } else {
+            frames
+        }
+    }
+
+    pub fn late(&self) -> u64 {
+        self.count(Fate::Late)
+    }
+
+    pub fn duplicated(&self) -> u64 {
+        self.count(Fate::Duplicated)
+    }
+
+    pub fn sent(&self) -> u64 {
+        self.delivered() + self.lost() + self.unknown()
+    }
+
+    pub fn delivered(&self) -> u64 {
+        let seen = [Fate::Delivered, Fate::Late, Fate::NearMissed];
+        let missed = if self.is_acked_proof() {
+            self.count(Fate::FarMissed)
+        } else {
+            0
+        };
+        seen.map(|fate| self.count(fate)).iter().sum::<u64>() + missed
+    }
+
+    pub fn lost(&self) -> u64 {
+        let all = self.count(Fate::Lost) + self.count(Fate::Unseen);
+        all - self.doubtful()
+    }
+
+    /// Those that may have been lost, or missed by the far capture.
+    pub fn doubtful(&self) -> u64 {
+        let claimed = if self.is_hole_proof() {
+            0
+        } else {
+            self.count(Fate::Lost)
+        };
+        if self.far_has_gaps {
+            self.count(Fate::Unseen) + claimed
+        } else {
+            0
+        }
+    }
+
+    pub fn unknown(&self) -> u64 {
+        let unseen = self.doubtful();
+        let missed = if self.is_acked_proof() {
+            0
+        } else {
+            self.count(Fate::FarMissed)
+        };
+        self.count(Fate::Outside) + unseen + missed + self.in_neither
+    }
+
+    /// Whether what the receiver lacks was lost: where packets overtake each other it refuses those with old timestamps,
+    /// and one without memory refuses any.
+    pub fn is_hole_proof(&self) -> bool {
+        self.late() == 0 && !self.refuses
+    }
+
+    /// Whether an acknowledgment proves the only copy seen: a second one may have passed two captures with gaps.
+    pub fn is_acked_proof(&self) -> bool {
+        !(self.near_has_gaps && self.far_has_gaps)
+    }
+}
+
+impl Outcome {
+    pub(super) fn of<R: Rows>(
+        pairer: Pairer<'_, R>,
+        facts: [Vec<CaptureFacts>; 2],
+        was_stopped: bool,
+    ) -> Self {
+        let clock = pairer.bounds.pieces();
+        let missed = pairer.progress.map(|progress| progress.missed);
+        let segments = pairer.progress.map(|progress| progress.segments);
+        let [a, b] = pairer.flows;
+        let (a, b) = (a.flows, b.flows);
+        let alone = [(Side::A, &a), (Side::B, &b)]
+            .into_iter()
+            .flat_map(|(side, flows)| {
+                let unpaired = flows.iter().filter(|flow| flow.pair == NONE);
+                unpaired.map(move |flow| Alone {
+                    side,
+                    ends: flow.ends,
+                    packets: flow.packets,
+                    bytes: flow.bytes,
+                    first_ns: flow.first_ns,
+                    last_ns: flow.last_ns,
+                    first_frame: flow.first_frame,
+                    has_syn: flow.has_syn,
+                })
+            })
+            .collect();
+        let pairs = pairer
+            .pairs
+            .into_iter()
+            .map(|pair| paired(pair, [&a, &b], &clock, missed))
+            .collect();
+        Self {
+            pairs,
+            alone,
+            clock,
+            facts,
+            segments,
+            missed,
+            most_waiting: pairer.room.most(),
+            was_stopped,
+        }
+    }
+}
+
+fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2]) -> Paired {
+    let own = [0, 1].map(|side| &flows[side][pair.flows[side] as usize]);
+    let mut ends = own.map(|flow| flow.ends);
+    if pair.is_flipped {
+        ends[1].swap(0, 1);
+    }
+    let mut direction = 0;
+    let lanes = pair.ways.map(|mut way| {
+        let there = [direction, direction ^ usize::from(pair.is_flipped)];
+        direction += 1;
+        let (near, far) = (way.near.index(), way.far().index());
+        let let_go = own[near].let_go[there[near]];
+        way.tally.add(Fate::Outside, let_go, let_go);
+        let let_go = own[far].let_go[there[far]];
+        way.tally.add(Fate::NearMissed, let_go, let_go);
+        let near_has_gaps = missed[near] > 0;
+        let in_neither = way.ids.missing().filter(|_| near_has_gaps).unwrap_or(0);
+        Lane {
+            near: way.near,
+            delay: way.delays.corrected(clock, way.near == Side::A),
+            is_resegmented: way.is_resegmented,
+            in_neither,
+            near_has_gaps,
+            far_has_gaps: missed[far] > 0,
+            refuses: way.refuses,
+            tally: way.tally,
+            changes: way.changes,
+            altered: way.altered,
+            resent: way.resent,
+            bytes: own[near].bytes[there[near]],
+            hops: way.hops,
+            sequence_shift: way.shift,
+        }
+    });
+    Paired {
+        ends,
+        first_frames: own.map(|flow| flow.first_frame),
+        lanes,
+    }
+}

@@ -1,0 +1,286 @@
+//! Packets that one capture showed and the other has not shown yet.
+//!
+//! Each is found by a hash of what the way does not change, stands in the order of its way at its point, and in the
+//! order of all packets of its capture, so that the oldest can be given up. Nothing else is kept of packets.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::packet::{Side, Sighting};
+
+/// No entry.
+pub const NONE: u32 = u32::MAX;
+
+/// A packet that waits for its other sighting.
+#[derive(Debug)]
+pub struct Waiting {
+    pub packet: Sighting,
+    pub side: Side,
+    /// The way's number: the connection's times two, and one for the second direction.
+    pub way: u32,
+    pub mark: Mark,
+    key: u64,
+    next_same: u32,
+    way_links: Links,
+    side_links: Links,
+    /// Counts up whenever the place is reused.
+    age: u32,
+    is_free: bool,
+}
+
+/// What is known of a packet that the other capture lacks so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mark {
+    /// One that left later has arrived.
+    pub is_overtaken: bool,
+    /// Carries bytes that were sent before.
+    pub is_resend: bool,
+    /// Bytes of it were sent again.
+    pub is_copied: bool,
+    /// All copies sent before were shown to be lost.
+    pub others_were_lost: bool,
+    /// The receiver said that it lacked bytes of it after it should have come.
+    pub has_hole: bool,
+    /// A duplicate SACK told of its bytes.
+    pub has_dsack: bool,
+    /// Its bytes were acknowledged when nothing else can have brought them.
+    pub has_come: bool,
+    /// Its place in the sender's count of IP ids, where the near capture lacks it.
+    pub id_place: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    before: u32,
+    after: u32,
+}
+
+const UNLINKED: Links = Links {
+    before: NONE,
+    after: NONE,
+};
+
+/// First and last of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    pub first: u32,
+    pub last: u32,
+}
+
+impl List {
+    pub const EMPTY: List = List {
+        first: NONE,
+        last: NONE,
+    };
+}
+
+/// Keys are hashes already.
+#[derive(Default)]
+pub struct Ready(u64);
+
+impl Hasher for Ready {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+pub type ByKey<T> = HashMap<u64, T, BuildHasherDefault<Ready>>;
+
+/// All packets that wait.
+pub struct Room {
+    entries: Vec<Waiting>,
+    free: Vec<u32>,
+    by_key: ByKey<u32>,
+    sides: [List; 2],
+    most: usize,
+}
+
+impl Room {
+    pub fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_key: ByKey::default(),
+            sides: [List::EMPTY; 2],
+            most: 0,
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, at: u32) -> &Waiting {
+        &self.entries[at as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, at: u32) -> &mut Waiting {
+        &mut self.entries[at as usize]
+    }
+
+    /// The entry and its age, by which a later look finds whether it is still the same.
+    pub fn handle(&self, at: u32) -> (u32, u32) {
+        (at, self.get(at).age)
+    }
+
+    pub fn is_there(&self, (at, age): (u32, u32)) -> bool {
+        let entry = self.get(at);
+        !entry.is_free && entry.age == age
+    }
+
+    /// The first of those with a key.
+    #[inline]
+    pub fn find(&self, key: u64) -> u32 {
+        self.by_key.get(&key).copied().unwrap_or(NONE)
+    }
+
+    #[inline]
+    pub fn next_same(&self, at: u32) -> u32 {
+        self.get(at).next_same
+    }
+
+    #[inline]
+    pub fn next_in_way(&self, at: u32) -> u32 {
+        self.get(at).way_links.after
+    }
+
+    /// The oldest packet of a capture.
+    #[inline]
+    pub fn oldest(&self, side: Side) -> u32 {
+        self.sides[side.index()].first
+    }
+
+    /// Most packets that ever waited together.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Add a packet as the newest of its way.
+    pub fn add(
+        &mut self,
+        key: u64,
+        way: u32,
+        side: Side,
+        packet: Sighting,
+        mark: Mark,
+        list: &mut List,
+    ) -> u32 {
+        let entry = Waiting {
+            packet,
+            side,
+            way,
+            mark,
+            key,
+            next_same: NONE,
+            way_links: Links {
+                before: list.last,
+                after: NONE,
+            },
+            side_links: UNLINKED,
+            age: 0,
+            is_free: false,
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                let place = &mut self.entries[at as usize];
+                let age = place.age.wrapping_add(1);
+                *place = Waiting { age, ..entry };
+                at
+            }
+            None => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
+            }
+        };
+        match list.last {
+            NONE => list.first = at,
+            last => self.get_mut(last).way_links.after = at,
+        }
+        list.last = at;
+        let last = self.sides[side.index()].last;
+        self.get_mut(at).side_links.before = last;
+        match last {
+            NONE => self.sides[side.index()].first = at,
+            last => self.get_mut(last).side_links.after = at,
+        }
+        self.sides[side.index()].last = at;
+        self.add_key(key, at);
+        self.most = self.most.max(self.entries.len() - self.free.len());
+        at
+    }
+
+    #[inline]
+    fn add_key(&mut self, key: u64, at: u32) {
+        let mut same = *self.by_key.entry(key).or_insert(at);
+        if same != at {
+            while self.get(same).next_same != NONE {
+                same = self.get(same).next_same;
+            }
+            self.get_mut(same).next_same = at;
+        }
+    }
+
+    /// Take a packet out.
+    pub fn remove(&mut self, at: u32, list: &mut List) -> (Sighting, Mark) {
+        let (key, next_same) = (self.get(at).key, self.get(at).next_same);
+        self.remove_key(key, at, next_same);
+        let links = self.get(at).way_links;
+        match links.before {
+            NONE => list.first = links.after,
+            before => self.get_mut(before).way_links.after = links.after,
+        }
+        match links.after {
+            NONE => list.last = links.before,
+            after => self.get_mut(after).way_links.before = links.before,
+        }
+        let (side, links) = (self.get(at).side.index(), self.get(at).side_links);
+        match links.before {
+            NONE => self.sides[side].first = links.after,
+            before => self.get_mut(before).side_links.after = links.after,
+        }
+        match links.after {
+            NONE => self.sides[side].last = links.before,
+            after => self.get_mut(after).side_links.before = links.before,
+        }
+        self.free.push(at);
+        let entry = self.get_mut(at);
+        entry.is_free = true;
+        entry.next_same = NONE;
+        let options = entry.packet.options.take();
+        let packet = Sighting {
+            options,
+            ..entry.packet.clone()
+        };
+        (packet, entry.mark)
+    }
+
+    #[inline]
+    fn remove_key(&mut self, key: u64, at: u32, next_same: u32) {
+        let first = self.find(key);
+        if first == at {
+            if next_same == NONE {
+                self.by_key.remove(&key);
+            } else {
+                self.by_key.insert(key, next_same);
+            }
+            return;
+        }
+        let mut same = first;
+        while same != NONE {
+            let next = self.get(same).next_same;
+            if next == at {
+                self.get_mut(same).next_same = next_same;
+                return;
+            }
+            same = next;
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! One direction of a paired connection: what waits, what its packets keep on the way, and what became of them.
+
+use std::collections::VecDeque;
+
+use super::altered::Change;
+use super::keys::{words, Seed};
+use super::packet::{Side, Sighting};
+use super::tally::{Delays, Tally};
+use super::waiting::{List, NONE};
+use crate::recovery::ranges::RangeSet;
+use crate::sequence::Seq;
+
+/// Newest arrivals whose keys are kept, to know a second one of the same packet.
+const ARRIVALS: usize = 256;
+/// A segment's payload where no MSS was seen: Ethernet, IPv4, timestamps.
+const USUAL_PAYLOAD: u32 = 1_448;
+/// So many disagreements without one agreement, and it is known not to.
+const ODD: u8 = 4;
+const SLACK_NS: i64 = 1_000_000;
+
+/// Whether a field passes the way unchanged, so that it tells packets apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trust {
+    agreed: u8,
+    odd: u8,
+    is_changed: bool,
+}
+
+impl Trust {
+    #[inline]
+    pub fn holds(self) -> bool {
+        !self.is_changed
+    }
+
+    pub fn agree(&mut self) {
+        self.agreed = self.agreed.saturating_add(1);
+    }
+
+    pub fn is_open(self) -> bool {
+        !self.is_changed && self.agreed == 0
+    }
+
+    /// Return true when that settles that the field is changed.
+    pub fn disagree(&mut self, is_proof: bool) -> bool {
+        self.odd = self.odd.saturating_add(1);
+        self.is_changed = is_proof || self.odd >= ODD;
+        self.is_changed
+    }
+}
+
+/// IP ids of a sender that counts its packets: a gap is a packet that was not captured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IdCount {
+    next: Option<u16>,
+    /// Packets that the ids counted so far, from the first captured on.
+    counted: i64,
+    captured: i64,
+    /// Those of the gaps that the other capture has.
+    filled: i64,
+    in_order: u64,
+    odd: u64,
+}
+
+impl IdCount {
+    const MOST_MISSING: u16 = 1_024;
+
+    pub fn note(&mut self, id: u32, segments: u32) {
+        let id = id as u16;
+        let ahead = self.next.map_or(0, |next| id.wrapping_sub(next));
+        let behind = ahead.wrapping_neg();
+        self.captured += i64::from(segments);
+        if behind != 0 && behind <= Self::MOST_MISSING {
+            // One that was passed over before.
+            self.in_order += 1;
+            return;
+        }
+        let passed = if ahead < Self::MOST_MISSING {
+            self.in_order += 1;
+            ahead
+        } else {
+            self.odd += 1;
+            0
+        };
+        self.counted += i64::from(passed) + i64::from(segments);
+        self.next = Some(id.wrapping_add(segments as u16));
+    }
+
+    /// Where in the count a packet stands that the near capture lacks.
+    pub fn place(&self, id: u32) -> Option<i64> {
+        let ahead = (id as u16).wrapping_sub(self.next?) as i16;
+        Some(self.counted + i64::from(ahead))
+    }
+
+    /// Such a packet was found in the other capture.
+    pub fn fill(&mut self, place: i64) {
+        self.filled += i64::from((0..self.counted).contains(&place));
+    }
+
+    /// Packets that must have been sent and are in neither capture; `None` where the sender does not count.
+    pub fn missing(&self) -> Option<u64> {
+        let missing = (self.counted - self.captured - self.filled).max(0);
+        (self.in_order >= 20 * self.odd).then_some(missing as u64)
+    }
+}
+
+/// A frame that waits and is longer than a segment, or that came in parts.
+#[derive(Debug)]
+pub struct Parts {
+    pub handle: (u32, u32),
+    /// What the other capture has not shown of it.
+    pub open: Vec<(Seq, Seq)>,
+}
+
+/// One direction of a pair.
+#[derive(Debug)]
+pub struct Way {
+    /// Where its packets pass first.
+    pub near: Side,
+    /// By capture.
+    pub lists: [List; 2],
+    /// First of those that wait at the near point and were not overtaken.
+    pub fresh: u32,
+    /// Capture B's sequence numbers less capture A's.
+    pub shift: u32,
+    pub id: Trust,
+    pub timestamp: Trust,
+    pub ids: IdCount,
+    /// By capture.
+    pub parts: [Vec<Parts>; 2],
+    /// Payload of a full segment; 0 while nothing told it.
+    pub segment_len: u32,
+    /// The captures cut the bytes into frames differently.
+    pub is_resegmented: bool,
+    arrivals: VecDeque<u64>,
+    /// Beyond the highest byte that left.
+    pub sent_end: Option<Seq>,
+    /// The receiver's highest acknowledgment, and what it has beyond.
+    pub acked: Option<Seq>,
+    pub sacked: RangeSet,
+    /// Data that were overtaken and are neither known to have come nor acknowledged.
+    pub doubtful: Vec<(u32, u32)>,
+    pub tally: Tally,
+    pub delays: Delays,
+    pub changes: Vec<Change>,
+    /// Packets with a change.
+    pub altered: u64,
+    pub hops: Option<(i16, i16)>,
+    /// Far less near of the newest packet paired.
+    pub newest_apart_ns: i64,
+    /// Longest and shortest so far, as differences.
+    pub most_apart_ns: i64,
+    pub least_apart_ns: i64,
+    pub far_ttl: u8,
+    pub resent: u64,
+    /// The receiver lacked bytes that had come: it dropped them itself.
+    pub refuses: bool,
+}
+
+impl Way {
+    pub fn new(near: Side, shift: u32) -> Self {
+        Self {
+            near,
+            lists: [List::EMPTY; 2],
+            fresh: NONE,
+            shift,
+            id: Trust::default(),
+            timestamp: Trust::default(),
+            ids: IdCount::default(),
+            parts: [Vec::new(), Vec::new()],
+            segment_len: 0,
+            is_resegmented: false,
+            arrivals: VecDeque::new(),
+            sent_end: None,
+            acked: None,
+            sacked: RangeSet::default(),
+            doubtful: Vec::new(),
+            tally: Tally::default(),
+            delays: Delays::default(),
+            changes: Vec::new(),
+            altered: 0,
+            hops: None,
+            newest_apart_ns: 0,
+            most_apart_ns: i64::MIN,
+            least_apart_ns: i64::MAX,
+            far_ttl: 0,
+            resent: 0,
+            refuses: false,
+        }
+    }
+
+    pub fn far(&self) -> Side {
+        self.near.other()
+    }
+
+    /// Far less near time by which a packet would have come, with what some paths reorder and files disorder.
+    pub fn patience_ns(&self) -> i64 {
+        if self.most_apart_ns == i64::MIN {
+            return i64::MAX;
+        }
+        let range_ns = self.most_apart_ns.saturating_sub(self.least_apart_ns);
+        self.most_apart_ns.saturating_add(range_ns / 4 + SLACK_NS)
+    }
+
+    /// What the sightings of one packet have in common, with the way and the capture in which it waits.
+    #[inline]
+    pub fn key(&self, seed: &Seed, way: u32, side: Side, packet: &Sighting) -> u64 {
+        self.key_at(seed, way, side, packet, packet.seq, packet.ip_id)
+    }
+
+    /// The key of a part of a packet.
+    #[inline]
+    pub fn key_at(
+        &self,
+        seed: &Seed,
+        way: u32,
+        side: Side,
+        packet: &Sighting,
+        seq: u32,
+        ip_id: u32,
+    ) -> u64 {
+        let tsval = if self.timestamp.holds() {
+            packet.tsval
+        } else {
+            0
+        };
+        let id = if self.id.holds() { ip_id } else { 0 };
+        let place = u64::from(way) << 1 | side as u64;
+        seed.hash(words(seq, packet.ack), words(tsval, id), place)
+    }
+
+    /// Whether two packets of one key and one length can be one. Which part of it comes to be captured does not matter.
+    #[inline]
+    pub fn is_same(&self, one: &Sighting, other: &Sighting) -> bool {
+        one.seq == other.seq
+            && one.ack == other.ack
+            && one.payload_len == other.payload_len
+            && one.kind() == other.kind()
+            && (!self.id.holds() || one.ip_id == other.ip_id)
+            && (!self.timestamp.holds() || one.tsval == other.tsval)
+    }
+
+    /// Whether the fields tell two packets of the same bytes apart.
+    pub fn tells_apart(&self, packet: &Sighting) -> bool {
+        self.id.holds() && packet.id().is_some() || self.timestamp.holds() && packet.has_timestamps
+    }
+
+    pub fn note_arrival(&mut self, key: u64) {
+        if self.arrivals.len() >= ARRIVALS {
+            self.arrivals.pop_front();
+        }
+        self.arrivals.push_back(key);
+    }
+
+    pub fn has_arrived(&self, key: u64) -> bool {
+        self.arrivals.contains(&key)
+    }
+
+    /// Payload of a full segment, as far as it is known.
+    #[inline]
+    pub fn full_segment(&self) -> u32 {
+        if self.segment_len == 0 {
+            USUAL_PAYLOAD
+        } else {
+            self.segment_len
+        }
+    }
+
+    /// Segments that so much payload makes on the wire.
+    #[inline]
+    pub fn segments(&self, payload_len: u32) -> u32 {
+        let full = self.full_segment();
+        if payload_len <= full {
+            return 1;
+        }
+        payload_len.div_ceil(full)
+    }
+
+    /// Whether all bytes of a range were acknowledged.
+    pub fn is_covered(&self, start: Seq, end: Seq) -> bool {
+        let Some(acked) = self.acked else {
+            return false;
+        };
+        !acked.is_before(end)
+            || self
+                .sacked
+                .iter()
+                .any(|(left, right)| !left.is_after(start) && !right.is_before(end))
+    }
+}

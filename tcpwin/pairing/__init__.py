@@ -1,0 +1,26 @@
+"""Two captures of the same traffic at two points: what became of each packet in between.
+
+Stands beside the analysis of one capture: the engine's own reading of both in step, and types for what it found.
+"""
+
+from tcpwin.pairing.clock import Clock, ClockPiece
+from tcpwin.pairing.connection import Change, Delay, PairedConnection, PairedDirection
+from tcpwin.pairing.document import SCHEMA, describe
+from tcpwin.pairing.measure import pair
+from tcpwin.pairing.pairing import Pairing
+from tcpwin.pairing.unpaired import Proxy, UnpairedConnection
+
+__all__ = [
+    "SCHEMA",
+    "Change",
+    "Clock",
+    "ClockPiece",
+    "Delay",
+    "PairedConnection",
+    "PairedDirection",
+    "Pairing",
+    "Proxy",
+    "UnpairedConnection",
+    "describe",
+    "pair",
+]

@@ -1,0 +1,88 @@
+"""Two captures, or a bundle that has two, in; a Pairing out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.errors import SourceError
+from tcpwin.pairing.pairing import Pairing
+from tcpwin.sources import Source, resolve
+from tcpwin.units import count_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tcpwin.hosts import Bundle
+    from tcpwin.sources import Packets
+
+_NAMED = 10
+
+
+def pair(
+    a: Packets | Source, b: Packets | Source | None = None, *, progress: Callable[[int], object] | None = None
+) -> Pairing:
+    """Pair two captures of the same traffic, taken at two points.
+
+    Args:
+        a: a capture, as :func:`tcpwin.analyze` takes it; or alone, a bundle with two captures (a folder, .zip or .tar).
+        b: the other capture.
+        progress: called now and then with the bytes read so far; each capture is read twice.
+
+    Raises:
+        CaptureError: a capture cannot be read at all.
+        SnapshotError: a bundle cannot be read.
+        SourceError: a bundle that stands alone has not two captures.
+    """
+    from tcpwin import _engine
+
+    sources = _both(a) if b is None else (_one(a), _one(b))
+    names = (sources[0].name, sources[1].name)
+    first_offset_ns = _engine.first_offset(sources[0].open(), sources[1].open(), names=names, progress=progress)
+
+    def read(take: Callable[[dict[str, NDArray[Any]]], object] | None) -> dict[str, Any]:
+        opened = sources[0].open(), sources[1].open()
+        offset_ns = first_offset_ns or 0
+        return _engine.pair(*opened, names=names, first_offset_ns=offset_ns, take=take, progress=progress)
+
+    return Pairing(names, read(None), read)
+
+
+def _one(source: Any) -> Source:
+    """One capture; a bundle that has one stands for it."""
+    from tcpwin.hosts import Bundle, is_bundle, open_capture
+
+    with ExitStack() as stack:
+        if isinstance(source, Bundle):
+            return open_capture(source)
+        if (isinstance(source, str) or hasattr(source, "__fspath__")) and is_bundle(source):
+            return open_capture(stack.enter_context(Bundle.open(source)))
+        return resolve(source)
+
+
+def _both(source: Any) -> tuple[Source, Source]:
+    """The two captures of a bundle, the sender's or the client's first where their names say it."""
+    from tcpwin.hosts import Bundle, is_bundle
+
+    if isinstance(source, Bundle):
+        return _captures(source)
+    if (isinstance(source, str) or hasattr(source, "__fspath__")) and is_bundle(source):
+        with Bundle.open(source) as bundle:
+            return _captures(bundle)
+    raise SourceError("one capture cannot be paired: name the other one too, or a bundle that has both")
+
+
+def _captures(bundle: Bundle) -> tuple[Source, Source]:
+    from tcpwin.hosts import captures_of, open_capture
+
+    names = list(captures_of(bundle))
+    if len(names) != 2:
+        told = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+        raise SourceError(
+            f"{bundle.name} has {count_text(len(names), 'capture')}, not two{': ' + told if told else ''}"
+        )
+    first, second = sorted(
+        names, key=lambda name: not any(word in name.lower() for word in ("sender", "client", "snd"))
+    )
+    return open_capture(bundle, first), open_capture(bundle, second)

@@ -1,0 +1,164 @@
+"""A pairing in the terminal: where packets were lost, which clock is ahead, what was changed on the way.
+
+In: a Pairing. Out: lines, connections with most losses first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tcpwin.units import bytes_text, count_text, name_text, share_text, short_name, time_text
+
+if TYPE_CHECKING:
+    from tcpwin.pairing import Change, Clock, PairedConnection, PairedDirection, Pairing, UnpairedConnection
+
+_NAMED = 5
+_FIELDS = {
+    "mss": "MSS",
+    "window_scale": "window scale",
+    "sack_permitted": "SACK permitted",
+    "timestamps": "timestamps",
+    "sack_blocks": "SACK blocks",
+    "window": "window field",
+    "dscp": "DSCP",
+    "ecn": "ECN",
+    "congestion_mark": "congestion mark",
+    "flags": "TCP flags",
+    "ip_id": "IP id",
+    "sequence": "sequence numbers",
+    "acknowledgment": "acknowledgment numbers",
+}
+_PARTS_PER_MILLION = 0.05
+"""Less drift is none: a capture's clock ticks no finer."""
+
+
+def render_pairing(pairing: Pairing, *, limit: int = 10) -> Iterator[str]:
+    """The answer, the clocks, then connections: those that lost most packets first."""
+    for letter, name in (("a", pairing.name_a), ("b", pairing.name_b)):
+        yield f"{letter}  {short_name(name)}"
+    yield ""
+    yield from _answer(pairing)
+    yield from _clock_lines(pairing.clock)
+    yield from _gap_lines(pairing)
+    worst_first = sorted(pairing.connections, key=lambda each: (-each.lost, -each.unknown, each.number))
+    for connection in worst_first[:limit]:
+        yield ""
+        yield from _connection_lines(connection)
+    if len(worst_first) > limit:
+        yield ""
+        yield f"{count_text(len(worst_first) - limit, 'more connection')}: --limit N, --json"
+    yield from _unpaired_lines(pairing)
+
+
+def _answer(pairing: Pairing) -> Iterator[str]:
+    if not len(pairing):
+        yield "No connection is in both captures: nothing can be said of what is lost between them."
+        return
+    directions = [each for connection in pairing.connections for each in connection.directions]
+    lost, sent = sum(each.lost for each in directions), sum(each.sent for each in directions)
+    unknown = sum(each.unknown for each in directions)
+    if lost:
+        for leaves_at in "ab":
+            there = [each for each in directions if each.leaves_at == leaves_at]
+            way = f"between {leaves_at} and {'b' if leaves_at == 'a' else 'a'}"
+            count, of = sum(each.lost for each in there), sum(each.sent for each in there)
+            if count:
+                yield f"Lost {way}: {count:,} of {of:,} packets ({share_text(count / of, places=2)})."
+            elif of:
+                yield f"Lost {way}: none of {of:,} packets."
+    else:
+        yield f"No packet was lost between the two points, of {sent:,} in both directions."
+    if unknown:
+        yield f"Unknown: {count_text(unknown, 'packet')}, which may have been lost."
+
+
+def _clock_lines(clock: Clock | None) -> Iterator[str]:
+    if clock is None:
+        return
+    for index, piece in enumerate(clock.pieces):
+        offset = time_text(abs(piece.offset_ns))
+        ahead = "equal to" if not piece.offset_ns else f"{offset} {'ahead of' if piece.offset_ns > 0 else 'behind'}"
+        drift = f", {piece.drift_ppm:+.2f} ppm" if abs(piece.drift_ppm) >= _PARTS_PER_MILLION else ", no drift"
+        within = (
+            "; packets of one direction only: the offset includes the delay"
+            if piece.uncertainty_ns is None
+            else f"; off by at most {time_text(piece.uncertainty_ns)} if delays differ between the directions"
+        )
+        begin = "Clock of b" if index == 0 else f"  set by {time_text(clock.steps_ns[index - 1])}, from then on"
+        yield f"{begin}: {ahead} a{drift}{within}."
+
+
+def _gap_lines(pairing: Pairing) -> Iterator[str]:
+    for letter, missed in zip("ab", pairing.missed, strict=True):
+        if missed:
+            yield f"Capture {letter} lacks at least {count_text(missed, 'packet')} that passed there."
+
+
+def _connection_lines(connection: PairedConnection) -> Iterator[str]:
+    first, _ = connection.directions
+    yield f"#{connection.number}  {first.source} ↔ {first.target}"
+    if first.is_translated:
+        yield f"    in b      {first.source_in_b} ↔ {first.target_in_b}"
+    for direction in connection.directions:
+        yield from _direction_lines(direction)
+
+
+def _direction_lines(direction: PairedDirection) -> Iterator[str]:
+    loss = f" ({share_text(direction.loss, places=2)})" if direction.lost else ""
+    counts = [f"{direction.sent:,} sent", f"{direction.lost:,} lost{loss}"]
+    counts += [
+        f"{count:,} {word}"
+        for count, word in (
+            (direction.late, "late"),
+            (direction.duplicated, "duplicated"),
+            (direction.unknown, "unknown"),
+            (direction.injected, "injected on the way"),
+        )
+        if count
+    ]
+    unit = " (as segments of the wire)" if direction.unit == "segment" else ""
+    yield f"    {direction.source} → {direction.target}: {', '.join(counts)}{unit}"
+    if direction.delay is not None:
+        delay = direction.delay
+        least, mean, most = (time_text(ns) for ns in (delay.least_ns, delay.mean_ns, delay.most_ns))
+        yield f"        delay {least} at least, {mean} on average, {most} at most"
+    for why, count in (
+        ("the other capture was not running, or may not have been", direction.outside),
+        ("not in a capture that lacks packets", direction.unseen),
+        ("in neither capture, by the sender's IP ids", direction.in_neither),
+    ):
+        if count:
+            yield f"        unknown {count:,}: {why}"
+    for change in direction.changes:
+        yield f"        changed on the way: {_change_text(change)}"
+
+
+def _change_text(change: Change) -> str:
+    name = _FIELDS.get(change.field, change.field)
+    if change.packets is None:
+        return f"{name} rewritten by {change.came_as or 0:+,}"
+    values = " → ".join("none" if value is None else str(value) for value in (change.left_as, change.came_as))
+    frames = f"first a:{change.frame_a}, b:{change.frame_b}"
+    return f"{name} {values} ({count_text(change.packets, 'packet')}, {frames})"
+
+
+def _unpaired_lines(pairing: Pairing) -> Iterator[str]:
+    for proxy in pairing.proxies[:_NAMED]:
+        yield ""
+        yield (
+            f"Proxy: {proxy.in_a.source} ↔ {proxy.in_a.target} in a and {proxy.in_b.source} ↔ {proxy.in_b.target} in b "
+            "carry the same bytes as two connections: something in between ends TCP."
+        )
+    for letter in "ab":
+        alone = [each for each in pairing.unpaired if each.capture == letter]
+        if alone:
+            yield ""
+            yield f"Only in {letter}: {count_text(len(alone), 'connection')}"
+            for each in sorted(alone, key=lambda each: -sum(each.bytes))[:_NAMED]:
+                yield f"    {_unpaired_text(each)}"
+
+
+def _unpaired_text(each: UnpairedConnection) -> str:
+    size = bytes_text(sum(each.bytes))
+    return name_text(f"{each.source} ↔ {each.target}: {count_text(sum(each.packets), 'packet')}, {size}")

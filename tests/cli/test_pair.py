@@ -1,0 +1,64 @@
+"""`tcpwin pair`: the answer on one screen, the document, the table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars
+from cli.command import CAPTURES, refused, tcpwin
+
+BUNDLE = CAPTURES / "reference" / "idle-restart-on-stock.zip"
+RUN = CAPTURES / "runs" / "loss1_cubic_sack1"
+BOTH = (RUN / "snd.pcap.gz", RUN / "rcv.pcap.gz")
+
+
+def test_the_first_lines_say_where_packets_were_lost() -> None:
+    lines = tcpwin("pair", *BOTH).stdout.decode().splitlines()
+    [answer] = [line for line in lines if "between a and b" in line]
+    assert "59 of 5,586 packets" in answer
+    assert lines.index(answer) < 5
+
+
+def test_a_bundle_alone() -> None:
+    done = tcpwin("pair", BUNDLE)
+    assert done.returncode == 0
+    assert "No packet was lost" in done.stdout.decode()
+
+
+def test_help_names_the_question() -> None:
+    listed = tcpwin("--help").stdout.decode()
+    [line] = [line for line in listed.splitlines() if line.split()[:1] == ["pair"]]
+    assert "packets lost" in line
+    assert "bundle" in tcpwin("pair", "--help").stdout.decode()
+
+
+def test_json() -> None:
+    document = json.loads(tcpwin("pair", *BOTH, "--json").stdout)
+    assert document["schema"] == "tcpwin/pair/1"
+    assert [each["lost"] for each in document["connections"][0]["directions"]] == [0, 59]
+
+
+def test_packets_as_parquet(tmp_path: Path) -> None:
+    out = tmp_path / "packets.parquet"
+    assert tcpwin("pair", *BOTH, "--packets", out).returncode == 0
+    table = polars.read_parquet(out)
+    assert (table["fate"] == "lost").sum() == 59
+
+
+def test_standard_input_as_one_of_two() -> None:
+    done = tcpwin("pair", "-", BOTH[1], input=BOTH[0].read_bytes())
+    assert "59 of 5,586 packets" in done.stdout.decode()
+
+
+def test_wrong_usage() -> None:
+    assert "bundle" in refused("pair", BOTH[0])
+    assert "read once" in refused("pair", "-", "-", status=2)
+    assert "1 capture" in refused("pair", CAPTURES / "bundles" / "slow-reader.zip")
+    assert "no-such" in refused("pair", BOTH[0], "no-such.pcap")
+
+
+def test_the_capture_is_spared() -> None:
+    before = BOTH[0].read_bytes()
+    refused("pair", *BOTH, "--packets", BOTH[0], status=2)
+    assert BOTH[0].read_bytes() == before

@@ -1,0 +1,228 @@
+"""Lab runs whose captures are disturbed: losses stay exact or are said to be unknown, and the clock's error is true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pairing.packets import each, joined, read, shuffled, skewed, stepped, thinned
+from pairing.pairs import ack_direction, bent, captures, data_direction, frames_by_fate, lost_frames
+
+import tcpwin
+
+LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
+IN_ORDER = LOSSY[:2]
+SECOND_NS = 1_000_000_000
+DATA_PORT = 5201
+
+
+def holds(pairing: tcpwin.Pairing, scenario: str) -> None:
+    """Losses are exact: each lost packet is the network's, and none is unknown."""
+    assert len(pairing) == 1
+    assert frames_by_fate(pairing, data_direction(pairing))["lost"] == lost_frames(scenario)["data"]
+    assert data_direction(pairing).lost == len(lost_frames(scenario)["data"])
+    assert ack_direction(pairing).lost == len(lost_frames(scenario)["acks"]) == 0
+    assert pairing.connections[0].unknown == 0
+
+
+@pytest.mark.parametrize("ppm", [200, -200])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_a_clock_that_runs_at_another_rate(scenario: str, ppm: int, tmp_path: Path) -> None:
+    pairing = bent(scenario, tmp_path, b=lambda packets: skewed(packets, ppm, 7_000_000))
+    holds(pairing, scenario)
+    straight = tcpwin.pair(*captures(scenario)).clock
+    clock = pairing.clock
+    assert clock is not None
+    assert straight is not None
+    assert clock.uncertainty_ns is not None
+    assert abs(clock.offset_ns - 7_000_000) <= clock.uncertainty_ns
+    # b's rate is b's first packet's on: the first packet of a comes before or after it by half a round trip.
+    assert abs(clock.offset_ns - straight.offset_ns - 7_000_000) <= 20_000
+    if scenario in IN_ORDER:
+        assert abs(clock.drift_ppm - ppm) <= 0.5
+    else:
+        assert abs(clock.drift_ppm - ppm) <= 50
+    assert clock.steps_ns == ()
+
+
+@pytest.mark.parametrize("step_ns", [3 * SECOND_NS, -3 * SECOND_NS])
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_a_clock_that_is_set(scenario: str, side: str, step_ns: int, tmp_path: Path) -> None:
+    bend = {side: lambda packets: stepped(packets, step_ns)}
+    pairing = bent(scenario, tmp_path, **bend)
+    holds(pairing, scenario)
+    clock = pairing.clock
+    straight = tcpwin.pair(*captures(scenario)).clock
+    assert clock is not None
+    assert straight is not None
+    assert len(clock.steps_ns) == 1
+    expected_ns = step_ns if side == "b" else -step_ns
+    first, second = clock.pieces
+    assert first.uncertainty_ns is not None
+    assert second.uncertainty_ns is not None
+    assert abs(first.offset_ns) <= first.uncertainty_ns
+    assert abs(second.offset_ns - expected_ns) <= second.uncertainty_ns
+    if scenario in IN_ORDER:
+        assert abs(first.offset_ns) <= 10_000
+        assert abs(second.offset_ns - expected_ns) <= 10_000
+
+
+@pytest.mark.parametrize("hours", [-24, 0, 8])
+def test_clocks_that_are_hours_apart(hours: int, tmp_path: Path) -> None:
+    ahead_ns = hours * 3600 * SECOND_NS + 123_456_789
+    pairing = bent(LOSSY[0], tmp_path, b=lambda packets: skewed(packets, 0, ahead_ns))
+    holds(pairing, LOSSY[0])
+    assert pairing.clock is not None
+    assert abs(pairing.clock.offset_ns - ahead_ns) <= 10_000
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_records_out_of_order(scenario: str, side: str, tmp_path: Path) -> None:
+    """The file's order is wrong, its times are right: fates are the same. Frames are counted in the bent file."""
+    pairing = bent(scenario, tmp_path, **{side: shuffled})
+    assert data_direction(pairing).lost == len(lost_frames(scenario)["data"])
+    assert ack_direction(pairing).lost == 0
+    assert pairing.connections[0].unknown == 0
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3])
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_a_capture_with_gaps(scenario: str, side: str, share: float, tmp_path: Path) -> None:
+    """What is called lost was lost, and what was lost is called lost or unknown."""
+    pairing = bent(scenario, tmp_path, **{side: lambda packets: thinned(packets, share)})
+    truth = lost_frames(scenario)["data"]
+    data = data_direction(pairing)
+    fates = frames_by_fate(pairing, data)
+    kept = thinned(read(captures(scenario)[0]), share) if side == "a" else read(captures(scenario)[0])
+    frames = {number: packet.frame for number, packet in enumerate(kept, start=1)}
+    original = {fate: {frames[frame] for frame in found} for fate, found in fates.items()}
+    assert original.get("lost", set()) <= truth
+    seen = truth & set(frames.values())
+    assert seen <= original.get("lost", set()) | original.get("unknown", set())
+    assert not original["delivered"] & truth
+    # Of packets in neither capture, the sender's IP ids tell how many there were.
+    assert data.lost <= len(truth) <= data.lost + data.unknown
+    acks = ack_direction(pairing)
+    assert acks.lost == 0
+    # The gaps are noticed, and most of the data are known to have come all the same.
+    assert pairing.missed["ab".index(side)] > 0
+    assert data.delivered >= 0.95 * (data.sent - len(truth))
+
+
+@pytest.mark.parametrize("scenario", IN_ORDER)
+def test_most_losses_are_known_though_the_receivers_capture_has_gaps(scenario: str, tmp_path: Path) -> None:
+    pairing = bent(scenario, tmp_path, b=lambda packets: thinned(packets, 0.3))
+    assert data_direction(pairing).lost >= 0.8 * len(lost_frames(scenario)["data"])
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("part", ["first", "last", "middle"])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_captures_that_overlap_in_part(scenario: str, part: str, side: str, tmp_path: Path) -> None:
+    def cut(packets: list) -> list:
+        count = len(packets)
+        ranges = {"first": (0, count // 2), "last": (count // 2, count), "middle": (count // 3, 2 * count // 3)}
+        return packets[slice(*ranges[part])]
+
+    pairing = bent(scenario, tmp_path, **{side: cut})
+    assert len(pairing) == 1
+    truth = lost_frames(scenario)["data"]
+    data = data_direction(pairing)
+    fates = frames_by_fate(pairing, data)
+    shift = cut(read(captures(scenario)[0]))[0].frame - 1 if side == "a" else 0
+    lost = {frame + shift for frame in fates.get("lost", set())}
+    unknown = {frame + shift for frame in fates.get("unknown", set())}
+    assert lost <= truth
+    assert ack_direction(pairing).lost == 0
+    if side == "b":
+        # The table begins a while before the other capture does; the counts have all.
+        first = min(lost | unknown | fates["delivered"])
+        assert {frame for frame in truth if frame >= first} <= lost | unknown
+        assert data.lost <= len(truth) <= data.lost + data.unknown
+    # In the common time all are known but those on their way as it begins or ends.
+    kept = [packet.frame for packet in cut(read(captures(scenario)[0 if side == "a" else 1]))]
+    assert len(lost) >= (len(kept) / len(read(captures(scenario)[1])) - 0.15) * len(truth)
+
+
+@pytest.mark.parametrize("most", [4, 16, 44])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_a_receiver_whose_card_joins_segments(scenario: str, most: int, tmp_path: Path) -> None:
+    pairing = bent(scenario, tmp_path, b=lambda packets: joined(packets, DATA_PORT, most))
+    truth = lost_frames(scenario)["data"]
+    data = data_direction(pairing)
+    assert data.unit == "segment"
+    assert frames_by_fate(pairing, data)["lost"] == truth
+    assert (data.lost, data.unknown) == (len(truth), 0)
+    assert data.sent == data_direction(tcpwin.pair(*captures(scenario))).sent
+    assert ack_direction(pairing).lost == 0
+
+
+@pytest.mark.parametrize("most", [4, 16, 44])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_a_sender_whose_card_cuts_segments(scenario: str, most: int, tmp_path: Path) -> None:
+    """The sender's capture has frames that its card cuts later: lost are segments of them."""
+    pairing = bent(scenario, tmp_path, a=lambda packets: early(joined(packets, DATA_PORT, most)))
+    truth = lost_frames(scenario)["data"]
+    data = data_direction(pairing)
+    assert (data.unit, data.lost, data.unknown) == ("segment", len(truth), 0)
+    assert data.sent == data_direction(tcpwin.pair(*captures(scenario))).sent
+
+
+def early(packets: list) -> list:
+    """Return them, each no later than it was before its parts were: a frame is captured before it is cut."""
+    from dataclasses import replace
+
+    return [
+        replace(packet, time_ns=packet.time_ns - 100_000) if packet.payload_bytes > 1448 else packet
+        for packet in packets
+    ]
+
+
+def test_offload_at_both_ends_keeps_its_frames() -> None:
+    pairing = tcpwin.pair(*captures("offload_on_bigframes"))
+    assert data_direction(pairing).unit == "frame"
+
+
+def test_a_duplicate_of_the_network(tmp_path: Path) -> None:
+    """Every hundredth data packet comes twice, a millisecond apart."""
+    from dataclasses import replace
+
+    twice = 0
+
+    def bend(packets: list) -> list:
+        nonlocal twice
+        out = []
+        for number, packet in enumerate(packets):
+            out.append(packet)
+            if number % 100 == 0 and packet.payload_bytes:
+                out.append(replace(packet, time_ns=packet.time_ns + 1_000_000))
+                twice += 1
+        return sorted(out, key=lambda packet: packet.time_ns)
+
+    pairing = bent(LOSSY[0], tmp_path, b=bend)
+    data = data_direction(pairing)
+    assert twice > 10
+    assert (data.duplicated, data.unknown) == (twice, 0)
+    assert data.lost == len(lost_frames(LOSSY[0])["data"])
+
+
+def test_a_capture_that_has_packets_twice(tmp_path: Path) -> None:
+    def bend(packets: list) -> list:
+        return [copy for packet in packets for copy in (packet, packet)]
+
+    pairing = bent(LOSSY[0], tmp_path, a=bend)
+    data = data_direction(pairing)
+    assert (data.lost, data.unknown) == (len(lost_frames(LOSSY[0])["data"]), 0)
+    assert data.captured_twice == data.sent
+
+
+def test_headers_only(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    def bend(packets: list) -> list:
+        return each(packets, lambda packet: replace(packet, data=packet.data[: packet.header_bytes]))
+
+    holds(bent(LOSSY[0], tmp_path, a=bend, b=bend), LOSSY[0])

@@ -1,0 +1,135 @@
+"""The JSON document of a pairing, the table of packets, and bundles that pair by themselves."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import polars
+import pytest
+from pairing.packets import read, stepped, thinned, write
+from pairing.pairs import bent, captures, data_direction
+from reference import LAB_RUNS, ROOT
+
+import tcpwin
+from tcpwin.errors import SourceError
+
+SCHEMA = json.loads(files("tcpwin.pairing").joinpath("schema.json").read_text(encoding="utf8"))
+LOSSY = "loss1_cubic_sack1"
+CLOCK = {"offset_ns", "drift_ppm", "uncertainty_ns"}
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_documents_are_as_the_schema_says(tmp_path: Path) -> None:
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    disturbed = bent(
+        LOSSY, tmp_path, a=lambda packets: thinned(packets, 0.2), b=lambda packets: stepped(packets, 3_000_000_000)
+    )
+    apart = tcpwin.pair(captures(LOSSY)[0], captures("slow_reader")[1])
+    for pairing in (disturbed, apart, tcpwin.pair(*captures(LOSSY))):
+        validator.validate(pairing.to_dict())
+        json.dumps(pairing.to_dict(), allow_nan=False)
+
+
+def test_what_the_document_must_have() -> None:
+    document = tcpwin.pair(*captures(LOSSY)).to_dict()
+    assert document["clock"].keys() >= CLOCK
+    [connection] = document["connections"]
+    assert connection["clock"] == document["clock"]
+    there, back = connection["directions"]
+    assert (there["from"], there["to"]) == (back["to"], back["from"]) == ("10.9.2.2:38102", "10.9.1.1:5201")
+    assert (back["sent"], back["delivered"], back["lost"]) == (5586, 5527, 59)
+    assert (there["sent"], there["delivered"], there["lost"]) == (2966, 2966, 0)
+    assert all(each[name] == 0 for each in (there, back) for name in ("late", "duplicated", "unknown"))
+
+
+def test_captures_without_a_common_packet() -> None:
+    pairing = tcpwin.pair(captures(LOSSY)[0], captures("slow_reader")[1])
+    assert len(pairing) == 0
+    assert pairing.clock is None
+    assert [each.capture for each in pairing.unpaired] == ["a", "b"]
+    assert len(pairing.packets()["fate"]) == 0
+
+
+def test_the_table_of_packets_agrees_with_the_counts(tmp_path: Path) -> None:
+    pairing = bent(LOSSY, tmp_path, b=lambda packets: thinned(packets, 0.1))
+    pairing.write_packets(tmp_path / "packets.parquet")
+    table = polars.read_parquet(tmp_path / "packets.parquet")
+    for direction in pairing.connections[0].directions:
+        mine = table.filter(direction=direction.index)
+        counts = dict(mine["fate"].value_counts().iter_rows())
+        assert counts.get("lost", 0) == direction.lost
+        assert counts.get("late", 0) == direction.late
+        assert counts.get("delivered", 0) + counts.get("late", 0) == direction.delivered
+        assert counts.get("unknown", 0) == direction.unknown - direction.in_neither
+
+
+def test_delays_in_the_table_are_those_of_the_lab(tmp_path: Path) -> None:
+    """Also of packets that were on their way while b's clock was set."""
+    for name, bend in (("as it is", None), ("set", lambda packets: stepped(packets, -3_000_000_000))):
+        pairing = bent(LOSSY, tmp_path, b=bend)
+        table = pairing.packets()
+        delay_ns = table["delay_ns"][(table["frame_a"] > 0) & (table["frame_b"] > 0)]
+        assert delay_ns.min() >= 24_990_000, name
+        # The first packet waits for ARP behind the same delay.
+        assert delay_ns.max() <= 50_010_000, name
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    path = tmp_path / "run.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, capture in zip(("server", "client"), captures(LOSSY), strict=True):
+            archive.write(capture, f"run/{name}.pcap.gz")
+    return path
+
+
+def test_a_bundle_pairs_by_itself(bundle: Path) -> None:
+    pairing = tcpwin.pair(bundle)
+    assert pairing.name_a.endswith("client.pcap.gz")
+    assert data_direction(pairing).lost == 59
+    assert data_direction(pairing).leaves_at == "b"
+    assert len(pairing.packets()["fate"]) > 0
+
+
+def test_a_bundle_of_the_project_pairs_by_itself() -> None:
+    pairing = tcpwin.pair(ROOT / "captures" / "reference" / "idle-restart-on-stock.zip")
+    assert (len(pairing), pairing.connections[0].lost, pairing.connections[0].unknown) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "source", [LAB_RUNS / LOSSY / "snd.pcap.gz", ROOT / "captures" / "bundles" / "slow-reader.zip"]
+)
+def test_one_capture_alone_is_refused(source: Path) -> None:
+    with pytest.raises(SourceError, match=r"two|other one"):
+        tcpwin.pair(source)
+
+
+def test_the_order_of_the_captures_does_not_matter() -> None:
+    there, back = (tcpwin.pair(*order) for order in (captures(LOSSY), captures(LOSSY)[::-1]))
+    for one, other in zip(there.connections[0].directions, back.connections[0].directions, strict=True):
+        assert (one.sent, one.lost, one.delay) == (other.sent, other.lost, other.delay)
+        assert {one.leaves_at, other.leaves_at} == {"a", "b"}
+
+
+def test_what_may_be_read_besides_paths() -> None:
+    counts: list[Any] = []
+    with captures(LOSSY)[0].open("rb") as a:
+        pairing = tcpwin.pair(a, [captures(LOSSY)[1]], progress=counts.append)
+        assert data_direction(pairing).lost == 59
+        assert (pairing.packets()["fate"] == "lost").sum() == 59
+    assert counts
+
+
+def test_written_captures_are_what_was_read(tmp_path: Path) -> None:
+    """Guards the tests' own tool."""
+    packets = read(captures(LOSSY)[0])
+    again = read(write(tmp_path / "again.pcap", packets))
+    assert [(each.time_ns, each.data) for each in again] == [(each.time_ns, each.data) for each in packets]
