@@ -8,8 +8,8 @@ use crate::connection::stalls::Stalls;
 pub struct Incidents {
     pub journal: Option<Box<Journal>>,
     pub stalls: Option<Box<Stalls>>,
-    /// Frame of the first RST of a connection that had data.
-    pub reset_frame: Option<u64>,
+    /// Time and frame of the first RST of a connection that had data.
+    pub reset: Option<(i64, u64)>,
     pub doubtful_reset: Option<DoubtfulReset>,
     /// How many connections of its four-tuple came before.
     pub epoch: u16,

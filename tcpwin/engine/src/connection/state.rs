@@ -173,7 +173,12 @@ impl Connection {
     }
 
     pub fn reset_frame(&self) -> Option<u64> {
-        self.incidents.as_ref()?.reset_frame
+        Some(self.incidents.as_ref()?.reset?.1)
+    }
+
+    /// When the first RST of a connection that had data came.
+    pub fn reset_ns(&self) -> Option<i64> {
+        Some(self.incidents.as_ref()?.reset?.0)
     }
 
     #[inline]

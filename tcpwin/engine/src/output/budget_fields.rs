@@ -96,8 +96,7 @@ impl DirectionView<'_> {
                 take(Item::ZeroWindow, self.waiting_ns());
                 take(Item::WindowFull, data.limited_ns());
                 take(Item::FastRecovery, self.recovery_ns());
-                if data.has_fin && !data.flight.is_outstanding() {
-                    let closed_ns = data.last_ack_ns.max(data.last_data_ns);
+                if let Some(closed_ns) = self.closed_since_ns() {
                     take(Item::Closed, connection.end_ns.saturating_sub(closed_ns));
                 }
                 take(rest, i64::MAX);
@@ -122,6 +121,17 @@ impl DirectionView<'_> {
             }
         }
         spent
+    }
+
+    /// Since when a sender of few segments is done: all that it sent is acknowledged, or the connection was reset.
+    pub(super) fn closed_since_ns(&self) -> Option<i64> {
+        let data = self.data();
+        let is_done = data.has_fin && !data.flight.is_outstanding();
+        let done_ns = is_done.then(|| data.last_ack_ns.max(data.last_data_ns));
+        [done_ns, self.connection.reset_ns()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// What stalls when the capture, or a reset, ends the connection.

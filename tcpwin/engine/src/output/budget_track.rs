@@ -200,13 +200,13 @@ impl BudgetTrack {
                         .convert(from_ns, began_ns, &[IDLE], into, i64::MAX);
                 }
             }
-            None if direction.has_fin && !direction.flight.is_outstanding() => {
-                let from_ns = direction.last_ack_ns.max(direction.last_data_ns);
-                let into = Item::Closed as usize;
-                self.timeline
-                    .convert(from_ns, end_ns, &[IDLE], into, i64::MAX);
+            None => {
+                if let Some(from_ns) = view.closed_since_ns() {
+                    let into = Item::Closed as usize;
+                    self.timeline
+                        .convert(from_ns, end_ns, &[IDLE], into, i64::MAX);
+                }
             }
-            None => {}
         }
         let moves = (direction.pace()).map(|pace| pace.moves(direction.segment_size()));
         for each in moves.into_iter().flatten() {

@@ -128,7 +128,7 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     cwnd_estimate_max_bytes Int "Most bytes outstanding, as the sender saw it: without loss the least that the congestion window was at its largest; in recovery SACKed bytes count too, which are no longer in it." |v| optional(v.flight_seen());
     cwnd_model_bytes Int "Congestion window at the end by Linux's rules: ten segments at first, widened by what was acknowledged while it was used, cut to seven tenths by loss and halved by idle timeouts; none before a round trip was seen." |v| optional(v.data().pace().filter(|p| p.window_bytes > 0).map(|p| p.window_bytes));
     clock_step_ns Int "Time in silences that the capture's clock counts and the timestamps of the sender that ended them do not: the clock was set forward." |v| v.rare_int(|c| c.clock_step_ns);
-    slow_start_ns Int "Time in round trips whose flight was a third and more above the one before." |v| v.of_pace(|p| p.slow_start_ns);
+    slow_start_ns Int "Time in round trips whose flight was a third and more above the one before, below the threshold that a loss set." |v| v.of_pace(|p| p.slow_start_ns);
     idle_gaps Int "Times that data followed a silence longer than the retransmission timeout with nothing in flight." |v| v.idle(|i| i64::from(i.gaps));
     idle_ns Int "Time with nothing in flight in these gaps." |v| v.idle(|i| i.idle_ns);
     idle_restarts Int "Of these, after which the congestion window had been cut: the burst ended within what Linux leaves, and went on with the ACK." |v| v.idle(|i| i64::from(i.restarts));

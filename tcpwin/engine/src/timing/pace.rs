@@ -275,7 +275,9 @@ impl Pace {
         let has_begun = self.round_ns != i64::MIN;
         self.round_ns = round.now_ns;
         let grows = u64::from(peak) * GROWTH_DENOMINATOR >= u64::from(before) * GROWTH_NUMERATOR;
-        if has_begun && elapsed_ns > 0 && grows && before > 0 && !round.is_recovering {
+        // Once a loss has set the threshold, a flight that grows again fills what the window already had.
+        let is_below = self.window_bytes < self.threshold_bytes;
+        if has_begun && elapsed_ns > 0 && grows && before > 0 && is_below && !round.is_recovering {
             self.slow_start_ns = self.slow_start_ns.saturating_add(elapsed_ns);
         }
         let round_trip = RoundTrip {

@@ -84,7 +84,7 @@ pub fn conclude(connection: &mut Connection) {
         .iter()
         .any(|each| each.data_segments > 0);
     if has_data {
-        connection.incidents_mut().reset_frame = Some(frame);
+        connection.incidents_mut().reset = Some((time_ns, frame));
     }
     for direction in &mut connection.directions {
         if let Some(rare) = &mut direction.rare {

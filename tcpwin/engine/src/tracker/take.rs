@@ -290,7 +290,7 @@ impl Connection {
                 .iter()
                 .any(|direction| direction.data_segments > 0)
             {
-                self.incidents_mut().reset_frame = Some(segment.frame);
+                self.incidents_mut().reset = Some((now_ns, segment.frame));
             }
         }
         for direction in &mut self.directions {
