@@ -51,6 +51,8 @@ pub struct Rare {
     pub before_bytes: u64,
     /// When bytes never captured were first acknowledged, before any that were.
     pub unseen_since_ns: Option<i64>,
+    /// Of a side that was never captured: what was last acknowledged of it was one sequence number.
+    pub ends_with_one: bool,
     pub resent_bytes: u64,
     pub resent_segments: u32,
     /// Segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).

@@ -63,6 +63,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         return answer;
     }
     let advance = before.una.to(acked.flight.una).max(0) as u32;
+    if !acked.is_seen {
+        infer_fin(sent, acked, segment, advance);
+    }
     let is_bare = is_empty(segment) && Seq(segment.seq) == sent.flight.nxt;
     acked.compare_ack(segment, advance, is_bare && before.is_started);
     let mut new_sacked = 0;
@@ -86,6 +89,20 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let is_of_loss = before.had_doubts || answer.events & event::DUPLICATE_ACK != 0;
     keep_answer(sent, acked, segment, is_of_loss);
     answer
+}
+
+/// Of a side that was never captured its FIN shows only as the last sequence number that the peer acknowledges: one, by
+/// itself, where the peer closes too.
+#[cold]
+fn infer_fin(sent: &Direction, acked: &mut Direction, segment: &Segment, advance: u32) {
+    if advance > 0 {
+        acked.rare().ends_with_one = advance == 1;
+        acked.has_fin = false;
+    }
+    let is_closing = sent.has_fin || segment.flags & FIN != 0;
+    if is_closing && acked.rare.as_ref().is_some_and(|rare| rare.ends_with_one) {
+        (acked.has_fin, acked.fin_end) = (true, acked.flight.una);
+    }
 }
 
 /// Neither payload nor FIN.
