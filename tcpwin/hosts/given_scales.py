@@ -65,6 +65,26 @@ def given_shifts(analysis: Analysis, scales: Mapping[str, int]) -> tuple[Shifts,
     return shifts, tuple(notes)
 
 
+def override_shifts(analysis: Analysis, of_sockets: Shifts, by_hand: Shifts) -> tuple[Shifts, tuple[str, ...]]:
+    """Both, of which what was given by hand counts, and a warning where a socket says another."""
+    both = dict(of_sockets)
+    notes = []
+    for id, pair in by_hand.items():
+        said = of_sockets.get(id, (None, None))
+        both[id] = (pair[0] or said[0], pair[1] or said[1])
+        connection = analysis.connections[id]
+        ends = (connection.a, connection.b)
+        if not analysis._engine.began_with_initiator(id):
+            ends = (connection.b, connection.a)
+        notes += [
+            f"window scale of {end.address}: {given[0]} was given and is taken, and in connection {id} its socket says "
+            f"{other[0]}"
+            for end, given, other in zip(ends, pair, said, strict=True)
+            if given is not None and other is not None and given[0] != other[0]
+        ]
+    return both, tuple(notes)
+
+
 def _give(analysis: Analysis, connection: Connection, side: str, shift: int, shifts: Shifts, given: _Given) -> None:
     """Take the shift for a side of a connection, unless its handshake tells it."""
     given.connections += 1

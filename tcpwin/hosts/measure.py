@@ -77,11 +77,11 @@ def analyze(
             shifts = joined.take(wanted, clock_offset_ns)
             analysis.notes = joined.notes
         if window_scales:
-            from tcpwin.hosts.given_scales import given_shifts
+            from tcpwin.hosts.given_scales import given_shifts, override_shifts
 
             by_hand, notes = given_shifts(analysis, window_scales)
-            shifts = add_shifts(shifts, by_hand)
-            analysis.notes = (*analysis.notes, *notes)
+            shifts, differing = override_shifts(analysis, shifts, by_hand)
+            analysis.notes = (*analysis.notes, *notes, *differing)
         if not shifts:
             return analysis
         engine = _engine.analyze(
@@ -97,12 +97,3 @@ def analyze(
         again._joined = None if analysis._joined is None else analysis._joined.beside(again)
         again.notes = analysis.notes
         return again
-
-
-def add_shifts(of_sockets: Shifts, by_hand: Shifts) -> Shifts:
-    """Both, of which a socket's own word counts where there is one."""
-    both = dict(by_hand)
-    for id, pair in of_sockets.items():
-        first, second = both.get(id, (None, None))
-        both[id] = (pair[0] or first, pair[1] or second)
-    return both

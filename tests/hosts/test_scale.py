@@ -206,3 +206,16 @@ def test_the_table_of_segments_has_the_window_in_bytes_too() -> None:
     shown = table["window"][table["direction"] == "a"]
     assert not np.ma.is_masked(shown)
     assert shown.max() == connection.b_to_a.receive_window_max_bytes
+
+
+def test_a_shift_given_by_hand_counts_before_what_a_socket_says(tmp_path: Path) -> None:
+    transfer, capture = cut_transfer(tmp_path)
+    address = tcpwin.analyze(capture).connections[0].a.address
+    analysis = analyze(capture, snapshots=[said_of(transfer, "wscale:2,7")], window_scales={address: 5})
+    [connection] = analysis.connections
+    assert scales(connection) == {"a": ("given", 5), "b": ("given", 7)}
+    [note] = analysis.notes
+    assert f"window scale of {address}: 5 was given" in note
+    assert "its socket says 2" in note
+    analysis = analyze(capture, snapshots=[said_of(transfer, "wscale:2,7")], window_scales={address: 2})
+    assert analysis.notes == ()

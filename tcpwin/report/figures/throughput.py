@@ -5,8 +5,8 @@
 - **sent again**: payload bits per second that had been sent before.
 
 Each step is the mean over an interval: the same for the whole figure, named under the title, and at least a round trip
-where that leaves enough of them, as a sender that waits for its window sends in bursts a round trip apart. The sum over
-all intervals is exact.
+where that leaves enough of them, as a sender that waits for its window sends in bursts a round trip apart. The last one
+ends where the figure does, between a half and one and a half of an interval long. The sum over all intervals is exact.
 """
 
 from __future__ import annotations
@@ -72,7 +72,12 @@ def steps(request: Request, series: Series, interval_ns: int, name: str, colour:
     count = int(max(places.max(), (request.end_ns - request.start_ns) // interval_ns)) + 1
     totals = np.bincount(places, weights=series.sum, minlength=count)
     edges = request.start_ns + np.arange(count + 1, dtype=np.int64) * interval_ns
-    rates = np.append(totals, totals[-1:]) * (8e9 / interval_ns)
+    if count > 1 and (request.end_ns - edges[-2]) * 2 < interval_ns:
+        # Too little is left to make a rate of its own.
+        totals, edges = np.append(totals[:-2], totals[-2:].sum()), np.delete(edges, -2)
+    edges[-1] = max(request.end_ns, edges[-2] + 1)
+    rates = totals * 8e9 / np.diff(edges)
+    rates = np.append(rates, rates[-1:])
     return {
         "type": "scatter",
         "mode": "lines",

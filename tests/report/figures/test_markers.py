@@ -18,6 +18,8 @@ from report.figures.drawn import (
     zoomed,
 )
 
+import tcpwin
+
 TIMEOUTS = REFERENCE_CAPTURES / "real/jswaro+tcprs/tests__Traces__tcp__fastretransmit__fast011.trace"
 
 
@@ -156,6 +158,9 @@ def test_rates_add_up_to_what_tshark_adds_up(path: object, sent_bytes: int) -> N
     widths = [float(after) - float(before) for before, after in zip(throughput.x, throughput.x[1:], strict=False)]
     total = sum(float(rate) * width / 8 for rate, width in zip(throughput.y, widths, strict=False))
     assert total == pytest.approx(sent_bytes, rel=1e-5)
+    # The last step is as long as the capture goes on: no rate is spread over time that nobody captured.
+    [connection] = tcpwin.analyze(path)  # type: ignore[arg-type]
+    assert float(throughput.x[-1]) == pytest.approx(connection.duration_ns / 1e9, rel=1e-6)
 
 
 def test_dots_of_one_instant_have_each_their_own_flight() -> None:
