@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin._engine import EVENT_FIELDS, SERIES_NAMES
 from tcpwin.analysis.analysis import SCHEMA, Analysis, Shifts, measure, reopen
-from tcpwin.analysis.cached import kept
+from tcpwin.analysis.cached import cached
 from tcpwin.analysis.capture import Capture, CaptureFile, CaptureWarning, Interface
 from tcpwin.analysis.connection import Connection
 from tcpwin.analysis.connections import Connections
@@ -47,7 +47,7 @@ __all__ = [
     "View",
     "WindowScale",
     "ZeroWindowEpisode",
-    "kept",
+    "cached",
     "masked",
     "measure",
     "reopen",

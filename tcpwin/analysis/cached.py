@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 T = TypeVar("T")
 
 
-class kept(Generic[T]):  # noqa: N801 (used as a decorator)
+class cached(Generic[T]):  # noqa: N801 (used as a decorator)
     """A method without arguments as an attribute that is found when it is first asked for."""
 
     def __init__(self, find: Callable[[Any], T]) -> None:

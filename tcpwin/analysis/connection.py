@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis.cached import kept
+from tcpwin.analysis.cached import cached
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips
 from tcpwin.analysis.endpoint import Endpoint
 from tcpwin.analysis.event import Event
@@ -174,12 +174,12 @@ class Connection:
         value: str | None = self._fields["reset_by"]
         return value
 
-    @kept
+    @cached
     def a_to_b(self) -> Direction:
         """Data from the initiator, limited by the responder's window."""
         return self._direction(True)
 
-    @kept
+    @cached
     def b_to_a(self) -> Direction:
         """Data from the responder, limited by the initiator's window."""
         return self._direction(False)
@@ -266,7 +266,7 @@ class Connection:
             found[side] = (*found.get(side, ()), *samples)
         return found
 
-    @kept
+    @cached
     def snapshots(self) -> tuple[JoinedSample, ...]:
         """The samples of this connection's sockets at both ends beside the packets, in order of time."""
         return self._analysis.joined(self.id)

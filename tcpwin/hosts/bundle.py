@@ -223,7 +223,7 @@ class Bundle:
         except _DAMAGE as error:
             if not found:
                 raise SnapshotError(f"damaged: {error}", self.name) from error
-            self.notes.add("the archive is cut or damaged: it lists what comes before the damage")
+            self.notes.add("the archive is cut or damaged; only what comes before the damage was read")
         return tuple(_labelled(found))
 
     def _describe(self, entry: _Entry) -> Member:
@@ -439,7 +439,7 @@ def _find_archive(path: Path, max_bytes: int, max_members: int, max_ratio: int) 
         return _Tar(_Guarded(file, raw, max_bytes=limit, name=str(path)))
     except tarfile.ReadError as error:
         raw.close()
-        raise SnapshotError("no bundle: no folder, .zip, .tar or .tar.gz", str(path)) from error
+        raise SnapshotError("not a bundle: expected a folder, .zip, .tar or .tar.gz", str(path)) from error
     except BaseException:
         raw.close()
         raise

@@ -89,19 +89,19 @@ class _Ring(PathSource):
 
             folder = tempfile.mkdtemp(prefix="tcpwin-")
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            paths = [_kept(path, Path(folder) / f"{number:05}") for number, path in enumerate(paths)]
+            paths = [_link_or_copy(path, Path(folder) / f"{number:05}") for number, path in enumerate(paths)]
         super().__init__(paths)
         self.name = name
 
 
-def _kept(path: Path, kept: Path) -> Path:
+def _link_or_copy(path: Path, target: Path) -> Path:
     try:
-        os.link(path, kept)
+        os.link(path, target)
     except OSError:
         import shutil
 
-        shutil.copyfile(path, kept)
-    return kept
+        shutil.copyfile(path, target)
+    return target
 
 
 def choose_capture(bundle: Bundle, name: str | None = None) -> tuple[str, list[Member]]:

@@ -83,7 +83,7 @@ def given(offset_ns: int) -> ClockOffset:
         ValueError: it is more than a century.
     """
     if abs(offset_ns) > MAX_OFFSET_NS:
-        raise ValueError("a clock offset of more than a century")
+        raise ValueError("a clock offset cannot be more than a century")
     return ClockOffset(offset_ns, offset_ns, offset_ns, "given", 0, 0)
 
 

@@ -121,7 +121,7 @@ class SnapshotFile:
                 break
         found = recognise(head)
         if found is None:
-            raise SnapshotError(f"none of the snapshot formats known ({', '.join(sorted(formats()))})", self.name)
+            raise SnapshotError(f"not a known snapshot format ({', '.join(sorted(formats()))})", self.name)
         return found
 
     def _open_pipe(self, path: Path) -> IO[bytes]:
@@ -146,7 +146,7 @@ class SnapshotFile:
                     f"compressed by {method}, of which only gzip is read: decompress it first", self.name
                 )
         if not start and self.notes:
-            raise SnapshotError("compressed by gzip, and damaged from the start", self.name)
+            raise SnapshotError("compressed with gzip, and damaged from the start", self.name)
         if not start:
             raise SnapshotError("empty", self.name)
         return start[:_HEAD_BYTES], len(start) > _HEAD_BYTES
@@ -154,9 +154,9 @@ class SnapshotFile:
     def _raw_head(self, head: bytes, is_cut: bool) -> list[str]:
         text = _text(io.BytesIO(head), self._encoding).read()
         if "\0" in text:
-            raise SnapshotError("binary, not text: it has zeros in it", self.name)
+            raise SnapshotError("binary, not text: it contains zero bytes", self.name)
         if not text.strip() and not is_cut:
-            raise SnapshotError("empty but for blanks", self.name)
+            raise SnapshotError("only blank lines", self.name)
         lines = list(_bounded(io.StringIO(text, newline="\n")))
         return lines[:-1] if is_cut and len(lines) > 1 else lines
 
@@ -214,7 +214,7 @@ class _Gunzip(io.RawIOBase):
         self._gzip = gzip.GzipFile(fileobj=io.BufferedReader(file, 1 << 16), mode="rb")
         self._notes = notes
         self._left_bytes = max_bytes
-        self._too_long = SnapshotError(f"compressed, and inflates to more than {max_bytes or 0:,} bytes", name)
+        self._too_long = SnapshotError(f"compressed, and unpacks to more than {max_bytes or 0:,} bytes", name)
         self._is_over = False
 
     def readable(self) -> bool:
@@ -257,11 +257,11 @@ class _Once:
     def open(self) -> IO[bytes]:
         if self._start is None:
             if isinstance(self._file, io.TextIOBase):
-                raise SnapshotError("a file that was opened as text: open it as binary", self._name)
+                raise SnapshotError("opened as text: open the file in binary mode", self._name)
             self._start = _read_up_to(self._file, _HEAD_BYTES * 2)
             return io.BytesIO(self._start)
         if self._is_read:
-            raise SnapshotError("a stream, which was read already", self._name)
+            raise SnapshotError("a stream that was read already", self._name)
         self._is_read = True
         return io.BufferedReader(_Joined(self._start, _Kept(self._file)), 1 << 16)
 

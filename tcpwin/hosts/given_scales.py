@@ -35,11 +35,11 @@ def read_scales(scales: Mapping[str, int]) -> dict[str, int]:
     read = {}
     for host, shift in scales.items():
         if shift not in range(MAX_SHIFT + 1):
-            raise ValueError(f"{shift!r} is no window scale: 0 to {MAX_SHIFT} (RFC 7323 section 2.3)")
+            raise ValueError(f"{shift!r} is not a window scale: 0 to {MAX_SHIFT} (RFC 7323 section 2.3)")
         try:
             read[str(ip_address(host))] = shift
         except ValueError:
-            raise ValueError(f"{host!r} is no IP address of a host in the capture") from None
+            raise ValueError(f"{host!r} is not an IP address of a host in the capture") from None
     return read
 
 
@@ -61,7 +61,7 @@ def given_shifts(analysis: Analysis, scales: Mapping[str, int]) -> tuple[Shifts,
         if not given.connections:
             notes.append(f"window scale of {host}: the capture has no such host")
         elif not given.taken:
-            raise SourceError(f"window scale of {host}: every handshake of it was captured, and agreed on no scaling")
+            raise SourceError(f"window scale of {host}: all its handshakes were captured, and none agreed on scaling")
     return shifts, tuple(notes)
 
 

@@ -74,7 +74,7 @@ class HistogramSample:
             ValueError: it is not.
         """
         if not 0 <= share <= 1:
-            raise ValueError(f"a share is between 0 and 1, not {share}")
+            raise ValueError(f"a share must be between 0 and 1, not {share}")
         rank = max(1, ceil(Fraction(str(share)) * self.total))
         for bucket, reached in self._from_below():
             if bucket.count and reached >= rank:

@@ -44,10 +44,10 @@ class Joined:
 
     def beside(self, analysis: Analysis) -> Joined:
         """The same snapshots beside the same capture measured again."""
-        again = Joined(analysis)
-        again.hosts, again.notes = self.hosts, self.notes
-        again._epochs.update(self._epochs)
-        return again
+        beside = Joined(analysis)
+        beside.hosts, beside.notes = self.hosts, self.notes
+        beside._epochs.update(self._epochs)
+        return beside
 
     def describe(self) -> dict[str, Any]:
         """What the JSON document holds of the hosts."""

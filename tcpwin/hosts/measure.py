@@ -64,7 +64,7 @@ def analyze(
         if bundle is not None:
             wanted.append(bundle)
         elif capture is not None:
-            raise SnapshotError("is no bundle, so that no capture in it can be chosen", str(source))
+            raise SnapshotError("is not a bundle, so --capture cannot choose from it", str(source))
         packets = cast("Packets | Source", source) if bundle is None else open_capture(bundle, capture)
         analysis = measure(packets, follow=chosen, buckets=buckets, rows=rows, index=index, progress=progress)
         if not wanted and not window_scales:
@@ -93,7 +93,7 @@ def analyze(
             shifts=shifts,
             progress=progress,
         )
-        again = Analysis(analysis._source, engine, buckets=buckets, rows=rows, shifts=shifts, index=index)
-        again._joined = None if analysis._joined is None else analysis._joined.beside(again)
-        again.notes = analysis.notes
-        return again
+        remeasured = Analysis(analysis._source, engine, buckets=buckets, rows=rows, shifts=shifts, index=index)
+        remeasured._joined = None if analysis._joined is None else analysis._joined.beside(remeasured)
+        remeasured.notes = analysis.notes
+        return remeasured

@@ -237,7 +237,7 @@ class Stamps:
         if self._style.is_unsure:
             self.notes.add(_UNSURE)
         if self._style.prefix == "clock":
-            self.notes.add("times before each line are of no day, or of how long it took: only the order is known")
+            self.notes.add("the times before each line have no date, or are durations: only the order is known")
 
     def take(self, line: str) -> Stamp | None:
         """The stamp of a line; None where it has none."""
@@ -293,7 +293,7 @@ class Stamps:
                 yield from self._release(held)
                 characters = 0
             elif characters > MAX_HELD_CHARACTERS:
-                self.notes.add("a sample is too long for its time, which follows it, to be found")
+                self.notes.add("a sample is so long that the time after it was not found")
                 yield from self._release(held)
                 characters = 0
         yield from self._release(held)
@@ -370,7 +370,7 @@ class Stamps:
     def _number_ns(self, match: re.Match[str]) -> int | None:
         time_ns = epoch_ns(match["epoch"] or match["seconds"])
         if match["seconds"] and time_ns is not None:
-            self.notes.add("times are of whole seconds: the `date` of that host has no %N")
+            self.notes.add("times are whole seconds: the `date` of that host has no %N")
         return time_ns
 
     def _find_watch(self, line: str) -> tuple[bool, int | None]:
@@ -426,9 +426,9 @@ class Stamps:
             except ValueError:  # The 29th of February.
                 continue
             if moment <= latest:
-                self.notes.add(f"times have no year: {year} is assumed, from when the file was written")
+                self.notes.add(f"the times have no year: {year} is assumed, from when the file was written")
                 return year
-        raise ValueError("no year has this day")
+        raise ValueError("this day is in no year")
 
     def _find_zone(self, name: str | None) -> tzinfo:
         text = (name or "").strip()
@@ -444,7 +444,7 @@ class Stamps:
         if text:
             self.notes.add(f"the time zone {text} is not known: times are read as {self._zone}")
         else:
-            self.notes.add(f"times name no zone: they are read as {self._zone}")
+            self.notes.add(f"the times name no time zone: they are read as {self._zone}")
         return self._zone
 
 

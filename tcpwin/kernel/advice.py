@@ -95,7 +95,7 @@ def audit(
         ValueError: a number that is none, or outside its range.
     """
     if page_size_bytes < 1:
-        raise ValueError(f"no page has {page_size_bytes} bytes")
+        raise ValueError(f"no memory page has {page_size_bytes} bytes")
     kernel = kernel or kernel_of(settings)
     rtt, rate = exact(rtt_ns, "round trip"), exact(rate_bps, "rate")
     window = bdp_bytes(rtt, rate)
@@ -220,7 +220,7 @@ def _share(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
             "risk",
             str(scale),
             "1",
-            f"It reckons with {float(AdvWinScale(scale).overhead):.2f} bytes of memory for a byte of payload. "
+            f"It assumes {float(AdvWinScale(scale).overhead):.2f} bytes of memory per byte of payload. "
             "Cloudflare measured up to 3: queues then fill before the window does, are collapsed, and packets drop.",
             "Half of the buffer is window: tcp_rmem has to be twice the window. No effect from kernel 6.6 on.",
             setting_line(name, 1),

@@ -30,7 +30,7 @@ def exact(value: Number, name: str) -> Fraction:
     if fraction <= 0:
         raise ValueError(f"{name} must be above 0")
     if not Fraction(1, _LARGEST) <= fraction <= _LARGEST:
-        raise ValueError(f"{name} is out of all range")
+        raise ValueError(f"{name} is out of range")
     return fraction
 
 

@@ -57,7 +57,7 @@ def parse_kernel(release: str) -> Kernel:
     """
     match = re.match(r"(\d{1,4})\.(\d{1,4})(?!\d)", release)
     if match is None:
-        raise ValueError(f"not a kernel version, as 6.1 or 5.15.0-92-generic: {release[:60]}")
+        raise ValueError(f"not a kernel version such as 6.1 or 5.15.0-92-generic: {release[:60]}")
     return int(match[1]), int(match[2])
 
 

@@ -174,16 +174,16 @@ def _notes(
             "connections."
         )
     if max(receive, send) > MAX_SETTING_BYTES:
-        notes.append(f"No setting can be that large: {MAX_SETTING_BYTES:,} is the most, and the lines stop there.")
+        notes.append(f"A setting cannot be that large: {MAX_SETTING_BYTES:,} is the most, and the lines stop there.")
     if isinstance(model, ScalingRatio):
         notes.append(
-            f"From 6.6 on the kernel measures the share of payload per connection; {model.ratio}/256 is reckoned here. "
+            f"From 6.6 on the kernel measures the share of payload per connection; {model.ratio}/256 is assumed here. "
             "256 × Recv-Q ÷ r of `ss -tm` is what a connection has."
         )
         if adv_win_scale is not None:
             notes.append("tcp_adv_win_scale has no effect from 6.6 on.")
     elif kernel is None and adv_win_scale is None:
-        notes.append("The kernel is not known: defaults of 4.20 to 6.5, and half of the buffer for the window.")
+        notes.append("Kernel unknown: assuming the defaults of 4.20 to 6.5, and half of the buffer for the window.")
     notes.append(
         f"The send buffer is {SEND_BUFFER_FACTOR} × the window, the kernel's own factor (3 with BBR): large segments "
         "need less, small writes more."

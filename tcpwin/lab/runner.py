@@ -25,7 +25,7 @@ from tcpwin.lab.forked import Fork
 from tcpwin.lab.measure import Capture, Sampler, first_line
 from tcpwin.lab.network import ADDRESSES, SPACES, NetworkError, Step, Undo, ends_of, inside, only_run, plan, remove
 from tcpwin.lab.scenario import Scenario
-from tcpwin.lab.settings import told
+from tcpwin.lab.settings import list_settings
 from tcpwin.lab.uninterrupted import undisturbed
 from tcpwin.lab.workload import DEFAULT_PORT, Log
 
@@ -114,8 +114,8 @@ def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]
         "kernel": kernel,
         "release": platform.release(),
         "seed": scenario.seed,
-        "path": told(scenario.route),
-        "hosts_are": told(scenario.hosts),
+        "path": list_settings(scenario.route),
+        "hosts_are": list_settings(scenario.hosts),
         "hosts": {
             end: {
                 "address": ADDRESSES[end],

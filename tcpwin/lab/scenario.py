@@ -46,17 +46,23 @@ class Route:
     reorder_percent: float = setting(0.0, "Of the data's frames, sent at once instead of delayed.", most=100)
     bottleneck_mbps: float = setting(0.0, "Of a queue in the router; 0 for none.")
     queue_bytes: int = setting(0, "Of that queue, which drops what does not fit.")
-    queue: str = setting("droptail", "Which discipline that queue has.", words=QUEUES, is_told=False)
-    ecn: bool = setting(False, "CoDel marks instead of dropping, where the hosts speak ECN.", is_told=False)
-    mark_us: int = setting(0, "Mark each frame that waited longer (DCTCP's step); 0: none.", is_told=False)
-    burst_loss_percent: float = setting(0.0, "Of the data's frames, lost in bursts.", most=25, is_told=False)
-    burst_frames: float = setting(8.0, "Of such a burst, on average; half of them are lost.", least=1, is_told=False)
-    policer_mbps: float = setting(0.0, "A policer's rate: what exceeds it is dropped, not queued.", is_told=False)
-    policer_burst_bytes: int = setting(0, "Its bucket.", is_told=False)
-    mtu_bytes: int = setting(0, "Of the link behind the router; 0: as the hosts', 1500.", most=1500, is_told=False)
-    cross_algorithm: str = setting("", "Of a second flow that shares the queue.", words=CROSS, is_told=False)
-    cross_start_s: float = setting(0.0, "When it begins, after the first.", least=-60, is_told=False)
-    cross_s: float = setting(0.0, "For how long; 0: to the end.", is_told=False)
+    queue: str = setting("droptail", "Which discipline that queue has.", words=QUEUES, is_always_listed=False)
+    ecn: bool = setting(False, "CoDel marks instead of dropping, where the hosts speak ECN.", is_always_listed=False)
+    mark_us: int = setting(0, "Mark each frame that waited longer (DCTCP's step); 0: none.", is_always_listed=False)
+    burst_loss_percent: float = setting(0.0, "Of the data's frames, lost in bursts.", most=25, is_always_listed=False)
+    burst_frames: float = setting(
+        8.0, "Of such a burst, on average; half of them are lost.", least=1, is_always_listed=False
+    )
+    policer_mbps: float = setting(
+        0.0, "A policer's rate: what exceeds it is dropped, not queued.", is_always_listed=False
+    )
+    policer_burst_bytes: int = setting(0, "Its bucket.", is_always_listed=False)
+    mtu_bytes: int = setting(
+        0, "Of the link behind the router; 0: as the hosts', 1500.", most=1500, is_always_listed=False
+    )
+    cross_algorithm: str = setting("", "Of a second flow that shares the queue.", words=CROSS, is_always_listed=False)
+    cross_start_s: float = setting(0.0, "When it begins, after the first.", least=-60, is_always_listed=False)
+    cross_s: float = setting(0.0, "For how long; 0: to the end.", is_always_listed=False)
 
     @property
     def has_disorder(self) -> bool:
@@ -83,7 +89,7 @@ class Hosts:
     offload: bool = setting(False, "Leave segmentation to the cards, so that captures hold big frames.")
     collapse_max_bytes: int = setting(6291456, "`tcp_collapse_max_bytes` of the patched kernel.")
     initial_window_segments: int = setting(
-        0, "The sender's first congestion window, by its route; 0: the kernel's.", is_told=False
+        0, "The sender's first congestion window, by its route; 0: the kernel's.", is_always_listed=False
     )
 
 

@@ -29,22 +29,22 @@ def setting(
     least: float = 0,
     most: float = math.inf,
     words: tuple[str, ...] = (),
-    is_told: bool = True,
+    is_always_listed: bool = True,
 ) -> Any:
     """Declare a field: its default, what it says in one line, and the least and most that make sense.
 
-    `words`: which a word may be. `is_told`: also where it has its default (`told`).
+    `words`: which a word may be. `is_always_listed`: also where it has its default (`list_settings`).
     """
-    metadata = {"help": text, "least": least, "most": most, "words": words, "is_told": is_told}
+    metadata = {"help": text, "least": least, "most": most, "words": words, "is_always_listed": is_always_listed}
     return field(default=default, metadata=metadata)
 
 
-def told(settings: Any) -> dict[str, Any]:
+def list_settings(settings: Any) -> dict[str, Any]:
     """What is said of these settings in a run's truth."""
     return {
         each.name: value
         for each in fields(settings)
-        if (value := getattr(settings, each.name)) != each.default or each.metadata["is_told"]
+        if (value := getattr(settings, each.name)) != each.default or each.metadata["is_always_listed"]
     }
 
 

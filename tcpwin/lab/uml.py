@@ -19,7 +19,7 @@ from typing import Any
 
 from tcpwin.errors import TcpwinError
 from tcpwin.lab.first_process import FAILURE, JOB
-from tcpwin.lab.kernel_build import cache as kept
+from tcpwin.lab.kernel_build import cache as cache_folder
 from tcpwin.lab.runner import TRUTH
 from tcpwin.lab.scenario import Scenario
 
@@ -110,7 +110,7 @@ def _command(scenario: Scenario, kernel: str, linux: Path, out: Path) -> list[st
 @cache
 def _compiled() -> Path:
     """A folder with every module compiled that a run reads: the same ones each time, unlike this host's own."""
-    folder = kept() / "modules"
+    folder = cache_folder() / "modules"
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder), "PYTHONPATH": str(_LIBRARY)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     code = "import tcpwin.lab.first_process, tcpwin.lab.runner, tcpwin.lab.workload as w; w.workloads()"

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcpwin.analysis import Analysis, Connection, Direction, Event, Stall, kept
+from tcpwin.analysis import Analysis, Connection, Direction, Event, Stall, cached
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import Reading, count_first_events, first_events, reading_of
 from tcpwin.limits.roles import ENDS, the_end
@@ -61,29 +61,29 @@ class Case:
     subject: Connection | None = None
     direction: str | None = None
 
-    @kept
+    @cached
     def connection(self) -> Connection:
         """The connection that is judged."""
         if self.subject is None:
             raise TypeError(f"{self.rule.code} is a rule of the capture")
         return self.subject
 
-    @kept
+    @cached
     def sender(self) -> str:
         """The side, ``a`` or ``b``, that sends the direction's data."""
         return "a" if self.direction == "a_to_b" else "b"
 
-    @kept
+    @cached
     def receiver(self) -> str:
         """The side that receives it."""
         return "b" if self.direction == "a_to_b" else "a"
 
-    @kept
+    @cached
     def the_sender(self) -> str:
         """The sender in words: ``the client``."""
         return self.the(self.sender)
 
-    @kept
+    @cached
     def the_receiver(self) -> str:
         """The receiver in words."""
         return self.the(self.receiver)
@@ -92,13 +92,13 @@ class Case:
         """An end of the connection in words: ``the client``."""
         return the_end(self.connection, side)
 
-    @kept
+    @cached
     def data(self) -> Direction:
         """The direction that is judged."""
         connection = self.subject or self.connection
         return connection.a_to_b if self.direction == "a_to_b" else connection.b_to_a
 
-    @kept
+    @cached
     def back(self) -> Direction:
         """The other direction."""
         connection = self.subject or self.connection
@@ -127,7 +127,7 @@ class Case:
             return len(self.events(name, side=side))
         return count_first_events(self.analysis, self.connection.id, name, side=side)
 
-    @kept
+    @cached
     def _events(self) -> list[Event]:
         return self.connection.events
 
@@ -136,12 +136,12 @@ class Case:
         """The connection's long silences; none where the capture may not be read again."""
         return self.connection.stalls if self.may_follow else []
 
-    @kept
+    @cached
     def reading(self) -> Reading:
         """What was read of the capture for its rules, and what may still be read."""
         return reading_of(self.analysis)
 
-    @kept
+    @cached
     def may_follow(self) -> bool:
         """Whether events, stalls and series of the connection are at hand, or may be read."""
         return self.reading.may_follow(self.analysis, self.connection.id)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WORST = 3
 FEW = 500
 """Connections that are looked at one by one; of more, columns are read, for which numpy is loaded."""
-TOLD = 1000
+MOST_COUNTED = 1000
 """Connections with a problem whose limits are counted; of more, the worst."""
 
 
@@ -40,7 +40,7 @@ class Summary:
         caveat: its last sentence: what the capture lacks; empty where it is complete.
         worst: the three findings that cost most; fewer where fewer cost anything, none where no rules were asked.
         problems: numbers of the connections with a problem by the limit that cost each most, the worst first; of the
-            first `TOLD` of them.
+            first `MOST_COUNTED` of them.
         verdict: that of the worst connection; None without any.
     """
 
@@ -92,7 +92,7 @@ class _Telling:
     @cached_property
     def problems(self) -> dict[str, tuple[int, ...]]:
         by_limit: dict[str, list[int]] = {}
-        for id in self.ids[:TOLD]:
+        for id in self.ids[:MOST_COUNTED]:
             verdict = self._judge(id)
             by_limit.setdefault(verdict.also or verdict.limit, []).append(id)
         return {limit: tuple(ids) for limit, ids in by_limit.items()}

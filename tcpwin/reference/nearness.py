@@ -77,7 +77,7 @@ def nearest(
     }
     wanted = {name: each for name, each in numbers.items() if each[0] is not None}
     if not wanted and not settings and all(each is None for each in (kernel, workload, adv_win_scale, is_patched)):
-        raise ValueError("nothing to be near to")
+        raise ValueError("no reference runs to compare with")
     for name, (value, _, _) in wanted.items():
         if not value or value <= 0:
             raise ValueError(f"a {name} of {value} is not above 0")

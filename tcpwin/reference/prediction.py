@@ -168,7 +168,7 @@ def predict(measured: Measured, run: Run) -> Prediction:
             *(() if own else (UNKNOWN_BOUND,)),
             f"{path};",
             f"the round trip stays {time_text(rtt_ns)}, and one window a round trip is the most;",
-            f"the kernel reckons by {allowed.model.name}, and a byte costs no more than "
+            f"the kernel counts memory by {allowed.model.name}, and a byte costs no more than "
             f"{float(allowed.model.overhead):.3g} bytes of memory: above that queues overflow too early;",
             *(() if kernel else (UNKNOWN_KERNEL,)),
             "slow start doubles the flight each round trip; the sender's buffer (tcp_wmem) and losses allow as much;",

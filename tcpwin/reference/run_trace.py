@@ -66,7 +66,7 @@ def read_trace(bundle: str | PathLike[str]) -> Trace:
     """
     samples = sender_samples(bundle)
     if all(each.snd_wnd_bytes is None for each in samples):
-        raise SnapshotError("its ss says no window (snd_wnd)", fspath(bundle))
+        raise SnapshotError("its ss output has no send window (snd_wnd)", fspath(bundle))
     first = samples[0]
     # Data has been in flight ever since it began when the first sample is taken: the kernel says for how long.
     began_ns = (first.time_ns or 0) - (first.busy_ns or 0) - (first.minrtt_ns or 0)

@@ -216,7 +216,7 @@ def test_the_document() -> None:
         },
         "lines": [],
         "notes": [
-            "From 6.6 on the kernel measures the share of payload per connection; 64/256 is reckoned here. 256 × "
+            "From 6.6 on the kernel measures the share of payload per connection; 64/256 is assumed here. 256 × "
             "Recv-Q ÷ r of `ss -tm` is what a connection has.",
             "The send buffer is 2 × the window, the kernel's own factor (3 with BBR): large segments need less, small "
             "writes more.",

@@ -25,7 +25,7 @@ def test_code_or_name(word: str) -> None:
         "Thresholds",
         "  Set with `tcpwin check --threshold TW201.NAME=VALUE`.",
         "  stall_ns  200ms: Linux's shortest retransmission timeout; less is hardly noticed.",
-        "  share     2%: A window that closes now and then for 2 % of the time works as designed.",
+        "  share     2%: A window that is closed for less than 2 % of the time works as designed.",
     ]
 
 

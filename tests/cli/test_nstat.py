@@ -360,7 +360,7 @@ def test_input_without_an_answer(text: bytes, arguments: list[str], says: str, f
 
 def test_what_is_refused(runs: Path, tmp_path: Path) -> None:
     assert refused("nstat", tmp_path / "absent") == f"tcpwin: {tmp_path / 'absent'}: No such file or directory\n"
-    assert "none of the snapshot formats known" in refused("nstat", TEXT)
+    assert "not a known snapshot format" in refused("nstat", TEXT)
     assert "parquet is binary" in refused("nstat", runs, "--format", "parquet", status=2)
     assert "is what is to be read" in refused("nstat", runs, "-o", runs, status=2)
     assert refused("nstat", runs, "-o", "/dev/full") == "tcpwin: /dev/full: No space left on device\n"

@@ -37,7 +37,7 @@ def test_json() -> None:
             "share": {
                 "default": 0.02,
                 "unit": "share",
-                "reason": "A window that closes now and then for 2 % of the time works as designed.",
+                "reason": "A window that is closed for less than 2 % of the time works as designed.",
             },
         },
     }

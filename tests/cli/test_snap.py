@@ -244,7 +244,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, tool: Callable[[str], s
     without = {**os.environ, "PATH": str(tmp_path)}
     if not any(Path(folder, "tcpdump").exists() for folder in ("/usr/sbin", "/sbin", "/usr/local/sbin")):
         said = refused("snap", "-o", other, "--capture", "lo", env=without)
-        assert said == "tcpwin: packets are captured by tcpdump, which is not installed\n"
+        assert said == "tcpwin: capturing packets needs tcpdump, which is not installed\n"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["snap.jsonl"]
 
 

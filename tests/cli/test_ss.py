@@ -436,7 +436,7 @@ COUNTERS = b"#kernel\nTcpInSegs                       100                0.0\n"
     [
         (b"", "standard input: empty"),
         (b"\0\1\2", "standard input: binary, not text"),
-        (b"nothing of the kind\n", "standard input: none of the snapshot formats known"),
+        (b"nothing of the kind\n", "standard input: not a known snapshot format"),
         (b"State Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n", "input: no TCP socket in it (ss)"),
         (COUNTERS, "standard input: no TCP socket in it (nstat)"),
     ],
@@ -462,7 +462,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert refused("ss", tmp_path / "absent") == f"tcpwin: {tmp_path / 'absent'}: No such file or directory\n"
     (tmp_path / "empty").mkdir()
     assert "no sockets in this bundle (no snapshots)" in refused("ss", tmp_path / "empty")
-    assert "none of the snapshot formats known" in refused("ss", TEXT)
+    assert "not a known snapshot format" in refused("ss", TEXT)
 
 
 @pytest.mark.parametrize(
@@ -558,6 +558,6 @@ def test_a_file_of_a_bundle_that_ends_in_an_error(tmp_path: Path) -> None:
     assert done.returncode == 0
     first, *rest = done.stderr.decode().splitlines()
     assert first.startswith("tcpwin: warning: ss_a.txt.gz was read up to its sample ")
-    assert first.endswith("only: compressed, and inflates to more than 33,554,432 bytes")
+    assert first.endswith("only: compressed, and unpacks to more than 33,554,432 bytes")
     assert rest == []
     assert done.stdout.decode().count("ss_b.txt") == 1

@@ -116,7 +116,7 @@ def test_what_a_bundle_lists(write: Writer, tmp_path: Path) -> None:
         assert [member.number for member in bundle.members] == list(range(7))
         reasons = {member.name: member.reason for member in bundle.members if member.kind == "unknown"}
         assert reasons["run/empty"] == "empty"
-        assert (reasons["run/notes.md"] or "").startswith("none of the snapshot formats known")
+        assert (reasons["run/notes.md"] or "").startswith("not a known snapshot format")
         assert bundle.notes == set()
 
 
@@ -326,7 +326,7 @@ def test_an_archive_that_is_cut_lists_what_it_can(tmp_path: Path) -> None:
     with Bundle.open(tmp_path / "b") as bundle:
         assert [member.name for member in bundle.members][:1] == ["a.txt"]
         assert "c.txt" not in [member.name for member in bundle.members]
-        assert bundle.notes == {"the archive is cut or damaged: it lists what comes before the damage"}
+        assert bundle.notes == {"the archive is cut or damaged; only what comes before the damage was read"}
 
 
 def test_a_member_with_a_wrong_checksum(tmp_path: Path) -> None:
@@ -344,10 +344,10 @@ def test_a_member_with_a_wrong_checksum(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "no bundle: no folder, .zip, .tar or .tar.gz"),
-        (b"Dear all\n", "no bundle: no folder, .zip, .tar or .tar.gz"),
-        (PCAP, "no bundle: no folder, .zip, .tar or .tar.gz"),
-        (gzip.compress(PCAP), "no bundle: no folder, .zip, .tar or .tar.gz"),
+        (b"", "not a bundle: expected a folder, .zip, .tar or .tar.gz"),
+        (b"Dear all\n", "not a bundle: expected a folder, .zip, .tar or .tar.gz"),
+        (PCAP, "not a bundle: expected a folder, .zip, .tar or .tar.gz"),
+        (gzip.compress(PCAP), "not a bundle: expected a folder, .zip, .tar or .tar.gz"),
         (b"PK\x03\x04" + bytes(40), "damaged: File is not a zip file"),
         (b"\x28\xb5\x2f\xfd" + bytes(40), "compressed by zstd, of which only gzip is read"),
     ],

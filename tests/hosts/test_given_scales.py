@@ -76,11 +76,11 @@ def test_a_handshake_that_says_otherwise_refuses_it(tmp_path: Path) -> None:
 
 def test_a_handshake_without_scaling_refuses_it(tmp_path: Path) -> None:
     syns = [packet(CLIENT, "S", 999, 0), packet(SERVER, "SA", 4999, 1000)]
-    with pytest.raises(SourceError, match="no scaling"):
+    with pytest.raises(SourceError, match="none agreed on scaling"):
         tcpwin.analyze(write(syns + TRANSFER, tmp_path / "plain.pcap"), window_scales={CLIENT: SHIFT})
 
 
-@pytest.mark.parametrize(("scales", "message"), [({CLIENT: 15}, "0 to 14"), ({"server": 7}, "no IP address")])
+@pytest.mark.parametrize(("scales", "message"), [({CLIENT: 15}, "0 to 14"), ({"server": 7}, "not an IP address")])
 def test_what_is_no_scale(capture: Path, scales: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tcpwin.analyze(capture, window_scales=scales)

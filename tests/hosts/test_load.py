@@ -221,7 +221,7 @@ def test_files_that_cannot_be_read_are_errors(tmp_path: Path, capture: Path) -> 
         analyze(capture, snapshots=[capture])
     with pytest.raises(FileNotFoundError):
         analyze(capture, snapshots=[tmp_path / "absent.txt"])
-    with pytest.raises(tcpwin.SnapshotError, match="none of the snapshot formats known"):
+    with pytest.raises(tcpwin.SnapshotError, match="not a known snapshot format"):
         analyze(capture, snapshots=[SnapshotFile(b"hello there\n", format=None)])
 
 
@@ -477,7 +477,7 @@ def test_members_of_a_bundle_that_are_not_read_are_told(tmp_path: Path, capture:
         archive.writestr("../out.txt", NSTAT)
     analysis = analyze(capture, snapshots=[path])
     assert analysis.notes == (
-        f"{path}: 2 files of the bundle were not read: letter.txt (none of the snapshot formats known), ../out.txt "
+        f"{path}: 2 files of the bundle were not read: letter.txt (not a known snapshot format), ../out.txt "
         "(its name leads outside of the bundle)",
     )
     with zipfile.ZipFile(path, "w") as archive:
@@ -569,7 +569,7 @@ def test_an_error_in_a_file_ends_that_file_only(tmp_path: Path, capture: Path) -
     [facts] = by_label["client"].files
     assert facts.samples > 0
     assert analysis.notes == (
-        f"ss_client.txt.gz was read up to its sample {facts.samples:,} only: compressed, and inflates to more than "
+        f"ss_client.txt.gz was read up to its sample {facts.samples:,} only: compressed, and unpacks to more than "
         "33,554,432 bytes",
     )
 

@@ -15,7 +15,7 @@ from tcpwin.hosts.times import MAX_HELD_CHARACTERS, Stamp, Stamps, StampStyle, f
 SECOND = 1_000_000_000
 NOW = 1795288970 * SECOND
 HOUR = 3600 * SECOND
-NO_ZONE = "times name no zone: they are read as UTC"
+NO_ZONE = "the times name no time zone: they are read as UTC"
 
 
 def read(text: str, **options: object) -> tuple[list[tuple[str, int | None, int]], Stamps]:
@@ -93,7 +93,7 @@ def test_a_time_without_a_zone_is_in_the_zone_given(line: str) -> None:
     assert stamps.notes == {NO_ZONE}
     east = Stamps(zone=timezone(timedelta(hours=9)))
     assert east.take(line) == Stamp(NOW - 9 * HOUR, None, is_new_block=True)
-    assert east.notes == {"times name no zone: they are read as UTC+09:00"}
+    assert east.notes == {"the times name no time zone: they are read as UTC+09:00"}
 
 
 def test_a_zone_with_summer_time() -> None:
@@ -277,7 +277,7 @@ def test_a_date_that_knows_no_nanoseconds(mark: str, end: str) -> None:
     text = f"{mark}1795288970{end}\na\n{mark}1795288971{end}\nb\n"
     found, stamps = read(text)
     assert found == [("a", NOW, 1), ("b", NOW + SECOND, 2)]
-    assert stamps.notes == {"times are of whole seconds: the `date` of that host has no %N"}
+    assert stamps.notes == {"times are whole seconds: the `date` of that host has no %N"}
 
 
 @pytest.mark.parametrize("digits", ["336", "336046", "336046123"])
@@ -300,7 +300,7 @@ def test_hours_minutes_and_seconds_of_ts_give_the_order_only() -> None:
         assert find_style(text.splitlines()) == StampStyle(prefix="clock")
         found, stamps = read(text)
         assert found == [("State", None, 0), ("ESTAB a", None, 0), ("\t skmem:(r0)", None, 0), ("", None, 0)]
-        assert stamps.notes == {"times before each line are of no day, or of how long it took: only the order is known"}
+        assert stamps.notes == {"the times before each line have no date, or are durations: only the order is known"}
 
 
 def test_a_time_behind_a_clock_holds() -> None:
@@ -337,7 +337,7 @@ def test_a_sample_too_long_for_its_time_is_given_without() -> None:
     stamps = Stamps(style=StampStyle(is_trailing=True))
     raw = ["x" * (1 << 20)] * (MAX_HELD_CHARACTERS // (1 << 20) + 2)
     assert sum(1 for _ in stamps.ahead(raw)) == len(raw)
-    assert stamps.notes == {"a sample is too long for its time, which follows it, to be found"}
+    assert stamps.notes == {"a sample is so long that the time after it was not found"}
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_a_prefix_of_every_line(prefix: str, kind: str, time_ns: int, notes: set
 def test_the_default_of_ts_has_no_year() -> None:
     """The last year in which the first time was before the file was written."""
     text = "Nov 21 19:22:50 a\nNov 21 19:22:51 b\n"
-    note = "times have no year: 2026 is assumed, from when the file was written"
+    note = "the times have no year: 2026 is assumed, from when the file was written"
     for latest in (datetime(2026, 11, 21, 20, tzinfo=UTC), datetime(2027, 3, 1, tzinfo=UTC)):
         found, stamps = read(text, latest=latest)
         assert found == [("a", NOW, 0), ("b", NOW + SECOND, 0)]

@@ -134,7 +134,7 @@ def test_a_share_that_is_too_hopeful() -> None:
         kind="risk",
         value="2",
         should_be="1",
-        why="It reckons with 1.33 bytes of memory for a byte of payload. Cloudflare measured up to 3: queues then fill "
+        why="It assumes 1.33 bytes of memory per byte of payload. Cloudflare measured up to 3: queues then fill "
         "before the window does, are collapsed, and packets drop.",
         side_effects="Half of the buffer is window: tcp_rmem has to be twice the window. No effect from kernel 6.6 on.",
         line="net.ipv4.tcp_adv_win_scale = 1",
@@ -282,5 +282,5 @@ def test_numbers_without_sense_do_no_harm() -> None:
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="round trip must be above 0"):
         audit(settings_of(), 0, 1)
-    with pytest.raises(ValueError, match="no page has 0 bytes"):
+    with pytest.raises(ValueError, match="no memory page has 0 bytes"):
         audit(settings_of(), 1, 1, page_size_bytes=0)

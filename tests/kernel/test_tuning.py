@@ -15,7 +15,7 @@ LIMITS_NOTE = (
     "net.core.rmem_max and wmem_max bound only SO_RCVBUF and SO_SNDBUF, which switch autotuning off for the socket."
 )
 RATIO_NOTE = (
-    "From 6.6 on the kernel measures the share of payload per connection; 128/256 is reckoned here. "
+    "From 6.6 on the kernel measures the share of payload per connection; 128/256 is assumed here. "
     "256 × Recv-Q ÷ r of `ss -tm` is what a connection has."
 )
 
@@ -85,7 +85,7 @@ def test_a_kernel_that_is_not_known() -> None:
     assert found.model == AdvWinScale(1)
     assert found.receive_buffer_bytes == 262_500_000
     assert found.notes == (
-        "The kernel is not known: defaults of 4.20 to 6.5, and half of the buffer for the window.",
+        "Kernel unknown: assuming the defaults of 4.20 to 6.5, and half of the buffer for the window.",
         SEND_NOTE,
         LIMITS_NOTE,
     )
@@ -114,7 +114,7 @@ def test_what_no_host_can_do() -> None:
     )
     assert found.notes[:2] == (
         "No shift can say this window: 1,073,725,440 bytes are the most (RFC 7323 §2.3). Use several connections.",
-        "No setting can be that large: 2,147,483,647 is the most, and the lines stop there.",
+        "A setting cannot be that large: 2,147,483,647 is the most, and the lines stop there.",
     )
 
 

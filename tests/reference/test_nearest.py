@@ -84,7 +84,7 @@ def test_what_has_no_measured_figure_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        ({}, "nothing to be near to"),
+        ({}, "no reference runs to compare with"),
         ({"rtt_ns": 0}, "a round trip of 0 is not above 0"),
         ({"rate_bps": -1.0}, r"a rate of -1\.0 is not above 0"),
         ({"kernel": "new"}, "new"),

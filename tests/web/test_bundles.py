@@ -174,11 +174,11 @@ def test_what_a_bundle_did_not_give_is_told(client: TestClient, capture: bytes) 
         assert "x.pcap" not in client.get(share["path"], headers=BROWSER).text
     assert told == [
         [
-            "outside.zip: 2 files of the bundle were not read: notes.md (none of the snapshot formats known), "
+            "outside.zip: 2 files of the bundle were not read: notes.md (not a known snapshot format), "
             "../x.pcap (its name leads outside of the bundle)"
         ],
         [
-            "cut.tar.gz: the archive is cut or damaged: it lists what comes before the damage",
+            "cut.tar.gz: the archive is cut or damaged; only what comes before the damage was read",
             "cut.tar.gz: 1 file of the bundle was not read: core.bin "
             "(cannot be read: Compressed file ended before the end-of-stream marker was reached)",
         ],
@@ -196,7 +196,7 @@ def test_what_a_bundle_of_samples_did_not_give_is_told(client: TestClient, captu
     settle(client, made["id"])
     notes = client.get(f"{place}/analysis").json()["notes"]
     assert [note for note in notes if "bundle" in note] == [
-        "samples.zip: 1 file of the bundle was not read: notes.md (none of the snapshot formats known)"
+        "samples.zip: 1 file of the bundle was not read: notes.md (not a known snapshot format)"
     ]
 
 

@@ -27,16 +27,16 @@ def listen(app: FastAPI, host: str, port: int, *, opens: bool) -> int:
     """Serve until a signal says to end (again at once: without waiting for anybody); return the exit status."""
     service: Service = app.state.service
 
-    async def told(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_told(message: Message) -> None:
+    async def app_with_reason(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_reason(message: Message) -> None:
             if message["type"] == "lifespan.startup.failed" and service.failure is not None:
                 message = {**message, "message": service.failure}
             await send(message)
 
-        await app(scope, receive, send_told)
+        await app(scope, receive, send_with_reason)
 
     config = uvicorn.Config(
-        told,
+        app_with_reason,
         host=host,
         port=port,
         lifespan="on",

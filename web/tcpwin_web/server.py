@@ -14,14 +14,14 @@ class _WithSettings(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Environment"):
-            formatter.write_dl([(_variable(name), _told(name)) for name in Settings.model_fields])
+            formatter.write_dl([(_variable(name), _help_of(name)) for name in Settings.model_fields])
 
 
 def _variable(name: str) -> str:
     return f"TCPWIN_{name.upper()}"
 
 
-def _told(name: str) -> str:
+def _help_of(name: str) -> str:
     field = Settings.model_fields[name]
     default = field.get_default(call_default_factory=True, validated_data={})
     return f"{field.description}" + ("" if default in (None, (), "") else f" [{default}]")

@@ -48,7 +48,7 @@ class Capture:
         self._said = ""
         program = shutil.which("tcpdump") or shutil.which("tcpdump", path="/usr/sbin:/sbin:/usr/local/sbin")
         if program is None:
-            raise SourceError("packets are captured by tcpdump, which is not installed")
+            raise SourceError("capturing packets needs tcpdump, which is not installed")
         names = sorted(name for _, name in socket.if_nameindex())
         if interface not in (*names, "any"):
             raise SourceError(f"there is no interface {interface}: {', '.join(names)}, any")

@@ -108,7 +108,7 @@ def record(
                 recorder.host.close()
                 ended = capture is not None and not capture.is_running()
                 said = None if capture is None else capture.end()
-            kept_files, kept_bytes = writer.kept()
+            kept_files, kept_bytes = writer.size()
             return Recording(
                 samples=recorder.samples,
                 skipped=recorder.skipped,

@@ -79,7 +79,7 @@ class SocketDump:
             self._socket.settimeout(_PATIENCE_SECONDS)
             self._socket.bind((0, 0))
         except OSError as error:
-            raise SnapshotError(f"this system gives no netlink socket ({error.strerror})", "snap") from None
+            raise SnapshotError(f"this system does not allow a netlink socket ({error.strerror})", "snap") from None
 
     def __enter__(self) -> SocketDump:
         return self
@@ -121,7 +121,7 @@ class SocketDump:
                     self._known[key] = (message, comparison_of(len(message), parts), record["cookie"])
                     found.whole.append(record)
         except ValueError as error:
-            raise SnapshotError(f"the kernel's answer is not understood: {error}", "snap") from None
+            raise SnapshotError(f"the kernel's answer cannot be read: {error}", "snap") from None
         found.count = len(self._known)
         if not everything:
             found.gone = [known[2] for key, known in before.items() if key not in self._known]
@@ -138,7 +138,7 @@ class SocketDump:
                 while at + _MESSAGE.size <= len(data):
                     length, kind, _, sequence, _ = _MESSAGE.unpack_from(data, at)
                     if length < _MESSAGE.size or at + length > len(data):
-                        raise SnapshotError("the kernel's answer is cut", "snap")
+                        raise SnapshotError("the kernel's answer is cut short", "snap")
                     body = at + _MESSAGE.size
                     if sequence != self._sequence:
                         pass
@@ -147,7 +147,7 @@ class SocketDump:
                             raise SnapshotError(_why(code), "snap")
                         return
                     elif kind == _OVERRUN:
-                        raise SnapshotError("the kernel lost a part of its answer", "snap")
+                        raise SnapshotError("the kernel lost part of its answer", "snap")
                     elif length < _MESSAGE.size + HEADER.size:
                         raise SnapshotError(f"the kernel describes a socket with {length} bytes", "snap")
                     else:

@@ -126,7 +126,7 @@ class Writer:
             os.close(self._file)
             self._file = -1
 
-    def kept(self) -> tuple[int, int]:
+    def size(self) -> tuple[int, int]:
         """How many files are there now, and their bytes."""
         return size_of_files(self._names())
 

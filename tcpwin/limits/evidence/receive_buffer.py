@@ -129,13 +129,13 @@ def more_overhead(host: Host | None, where: str, measured: float = 0.0) -> Remed
     now = memory_models(kernel, adv_win_scale=adv_win_scale_of(settings))[0].window_from_space(most)
     most = min(max(AdvWinScale(scale).space_from_window(now), most), MAX_SETTING_BYTES)
     return Remedy(
-        f"On {where}, reckon with {AdvWinScale(scale).overhead} bytes of memory for one of payload, and raise the "
+        f"On {where}, count {AdvWinScale(scale).overhead} bytes of memory per byte of payload, and raise the "
         "largest buffer so that the window stays as large.",
         settings=(
             f"sysctl -w net.ipv4.tcp_adv_win_scale={scale}",
             f'sysctl -w {RMEM}="{least} {start} {most}"',
         ),
-        side_effects="All connections of the host reckon so. Each may take that much memory.",
+        side_effects="This holds for all connections of the host; each may take that much memory.",
     )
 
 

@@ -24,12 +24,12 @@ HELD_BACK = {
     "share": Threshold(
         0.2,
         "share",
-        "A window that autotuning still opens holds the sender back for a few round trips: 6 % in our lab.",
+        "While autotuning opens the window, it limits the sender for a few round trips: 6 % in our lab.",
     ),
     "fill": Threshold(
         0.85,
         "share",
-        "Below it round trips were a sixth longer than the path's: a queue filled, and the path was full.",
+        "Below it, round trips are a sixth longer than the path's base: a queue fills, so the path is full.",
     ),
 }
 

@@ -72,7 +72,7 @@ RULE = Rule(
     page=__doc__,
     when=(("acks_missing", ">=", "{acks}"), ("missed_bytes", "==", 0)),
     thresholds={
-        "acks": Threshold(10, "count", "Fewer are the loss of one moment."),
+        "acks": Threshold(10, "count", "Fewer may be lost in one moment."),
         "share": Threshold(0.03, "share", "TCP thins ACKs by half itself; 3 % on top is what a sender begins to feel."),
     },
 )

@@ -171,8 +171,8 @@ RULE = Rule(
     when=(("unique_bytes", ">=", "{bytes}"), ("connection.duration_ns", ">=", "{duration_ns}")),
     thresholds={
         "share": Threshold(0.5, "share", "Most of the time."),
-        "flagged": Threshold(0.8, "share", "The flag is of the last ACK only; now and then any sender runs dry."),
-        "bytes": Threshold(100_000, "bytes", "Of a smaller transfer nobody asks for the rate."),
+        "flagged": Threshold(0.8, "share", "The flag describes the last ACK only; any sender runs dry now and then."),
+        "bytes": Threshold(100_000, "bytes", "Nobody asks for the rate of a smaller transfer."),
         "duration_ns": Threshold(1_000_000_000, "ns", "A second: shorter ones are over before their rate matters."),
     },
 )

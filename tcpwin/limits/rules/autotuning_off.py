@@ -103,7 +103,7 @@ RULE = Rule(
         "window_bytes": Threshold(
             3 << 20,
             "bytes",
-            "What autotuning reaches with Linux's own default of 6 MiB: a fixed window as large loses nothing.",
+            "What autotuning reaches with Linux's own default of 6 MiB: a fixed window this large costs nothing.",
         ),
         "rtt_ns": Threshold(500_000, "ns", "Within half a millisecond 64 KiB carry a gigabit per second."),
     },

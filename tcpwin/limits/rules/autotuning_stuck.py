@@ -130,7 +130,7 @@ def _remedy(case: Case, bound: Bound) -> Remedy:
 RULE = Rule(
     code="TW207",
     name="autotuning-stuck",
-    title="the receive window did not grow, and held the sender back",
+    title="the receive window did not grow, and limited the sender",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_window", "receiver_application"),

@@ -121,8 +121,10 @@ RULE = Rule(
     page=__doc__,
     when=(("recovery_retransmissions", ">=", "{others}"), ("recoveries", ">=", 1)),
     thresholds={
-        "segments": Threshold(10, "count", "Fewer are what slow start loses when it first meets the limit of a path."),
-        "density": Threshold(0.3, "share", "Random loss of a few percent never takes a third of neighbours."),
+        "segments": Threshold(10, "count", "Slow start loses fewer when it first reaches a path's limit."),
+        "density": Threshold(
+            0.3, "share", "Random loss of a few percent never takes a third of neighbouring segments."
+        ),
         "others": Threshold(
             9, "count", "Retransmissions besides the first of a recovery, in all; one less than segments."
         ),

@@ -89,7 +89,7 @@ RULE = Rule(
         "share": Threshold(
             0.001,
             "share",
-            "A loss of one packet in a thousand begins to bound TCP's rate: less hides none that matters.",
+            "One lost packet in a thousand begins to limit TCP's rate; fewer missing ones hide no loss that matters.",
         ),
     },
 )

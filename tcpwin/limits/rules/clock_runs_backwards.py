@@ -80,6 +80,6 @@ RULE = Rule(
     judge=judge,
     page=__doc__,
     thresholds={
-        "share": Threshold(0.001, "share", "Fewer than one packet in a thousand touch hardly any measured time."),
+        "share": Threshold(0.001, "share", "Fewer than one packet in a thousand hardly affect any measured time."),
     },
 )

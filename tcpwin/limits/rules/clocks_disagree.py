@@ -108,7 +108,7 @@ RULE = Rule(
     needs_hosts=True,
     thresholds={
         "uncertainty_ns": Threshold(
-            200_000_000, "ns", "A usual interval between samples: beyond it one is taken for its neighbour."
+            200_000_000, "ns", "A usual interval between samples: beyond it a sample may be taken for its neighbour."
         ),
         "offset_ns": Threshold(1_000_000_000, "ns", "Clocks under NTP differ by milliseconds, not by seconds."),
     },

@@ -164,7 +164,7 @@ def _waiting(case: Case, reset_ns: int, fresh_ns: float) -> str | None:
 RULE = Rule(
     code="TW501",
     name="connection-aborted",
-    title="reset while data was under way",
+    title="reset while data was in flight",
     severity=Severity.WARNING,
     scope="direction",
     judge=judge,
@@ -175,7 +175,7 @@ RULE = Rule(
             GOODBYE_BYTES, "bytes", "More than TLS's close_notify takes, which is often refused and holds no data."
         ),
         "fresh_ns": Threshold(
-            200_000_000, "ns", "An application that reads at all reads what came so long ago; Linux's least timeout."
+            200_000_000, "ns", "An application that still reads has read data this old; Linux's shortest timeout."
         ),
     },
 )

@@ -159,6 +159,6 @@ RULE = Rule(
     page=__doc__,
     when=(("syn_retransmissions", ">=", 1),),
     thresholds={
-        "cost_ns": Threshold(500_000_000, "ns", "Half of the first wait of 1 s: some systems wait less."),
+        "cost_ns": Threshold(500_000_000, "ns", "Half of the usual first timeout of 1 s; some systems wait less."),
     },
 )

@@ -136,7 +136,7 @@ def _remedy(case: Case, samples: Sequence[SocketSample]) -> Remedy:
 RULE = Rule(
     code="TW401",
     name="idle-restart",
-    title="the congestion window was cut in pauses",
+    title="the congestion window was cut after pauses",
     severity=Severity.WARNING,
     scope="direction",
     limits=("idle_restart",),

@@ -85,6 +85,6 @@ RULE = Rule(
     page=__doc__,
     needs_hosts=True,
     thresholds={
-        "overflows": Threshold(1, "count", "Each is a client that waited for a retransmission, a second at least."),
+        "overflows": Threshold(1, "count", "Each is a client that waited for a retransmission, at least a second."),
     },
 )

@@ -108,9 +108,9 @@ RULE = Rule(
         ("out_of_order", "==", 0),
     ),
     thresholds={
-        "segments": Threshold(2, "count", "A single one may be the capture's own loss that met the network's."),
+        "segments": Threshold(2, "count", "A single one may be a loss of the capture and of the network at once."),
         "host_ns": Threshold(
-            100_000, "ns", "A host's own stack answers its capture in less; a link beside it may not."
+            100_000, "ns", "On the host itself the stack answers within this time; across a link it may not."
         ),
     },
 )

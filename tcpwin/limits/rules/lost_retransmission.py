@@ -93,7 +93,7 @@ RULE = Rule(
     when=(("lost_retransmissions", ">=", "{segments}"),),
     thresholds={
         "segments": Threshold(2, "count", "At 1 % random loss one retransmission in a hundred is lost by chance."),
-        "cost_ns": Threshold(150_000_000, "ns", "Less is hardly noticed in a transfer that loses."),
+        "cost_ns": Threshold(150_000_000, "ns", "Less is hardly noticed in a transfer with losses."),
     },
     yields_to=("TW211", "TW308"),
 )

@@ -98,13 +98,13 @@ def _frames(case: Case, id: int, way: str, mss: int) -> tuple[int, ...]:
 RULE = Rule(
     code="TW603",
     name="offload",
-    title="segments larger than packets: captured beside segmentation offload",
+    title="segments larger than packets: captured where offload splits or merges them",
     severity=Severity.INFO,
     scope="capture",
     judge=judge,
     page=__doc__,
     thresholds={
-        "share": Threshold(0.01, "share", "Fewer change no count of packets by more than a few in a hundred."),
-        "times": Threshold(1.5, "times", "Offload puts whole segments together: two are twice the MSS."),
+        "share": Threshold(0.01, "share", "Fewer change no packet count by more than a few percent."),
+        "times": Threshold(1.5, "times", "Offload merges whole segments: two are twice the MSS."),
     },
 )

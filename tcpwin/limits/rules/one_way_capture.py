@@ -94,7 +94,7 @@ RULE = Rule(
         "share": Threshold(
             0.05,
             "share",
-            "One connection in twenty: fewer are those whose other side the capture's start or end cut off.",
+            "One connection in twenty: at its start and end every capture cuts off the other side of a few.",
         ),
     },
 )

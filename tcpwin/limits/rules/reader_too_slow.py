@@ -75,7 +75,7 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW208",
     name="reader-too-slow",
-    title="the receiver's kernel had the data, and nobody read them",
+    title="data waited unread in the receiver's kernel",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_application",),
@@ -83,7 +83,7 @@ RULE = Rule(
     page=__doc__,
     when=(("window_cost_ns", ">=", "{limited_ns}"),),
     thresholds={
-        "full": Threshold(0.2, "share", "A buffer that is full for a fifth of the time is the transfer's pace."),
+        "full": Threshold(0.2, "share", "A buffer that is full for a fifth of the time sets the transfer's pace."),
         "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
     },
     yields_to=("TW101", "TW105", "TW106", "TW201", "TW203", "TW204", "TW206", "TW207"),

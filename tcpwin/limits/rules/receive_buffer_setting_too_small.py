@@ -109,7 +109,7 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW701",
     name="receive-buffer-setting-too-small",
-    title="tcp_rmem bounds the window, and the window the rate",
+    title="tcp_rmem limits the window, and the window limits the rate",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_window", "receiver_application"),
@@ -121,7 +121,9 @@ RULE = Rule(
     thresholds={
         **HELD_BACK,
         "reached": Threshold(
-            0.7, "share", "Linux offers whole segments below what it allows, and rcv_ssthresh may stay a quarter lower."
+            0.7,
+            "share",
+            "Linux advertises whole segments below what it allows, and rcv_ssthresh may stay a quarter lower.",
         ),
     },
     yields_to=("TW101", "TW105", "TW106", "TW202", "TW206", "TW207", "TW208"),

@@ -92,7 +92,7 @@ def _is_telling(memory: ReceiveMemory, least_bytes: float) -> bool:
 RULE = Rule(
     code="TW212",
     name="receive-memory-overhead",
-    title="packets take more receive memory than the kernel reckons with",
+    title="packets take more receive memory than the kernel expects",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_window",),
@@ -101,7 +101,9 @@ RULE = Rule(
     page=__doc__,
     when=(("payload_bytes", ">=", "{least_bytes}"), ("receive_window_max_bytes", ">=", "{least_bytes}")),
     thresholds={
-        "least_bytes": Threshold(65_536, "bytes", "With less in the queue one packet's overhead counts too much."),
-        "times": Threshold(1.05, "times", "r is charged a packet late, which is less than 5 % of such a queue."),
+        "least_bytes": Threshold(65_536, "bytes", "With less in the queue, one packet's overhead counts too much."),
+        "times": Threshold(
+            1.05, "times", "Receive memory (r) is charged one packet late, which is less than 5 % of such a queue."
+        ),
     },
 )

@@ -73,8 +73,8 @@ RULE = Rule(
     needs_hosts=True,
     thresholds={
         "prunes": Threshold(
-            5, "count", "Single calls happen to any busy host; a run of Cloudflare's counts 24 and more."
+            5, "count", "Any busy host collapses a queue now and then; a run of Cloudflare's counts 24 and more."
         ),
-        "collapsed": Threshold(1000, "count", "Packets; below it a call copies little and takes little time."),
+        "collapsed": Threshold(1000, "count", "In packets: below it a collapse copies little and takes little time."),
     },
 )

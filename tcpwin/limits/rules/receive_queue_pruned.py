@@ -64,12 +64,12 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW210",
     name="receive-queue-pruned",
-    title="the receiver's kernel dropped data for want of memory",
+    title="the receiver's kernel ran out of receive memory and dropped data",
     severity=Severity.WARNING,
     scope="capture",
     limits=("receiver_window", "path_loss"),
     judge=judge,
     page=__doc__,
     needs_hosts=True,
-    thresholds={"dropped": Threshold(5, "count", "Single drops happen to any host that is short of memory once.")},
+    thresholds={"dropped": Threshold(5, "count", "Any host that is briefly short of memory drops a few.")},
 )

@@ -148,10 +148,6 @@ RULE = Rule(
     page=__doc__,
     when=(("window_scale_shift", ">=", 0.0), ("window_cost_ns", ">=", "{limited_ns}")),
     thresholds=HELD_BACK
-    | {
-        "drained": Threshold(
-            0.3, "share", "A buffer that fills now and then while data bursts in is emptied again within round trips."
-        )
-    },
+    | {"drained": Threshold(0.3, "share", "A buffer that fills in bursts is emptied within round trips.")},
     yields_to=("TW101", "TW105", "TW106", "TW206", "TW207", "TW208"),
 )

@@ -158,7 +158,7 @@ RULE = Rule(
     thresholds={
         "timeouts": Threshold(1, "count", "One timeout alone can stall a transfer for seconds."),
         "cost_ns": Threshold(
-            150_000_000, "ns", "Linux waits 200 ms at least (TCP_RTO_MIN), less a round trip's share."
+            150_000_000, "ns", "Linux waits at least 200 ms (TCP_RTO_MIN), of which part is the round trip."
         ),
         "share": Threshold(0.02, "share", "Less than 2 % of a connection is hardly noticed."),
         "overdue": Threshold(

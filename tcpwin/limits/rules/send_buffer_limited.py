@@ -95,7 +95,7 @@ RULE = Rule(
     when=(("unique_bytes", ">=", "{bytes}"),),
     thresholds={
         "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
-        "share": Threshold(0.05, "share", "Less than 5 % of the busy time is not what limits a transfer."),
-        "bytes": Threshold(20_000, "bytes", "Linux's send buffer holds so much at its smallest default."),
+        "share": Threshold(0.05, "share", "Less than 5 % of the busy time does not limit a transfer."),
+        "bytes": Threshold(20_000, "bytes", "Linux's smallest default send buffer holds this much."),
     },
 )

@@ -95,7 +95,7 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW702",
     name="send-buffer-setting-too-small",
-    title="tcp_wmem bounds the send buffer, and the buffer the rate",
+    title="tcp_wmem limits the send buffer, and the buffer limits the rate",
     severity=Severity.WARNING,
     scope="direction",
     limits=("send_buffer",),
@@ -104,7 +104,7 @@ RULE = Rule(
     page=__doc__,
     when=(("acked_bytes", ">=", 65_536), ("connection.path_rtt_ns", ">", 0)),
     thresholds={
-        "share": Threshold(0.05, "share", "One part in twenty of the time: less is lost among other limits."),
+        "share": Threshold(0.05, "share", "5 % of the time: less cannot be told from other limits."),
         "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
     },
     yields_to=("TW403",),

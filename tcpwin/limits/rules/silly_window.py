@@ -92,7 +92,7 @@ RULE = Rule(
     page=__doc__,
     when=(("sub_mss_windows", ">=", "{sub_mss}"), ("window_cost_ns", ">=", "{limited_ns}")),
     thresholds={
-        "sub_mss": Threshold(10, "count", "A few are offered by any receiver whose buffer runs full once."),
+        "sub_mss": Threshold(10, "count", "Any receiver whose buffer fills once advertises a few."),
         "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
     },
 )

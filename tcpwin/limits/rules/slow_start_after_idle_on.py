@@ -66,7 +66,7 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW705",
     name="slow-start-after-idle-on",
-    title="idle restarts, with the setting that makes them on",
+    title="idle restarts, with tcp_slow_start_after_idle on",
     severity=Severity.INFO,
     scope="direction",
     limits=("idle_restart",),

@@ -151,7 +151,7 @@ RULE = Rule(
     thresholds={
         "segments": Threshold(10, "count", "The initial window of RFC 6928 and of Linux (TCP_INIT_CWND)."),
         "cost_ns": Threshold(50_000_000, "ns", "A round trip of 50 ms, for each new connection."),
-        "bytes": Threshold(90_000, "bytes", "Ten segments of a jumbo frame: more is no small window on any link."),
-        "rtt_ns": Threshold(5_000_000, "ns", "On shorter paths a round trip more is not felt."),
+        "bytes": Threshold(90_000, "bytes", "Ten jumbo frames: more is not small on any link."),
+        "rtt_ns": Threshold(5_000_000, "ns", "On shorter paths one more round trip is not noticed."),
     },
 )

@@ -90,6 +90,6 @@ RULE = Rule(
     when=(("tinygrams", ">=", "{segments}"),),
     thresholds={
         "segments": Threshold(100, "count", "Fewer cost nothing that could be measured."),
-        "share": Threshold(0.3, "share", "A short segment at the end of each write is no small piece."),
+        "share": Threshold(0.3, "share", "A short segment at the end of each write is normal."),
     },
 )

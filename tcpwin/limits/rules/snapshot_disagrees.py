@@ -102,14 +102,14 @@ def _finding(
 RULE = Rule(
     code="TW609",
     name="snapshot-disagrees",
-    title="a kernel's numbers are not those of the packets",
+    title="a kernel's numbers differ from those of the packets",
     severity=Severity.WARNING,
     scope="capture",
     judge=judge,
     page=__doc__,
     needs_hosts=True,
     thresholds={
-        "samples": Threshold(3, "count", "One or two may be read while a segment was on its way through the host."),
-        "share": Threshold(0.02, "share", "Fewer are read at such moments in any long run."),
+        "samples": Threshold(3, "count", "One or two may be read while a segment passes through the host."),
+        "share": Threshold(0.02, "share", "Even in a long run, fewer samples are read at such moments."),
     },
 )

@@ -78,7 +78,7 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW211",
     name="window-over-advertised",
-    title="data within the offered window were dropped by the receiver",
+    title="the receiver dropped data that its window allowed",
     severity=Severity.WARNING,
     scope="direction",
     limits=("path_loss",),

@@ -202,6 +202,6 @@ RULE = Rule(
     judge=judge,
     page=__doc__,
     thresholds={
-        "times": Threshold(10, "count", "By chance a flight meets a number of 16 bits once or twice, not so often.")
+        "times": Threshold(10, "count", "A flight matches a 16-bit number by chance once or twice, not ten times.")
     },
 )

@@ -95,7 +95,7 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW105",
     name="window-scale-too-small",
-    title="the window reached the most that its scale can say",
+    title="the window reached the maximum of its scale",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_window",),

@@ -78,5 +78,7 @@ RULE = Rule(
     judge=judge,
     page=__doc__,
     when=(("payload_bytes", ">=", "{least_bytes}"), ("window_scale_shift", "==", None)),
-    thresholds={"least_bytes": Threshold(1_000_000, "bytes", "A receive window seldom holds back a transfer of less.")},
+    thresholds={
+        "least_bytes": Threshold(1_000_000, "bytes", "A smaller transfer is seldom limited by a receive window.")
+    },
 )

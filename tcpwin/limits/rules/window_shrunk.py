@@ -101,7 +101,7 @@ def _explain(
 RULE = Rule(
     code="TW205",
     name="window-shrunk",
-    title="the receiver took back window that it had offered",
+    title="the receiver shrank a window that it had advertised",
     severity=Severity.INFO,
     scope="direction",
     limits=("receiver_window", "path_loss"),
@@ -109,6 +109,6 @@ RULE = Rule(
     page=__doc__,
     when=(("window_shrinks", ">=", "{shrinks}"),),
     thresholds={
-        "shrinks": Threshold(3, "count", "Once or twice it may be ACKs that overtook one another, which look the same.")
+        "shrinks": Threshold(3, "count", "Once or twice may be ACKs that overtook one another, which look the same.")
     },
 )

@@ -127,7 +127,5 @@ RULE = Rule(
     judge=judge,
     page=__doc__,
     when=(("zero_window_probes", ">", 0.0), ("zero_window_ns", ">=", "{late_ns}")),
-    thresholds={
-        "late_ns": Threshold(200_000_000, "ns", "Linux's shortest interval of probes; less is hardly noticed.")
-    },
+    thresholds={"late_ns": Threshold(200_000_000, "ns", "Linux's shortest probe interval; less is hardly noticed.")},
 )

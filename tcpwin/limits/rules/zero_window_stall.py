@@ -90,7 +90,7 @@ RULE = Rule(
     when=(("zero_window_ns", ">=", "{stall_ns}"),),
     thresholds={
         "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
-        "share": Threshold(0.02, "share", "A window that closes now and then for 2 % of the time works as designed."),
+        "share": Threshold(0.02, "share", "A window that is closed for less than 2 % of the time works as designed."),
     },
     yields_to=("TW204",),
 )

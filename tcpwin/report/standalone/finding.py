@@ -29,7 +29,7 @@ class FindingView:
         when: seconds since the capture's first packet; empty for all of the connection.
         ruling: whether `ruled_out`, the likeliest other explanation, is ruled out.
         filter: Wireshark's display filter of its frames; empty without any.
-        is_told: it has a place of its own in the report.
+        is_detailed: it has a place of its own in the report.
     """
 
     anchor: str
@@ -51,7 +51,7 @@ class FindingView:
     remedy: Remedy | None
     frames: Sequence[int]
     filter: str
-    is_told: bool = True
+    is_detailed: bool = True
 
 
 def tell_findings(analysis: Analysis, findings: Sequence[Finding], told: Sequence[Finding]) -> list[FindingView]:
@@ -107,7 +107,7 @@ def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingView:
         ),
         frames=evidence.frames,
         filter=frames_filter(evidence.frames) if evidence.frames else "",
-        is_told=bool(anchor),
+        is_detailed=bool(anchor),
     )
 
 
