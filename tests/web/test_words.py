@@ -27,11 +27,13 @@ def pages(client: TestClient, packets: Sequence[Packet]) -> tuple[str, str, str]
 
 def test_what_was_not_captured_is_not_told_as_nothing(client: TestClient) -> None:
     """Of the side that acknowledges no packet was captured: 2,000 bytes went, and no ACK says what arrived."""
-    one_sided = [each for each in zero_window_connection() if each["TCP"].sport == CLIENT[1]]
+    *one_sided, last_ack = [each for each in zero_window_connection() if each["TCP"].sport == CLIENT[1]]
     id, capture, connection = pages(client, one_sided)
-    assert re.search(r"192\.0\.2\.1:40000 → 198\.51\.100\.2:80 (not known|nothing) .*– 3 s 2 kB sent", capture)
+    assert re.search(r"192\.0\.2\.1:40000 → 198\.51\.100\.2:80 (not known|nothing) .*– 2\.9 s 2 kB sent", capture)
     assert "half closed" in capture
     assert "half_closed" not in capture
+    # The last ACK goes one further: the server's FIN.
+    assert "half closed" not in pages(client, [*one_sided, last_ack])[1]
     assert "Capture quality: 1 connection of which only one side was captured." in capture
     assert "sent 2 kB – acknowledged not captured" in connection
     assert "goodput" not in connection.partition("Measured client's data")[2].partition("segments")[0]
