@@ -58,6 +58,8 @@ pub struct Courtship {
     /// By this capture's direction: the other capture's sequence numbers less this one's.
     pub shifts: [u32; 2],
     pub votes: u8,
+    /// One of the agreements is of a SYN.
+    pub has_syn: bool,
     /// By this capture's direction: the other capture's time less this one's, of a packet that both have.
     pub apart_ns: [Option<i64>; 2],
     /// This capture's time to live less the other's, of such a packet.
@@ -84,6 +86,7 @@ pub struct Hit {
     pub is_flipped: bool,
     pub shifts: [u32; 2],
     pub is_sure: bool,
+    pub is_syn: bool,
     pub direction: u8,
     pub apart_ns: i64,
     pub hops: i16,
@@ -257,12 +260,13 @@ impl Flows {
             let Some(place) = key.and_then(|key| other.index.get(&key)) else {
                 continue;
             };
-            let is_sure = rank == 0;
+            // A SYN says nothing of the other end's numbers.
+            let is_sure = rank == 0 && packet.has(ACK);
             if other.flows[place.flow as usize].pair != NONE {
                 continue;
             }
             let mut shifts = [0; 2];
-            if !is_sure {
+            if rank > 0 {
                 let here = usize::from(direction);
                 shifts[here] = place.seq.wrapping_sub(packet.seq);
                 shifts[1 - here] = place.ack.wrapping_sub(packet.ack);
@@ -272,6 +276,7 @@ impl Flows {
                 is_flipped: place.direction != direction,
                 shifts,
                 is_sure,
+                is_syn: !packet.has(ACK),
                 direction,
                 apart_ns: place.time_ns.wrapping_sub(packet.time_ns),
                 hops: i16::from(packet.ttl) - i16::from(place.ttl),
@@ -352,6 +357,7 @@ impl Courtship {
             is_flipped: hit.is_flipped,
             shifts: hit.shifts,
             votes: 0,
+            has_syn: false,
             apart_ns: [None; 2],
             hops: [None; 2],
             patience: 0,
@@ -368,6 +374,7 @@ impl Courtship {
         self.votes = self
             .votes
             .saturating_add(if hit.is_sure { VOTES } else { 1 });
+        self.has_syn |= hit.is_syn;
         let at = usize::from(hit.direction);
         self.apart_ns[at] = Some(hit.apart_ns);
         self.hops[at] = Some(hit.hops);

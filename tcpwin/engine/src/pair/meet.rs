@@ -185,7 +185,8 @@ impl<R: Rows> Pairer<'_, R> {
                 let flow = &self.flows[side.index()].flows[number];
                 let ready = flow
                     .courtship
-                    .filter(|known| flow.pair == NONE && known.votes >= VOTES);
+                    .filter(|known| known.votes >= VOTES || known.has_syn)
+                    .filter(|_| flow.pair == NONE);
                 if let Some(courtship) = ready {
                     self.settle(side, number as u32, &courtship);
                 }
