@@ -20,6 +20,8 @@ CAUSES: list[str]
 BUDGET_ITEMS: list[str]
 PAIR_FATES: list[str]
 """What became of a packet between two captures, by its code in the columns of packets."""
+PAIR_CAUSES: list[str]
+"""Why a packet was sent again, likewise; a code beyond the list is none."""
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...

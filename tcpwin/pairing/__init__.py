@@ -4,7 +4,7 @@ Stands beside the analysis of one capture: the engine's own reading of both in s
 """
 
 from tcpwin.pairing.clock import Clock, ClockPiece
-from tcpwin.pairing.connection import Change, Delay, PairedConnection, PairedDirection
+from tcpwin.pairing.connection import Change, Delay, PairedConnection, PairedDirection, Resent
 from tcpwin.pairing.document import SCHEMA, describe
 from tcpwin.pairing.measure import pair
 from tcpwin.pairing.pairing import Pairing
@@ -20,6 +20,7 @@ __all__ = [
     "PairedDirection",
     "Pairing",
     "Proxy",
+    "Resent",
     "UnpairedConnection",
     "describe",
     "pair",

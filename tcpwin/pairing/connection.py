@@ -22,6 +22,25 @@ class Delay:
 
 
 @dataclass(frozen=True, slots=True)
+class Resent:
+    """Retransmissions by what made them necessary, or not.
+
+    Attributes:
+        lost: the copy before was lost on the way.
+        ack_lost: it came, and the ACKs that said so were lost.
+        needless: the receiver had the bytes, and no ACK was lost.
+        refused: the copy before came, and the receiver dropped it.
+        unknown: cannot be told.
+    """
+
+    lost: int
+    ack_lost: int
+    needless: int
+    refused: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A field that was changed on the way.
 
@@ -64,6 +83,7 @@ class PairedDirection:
         captured_twice: stand a second time in the first capture.
         injected: came from in between: resets that never left.
         retransmissions: packets of the first capture with bytes that it had before.
+        resent: the same by why they were sent: see Resent.
         altered: delivered with a changed field; `changes` says which.
         bytes: payload in the first capture, copies included.
         hops: fewest and most routers between the two points, by the time to live.
@@ -92,6 +112,7 @@ class PairedDirection:
     captured_twice: int
     injected: int
     retransmissions: int
+    resent: Resent
     altered: int
     bytes: int
     hops: tuple[int, int] | None

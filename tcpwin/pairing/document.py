@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def _direction(direction: PairedDirection) -> dict[str, Any]:
         "leaves_at": direction.leaves_at,
         "unit": direction.unit,
         **{name: getattr(direction, name) for name in _COUNTS},
+        "resent": asdict(direction.resent),
         "hops": None if direction.hops is None else list(direction.hops),
         "delay_ns": None if delay is None else {"least": delay.least_ns, "mean": delay.mean_ns, "most": delay.most_ns},
         "changes": [_change(each) for each in direction.changes],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Capture, Endpoint
 from tcpwin.pairing.clock import Clock, ClockPiece
-from tcpwin.pairing.connection import Change, Delay, PairedConnection, PairedDirection
+from tcpwin.pairing.connection import Change, Delay, PairedConnection, PairedDirection, Resent
 from tcpwin.pairing.unpaired import Proxy, UnpairedConnection, find_proxies
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NO_NUMBER = -(1 << 63)
 _COLUMNS = (
     *("connection", "direction", "fate", "frame_a", "frame_b", "time_a_ns", "time_b_ns", "seq", "ack"),
-    *("length", "flags", "is_resend", "pairs_before"),
+    *("length", "flags", "is_resend", "cause", "lost_frame", "pairs_before"),
 )
 
 
@@ -105,9 +105,13 @@ class Pairing:
 
         ``connection``, ``direction``, ``fate`` (delivered, late, duplicated, lost, unknown, captured_twice, injected),
         ``frame_a`` and ``frame_b`` (0 where the capture lacks it), ``time_a_ns`` and ``time_b_ns`` (the least number
-        there), ``delay_ns`` by one clock (the same), ``seq``, ``ack``, ``length``, ``flags``, ``is_resend``.
+        there), ``delay_ns`` by one clock (the same), ``seq``, ``ack``, ``length``, ``flags``, ``is_resend``;
+        ``cause``: why it was sent again (lost, ack_lost, needless, refused, unknown; None of what was not), and
+        ``lost_frame``: the copy before, where that was lost, in the capture where it left (0 without).
         """
         import numpy as np
+
+        from tcpwin import _engine
 
         chunks: list[dict[str, NDArray[Any]]] = []
         self._read(chunks.append)
@@ -115,6 +119,9 @@ class Pairing:
         columns = {name: np.concatenate([chunk[name] for chunk in chunks] or none) for name in _COLUMNS}
         columns["delay_ns"] = self._delays(columns)
         columns["fate"] = self._fates(columns)
+        columns["cause"] = np.array([*_engine.PAIR_CAUSES, None], dtype=object)[
+            np.minimum(columns["cause"], len(_engine.PAIR_CAUSES))
+        ]
         del columns["pairs_before"]
         order = np.lexsort((columns["frame_b"], columns["frame_a"]))
         return {name: values[order] for name, values in columns.items()}
@@ -128,7 +135,10 @@ class Pairing:
         import polars
 
         target = os.fspath(path) if isinstance(path, os.PathLike) else path
-        polars.DataFrame(self.packets()).write_parquet(target)
+        texts = {"fate": polars.String, "cause": polars.String}
+        packets = self.packets()
+        columns = {name: values.tolist() if name in texts else values for name, values in packets.items()}
+        polars.DataFrame(columns, schema_overrides=texts).write_parquet(target)
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``tcpwin pair --json`` writes."""
@@ -180,6 +190,7 @@ class Pairing:
             captured_twice=lane["fate_captured_twice"],
             injected=lane["fate_injected"],
             retransmissions=lane["resent"],
+            resent=Resent(*(lane[f"resent_{name}"] for name in ("lost", "ack_lost", "needless", "refused", "unknown"))),
             altered=lane["altered"],
             bytes=lane["bytes"],
             hops=None if hops[0] == _NO_NUMBER else hops,

@@ -29,6 +29,13 @@ _FIELDS = {
     "sequence": "sequence numbers",
     "acknowledgment": "acknowledgment numbers",
 }
+_CAUSES = {
+    "lost": "after a lost packet",
+    "ack_lost": "after lost ACKs",
+    "needless": "needless",
+    "refused": "dropped before by the receiver",
+    "unknown": "cause unknown",
+}
 _PARTS_PER_MILLION = 0.05
 """Less drift is none: a capture's clock ticks no finer."""
 
@@ -123,6 +130,10 @@ def _direction_lines(direction: PairedDirection) -> Iterator[str]:
         delay = direction.delay
         least, mean, most = (time_text(ns) for ns in (delay.least_ns, delay.mean_ns, delay.most_ns))
         yield f"        delay {least} at least, {mean} on average, {most} at most"
+    if direction.retransmissions:
+        causes = ((getattr(direction.resent, name), words) for name, words in _CAUSES.items())
+        said = ", ".join(f"{count:,} {words}" for count, words in causes if count)
+        yield f"        {count_text(direction.retransmissions, 'retransmission')}: {said}"
     for why, count in (
         ("the other capture was not running, or may not have been", direction.outside),
         ("not in a capture that lacks packets", direction.unseen),

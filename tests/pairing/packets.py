@@ -82,6 +82,26 @@ class Packet:
         return replace(self, data=self.data[:at] + bytes([NO_OPERATION]) * length + self.data[at + length :])
 
 
+def segment(
+    time_ms: float,
+    *,
+    client: bool,
+    seq: int,
+    ack: int,
+    flags: int,
+    payload: int = 0,
+    ip_id: int = 0,
+    ttl: int = 64,
+) -> Packet:
+    """Make a segment without options between 10.0.0.1:1025 (the client) and 10.0.0.2:80."""
+    hosts = [(0x0A000001, 1025), (0x0A000002, 80)]
+    (source, port), (target, other) = hosts if client else hosts[::-1]
+    total = 40 + payload
+    ip = struct.pack(">BBHHHBBHII", 0x45, 0, total, ip_id, 0x4000, ttl, 6, 0, source, target)
+    tcp = struct.pack(">HHIIBBHHH", port, other, seq, ack, 0x50, flags, 1024, 0, 0)
+    return Packet(1_700_000_000_000_000_000 + round(time_ms * 1e6), ip + tcp, total)
+
+
 def read(capture: Path) -> list[Packet]:
     """Read every packet of a pcap of the lab."""
     return list(_read(capture))

@@ -61,7 +61,9 @@ def translated(packet: Packet, *, source: bool, target: bool) -> Packet:
 
 @pytest.mark.parametrize(("source", "target"), [(True, False), (False, True), (True, True)])
 def test_translated_addresses(source: bool, target: bool, tmp_path: Path) -> None:
-    pairing = bent(LOSSY, tmp_path, b=lambda packets: each(packets, lambda p: translated(p, source=source, target=target)))
+    pairing = bent(
+        LOSSY, tmp_path, b=lambda packets: each(packets, lambda p: translated(p, source=source, target=target))
+    )
     data, _ = exact(pairing)
     assert data.is_translated
     assert str(data.source) == f"10.9.1.1:{SERVER_PORT}"
@@ -133,7 +135,7 @@ def test_timestamps_that_are_taken_away(tmp_path: Path) -> None:
 
 
 def test_sack_blocks_that_a_firewall_does_not_rewrite(tmp_path: Path) -> None:
-    """It adds to the server's sequence numbers, and forgets those in SACK blocks: seen at the client they are others."""
+    """It adds to the server's sequence numbers, and forgets SACK blocks: seen at the client they are others."""
     data, acks = exact(bent(LOSSY, tmp_path, b=lambda packets: each(packets, lambda p: renumbered(p, 0, 123_456_789))))
     assert {change.field: change.came_as for change in data.changes} == {"sequence": 123_456_789}
     assert fields(acks) == {"acknowledgment", "sack_blocks"}

@@ -81,6 +81,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pair::first_offset, module)?)?;
     module.add_function(wrap_pyfunction!(pair::pair, module)?)?;
     module.add("PAIR_FATES", pair::fate_names())?;
+    module.add("PAIR_CAUSES", pair::cause_names())?;
     module.add("ROW_COLUMNS", COLUMNS)?;
     module.add("VIEW_COLUMNS", VIEW_COLUMNS)?;
     module.add("EVENT_NAMES", NAMES)?;

@@ -35,6 +35,7 @@ impl<R: Rows> Pairer<'_, R> {
         if highest.is_some_and(|highest| packet.start().is_before(highest)) {
             mark.is_resend = true;
             mark.others_were_lost = self.note_resend(number, packet);
+            self.note_copy_before(number, packet, &mut mark);
         }
         mark
     }
@@ -44,9 +45,7 @@ impl<R: Rows> Pairer<'_, R> {
     fn note_resend(&mut self, number: u32, packet: &Sighting) -> bool {
         let way = self.way_mut(number);
         way.resent += 1;
-        let lacks_first = way
-            .acked
-            .is_some_and(|acked| !acked.is_before(packet.start()) && acked.is_before(packet.end()));
+        let lacks_first = way.lacks_first_of(packet);
         let mut at = way.lists[way.near.index()].first;
         let mut lost_bytes = 0;
         let mut all_lost = true;
@@ -125,6 +124,9 @@ impl<R: Rows> Pairer<'_, R> {
             way.acked = Some(acked);
         }
         let is_leaving = side == way.far();
+        if !is_leaving && way.acked_at_near.is_none_or(|seen| seen.is_before(acked)) {
+            way.acked_at_near = Some(acked);
+        }
         let blocks = packet.options.as_ref().map_or(0, |o| o.sack_count);
         if blocks > 0 {
             self.note_sack(number, packet, acked);
@@ -146,6 +148,7 @@ impl<R: Rows> Pairer<'_, R> {
         };
         let blocks = options.sack_blocks();
         let second = blocks.get(1).copied();
+        self.way_mut(number).has_sack = true;
         for (index, &(left, right)) in blocks.iter().enumerate() {
             let (left, right) = (Seq(left), Seq(right));
             if is_dsack(index, (left, right), second, acked) {
@@ -252,6 +255,9 @@ impl<R: Rows> Pairer<'_, R> {
             let has_data = packet.sequence_len() > 0;
             let came = has_data && covered && self.must_have_come(at);
             let (fate, open_bytes) = (self.fate_of_missing(at, came), self.open_bytes(at));
+            if self.room.get(at).mark.is_copied && fate != Fate::FarMissed {
+                self.note_given_up(number, self.room.handle(at));
+            }
             let (packet, mark) = self.remove(at);
             let segments = self.way(number).segments(open_bytes);
             if fate == Fate::FarMissed && !self.is_outside(number, &packet, mark) {
@@ -367,6 +373,8 @@ impl<R: Rows> Pairer<'_, R> {
         segments: u32,
     ) {
         let pairs_before = self.bounds.pairs();
+        let is_told = mark.is_resend && !mark.is_judged && fate != Fate::CapturedTwice;
+        let resent = is_told.then(|| self.judge_resent(number, packet, &mark, false));
         let tally = &mut self.way_mut(number).tally;
         tally.add(fate, 1, u64::from(segments));
         if !R::WANTED {
@@ -387,6 +395,7 @@ impl<R: Rows> Pairer<'_, R> {
             payload_len: packet.payload_len,
             flags: packet.flags,
             is_resend: mark.is_resend,
+            resent,
             pairs_before,
         });
     }

@@ -30,7 +30,7 @@ impl<R: Rows> Pairer<'_, R> {
     /// Take one packet of a way, as one capture has it.
     pub fn take(&mut self, number: u32, side: Side, packet: Sighting) {
         if packet.has(SYN) {
-            self.note_segment_len(number, &packet);
+            self.note_syn(number, &packet);
         }
         let mark = if side == self.way(number).near {
             self.note_sent(number, &packet)
@@ -139,6 +139,8 @@ impl<R: Rows> Pairer<'_, R> {
         (frames, segments): (u64, u64),
         is_whole: bool,
     ) {
+        let is_told = mark.is_resend && !mark.is_judged;
+        let resent = is_told.then(|| self.judge_resent(number, near, &mark, true));
         let fate = if mark.is_overtaken {
             Fate::Late
         } else {
@@ -217,6 +219,7 @@ impl<R: Rows> Pairer<'_, R> {
                 },
                 flags: near.flags,
                 is_resend: mark.is_resend,
+                resent,
                 pairs_before: self.bounds.pairs(),
             };
             self.rows.take(row);
@@ -365,8 +368,10 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Segments are no longer than what either host's MSS option allows, less the timestamps (RFC 6691).
-    fn note_segment_len(&mut self, number: u32, packet: &Sighting) {
+    /// What a SYN says of the connection. Segments are no longer than what either host's MSS option allows, less the timestamps (RFC 6691).
+    fn note_syn(&mut self, number: u32, packet: &Sighting) {
+        let offers_sack = packet.options.as_ref().is_some_and(|o| o.sack_permitted);
+        self.way_mut(number).offers_sack |= offers_sack;
         let mss = packet.options.as_ref().and_then(|options| options.mss);
         let Some(mss) = mss.filter(|mss| *mss > 12) else {
             return;

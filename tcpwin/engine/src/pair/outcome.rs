@@ -4,6 +4,7 @@ use super::altered::Change;
 use super::clock::Piece;
 use super::flows::{Endpoint, Flow};
 use super::packet::Side;
+use super::resent::Cause;
 use super::run::{Pair, Pairer, Rows};
 use super::tally::{Count, Delay, Fate, Tally};
 use super::waiting::NONE;
@@ -31,6 +32,7 @@ pub struct Lane {
     pub changes: Vec<Change>,
     pub altered: u64,
     pub resent: u64,
+    pub resent_by_cause: [u64; Cause::ALL.len()],
     /// Payload that the near capture has, copies included.
     pub bytes: u64,
     /// Fewest and most routers between the two points.
@@ -226,6 +228,7 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
             changes: way.changes,
             altered: way.altered,
             resent: way.resent,
+            resent_by_cause: way.resent_by_cause,
             bytes: own[near].bytes[there[near]],
             hops: way.hops,
             sequence_shift: way.shift,

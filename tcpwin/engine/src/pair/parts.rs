@@ -189,6 +189,7 @@ impl<R: Rows> Pairer<'_, R> {
         if waits_near {
             let long_mark = self.room.get(at).mark;
             self.delivered(number, &long, packet, long_mark, count, false);
+            self.room.get_mut(at).mark.is_judged = true;
         } else {
             self.delivered(number, packet, &long, mark, count, false);
         }

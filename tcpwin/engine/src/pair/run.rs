@@ -8,6 +8,7 @@ use super::flows::Flows;
 use super::keys::Seed;
 use super::outcome::Outcome;
 use super::packet::{Side, Sighting};
+use super::resent::Resent;
 use super::tally::Fate;
 use super::waiting::{Room, NONE};
 use super::way::Way;
@@ -36,6 +37,8 @@ pub struct Row {
     pub payload_len: u32,
     pub flags: u16,
     pub is_resend: bool,
+    /// Why it was sent again.
+    pub resent: Option<Resent>,
     /// Packets paired before it.
     pub pairs_before: u64,
 }

@@ -45,6 +45,17 @@ pub struct Mark {
     pub has_dsack: bool,
     /// Its bytes were acknowledged when nothing else can have brought them.
     pub has_come: bool,
+    /// Of one that is sent again: the newest copy before that had not come when it left.
+    pub copy_before: Option<(u32, u32)>,
+    /// That copy was given up meanwhile: its frame.
+    pub lost_before: u64,
+    /// Of one that is sent again: the receiver had its bytes as it left, and lacked its first byte.
+    pub was_covered: bool,
+    pub was_lacking: bool,
+    /// Of one that is sent again: ACKs of its bytes were lost before it left.
+    pub ack_was_lost: bool,
+    /// Why it was sent again was told with its first part.
+    pub is_judged: bool,
     /// Its place in the sender's count of IP ids, where the near capture lacks it.
     pub id_place: Option<i64>,
 }

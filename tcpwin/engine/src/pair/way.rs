@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::altered::Change;
 use super::keys::{words, Seed};
 use super::packet::{Side, Sighting};
+use super::resent::Cause;
 use super::tally::{Delays, Tally};
 use super::waiting::{List, NONE};
 use crate::recovery::ranges::RangeSet;
@@ -137,6 +138,12 @@ pub struct Way {
     /// The receiver's highest acknowledgment, and what it has beyond.
     pub acked: Option<Seq>,
     pub sacked: RangeSet,
+    /// The highest that came to the near point.
+    pub acked_at_near: Option<Seq>,
+    /// The receiver sends SACK blocks.
+    pub has_sack: bool,
+    /// The sender's SYN permits SACK.
+    pub offers_sack: bool,
     /// Data that were overtaken and are neither known to have come nor acknowledged.
     pub doubtful: Vec<(u32, u32)>,
     pub tally: Tally,
@@ -152,6 +159,7 @@ pub struct Way {
     pub least_apart_ns: i64,
     pub far_ttl: u8,
     pub resent: u64,
+    pub resent_by_cause: [u64; Cause::ALL.len()],
     /// The receiver lacked bytes that had come: it dropped them itself.
     pub refuses: bool,
 }
@@ -173,6 +181,9 @@ impl Way {
             sent_end: None,
             acked: None,
             sacked: RangeSet::default(),
+            acked_at_near: None,
+            has_sack: false,
+            offers_sack: false,
             doubtful: Vec::new(),
             tally: Tally::default(),
             delays: Delays::default(),
@@ -184,6 +195,7 @@ impl Way {
             least_apart_ns: i64::MAX,
             far_ttl: 0,
             resent: 0,
+            resent_by_cause: [0; Cause::ALL.len()],
             refuses: false,
         }
     }
@@ -273,6 +285,12 @@ impl Way {
             return 1;
         }
         payload_len.div_ceil(full)
+    }
+
+    /// Whether the receiver's newest acknowledgment stands at a byte of a packet.
+    pub fn lacks_first_of(&self, packet: &Sighting) -> bool {
+        self.acked
+            .is_some_and(|acked| !acked.is_before(packet.start()) && acked.is_before(packet.end()))
     }
 
     /// Whether all bytes of a range were acknowledged.

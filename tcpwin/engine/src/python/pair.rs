@@ -8,12 +8,19 @@ use super::facts::facts_to_python;
 use super::files::{open, raise_pending};
 use super::run::watched;
 use crate::output::address::address_text;
-use crate::pair::{Alone, Fate, Lane, NoRows, Outcome, Paired, Piece, Row, Rows, Side};
+use crate::pair::{Alone, Cause, Fate, Lane, NoRows, Outcome, Paired, Piece, Row, Rows, Side};
 
 /// Rows handed to Python at a time.
 const CHUNK_ROWS: usize = 1 << 17;
 /// No time, no delay: as in the rows' columns.
 const NO_NUMBER: i64 = i64::MIN;
+
+/// The cause of a packet that was not sent before.
+const NO_CAUSE: u8 = u8::MAX;
+
+pub fn cause_names() -> Vec<&'static str> {
+    Cause::ALL.map(Cause::name).to_vec()
+}
 
 pub fn fate_names() -> Vec<&'static str> {
     Fate::ALL.map(Fate::name).to_vec()
@@ -132,6 +139,12 @@ fn rows_to_python<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyD
     column!("length", |row| row.payload_len);
     column!("flags", |row| row.flags);
     column!("is_resend", |row| row.is_resend);
+    column!("cause", |row| row
+        .resent
+        .map_or(NO_CAUSE, |resent| resent.cause as u8));
+    column!("lost_frame", |row| row
+        .resent
+        .map_or(0, |resent| resent.lost_frame));
     column!("pairs_before", |row| row.pairs_before);
     Ok(columns)
 }
@@ -207,6 +220,10 @@ fn lanes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py
     }
     set("doubtful", &|lane| lane.doubtful() as i64)?;
     set("hole_is_proof", &|lane| i64::from(lane.is_hole_proof()))?;
+    for cause in Cause::ALL {
+        let of = |lane: &Lane| lane.resent_by_cause[cause as usize] as i64;
+        set(&format!("resent_{}", cause.name()), &of)?;
+    }
     set("in_neither", &|lane| lane.in_neither as i64)?;
     set("resent", &|lane| lane.resent as i64)?;
     set("bytes", &|lane| lane.bytes as i64)?;

@@ -1,0 +1,141 @@
+//! Why data were sent again: what became of the copy before, and what the receiver had when the new one came.
+
+use super::packet::Sighting;
+use super::run::{Pairer, Rows};
+use super::waiting::{Mark, NONE};
+use crate::sequence::Seq;
+
+/// What made a retransmission necessary, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The copy before was lost on the way.
+    Lost,
+    /// The copy before came, and the ACKs that said so were lost.
+    AckLost,
+    /// The receiver had the bytes already, and no ACK was lost: the sender did not wait, or the copy before came late.
+    Needless,
+    /// The copy before came, and the receiver dropped it itself.
+    Refused,
+    /// Which of these cannot be told.
+    Unknown,
+}
+
+impl Cause {
+    pub const ALL: [Cause; 5] = [
+        Cause::Lost,
+        Cause::AckLost,
+        Cause::Needless,
+        Cause::Refused,
+        Cause::Unknown,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Lost => "lost",
+            Cause::AckLost => "ack_lost",
+            Cause::Needless => "needless",
+            Cause::Refused => "refused",
+            Cause::Unknown => "unknown",
+        }
+    }
+}
+
+/// A retransmission and the copy before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Resent {
+    pub cause: Cause,
+    /// The copy before, where it was lost: its frame at the near point.
+    pub lost_frame: u64,
+}
+
+impl<R: Rows> Pairer<'_, R> {
+    /// Keep in the mark of a packet that is sent again what is known as it leaves.
+    pub fn note_copy_before(&mut self, number: u32, packet: &Sighting, mark: &mut Mark) {
+        let way = self.way(number);
+        let near = way.near;
+        let first = packet.start();
+        mark.was_covered = way.is_covered(first, packet.end());
+        mark.was_lacking = way.lacks_first_of(packet);
+        let mut at = way.lists[near.index()].first;
+        while at != NONE {
+            let other = &self.room.get(at).packet;
+            if !other.start().is_after(first) && first.is_before(other.end()) {
+                mark.copy_before = Some(self.room.handle(at));
+            }
+            at = self.room.next_in_way(at);
+        }
+        // ACKs that left the receiver so long ago that they would have come.
+        let back = self.way(number ^ 1);
+        let patience_ns = back.patience_ns();
+        let mut at = back.lists[back.near.index()].first;
+        while at != NONE {
+            let entry = self.room.get(at);
+            let since_ns = packet.time_ns.saturating_sub(entry.packet.time_ns);
+            let is_lost = entry.mark.is_overtaken || since_ns > patience_ns;
+            if is_lost && !Seq(entry.packet.ack).is_before(packet.end()) {
+                let seen = self.way(number).acked_at_near;
+                mark.ack_was_lost = seen.is_none_or(|seen| seen.is_before(packet.end()));
+            }
+            at = self.room.next_in_way(at);
+        }
+    }
+
+    /// A packet is given up: tell those that are copies of it.
+    pub fn note_given_up(&mut self, number: u32, handle: (u32, u32)) {
+        let way = self.way(number);
+        let frame = self.room.get(handle.0).packet.frame;
+        let mut at = way.lists[way.near.index()].first;
+        while at != NONE {
+            let mark = &mut self.room.get_mut(at).mark;
+            if mark.copy_before == Some(handle) {
+                mark.lost_before = frame;
+            }
+            at = self.room.next_in_way(at);
+        }
+    }
+
+    /// Decide why a packet was sent again: as it arrives, or by what was known as it left where it does not.
+    pub fn judge_resent(
+        &mut self,
+        number: u32,
+        packet: &Sighting,
+        mark: &Mark,
+        arrives: bool,
+    ) -> Resent {
+        let way = self.way(number);
+        let (start, end) = (packet.start(), packet.end());
+        let waiting = mark
+            .copy_before
+            .filter(|handle| self.room.is_there(*handle));
+        let is_hole = waiting.is_some_and(|(at, _)| self.room.get(at).mark.has_hole);
+        let lost_frame = waiting.map_or(mark.lost_before, |(at, _)| self.room.get(at).packet.frame);
+        let (is_covered, lacks_first) = if arrives {
+            (way.is_covered(start, end), way.lacks_first_of(packet))
+        } else {
+            (mark.was_covered, mark.was_lacking)
+        };
+        let has_sack = way.has_sack || way.offers_sack && self.way(number ^ 1).offers_sack;
+        let cause = if is_covered {
+            if mark.ack_was_lost {
+                Cause::AckLost
+            } else {
+                Cause::Needless
+            }
+        } else if lost_frame != 0 {
+            if is_hole || self.progress[way.far().index()].missed == 0 {
+                Cause::Lost
+            } else {
+                Cause::Unknown
+            }
+        } else if lacks_first && way.sent_end == Some(end) {
+            // Its ACK may have been delayed.
+            Cause::Unknown
+        } else if has_sack || lacks_first {
+            Cause::Refused
+        } else {
+            Cause::Needless
+        };
+        self.way_mut(number).resent_by_cause[cause as usize] += 1;
+        Resent { cause, lost_frame }
+    }
+}

@@ -1,0 +1,84 @@
+"""Why data were sent again, beside the lab's own truth: kernels' counters and the captures of both ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab.resends import resends
+from pairing.packets import Packet, segment, write
+from pairing.pairs import captures, data_direction, run_of
+
+import tcpwin
+
+SYN, ACK = 0x02, 0x10
+LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
+REFUSING = ("oscil_10mbit_300ms_170p2_guard",)
+# What tests/lab/resends calls it: the receiver had it is needless here, as no ACK is lost in these runs.
+TRUTH = {"lost": "lost", "refused": "refused", "arrived": "needless"}
+
+
+@pytest.mark.parametrize("scenario", [*LOSSY, *REFUSING])
+def test_each_cause_is_the_labs(scenario: str) -> None:
+    pairing = tcpwin.pair(*captures(scenario))
+    data = data_direction(pairing)
+    table = pairing.packets()
+    mine = (table["direction"] == data.index) & table["is_resend"]
+    found = dict(zip(table["frame_a"][mine].tolist(), table["cause"][mine].tolist(), strict=True))
+    truth = {each.passage.left.frame: TRUTH[each.fate] for each in resends(run_of(scenario))}
+    assert found.keys() == truth.keys()
+    wrong = {frame: (cause, truth[frame]) for frame, cause in found.items() if cause not in (truth[frame], "unknown")}
+    assert not wrong
+    assert Counter(found.values())["unknown"] <= 0.02 * len(found)
+    assert data.retransmissions == len(truth)
+
+
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_a_lost_copy_is_named(scenario: str) -> None:
+    """The frame of the newest copy before."""
+    pairing = tcpwin.pair(*captures(scenario))
+    table = pairing.packets()
+    named = table["lost_frame"] > 0
+    found = dict(zip(table["frame_a"][named].tolist(), table["lost_frame"][named].tolist(), strict=True))
+    lost = [each for each in resends(run_of(scenario)) if each.fate == "lost"]
+    assert {each.passage.left.frame: each.earlier[-1].left.frame for each in lost}.items() <= found.items()
+
+
+def test_lost_acks_that_made_a_sender_repeat(tmp_path: Path) -> None:
+    """The client's data come, the server's ACK of them is lost, and the client sends them again."""
+    delay_ms, router = 10, 1
+
+    def both(time_ms: float, *, to_a: bool = True, to_b: bool = True, **what: Any) -> tuple[list[Packet], list[Packet]]:
+        client = what["client"]
+        left = segment(time_ms, **what)
+        came = segment(time_ms + delay_ms, **what, ttl=64 - router)
+        at_a, at_b = (left, came) if client else (came, left)
+        return [at_a] * to_a, [at_b] * to_b
+
+    ladder = [
+        both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
+        both(10, client=False, seq=499, ack=100, flags=SYN | ACK),
+        both(20, client=True, seq=100, ack=500, flags=ACK, ip_id=11),
+        both(21, client=True, seq=100, ack=500, flags=ACK, payload=1000, ip_id=12),
+        both(31, client=False, seq=500, ack=1100, flags=ACK, ip_id=20, to_a=False),
+        both(321, client=True, seq=100, ack=500, flags=ACK, payload=1000, ip_id=13),
+        both(331, client=False, seq=500, ack=1100, flags=ACK, ip_id=21),
+        both(400, client=True, seq=1100, ack=500, flags=ACK, payload=10, ip_id=14),
+        both(410, client=False, seq=500, ack=1110, flags=ACK, ip_id=22),
+    ]
+    paths = [
+        write(tmp_path / f"{name}.pcap", [packet for rung in ladder for packet in rung[side]])
+        for side, name in enumerate("ab")
+    ]
+    pairing = tcpwin.pair(*paths)
+    [connection] = pairing.connections
+    data, acks = connection.directions
+    assert (data.sent, data.lost, data.unknown) == (5, 0, 0)
+    assert (acks.sent, acks.lost, acks.unknown) == (4, 1, 0)
+    assert (data.retransmissions, data.resent.ack_lost) == (1, 1)
+    table = pairing.packets()
+    assert table["cause"][table["is_resend"]].tolist() == ["ack_lost"]
+    assert pairing.clock is not None
+    assert abs(pairing.clock.offset_ns) <= 1_000
