@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tcpwin.cli.inputs import open_captures, spare_captures
+from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, spare_captures
 from tcpwin.cli.program import complain
-from tcpwin.errors import OutputError
+from tcpwin.errors import OutputError, SourceError
 
 if TYPE_CHECKING:
     from tcpwin.pairing import Pairing
@@ -25,7 +25,28 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", default=10, show_default=True, type=click.IntRange(min=0), metavar="N", help="Connections to show."
 )
-def pair(a: str, b: str | None, as_json: bool, out: str | None, limit: int) -> None:
+@click.option(
+    "-o",
+    "--output",
+    "figure",
+    type=click.Path(dir_okay=False),
+    metavar="OUT",
+    help="Draw one connection: .html, .png, .svg, .pdf or .json.",
+)
+@click.option(
+    "--connection", type=ConnectionNumber(), metavar="N", help="To draw; default: the one that lost most packets."
+)
+@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
+def pair(
+    a: str,
+    b: str | None,
+    as_json: bool,
+    out: str | None,
+    limit: int,
+    figure: str | None,
+    connection: int | None,
+    theme: str,
+) -> None:
     """Show where packets were lost between two captures of the same traffic.
 
     A and B were captured at two points, as at the client and at the server; or A alone is a bundle with both. Packets
@@ -34,14 +55,19 @@ def pair(a: str, b: str | None, as_json: bool, out: str | None, limit: int) -> N
     """
     if a == b == "-":
         raise click.UsageError("standard input (-) can be read once")
+    for written in (out, figure):
+        spare_captures(tuple(each for each in (a, b) if each is not None), written)
     if out is not None:
-        spare_captures(tuple(each for each in (a, b) if each is not None), out)
         _check_parquet()
+    if figure is not None:
+        _check_figure(figure)
     import tcpwin
 
     pairing = tcpwin.pair(_source(a), None if b is None else _source(b))
     if out is not None:
         _write_packets(pairing, out)
+    if figure is not None:
+        _draw(pairing, connection, figure, theme)
     if as_json:
         import json
 
@@ -64,6 +90,28 @@ def _check_parquet() -> None:
         import polars  # noqa: F401
     except ImportError:
         raise OutputError("parquet needs polars: pip install 'tcpwin[tables]'") from None
+
+
+def _check_figure(out: str) -> None:
+    try:
+        import plotly  # noqa: F401
+    except ImportError:
+        raise OutputError("figures need plotly: pip install 'tcpwin[plot]'") from None
+    from tcpwin.report.drawing import check
+
+    check(out)
+
+
+def _draw(pairing: Pairing, connection: int | None, out: str, theme: str) -> None:
+    from tcpwin.report import draw_ladder
+    from tcpwin.report.drawing import write
+
+    if not len(pairing):
+        raise SourceError("no connection is in both captures: there is nothing to draw")
+    check_connection(connection, len(pairing))
+    worst = max(pairing.connections, key=lambda each: (each.lost, each.unknown, -each.number)).number
+    number = worst if connection is None else connection
+    write(draw_ladder(pairing, number, theme=theme), out, title=f"{pairing.name_a} – {pairing.name_b}")
 
 
 def _write_packets(pairing: Pairing, out: str) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tcpwin.report.findings import counts_line, render_findings
     from tcpwin.report.github import render_github
     from tcpwin.report.junit import junit_document
+    from tcpwin.report.ladder import draw_ladder
     from tcpwin.report.likeness import render_against, render_likeness
     from tcpwin.report.output import open_whole
     from tcpwin.report.pairing import render_pairing
@@ -54,6 +55,7 @@ _HOMES = {
     ),
     "github": ("render_github",),
     "junit": ("junit_document",),
+    "ladder": ("draw_ladder",),
     "likeness": (
         "render_against",
         "render_likeness",
@@ -93,6 +95,7 @@ __all__ = [
     "WHOLE",
     "ConnectionTable",
     "counts_line",
+    "draw_ladder",
     "headline",
     "junit_document",
     "open_whole",

@@ -62,3 +62,12 @@ def test_the_capture_is_spared() -> None:
     before = BOTH[0].read_bytes()
     refused("pair", *BOTH, "--packets", BOTH[0], status=2)
     assert BOTH[0].read_bytes() == before
+
+
+def test_a_figure(tmp_path: Path) -> None:
+    out = tmp_path / "ladder.json"
+    assert tcpwin("pair", *BOTH, "-o", out).returncode == 0
+    names = {trace["name"] for trace in json.loads(out.read_text())["data"]}
+    assert {"data", "ACKs", "lost"} <= names
+    assert "no connection 7" in refused("pair", *BOTH, "-o", out, "--connection", 7)
+    assert "nothing to draw" in refused("pair", BOTH[0], CAPTURES / "lab" / "slow-reader.pcap.gz", "-o", out)

@@ -53,7 +53,8 @@ LINUX = {
 SCHEMA = json.loads((ROOT / "tcpwin" / "pairing" / "schema.json").read_text(encoding="utf8"))
 CLOCK = {"uncertainty_ns", "steps_ns", "offset_ns", "drift_ppm"}
 CHANGES = {"window_scale", "sack_permitted", "sack_blocks", "congestion_mark", "ip_id"}
-PAIR_NAMES = {"frame_a", "frame_b", "time_a_ns", "time_b_ns", "delay_ns", "is_resend", "lost_frame", "ack_lost"} | CLOCK | CHANGES
+COLUMNS = {"frame_a", "frame_b", "time_a_ns", "time_b_ns", "delay_ns", "is_resend", "lost_frame"}
+PAIR_NAMES = COLUMNS | CLOCK | CHANGES | {"ack_lost", "draw_ladder", "start_ns", "end_ns"}
 # What fields may say.
 VALUES = {"probe_answer", "syn_confirmed", "syn_only"}
 # A run of the lab, by which its numbers can be looked up.
