@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tcpwin.report.ladder import draw_ladder
     from tcpwin.report.likeness import render_against, render_likeness
     from tcpwin.report.output import open_whole
-    from tcpwin.report.pairing import render_pairing
+    from tcpwin.report.pairing import change_on_the_way, most_lost_first, render_pairing, summarize_pairing
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
     from tcpwin.report.rules import render_page, render_rules, threshold_text
     from tcpwin.report.sarif import sarif_document
@@ -61,7 +61,12 @@ _HOMES = {
         "render_likeness",
     ),
     "output": ("open_whole",),
-    "pairing": ("render_pairing",),
+    "pairing": (
+        "change_on_the_way",
+        "most_lost_first",
+        "render_pairing",
+        "summarize_pairing",
+    ),
     "reference": (
         "rates_text",
         "render_nearest",
@@ -94,10 +99,12 @@ __all__ = [
     "NAMES",
     "WHOLE",
     "ConnectionTable",
+    "change_on_the_way",
     "counts_line",
     "draw_ladder",
     "headline",
     "junit_document",
+    "most_lost_first",
     "open_whole",
     "quality_remarks",
     "rates_text",
@@ -126,6 +133,7 @@ __all__ = [
     "run_facts",
     "sarif_document",
     "span_text",
+    "summarize_pairing",
     "tabulate_connections",
     "threshold_text",
     "value_text",

@@ -45,10 +45,8 @@ def render_pairing(pairing: Pairing, *, limit: int = 10) -> Iterator[str]:
     for letter, name in (("a", pairing.name_a), ("b", pairing.name_b)):
         yield f"{letter}  {short_name(name)}"
     yield ""
-    yield from _answer(pairing)
-    yield from _clock_lines(pairing.clock)
-    yield from _gap_lines(pairing)
-    worst_first = sorted(pairing.connections, key=lambda each: (-each.lost, -each.unknown, each.number))
+    yield from summarize_pairing(pairing)
+    worst_first = most_lost_first(pairing)
     for connection in worst_first[:limit]:
         yield ""
         yield from _connection_lines(connection)
@@ -56,6 +54,18 @@ def render_pairing(pairing: Pairing, *, limit: int = 10) -> Iterator[str]:
         yield ""
         yield f"{count_text(len(worst_first) - limit, 'more connection')}: --limit N, --json"
     yield from _unpaired_lines(pairing)
+
+
+def summarize_pairing(pairing: Pairing) -> Iterator[str]:
+    """Where packets were lost, what the clocks say, and which capture lacks packets."""
+    yield from _answer(pairing)
+    yield from _clock_lines(pairing.clock)
+    yield from _gap_lines(pairing)
+
+
+def most_lost_first(pairing: Pairing) -> list[PairedConnection]:
+    """Connections in the order in which to look at them."""
+    return sorted(pairing.connections, key=lambda each: (-each.lost, -each.unknown, each.number))
 
 
 def _answer(pairing: Pairing) -> Iterator[str]:
@@ -142,10 +152,11 @@ def _direction_lines(direction: PairedDirection) -> Iterator[str]:
         if count:
             yield f"        unknown {count:,}: {why}"
     for change in direction.changes:
-        yield f"        changed on the way: {_change_text(change)}"
+        yield f"        changed on the way: {change_on_the_way(change)}"
 
 
-def _change_text(change: Change) -> str:
+def change_on_the_way(change: Change) -> str:
+    """A field that was changed, before and after, and where that is seen first."""
     name = _FIELDS.get(change.field, change.field)
     if change.packets is None:
         return f"{name} rewritten by {change.came_as or 0:+,}"

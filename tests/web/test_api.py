@@ -9,6 +9,7 @@ import numpy as np
 import polars
 import pytest
 from fastapi.testclient import TestClient
+from reference import ROOT
 from web.crafted import API, HOSTILE_NAME, SECRET, analysed, many_connections, settle, upload
 
 START_NS = 1_700_000_000 * 10**9
@@ -265,6 +266,24 @@ def test_two_captures_are_compared(client: TestClient, capture: bytes) -> None:
     old, new = (analysed(client, capture, name) for name in ("alpha.pcap", "beta.pcap"))
     comparison = get(client, "/compare", old=old, new=new)
     assert (comparison["old"], comparison["new"], comparison["verdict"]) == ("alpha.pcap", "beta.pcap", "same")
+
+
+def test_captures_of_both_ends_are_paired(client: TestClient) -> None:
+    """12 of the data packets were dropped between them (captures/wild/lossy-path.toml)."""
+    wild = ROOT / "captures" / "wild"
+    a, b = (
+        analysed(client, (wild / name).read_bytes(), name)
+        for name in ("lossy-path.pcapng.gz", "lossy-path-receiver.pcap.gz")
+    )
+    document = get(client, "/pair", a=a, b=b)
+    assert document["schema"] == "tcpwin/pair/1"
+    assert [each["lost"] for each in document["connections"][0]["directions"]] == [12, 0]
+    figure = get(client, "/pair/figure", a=a, b=b)
+    assert {"lost", "data"} <= {trace["name"] for trace in figure["data"]}
+    page = client.get("/pair", params={"a": a, "b": b}, headers={"accept": "text/html"}).text
+    assert "12 of 1,052 packets" in page
+    assert client.get(f"{API}/pair/figure", params={"a": a, "b": b, "connection": 7}).status_code == 422
+    assert client.get(f"{API}/pair", params={"a": a, "b": "none"}).status_code == 404
 
 
 def test_progress_ends_with_how_it_ended(client: TestClient, capture: bytes) -> None:

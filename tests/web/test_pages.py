@@ -38,6 +38,7 @@ def test_every_page_is_accessible_and_fits(
     expect(page.get_by_role("heading", level=1)).to_have_text("Captures")
     for path in (
         *("/", "/upload", "/rules", "/rules/TW201", "/compare", f"/compare?old={first}&new={first}"),
+        *("/pair", f"/pair?a={first}&b={first}"),
         *(f"/captures/{first}", f"/captures/{second}", f"/captures/{made.json()['id']}"),
         *(f"/captures/{first}/connections/0", f"/references?capture={first}&connection=0"),
     ):

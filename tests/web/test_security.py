@@ -190,6 +190,8 @@ def test_pages_hold_no_inline_code_and_name_no_other_host(make_client: MakeClien
         "/",
         "/upload",
         "/compare",
+        "/pair",
+        f"/pair?a={id}&b={id}",
         "/rules",
         "/rules/TW201",
         "/references",

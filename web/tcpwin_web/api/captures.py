@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Verdict, Words, as_json
 from tcpwin_web.captures import NotFoundError
-from tcpwin_web.jobs import answers
+from tcpwin_web.jobs import answers, both_ends
 from tcpwin_web.results import layout, queries
 from tcpwin_web.storage.models import Capture, File
 
@@ -318,3 +318,17 @@ async def compare(
         await service.captures.get(capture_id)
         file_sets.append(await service.queue.file_set(capture_id))
     return as_json(await service.queue.run(answers.compare_file_sets, *file_sets, tolerance))
+
+
+@router.get("/pair")
+async def pair(
+    service: ServiceOf,
+    a: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
+    b: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
+) -> Response:
+    """What became of each packet between two captures of the same traffic, as `tcpwin pair --json` says it."""
+    file_sets = []
+    for capture_id in (a, b):
+        await service.captures.get(capture_id)
+        file_sets.append(await service.queue.file_set(capture_id))
+    return as_json(await service.queue.run(both_ends.pair_file_sets, *file_sets))

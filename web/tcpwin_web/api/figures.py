@@ -16,6 +16,7 @@ from tcpwin_web.api.parts import (
     StartNs,
     as_json,
 )
+from tcpwin_web.jobs.both_ends import draw_ladder_of
 from tcpwin_web.jobs.drawing import POINTS, TIMELINE, Asked, draw_figure, draw_pair
 from tcpwin_web.service import Service
 
@@ -106,6 +107,24 @@ async def show_pair_figure(
         await service.captures.get(capture_id)
     file_sets = [await service.queue.file_set(each) for each in (old, new)]
     drawn = await service.queue.run(draw_pair, *file_sets, (old_connection, new_connection), name, direction, theme)
+    return Response(drawn, media_type="application/json")
+
+
+@router.get("/pair/figure")
+async def show_ladder(
+    service: ServiceOf,
+    a: CaptureQuery,
+    b: CaptureQuery,
+    connection: ConnectionQuery = 0,
+    start_ns: StartNs = None,
+    end_ns: EndNs = None,
+    theme: ThemeName = "light",
+) -> Response:
+    """The ladder of a connection that both captures have: two time lines, and each packet between them."""
+    for capture_id in (a, b):
+        await service.captures.get(capture_id)
+    file_sets = [await service.queue.file_set(each) for each in (a, b)]
+    drawn = await service.queue.run(draw_ladder_of, *file_sets, connection, (start_ns, end_ns), theme)
     return Response(drawn, media_type="application/json")
 
 

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
-from tcpwin_web.pages import captures, compare, connection, login, references, rules, shared
+from tcpwin_web.pages import captures, compare, connection, login, pair, references, rules, shared
 from tcpwin_web.pages.filters import prepare
 
 __all__ = ["prepare", "routes"]
@@ -13,6 +13,6 @@ __all__ = ["prepare", "routes"]
 def routes(templates: Jinja2Templates) -> APIRouter:
     """The routes of all pages, drawn with the given templates."""
     router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
-    for each in (captures, compare, connection, login, references, rules, shared):
+    for each in (captures, compare, connection, login, pair, references, rules, shared):
         router.include_router(each.routes(templates))
     return router

@@ -1,0 +1,48 @@
+"""Captures of both ends as a page: where packets were lost between them, and the ladder of a connection."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from fastapi.templating import Jinja2Templates
+
+from tcpwin_web.api.parts import ServiceOf
+from tcpwin_web.jobs.both_ends import tell_pairing
+from tcpwin_web.pages.parts import show
+
+HEIGHT = 640
+CaptureAsked = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")]
+
+
+def routes(templates: Jinja2Templates) -> APIRouter:
+    """Make the route."""
+    router = APIRouter()
+
+    @router.get("/pair")
+    async def show_pairing(
+        request: Request,
+        service: ServiceOf,
+        a: CaptureAsked = "",
+        b: CaptureAsked = "",
+        connection: Annotated[int | None, Query(ge=0, lt=1 << 32)] = None,
+    ) -> Response:
+        captures = await service.captures.choices()
+        told: Any = None
+        if a and b:
+            for capture_id in (a, b):
+                await service.captures.get(capture_id)
+            file_sets = [await service.queue.file_set(each) for each in (a, b)]
+            told = await service.queue.run(tell_pairing, *file_sets)
+        numbers = [each["number"] for each in told["connections"]] if told else []
+        return show(
+            templates,
+            request,
+            "pair.html",
+            captures=captures,
+            told=told,
+            asked={"a": a, "b": b},
+            chosen=connection if connection in numbers else next(iter(numbers), None),
+            height=HEIGHT,
+        )
+
+    return router
