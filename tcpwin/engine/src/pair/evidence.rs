@@ -6,7 +6,7 @@
 use super::packet::{Side, Sighting};
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
-use super::waiting::{Mark, NONE};
+use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
 use crate::sequence::Seq;
 use crate::wire::{ACK, RST};
 
@@ -46,17 +46,20 @@ impl<R: Rows> Pairer<'_, R> {
         let way = self.way_mut(number);
         way.resent += 1;
         let lacks_first = way.lacks_first_of(packet);
-        let mut at = way.lists[way.near.index()].first;
+        let mut at = way.lists[way.near.index()].last;
         let mut lost_bytes = 0;
         let mut all_lost = true;
-        while at != NONE {
+        for _ in 0..MOST_LOOKED_AT {
+            if at == NONE {
+                break;
+            }
             let entry = self.room.get_mut(at);
             if entry.packet.sequence_len() > 0 && entry.packet.overlaps(packet) {
                 entry.mark.is_copied = true;
                 all_lost &= entry.mark.has_hole;
                 lost_bytes += entry.packet.sequence_len();
             }
-            at = self.room.next_in_way(at);
+            at = self.room.previous_in_way(at);
         }
         if lacks_first && lost_bytes == 0 {
             self.way_mut(number).refuses = true;
@@ -70,13 +73,16 @@ impl<R: Rows> Pairer<'_, R> {
             return;
         }
         let way = self.way(number);
-        let mut at = way.lists[way.near.index()].first;
-        while at != NONE {
+        let mut at = way.lists[way.near.index()].last;
+        for _ in 0..MOST_LOOKED_AT {
+            if at == NONE {
+                break;
+            }
             let entry = self.room.get_mut(at);
             if entry.mark.is_overtaken && entry.packet.overlaps(packet) {
                 entry.mark.is_copied = true;
             }
-            at = self.room.next_in_way(at);
+            at = self.room.previous_in_way(at);
         }
     }
 
@@ -167,14 +173,17 @@ impl<R: Rows> Pairer<'_, R> {
     /// RFC 2883: the receiver had these bytes twice.
     fn note_dsack(&mut self, number: u32, left: Seq, right: Seq) {
         let way = self.way(number);
-        let mut at = way.lists[way.near.index()].first;
-        while at != NONE {
+        let mut at = way.lists[way.near.index()].last;
+        for _ in 0..MOST_LOOKED_AT {
+            if at == NONE {
+                break;
+            }
             let entry = self.room.get_mut(at);
             let packet = &entry.packet;
             if packet.start().is_before(right) && left.is_before(packet.end()) {
                 entry.mark.has_dsack = true;
             }
-            at = self.room.next_in_way(at);
+            at = self.room.previous_in_way(at);
         }
     }
 
@@ -237,6 +246,8 @@ impl<R: Rows> Pairer<'_, R> {
         });
         let way = self.way_mut(number);
         doubtful.append(&mut way.doubtful);
+        let excess = doubtful.len().saturating_sub(MOST_LOOKED_AT);
+        doubtful.drain(..excess);
         way.doubtful = doubtful;
     }
 
@@ -256,7 +267,7 @@ impl<R: Rows> Pairer<'_, R> {
             let came = has_data && covered && self.must_have_come(at);
             let (fate, open_bytes) = (self.fate_of_missing(at, came), self.open_bytes(at));
             if self.room.get(at).mark.is_copied && fate != Fate::FarMissed {
-                self.note_given_up(number, self.room.handle(at));
+                self.note_given_up(self.room.handle(at));
             }
             let (packet, mark) = self.remove(at);
             let segments = self.way(number).segments(open_bytes);

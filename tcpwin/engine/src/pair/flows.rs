@@ -47,6 +47,8 @@ pub struct Flow {
     pub let_go: [u64; 2],
     keys: VecDeque<u64>,
     pub courtship: Option<Courtship>,
+    /// One of the other capture has begun to agree with it.
+    pub is_courted: bool,
 }
 
 /// Agreements with one connection of the other capture.
@@ -171,6 +173,7 @@ impl Flows {
             let_go: [0; 2],
             keys: VecDeque::new(),
             courtship: None,
+            is_courted: false,
         });
         self.by_tuple.insert(key, number);
         self.last = (key, number);
@@ -196,7 +199,8 @@ impl Flows {
         flow.kept.push_back((direction, packet));
         while let Some((direction, oldest)) = flow.kept.front() {
             let is_old = now_ns.saturating_sub(oldest.time_ns) > KEPT_NS;
-            if !is_old && flow.kept.len() <= MOST_KEPT {
+            let is_wanted = flow.is_courted || flow.courtship.is_some() || !is_old;
+            if is_wanted && flow.kept.len() <= MOST_KEPT {
                 break;
             }
             flow.let_go[usize::from(*direction)] += 1;
@@ -207,7 +211,10 @@ impl Flows {
     /// Forget what connections without a mate kept for too long.
     pub fn sweep(&mut self, now_ns: i64) {
         let Self { flows, index, .. } = self;
-        for flow in flows.iter_mut().filter(|flow| !flow.kept.is_empty()) {
+        let may_go = |flow: &&mut Flow| {
+            !flow.kept.is_empty() && !flow.is_courted && flow.courtship.is_none()
+        };
+        for flow in flows.iter_mut().filter(may_go) {
             while let Some((direction, oldest)) = flow.kept.front() {
                 if now_ns.saturating_sub(oldest.time_ns) <= KEPT_NS {
                     break;

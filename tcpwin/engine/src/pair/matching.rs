@@ -2,6 +2,7 @@
 
 use super::altered::{compare, note, Change};
 use super::packet::{Side, Sighting};
+use super::parts::MOST_PARTS;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
 use super::waiting::{Mark, NONE};
@@ -67,7 +68,11 @@ impl<R: Rows> Pairer<'_, R> {
             self.room.is_there(long.handle) && self.room.get(long.handle.0).packet.overlaps(packet)
         };
         self.find(number, side, packet).is_some()
-            || self.way(number).parts[side.index()].iter().any(is_part)
+            || self.way(number).parts[side.index()]
+                .iter()
+                .rev()
+                .take(MOST_PARTS)
+                .any(is_part)
     }
 
     /// The packet that waits at `side` and is this one.
@@ -76,7 +81,10 @@ impl<R: Rows> Pairer<'_, R> {
         let way = self.way(number);
         let mut at = self.room.find(way.key(&self.seed, number, side, packet));
         let mut best: Option<(u32, i64)> = None;
-        while at != NONE {
+        for _ in 0..LOOK_BACK {
+            if at == NONE {
+                break;
+            }
             let entry = self.room.get(at);
             if entry.way == number && entry.side == side && way.is_same(&entry.packet, packet) {
                 if packet.payload_len == 0 || way.tells_apart(packet) {
@@ -122,9 +130,14 @@ impl<R: Rows> Pairer<'_, R> {
     pub fn remove(&mut self, at: u32) -> (Sighting, Mark) {
         let (number, side) = (self.room.get(at).way, self.room.get(at).side);
         let after = self.room.next_in_way(at);
+        let handle = self.room.handle(at);
         let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
         if way.fresh == at {
             way.fresh = after;
+        }
+        let parts = &mut way.parts[side.index()];
+        if parts.front().is_some_and(|oldest| oldest.handle == handle) {
+            parts.pop_front();
         }
         self.room.remove(at, &mut way.lists[side.index()])
     }
@@ -285,7 +298,7 @@ impl<R: Rows> Pairer<'_, R> {
         if open.is_some() || payload_len > way.full_segment() {
             let handle = self.room.handle(at);
             let open = open.unwrap_or_else(|| vec![(start, start + payload_len)]);
-            way.parts[side.index()].push(Parts { handle, open });
+            way.parts[side.index()].push_back(Parts { handle, open });
         }
     }
 

@@ -11,7 +11,7 @@ use super::way::Way;
 use crate::wire::Segment;
 
 /// Packets after which it is decided from what there is which point is nearer to which host.
-const PATIENCE: u8 = 48;
+const PATIENCE: u8 = 16;
 
 impl<R: Rows> Pairer<'_, R> {
     /// Take one packet of one capture.
@@ -141,6 +141,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
         // The mate's own look-ups may have begun the same.
         let mate = &mut self.flows[side.other().index()].flows[hit.mate as usize];
+        mate.is_courted = true;
         let theirs = mate.courtship.filter(|theirs| theirs.mate == number);
         if let (Some(theirs), Some(known)) = (
             theirs,

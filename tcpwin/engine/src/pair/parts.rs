@@ -5,6 +5,9 @@ use super::run::{Pairer, Rows};
 use super::waiting::{Mark, NONE};
 use crate::sequence::Seq;
 
+/// Frames that wait for their parts: so many of the newest are looked at.
+pub const MOST_PARTS: usize = 256;
+
 impl<R: Rows> Pairer<'_, R> {
     /// Match a packet part by part. `None`: nothing of it is left to wait for; else what is, if parts were found.
     #[allow(clippy::option_option)]
@@ -117,37 +120,49 @@ impl<R: Rows> Pairer<'_, R> {
         open: &mut Vec<(Seq, Seq)>,
     ) {
         let other = side.other().index();
-        let mut parts = std::mem::take(&mut self.way_mut(number).parts[other]);
-        parts.retain_mut(|long| {
-            if !self.room.is_there(long.handle) {
-                return false;
+        let newest = self.way(number).parts[other].len();
+        let oldest = newest.saturating_sub(MOST_PARTS);
+        let mut place = newest;
+        while place > oldest && !open.is_empty() {
+            place -= 1;
+            let Some(long) = self.way(number).parts[other].get(place) else {
+                continue;
+            };
+            let handle = long.handle;
+            let at = handle.0;
+            if !self.room.is_there(handle) {
+                self.way_mut(number).parts[other].remove(place);
+                continue;
             }
-            let at = long.handle.0;
-            if open.is_empty() || !self.may_be_part(number, at, packet) {
-                return true;
+            if !self.may_be_part(number, at, packet) {
+                continue;
             }
             let shared = shared_ranges(open, &long.open);
             if shared.is_empty() {
-                return true;
+                continue;
             }
+            let mut rest = long.open.clone();
             let is_new_frame = open.len() == 1;
             let mut bytes = 0;
             for (start, end) in shared {
                 close(open, start, end);
-                close(&mut long.open, start, end);
+                close(&mut rest, start, end);
                 bytes += start.to(end) as u32;
             }
-            self.join_long(number, side, at, packet, mark, (is_new_frame, bytes));
-            if !long.open.is_empty() {
-                return true;
+            let is_done = rest.is_empty();
+            if let Some(long) = self.way_mut(number).parts[other].get_mut(place) {
+                long.open = rest;
             }
-            self.remove(at);
-            false
-        });
-        let way = self.way_mut(number);
-        // Those that were added meanwhile, if any, come after.
-        parts.append(&mut way.parts[other]);
-        way.parts[other] = parts;
+            self.join_long(number, side, at, packet, mark, (is_new_frame, bytes));
+            if is_done && self.room.is_there(handle) {
+                self.remove(at);
+                // It may have gone with the packet already.
+                let parts = &mut self.way_mut(number).parts[other];
+                if parts.get(place).is_some_and(|long| long.open.is_empty()) {
+                    parts.remove(place);
+                }
+            }
+        }
     }
 
     fn may_be_part(&self, number: u32, at: u32, packet: &Sighting) -> bool {

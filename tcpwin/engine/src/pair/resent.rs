@@ -2,7 +2,7 @@
 
 use super::packet::Sighting;
 use super::run::{Pairer, Rows};
-use super::waiting::{Mark, NONE};
+use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
 use crate::sequence::Seq;
 
 /// What made a retransmission necessary, or not.
@@ -56,19 +56,26 @@ impl<R: Rows> Pairer<'_, R> {
         let first = packet.start();
         mark.was_covered = way.is_covered(first, packet.end());
         mark.was_lacking = way.lacks_first_of(packet);
-        let mut at = way.lists[near.index()].first;
-        while at != NONE {
+        let mut at = way.lists[near.index()].last;
+        for _ in 0..MOST_LOOKED_AT {
+            if at == NONE {
+                break;
+            }
             let other = &self.room.get(at).packet;
             if !other.start().is_after(first) && first.is_before(other.end()) {
                 mark.copy_before = Some(self.room.handle(at));
+                break;
             }
-            at = self.room.next_in_way(at);
+            at = self.room.previous_in_way(at);
         }
         // ACKs that left the receiver so long ago that they would have come.
         let back = self.way(number ^ 1);
         let patience_ns = back.patience_ns();
-        let mut at = back.lists[back.near.index()].first;
-        while at != NONE {
+        let mut at = back.lists[back.near.index()].last;
+        for _ in 0..MOST_LOOKED_AT {
+            if at == NONE {
+                break;
+            }
             let entry = self.room.get(at);
             let since_ns = packet.time_ns.saturating_sub(entry.packet.time_ns);
             let is_lost = entry.mark.is_overtaken || since_ns > patience_ns;
@@ -76,16 +83,19 @@ impl<R: Rows> Pairer<'_, R> {
                 let seen = self.way(number).acked_at_near;
                 mark.ack_was_lost = seen.is_none_or(|seen| seen.is_before(packet.end()));
             }
-            at = self.room.next_in_way(at);
+            at = self.room.previous_in_way(at);
         }
     }
 
     /// A packet is given up: tell those that are copies of it.
-    pub fn note_given_up(&mut self, number: u32, handle: (u32, u32)) {
-        let way = self.way(number);
+    pub fn note_given_up(&mut self, handle: (u32, u32)) {
         let frame = self.room.get(handle.0).packet.frame;
-        let mut at = way.lists[way.near.index()].first;
-        while at != NONE {
+        // Copies are younger than it.
+        let mut at = self.room.next_in_way(handle.0);
+        for _ in 0..MOST_LOOKED_AT {
+            if at == NONE {
+                break;
+            }
             let mark = &mut self.room.get_mut(at).mark;
             if mark.copy_before == Some(handle) {
                 mark.lost_before = frame;

@@ -8,6 +8,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::packet::{Side, Sighting};
 
+/// Of those that wait on one way, so many of the newest are looked at for one packet: more are no flight, but a capture
+/// that lacks the rest.
+pub const MOST_LOOKED_AT: usize = 4_096;
+
 /// No entry.
 pub const NONE: u32 = u32::MAX;
 
@@ -20,7 +24,7 @@ pub struct Waiting {
     pub way: u32,
     pub mark: Mark,
     key: u64,
-    next_same: u32,
+    same_links: Links,
     way_links: Links,
     side_links: Links,
     /// Counts up whenever the place is reused.
@@ -111,7 +115,7 @@ pub type ByKey<T> = HashMap<u64, T, BuildHasherDefault<Ready>>;
 pub struct Room {
     entries: Vec<Waiting>,
     free: Vec<u32>,
-    by_key: ByKey<u32>,
+    by_key: ByKey<List>,
     sides: [List; 2],
     most: usize,
 }
@@ -150,17 +154,22 @@ impl Room {
     /// The first of those with a key.
     #[inline]
     pub fn find(&self, key: u64) -> u32 {
-        self.by_key.get(&key).copied().unwrap_or(NONE)
+        self.by_key.get(&key).map_or(NONE, |list| list.first)
     }
 
     #[inline]
     pub fn next_same(&self, at: u32) -> u32 {
-        self.get(at).next_same
+        self.get(at).same_links.after
     }
 
     #[inline]
     pub fn next_in_way(&self, at: u32) -> u32 {
         self.get(at).way_links.after
+    }
+
+    #[inline]
+    pub fn previous_in_way(&self, at: u32) -> u32 {
+        self.get(at).way_links.before
     }
 
     /// The oldest packet of a capture.
@@ -190,7 +199,7 @@ impl Room {
             way,
             mark,
             key,
-            next_same: NONE,
+            same_links: UNLINKED,
             way_links: Links {
                 before: list.last,
                 after: NONE,
@@ -230,19 +239,22 @@ impl Room {
 
     #[inline]
     fn add_key(&mut self, key: u64, at: u32) {
-        let mut same = *self.by_key.entry(key).or_insert(at);
-        if same != at {
-            while self.get(same).next_same != NONE {
-                same = self.get(same).next_same;
-            }
-            self.get_mut(same).next_same = at;
+        let alone = List {
+            first: at,
+            last: at,
+        };
+        let list = self.by_key.entry(key).or_insert(alone);
+        let last = list.last;
+        if last != at {
+            list.last = at;
+            self.get_mut(last).same_links.after = at;
+            self.get_mut(at).same_links.before = last;
         }
     }
 
     /// Take a packet out.
     pub fn remove(&mut self, at: u32, list: &mut List) -> (Sighting, Mark) {
-        let (key, next_same) = (self.get(at).key, self.get(at).next_same);
-        self.remove_key(key, at, next_same);
+        self.remove_key(at);
         let links = self.get(at).way_links;
         match links.before {
             NONE => list.first = links.after,
@@ -264,7 +276,7 @@ impl Room {
         self.free.push(at);
         let entry = self.get_mut(at);
         entry.is_free = true;
-        entry.next_same = NONE;
+        entry.same_links = UNLINKED;
         let options = entry.packet.options.take();
         let packet = Sighting {
             options,
@@ -274,24 +286,80 @@ impl Room {
     }
 
     #[inline]
-    fn remove_key(&mut self, key: u64, at: u32, next_same: u32) {
-        let first = self.find(key);
-        if first == at {
-            if next_same == NONE {
-                self.by_key.remove(&key);
-            } else {
-                self.by_key.insert(key, next_same);
-            }
+    fn remove_key(&mut self, at: u32) {
+        let (key, links) = (self.get(at).key, self.get(at).same_links);
+        if links.before == NONE && links.after == NONE {
+            self.by_key.remove(&key);
             return;
         }
-        let mut same = first;
-        while same != NONE {
-            let next = self.get(same).next_same;
-            if next == at {
-                self.get_mut(same).next_same = next_same;
-                return;
-            }
-            same = next;
+        match links.before {
+            NONE => {}
+            before => self.get_mut(before).same_links.after = links.after,
         }
+        match links.after {
+            NONE => {}
+            after => self.get_mut(after).same_links.before = links.before,
+        }
+        if let Some(list) = self.by_key.get_mut(&key) {
+            if list.first == at {
+                list.first = links.after;
+            }
+            if list.last == at {
+                list.last = links.before;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Segment;
+
+    fn packet(frame: u64) -> Sighting {
+        let mut packet = Sighting::of(&Segment::EMPTY);
+        packet.frame = frame;
+        packet
+    }
+
+    fn frames(room: &Room, key: u64) -> Vec<u64> {
+        let mut at = room.find(key);
+        let mut found = Vec::new();
+        while at != NONE {
+            found.push(room.get(at).packet.frame);
+            at = room.next_same(at);
+        }
+        found
+    }
+
+    #[test]
+    fn packets_of_one_key_come_in_their_order_whichever_leaves() {
+        for gone in 0..3 {
+            let (mut room, mut list) = (Room::new(), List::EMPTY);
+            let at: Vec<u32> = (0..3)
+                .map(|n| room.add(7, 0, Side::A, packet(n), Mark::default(), &mut list))
+                .collect();
+            let (removed, _) = room.remove(at[gone], &mut list);
+            assert_eq!(removed.frame, gone as u64);
+            let left: Vec<u64> = (0..3).filter(|n| *n != gone as u64).collect();
+            assert_eq!(frames(&room, 7), left);
+            room.add(7, 0, Side::A, packet(9), Mark::default(), &mut list);
+            assert_eq!(frames(&room, 7), [left[0], left[1], 9]);
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_used_again_is_another_packet() {
+        let (mut room, mut list) = (Room::new(), List::EMPTY);
+        let at = room.add(1, 0, Side::A, packet(1), Mark::default(), &mut list);
+        let handle = room.handle(at);
+        room.remove(at, &mut list);
+        assert!(!room.is_there(handle));
+        let again = room.add(2, 0, Side::B, packet(2), Mark::default(), &mut list);
+        assert_eq!(again, at);
+        assert!(!room.is_there(handle) && room.is_there(room.handle(again)));
+        assert_eq!(room.find(1), NONE);
+        assert_eq!((room.oldest(Side::A), room.oldest(Side::B)), (NONE, again));
+        assert_eq!(room.most(), 1);
     }
 }

@@ -127,7 +127,7 @@ pub struct Way {
     pub timestamp: Trust,
     pub ids: IdCount,
     /// By capture.
-    pub parts: [Vec<Parts>; 2],
+    pub parts: [VecDeque<Parts>; 2],
     /// Payload of a full segment; 0 while nothing told it.
     pub segment_len: u32,
     /// The captures cut the bytes into frames differently.
@@ -174,7 +174,7 @@ impl Way {
             id: Trust::default(),
             timestamp: Trust::default(),
             ids: IdCount::default(),
-            parts: [Vec::new(), Vec::new()],
+            parts: [VecDeque::new(), VecDeque::new()],
             segment_len: 0,
             is_resegmented: false,
             arrivals: VecDeque::new(),
