@@ -58,6 +58,13 @@ class Change:
     left_as: int | None
     came_as: int | None
 
+    @property
+    def rule(self) -> str | None:
+        """The rule of `tcpwin check` that can only suspect this from one capture; both captures make it certain."""
+        if self.field != "window_scale":
+            return None
+        return "TW102" if self.came_as is None else "TW103"
+
 
 @dataclass(frozen=True, slots=True)
 class PairedDirection:

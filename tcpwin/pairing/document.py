@@ -89,6 +89,7 @@ def _direction(direction: PairedDirection) -> dict[str, Any]:
 def _change(change: Change) -> dict[str, Any]:
     return {
         "field": change.field,
+        "rule": change.rule,
         "packets": change.packets,
         "frame": {"a": change.frame_a or None, "b": change.frame_b or None},
         "left_as": change.left_as,

@@ -162,7 +162,8 @@ def change_on_the_way(change: Change) -> str:
         return f"{name} rewritten by {change.came_as or 0:+,}"
     values = " → ".join("none" if value is None else str(value) for value in (change.left_as, change.came_as))
     frames = f"first a:{change.frame_a}, b:{change.frame_b}"
-    return f"{name} {values} ({count_text(change.packets, 'packet')}, {frames})"
+    rule = f"; {change.rule}, certain" if change.rule else ""
+    return f"{name} {values} ({count_text(change.packets, 'packet')}, {frames}{rule})"
 
 
 def _unpaired_lines(pairing: Pairing) -> Iterator[str]:

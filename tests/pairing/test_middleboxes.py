@@ -102,7 +102,16 @@ def test_a_window_scale_that_is_rewritten(tmp_path: Path) -> None:
     assert change.field == "window_scale"
     assert (change.packets, change.came_as) == (1, 4)
     assert change.left_as not in (None, 4)
+    assert change.rule == "TW103"
     assert acks.altered == 1
+
+
+def test_a_window_scale_that_is_taken_away(tmp_path: Path) -> None:
+    strip = on_syns(lambda p: p.without_option(WINDOW_SCALE) if from_client(p) else p)
+    _, acks = exact(bent(LOSSY, tmp_path, a=strip))
+    [change] = acks.changes
+    assert (change.field, change.came_as, change.rule) == ("window_scale", None, "TW102")
+    assert change.frame_a == change.frame_b == 1
 
 
 def test_an_mss_that_is_clamped(tmp_path: Path) -> None:
