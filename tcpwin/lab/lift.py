@@ -1,8 +1,8 @@
 """What each limit of a scenario costs: the run as it is, and once more with each limit alone lifted.
 
 In: a scenario, a folder. Out: the time that each run took, and what each lift gains. The time of a transfer is from
-before its SYN (bulk and stalled readers: from its connection) to its last byte read; of messages, the sum of their
-one-way delays: pauses between them are nobody's delay.
+before its SYN (bulk and stalled readers: from its connection) to its last byte read, and so is that of messages, of
+which the sum of their one-way delays stands beside it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,6 @@ class Times:
     completion_ns: int
     delays_ns: int | None = None
 
-    @property
-    def judged_ns(self) -> int:
-        """The time that a lift is to shorten."""
-        return self.completion_ns if self.delays_ns is None else self.delays_ns
-
 
 @dataclass(frozen=True, slots=True)
 class Gain:
@@ -89,7 +84,7 @@ class LiftResult:
 
     def _best(self) -> Gain | None:
         best = max(self.gains, key=lambda each: each.gain_ns, default=None)
-        return best if best and best.gain_ns >= NONE_BELOW * self.base.judged_ns else None
+        return best if best and best.gain_ns >= NONE_BELOW * self.base.completion_ns else None
 
     def document(self) -> dict[str, Any]:
         """The result as JSON."""
@@ -97,7 +92,7 @@ class LiftResult:
             "schema": SCHEMA,
             "scenario": self.scenario.name,
             "kernel": self.kernel,
-            "judged": "completion" if self.base.delays_ns is None else "delays",
+            "judged": "completion",
             "base": _times(self.base),
             "lifts": [
                 {
@@ -165,8 +160,8 @@ def lift_result(scenario: Scenario, kernel: str, base: Times, lifted_times: Mapp
     gains = []
     for lift in lifts_of(scenario):
         times = lifted_times[lift.name]
-        gain_ns = base.judged_ns - times.judged_ns
-        gains.append(Gain(lift, times, gain_ns, gain_ns / base.judged_ns))
+        gain_ns = base.completion_ns - times.completion_ns
+        gains.append(Gain(lift, times, gain_ns, gain_ns / base.completion_ns))
     return LiftResult(scenario, kernel, base, tuple(gains))
 
 

@@ -59,7 +59,7 @@ def sweep(
             return False
         with lock, lines.open("a", encoding="utf8") as out:
             out.write(json.dumps(world_line(seed, number, result), ensure_ascii=False) + "\n")
-        say(f"{scenario.name} ({story(seed, number)}): {result.base.judged_ns / 1e9:.2f} s, {result.limit}")
+        say(f"{scenario.name} ({story(seed, number)}): {result.base.completion_ns / 1e9:.2f} s, {result.limit}")
         return True
 
     return side_by_side(one, [number for number in numbers if number not in there], jobs).count(False)

@@ -163,8 +163,7 @@ def test_where_nothing_gains_nothing_limits(tmp_path: Path) -> None:
     assert (result.limit, result.alike) == ("none", ["none"])
 
 
-def test_messages_are_judged_by_their_delays(tmp_path: Path) -> None:
-    """The gaps between them are nobody's delay."""
+def test_the_delays_of_messages_stand_beside_their_time(tmp_path: Path) -> None:
     text = 'title = "A"\n[path]\nrtt_ms = 50\n[workload]\nname = "messages"\n'
 
     def run(scenario: Scenario, kernel: str, folder: Path) -> Path:
@@ -185,8 +184,9 @@ def test_messages_are_judged_by_their_delays(tmp_path: Path) -> None:
     result = lift_scenario(read_scenario("mine", text), "stock", tmp_path, run=run)
     assert result.base.delays_ns == 900_000_000
     assert result.base.completion_ns == 2_300_000_000
-    assert {each.gain_ns for each in result.gains} == {600_000_000}
-    assert result.document()["judged"] == "delays"
+    assert {each.times.delays_ns for each in result.gains} == {300_000_000}
+    assert {each.gain_ns for each in result.gains} == {200_000_000}
+    assert result.document()["judged"] == "completion"
 
 
 def test_after_a_run_that_failed_no_more_are_begun(tmp_path: Path) -> None:
