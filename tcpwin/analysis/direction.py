@@ -240,6 +240,8 @@ class Direction:
     budget_application_ns: int
     budget_send_buffer_ns: int
     budget_path_ns: int
+    budget_policer_ns: int
+    budget_reader_ns: int
     budget_closed_ns: int
     budget_unknown_ns: int
     zero_window_episodes: tuple[ZeroWindowEpisode, ...]

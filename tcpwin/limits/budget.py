@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "handshake": ("handshake",),
-    "receiver": ("zero_window", "small_window", "window_full"),
+    "receiver": ("zero_window", "small_window", "window_full", "reader"),
     "congestion window": ("slow_start", "congestion", "after_loss"),
     "loss recovery": ("fast_recovery", "timeout", "tail"),
     "silent peer": ("peer_silent",),
     "idle restart": ("idle_restart",),
     "application": ("application",),
     "send buffer": ("send_buffer",),
-    "path": ("path",),
+    "path": ("path", "policer"),
     "closed": ("closed",),
     "unknown": ("unknown",),
 }
@@ -48,6 +48,8 @@ ITEM_LIMITS = {
     "application": "sender_application",
     "send_buffer": "send_buffer",
     "path": "path_rate",
+    "policer": "path_policer",
+    "reader": "receiver_application",
     "closed": "none",
     "unknown": "capture",
 }
@@ -70,9 +72,11 @@ LIMITS = (
     "none",
 )
 """What limits a connection."""
-WINDOW_ITEMS = GROUPS["receiver"]
+WINDOW_ITEMS = ("zero_window", "small_window", "window_full")
 CHRONOGRAPHS = ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")
 """What `KernelLimits` takes from a sample."""
+_GROWING = ("slow_start", "after_loss", "unknown")
+"""Items of a busy sender whose time may turn out to be another's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +144,11 @@ def draw_up(direction: Direction, samples: Sequence[SocketSample] = ()) -> Budge
     if kernel is None:
         return Budget(packets, packets)
     items = dict(packets)
-    # The kernel knows what it waited for; the packets, which part of the window's time it was.
-    _move(items, WINDOW_ITEMS, kernel.rwnd_limited_ns, "window_full")
-    _move(items, ("send_buffer",), kernel.sndbuf_limited_ns, "send_buffer")
+    # The kernel knows what it waited for; the packets, which part of the window's time it was. It counts a state, not a
+    # cause: above a queue that stands the window is full and the path as well, and a larger window would gain nothing.
+    others = ("congestion", "reader", "send_buffer", *_GROWING)
+    _move(items, WINDOW_ITEMS, kernel.rwnd_limited_ns, "window_full", others)
+    _move(items, ("send_buffer",), kernel.sndbuf_limited_ns, "send_buffer", ("congestion", "path", *_GROWING))
     return Budget(items, packets, kernel)
 
 
@@ -164,11 +170,9 @@ def _kernel(direction: Direction, samples: Sequence[SocketSample]) -> KernelLimi
     return limits if limits.busy_ns else None
 
 
-def _move(items: dict[str, int], group: Sequence[str], wanted_ns: int, rest: str) -> None:
-    """Give a group the time that the kernel counted: taken from, or given to, the other items of a busy sender."""
+def _move(items: dict[str, int], group: Sequence[str], wanted_ns: int, rest: str, others: Sequence[str]) -> None:
+    """Give a group the time that the kernel counted: taken from the others of a busy sender, or given to them."""
     has_ns = sum(items[item] for item in group)
-    busy = ("congestion", "path", "send_buffer", "slow_start", "after_loss", "unknown")
-    others = [item for item in busy if item not in group]
     if has_ns > wanted_ns:
         for item in group:
             kept_ns = items[item] * wanted_ns // has_ns

@@ -136,6 +136,7 @@ class _Side:
 
     FIELDS = (
         *("zero_window_episode_count", "zero_window_ns", "receive_window_max_bytes", "receive_window_mean_bytes"),
+        *("queue_mean_ns", "rtt_min_ns", "path_rate_bps"),
         *("window_scale_state", "window_scale_disabled_by", "view", "syn_retransmissions", "unique_bytes"),
         *("acked_bytes", "missed_bytes", "data_segments", "retransmissions", "stall_at_end", "payload_bytes"),
     )
@@ -160,6 +161,9 @@ class _Side:
             self.traits.is_growing,
             self.traits.is_missed,
             self.traits.is_doubled,
+            self.traits.is_queued,
+            self.traits.is_read_late,
+            self.numbers("path_rate_bps") > 0,
         ]
 
     def divide(self, is_disturbed: NDArray[np.bool_], is_sampled: NDArray[np.bool_]) -> None:
@@ -185,7 +189,8 @@ class _Side:
         """A field; empty where there is no value."""
         import numpy as np
 
-        return np.ma.filled(self.table[f"{self.name}.{field}"], "")
+        values: NDArray[Any] = np.ma.filled(self.table[f"{self.name}.{field}"], "")
+        return np.array([each or "" for each in values.tolist()]) if values.dtype == np.object_ else values
 
 
 class _Part:
@@ -284,10 +289,13 @@ class _Situations:
     """
 
     CODE_BITS = 4
+    BITS, FEW_BITS = 62, 24
+    """Of a number, and of one of combinations that were met."""
 
     def __init__(self) -> None:
         self.judged: dict[int, tuple[Verdict, str]] = {}
         self._codes: dict[str, int] = {}
+        self._met: dict[int, int] = {}
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.int64]:
         """A field of few different texts as numbers, the same in each part of a capture."""
@@ -307,10 +315,21 @@ class _Situations:
         for look in looks:
             width = 1 if look.dtype == np.bool_ else self.CODE_BITS
             assert int(look.max(initial=0)) >> width == 0, "more kinds than the bits of a code tell apart"
+            if bits + width > self.BITS:
+                combined, bits = self._numbered(combined), self.FEW_BITS
             combined = (combined << width) | look
             bits += width
-        assert bits < 63, "more situations than a number tells apart"
         return combined
+
+    def _numbered(self, combined: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The combinations so far by the order in which they were met: few of all that may be there are."""
+        import numpy as np
+
+        kinds, place = np.unique(combined, return_inverse=True)
+        known = self._met
+        numbers = np.array([known.setdefault(kind, len(known)) for kind in kinds.tolist()], dtype=np.int64)
+        assert len(known) >> self.FEW_BITS == 0, "more situations than a number tells apart"
+        return numbers[place]
 
 
 def _texts(

@@ -24,12 +24,12 @@ _LOSS = ("fast_recovery", "tail", "timeout", "after_loss")
 _ROUNDS = ("congestion", "slow_start", "path", "send_buffer")
 _HELD_BY = {
     "receiver_window": ("window_full", "small_window", "zero_window"),
-    "receiver_application": _WINDOW,
+    "receiver_application": ("reader", *_WINDOW),
     "sender_application": ("application",),
     "send_buffer": ("send_buffer", "congestion"),
     "path_rate": ("path", "congestion"),
     "path_loss": _LOSS,
-    "path_policer": (*_LOSS, "path", "congestion"),
+    "path_policer": ("policer", *_LOSS, "path", "congestion"),
     "congestion_control": ("slow_start", "congestion", "after_loss"),
     "idle_restart": ("idle_restart", "slow_start"),
     "retransmission_timer": ("timeout", "tail"),

@@ -27,15 +27,20 @@ LIKE_SHARE = 2 / 3
 """So are those of which the second has this share of the first's time."""
 MISSED_SHARE = 0.01
 """Of the data: a capture that lacks more makes flights, and what limited them, uncertain."""
+READER_SHARE = 0.04
+"""Of the window's time: so much in which ACKs waited for the reader says who keeps the window full."""
 DOUBLED_SHARE = 0.4
 """Of the data sent again: where a capture holds both ends, half of it are copies."""
 DOUBLED_SEGMENTS = 10
 """Of fewer segments a few that were really lost may be as many."""
+QUEUED_SHARE = 0.25
+"""Of the least round trip: a mean queue that is longer stood while packets were lost."""
 CLOSED_SHARE = 0.1
 """Of the window's time: a window that is closed for so long closes for want of a reader; below, it is merely small."""
 ORDER = tuple(dict.fromkeys([*(ITEM_LIMITS[item] for item in ITEMS), *LIMITS]))
 """Of limits that have the same time the first is named."""
 NONE, HANDSHAKE, SENDER_APPLICATION = (ORDER.index(limit) for limit in ("none", "handshake", "sender_application"))
+PATH_RATE, CONGESTION = (ORDER.index(limit) for limit in ("path_rate", "congestion_control"))
 
 Pick = Callable[[Any, Any, Any], Any]
 """``where`` of arrays; of one connection the same of plain numbers."""
@@ -51,12 +56,14 @@ class Traits:
     """What a direction is like, as far as the judge and its opinions ask; each a truth value, or a column of them.
 
     Attributes:
-        is_slow: a window that held the sender back did so for want of a reader: it was closed, or low.
+        is_slow: a window that held the sender back did so for want of a reader: it was closed, or low, or ACKs waited.
         is_mostly_closed: at least half of the window's time it was closed.
         is_mostly_recovering: at least as much time went to recovery of losses as to the smaller flights after it.
         is_growing: at least as much time went to slow start as to a congestion window that had grown.
         is_missed: the capture lacks so much of the data that flights are uncertain.
         is_doubled: much of the data is there again, as where a capture holds both ends.
+        is_queued: packets waited in a queue, for much of the least round trip.
+        is_read_late: ACKs, or the end, waited for the receiver's application.
     """
 
     is_slow: Any
@@ -65,6 +72,8 @@ class Traits:
     is_growing: Any
     is_missed: Any
     is_doubled: Any
+    is_queued: Any
+    is_read_late: Any
 
 
 def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[str, Any]) -> Traits:
@@ -78,15 +87,19 @@ def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[st
     window_ns = sum(items_ns[item] for item in WINDOW_ITEMS)
     most, mean = number("receive_window_max_bytes"), number("receive_window_mean_bytes")
     is_closed = (number("zero_window_episode_count") > 0) & (number("zero_window_ns") >= CLOSED_SHARE * window_ns)
+    reader_ns = items_ns["reader"]
+    is_unread = (reader_ns > 0) & (reader_ns >= READER_SHARE * window_ns)
     is_low = is_scaled & (mean > 0) & (mean < most / 2)
     acked = number("acked_bytes")
-    segments = number("data_segments")
+    segments, queue_ns = number("data_segments"), number("queue_mean_ns")
     return Traits(
-        is_slow=is_closed | is_low,
+        is_slow=is_closed | is_low | is_unread,
         is_mostly_closed=items_ns["zero_window"] * 2 >= window_ns,
         is_mostly_recovering=sum(items_ns[item] for item in GROUPS["loss recovery"]) >= items_ns["after_loss"],
         is_growing=items_ns["slow_start"] >= items_ns["congestion"],
         is_missed=number("missed_bytes") > MISSED_SHARE * (acked + (acked == 0)),
+        is_queued=(queue_ns > 0) & (queue_ns >= QUEUED_SHARE * number("rtt_min_ns")),
+        is_read_late=reader_ns > 0,
         is_doubled=(segments >= DOUBLED_SEGMENTS) & (number("retransmissions") >= DOUBLED_SHARE * segments),
     )
 
@@ -152,6 +165,13 @@ def divide(
     most_lost, *_ = _largest_two(lost_to, pick)
     is_like = (first_ns - second_ns < CLOSE_SHARE * total_ns) | (second_ns >= LIKE_SHARE * first_ns)
     is_like = is_like & (second_ns > 0)
+    # A path that carries more carries it to the next limit, which is as near: what stands beside it is named first.
+    # But a congestion window that grows faster grows to what the path gives.
+    is_near = is_like & (second_ns >= LIKE_SHARE * first_ns)
+    is_hidden = ((first == PATH_RATE) & (second != CONGESTION)) | ((first == CONGESTION) & (second == PATH_RATE))
+    is_hidden = is_hidden & is_near
+    first, second = pick(is_hidden, second, first), pick(is_hidden, first, second)
+    first_ns, second_ns = pick(is_hidden, second_ns, first_ns), pick(is_hidden, first_ns, second_ns)
     lost_to_first = nothing
     for place, ns in enumerate(lost_to):
         lost_to_first = pick(first == place, ns, lost_to_first)

@@ -114,6 +114,7 @@ def _reader(seen: Situation) -> Opinion:
     data, receiver = seen.data, seen.receiver
     confidence = "certain" if seen.budget.kernel is not None else seen.seen
     most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes
+    reader_ns = seen.budget.items_ns["reader"]
     if data.zero_window_episode_count:
         if seen.traits.is_mostly_closed:
             confidence = "certain"
@@ -122,6 +123,9 @@ def _reader(seen: Situation) -> Opinion:
         full_ns = sum(seen.budget.items_ns[item] for item in WINDOW_ITEMS if item != "zero_window")
         if full_ns >= 0.05 * data.zero_window_ns:
             reason += f"; open but full for another {time_text(full_ns)}"
+    elif seen.traits.is_read_late:
+        confidence = "likely"
+        reason = f"unread data held ACKs or the window back, or was read late, for {time_text(reader_ns)}"
     elif most and mean is not None:
         confidence = "likely" if confidence == "certain" else confidence
         reason = f"window {bytes_text(mean)} on average, {bytes_text(most)} at most: unread data fills the rest"
@@ -201,6 +205,9 @@ def _loss(seen: Situation) -> Opinion:
     if not seen.traits.is_mostly_recovering:
         confidence = "likely"
         reason += f"; congestion window cut by loss for {time_text(after_ns)}"
+    if seen.traits.is_queued:
+        # What a queue drops when it is full is a symptom of the path's rate.
+        confidence = "likely"
     return Opinion("loss on the path", "network", None, confidence, reason, "", "Find where the path loses packets.")
 
 
@@ -260,8 +267,18 @@ def _silent(seen: Situation) -> Opinion:
     return Opinion(f"a silent peer, the {seen.receiver}", "network", None, "likely", reason, "", fix)
 
 
-def _policer(_: Situation) -> Opinion:
-    return Opinion("a policer on the path", "network", None, "likely", "constant loss rate, and no delay before it")
+def _policer(seen: Situation) -> Opinion:
+    rate = seen.data.path_rate_bps
+    reason = "losses with no queue before them, and the same rate between all of them"
+    return Opinion(
+        "a policer on the path",
+        "network",
+        None,
+        "likely",
+        reason + (f": {rate_text(rate)}" if rate else ""),
+        "It drops what is above its rate.",
+        f"Have the policer's rate raised, or pace the {seen.sender} below it.",
+    )
 
 
 def _capture(seen: Situation) -> Opinion:

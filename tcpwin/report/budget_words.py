@@ -21,6 +21,8 @@ ITEM_WORDS = {
     "application": "nothing to send",
     "send_buffer": "send buffer",
     "path": "path",
+    "policer": "policer",
+    "reader": "slow reader",
     "closed": "connection closed",
     "unknown": "not known",
 }

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 PATTERNS = {
     "handshake": ("|",),
-    "receiver": ("", "/", "x"),
+    "receiver": ("", "/", "x", "."),
     "congestion window": ("", "/", "x"),
     "loss recovery": ("-", "\\", "+"),
     "silent peer": ("x",),
     "idle restart": ("\\",),
     "application": ("",),
     "send buffer": ("|",),
-    "path": ("",),
+    "path": ("", "x"),
     "closed": (".",),
     "unknown": ("-",),
 }

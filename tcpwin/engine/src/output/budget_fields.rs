@@ -277,6 +277,8 @@ pub const BUDGET_FIELDS: &[DirectionField] = fields! {
     budget_application_ns Int "Time in which the sender had nothing to send, as far as the packets show." |v| v.spent(Item::Application);
     budget_send_buffer_ns Int "Time in round trips of a flight that stayed the same below every other limit: a send buffer is suspected." |v| v.spent(Item::SendBuffer);
     budget_path_ns Int "Time in round trips at the rate of the path's bottleneck, or above a queue that never emptied: what the path gives." |v| v.spent(Item::Path);
+    budget_policer_ns Int "Time in round trips at the rate of a policer, which drops what is above it and queues nothing." |v| v.spent(Item::Policer);
+    budget_reader_ns Int "Time in which what limited was that the receiver's application did not read: the window was held down by unread data, its ACKs waited for the application, or data that had all arrived was still being read." |v| v.spent(Item::Reader);
     budget_closed_ns Int "Time after the sender had closed and all was acknowledged, or after a reset." |v| v.spent(Item::Closed);
     budget_unknown_ns Int "Time that the capture does not explain." |v| v.spent(Item::Unknown);
 };

@@ -4,8 +4,8 @@ use crate::output::field::{
     count, fields, int, optional, text, DirectionField, DirectionView, Value,
 };
 use crate::output::place::{nearer, path_rtt_ns, Nearer};
+use crate::timing::capacity::Bottleneck;
 use crate::timing::delays::Delays;
-use crate::timing::full_path::Bottleneck;
 use crate::timing::idle::Idle;
 use crate::timing::sender_view::SenderView;
 use crate::timing::turns::Turns;
@@ -41,7 +41,7 @@ impl DirectionView<'_> {
     }
 
     fn bottleneck(&self) -> Option<Bottleneck> {
-        self.data().pace()?.bottleneck()
+        self.data().pace()?.bottleneck(self.data().segment_size())
     }
 
     fn path_rate_bps(&self) -> Value {

@@ -35,6 +35,8 @@ pub struct Spent {
     pub idle_ns: i64,
     pub full_ns: i64,
     pub recovery_ns: i64,
+    /// Longest silence of the sender.
+    pub gap_ns: i64,
 }
 
 /// What every segment touches stands first.
@@ -366,6 +368,7 @@ impl Budget {
             idle_ns: passed.idle_ns,
             full_ns: std::mem::take(&mut self.full_ns),
             recovery_ns: std::mem::take(&mut self.recovery_ns),
+            gap_ns: passed.gap_ns,
         };
         let busy_ns = std::mem::take(&mut self.busy_ns);
         let doubt = self.doubt.as_mut().filter(|doubt| doubt.is_in_round());

@@ -8,6 +8,7 @@ pub enum Item {
     ZeroWindow,
     SmallWindow,
     WindowFull,
+    Reader,
     SlowStart,
     Congestion,
     AfterLoss,
@@ -19,6 +20,7 @@ pub enum Item {
     Application,
     SendBuffer,
     Path,
+    Policer,
     Closed,
     Unknown,
 }
@@ -26,7 +28,7 @@ pub enum Item {
 pub const ITEMS: usize = Item::Unknown as usize + 1;
 
 /// Items that are told by what is in flight as the sender sees it.
-pub const OF_THE_FLIGHT: [Item; 9] = [
+pub const OF_THE_FLIGHT: [Item; 11] = [
     Item::SmallWindow,
     Item::WindowFull,
     Item::SlowStart,
@@ -36,6 +38,8 @@ pub const OF_THE_FLIGHT: [Item; 9] = [
     Item::Application,
     Item::SendBuffer,
     Item::Path,
+    Item::Policer,
+    Item::Reader,
 ];
 
 /// Give the time of these items to what is unknown.
@@ -53,6 +57,7 @@ impl Item {
         Item::ZeroWindow,
         Item::SmallWindow,
         Item::WindowFull,
+        Item::Reader,
         Item::SlowStart,
         Item::Congestion,
         Item::AfterLoss,
@@ -64,6 +69,7 @@ impl Item {
         Item::Application,
         Item::SendBuffer,
         Item::Path,
+        Item::Policer,
         Item::Closed,
         Item::Unknown,
     ];

@@ -2,6 +2,7 @@
 
 pub mod ack_ids;
 pub mod budget;
+pub mod capacity;
 pub mod charge_log;
 pub mod clock_step;
 pub mod delays;
@@ -12,8 +13,10 @@ pub mod full_path;
 pub mod idle;
 pub mod item;
 pub mod ledger;
+pub mod loss_spans;
 pub mod pace;
 pub mod path;
+pub mod reading;
 pub mod round_limit;
 pub mod sender_view;
 pub mod sent;

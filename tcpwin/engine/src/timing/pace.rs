@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use crate::sequence::Seq;
 use crate::timing::ack_ids::AckIds;
 use crate::timing::budget::Budget;
+use crate::timing::capacity::Bottleneck;
 use crate::timing::estimator::RttEstimator;
-use crate::timing::full_path::{Bottleneck, Move};
+use crate::timing::full_path::{self, Move};
 use crate::timing::idle::Idle;
 use crate::timing::path::{Delay, Path, Record, Train};
 use crate::timing::round_limit::RoundTrip;
@@ -311,6 +312,7 @@ impl Pace {
             idle_ns: spent.idle_ns,
             full_ns: spent.full_ns,
             recovery_ns: spent.recovery_ns,
+            gap_ns: spent.gap_ns,
             peak_bytes: peak,
             window_bytes: round.window_bytes,
             delay_us: 0,
@@ -318,6 +320,7 @@ impl Pace {
             most_delay_us: 0,
             losses: 0,
             loss_delay_us: 0,
+            marked: 0,
         };
         let path = self.path.get_or_insert_with(Box::default);
         let delay_us = path.end_round(record, &mut self.delay, round.delivered_bytes);
@@ -341,15 +344,18 @@ impl Pace {
     }
 
     /// The path's bottleneck, as far as the rounds show it.
-    pub fn bottleneck(&self) -> Option<Bottleneck> {
-        Bottleneck::of(self.path.as_deref()?, &self.delay)
+    pub fn bottleneck(&self, mss: u32) -> Option<Bottleneck> {
+        Bottleneck::of(self.path.as_deref()?, &self.delay, mss)
     }
 
     /// Time of the budget that belongs to another item by all rounds together. Called when the connection is over.
     pub fn moves(&self, mss: u32) -> Vec<Move> {
-        match (self.bottleneck(), &self.path) {
-            (Some(bottleneck), Some(path)) => bottleneck.moves(path.records(), mss),
-            _ => Vec::new(),
+        match &self.path {
+            Some(path) => {
+                let (bottleneck, base_us) = (self.bottleneck(mss), path.base_us(&self.delay));
+                full_path::moves(bottleneck.as_ref(), path.records(), base_us, mss)
+            }
+            None => Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! Comes in: what was delivered by when, round trips, rounds. It judges nothing and charges nothing: `full_path` does.
 
 use crate::timing::item::Item;
+use crate::timing::loss_spans::{LossSpans, Steady};
 
 /// Records of rounds that are kept; beyond it neighbours are joined, and a record holds twice as many rounds.
 const MAX_RECORDS: usize = 256;
@@ -18,6 +19,8 @@ const BINS_PER_DOUBLING: f64 = 14.0;
 /// Classes of trains by their length, and the least segments of the second and third.
 const CLASSES: usize = 3;
 const CLASS_SEGMENTS: [u64; CLASSES - 1] = [8, 16];
+/// One of so many parts of a round that counts.
+pub const HELD_SHARE: i64 = 5;
 const NO_TRAIN: i64 = i64::MIN;
 
 /// Where the train that is being followed began, and what must be delivered to end it: looked at by every ACK.
@@ -109,6 +112,8 @@ pub struct Record {
     pub idle_ns: i64,
     pub full_ns: i64,
     pub recovery_ns: i64,
+    /// Longest silence of the sender.
+    pub gap_ns: i64,
     /// Most bytes in flight, and the window at the end.
     pub peak_bytes: u32,
     pub window_bytes: u32,
@@ -120,9 +125,21 @@ pub struct Record {
     /// Rounds in which loss was detected, and the largest round trip just before.
     pub losses: u32,
     pub loss_delay_us: u32,
+    /// Rounds in which the receiver told of marks that the path set instead of dropping (RFC 3168 §6.1).
+    pub marked: u32,
 }
 
 impl Record {
+    /// Bytes a second.
+    pub fn rate(&self) -> f64 {
+        self.delivered_bytes as f64 * 1e9 / self.elapsed_ns.max(1) as f64
+    }
+
+    /// Whether its sender waited for its application, or for the window, in a part of it that counts.
+    pub fn is_held(&self) -> bool {
+        self.idle_ns.saturating_add(self.full_ns) >= self.elapsed_ns / HELD_SHARE
+    }
+
     fn join(&self, next: &Record) -> Record {
         let mean = |one: u32, other: u32| match (one, other) {
             (0, known) | (known, 0) => known,
@@ -147,6 +164,7 @@ impl Record {
             idle_ns: self.idle_ns.saturating_add(next.idle_ns),
             full_ns: self.full_ns.saturating_add(next.full_ns),
             recovery_ns: self.recovery_ns.saturating_add(next.recovery_ns),
+            gap_ns: self.gap_ns.max(next.gap_ns),
             peak_bytes: self.peak_bytes.max(next.peak_bytes),
             window_bytes: next.window_bytes,
             delay_us: mean(self.delay_us, next.delay_us),
@@ -154,6 +172,7 @@ impl Record {
             most_delay_us: self.most_delay_us.max(next.most_delay_us),
             losses: self.losses.saturating_add(next.losses),
             loss_delay_us: self.loss_delay_us.max(next.loss_delay_us),
+            marked: self.marked.saturating_add(next.marked),
         }
     }
 }
@@ -219,6 +238,8 @@ pub struct Path {
     /// Loss was detected in this round.
     is_lossy: bool,
     loss_delay_us: u32,
+    is_marked: bool,
+    spans: LossSpans,
 }
 
 impl Default for Path {
@@ -240,6 +261,8 @@ impl Path {
             delivered_bytes,
             is_lossy: false,
             loss_delay_us: 0,
+            is_marked: false,
+            spans: LossSpans::default(),
         }
     }
 
@@ -263,6 +286,16 @@ impl Path {
         self.loss_delay_us = self.loss_delay_us.max(delay_us);
     }
 
+    /// The receiver told of a mark.
+    pub fn note_mark(&mut self) {
+        self.is_marked = true;
+    }
+
+    /// What went through between losses, where it was the same each second.
+    pub fn steady(&self) -> Option<Steady> {
+        self.spans.steady()
+    }
+
     /// A round is over, until when so much was delivered in all. Gives its mean round trip; 0 without a sample.
     pub fn end_round(&mut self, mut record: Record, far: &mut Delay, delivered_bytes: u64) -> u32 {
         record.delivered_bytes = delivered_bytes.saturating_sub(self.delivered_bytes);
@@ -280,6 +313,14 @@ impl Path {
         }
         record.losses = u32::from(std::mem::take(&mut self.is_lossy));
         record.loss_delay_us = std::mem::take(&mut self.loss_delay_us);
+        record.marked = u32::from(std::mem::take(&mut self.is_marked));
+        let (elapsed_ns, is_held) = (record.elapsed_ns, record.is_held());
+        (self.spans).end_round(
+            elapsed_ns,
+            record.delivered_bytes,
+            record.losses > 0,
+            is_held,
+        );
         if self.rounds_open > 0 {
             if let Some(last) = self.records.last_mut() {
                 *last = last.join(&record);

@@ -12,7 +12,7 @@ use crate::window::flight::Unknown;
 use crate::window::receive::{Advertised, Advertisement};
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
-use crate::wire::{Segment, FIN, RST, SYN};
+use crate::wire::{Segment, ECE, FIN, RST, SYN};
 
 /// An acknowledgment further ahead than any window allows (RFC 7323 §2.3: 2^30) is not taken up.
 const MAX_JUMP: i32 = 1 << 30;
@@ -75,6 +75,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         new_sacked = reported.new_bytes;
     }
     let advertised = take_window(sent, acked, segment, &answer);
+    if segment.flags & ECE != 0 {
+        acked.note_mark();
+    }
     acked.end_ack(segment.time_ns, answer.is_new, sent);
     answer.events |= judge_window(sent, acked, segment, &advertised);
     if is_empty(segment) {

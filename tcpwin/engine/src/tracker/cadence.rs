@@ -186,6 +186,14 @@ impl Direction {
         view.map(|view| view.max_bytes).max(here)
     }
 
+    /// The receiver told of a mark by which the path asked for less.
+    #[cold]
+    pub fn note_mark(&mut self) {
+        if let Some(path) = self.ledger.pace_mut().and_then(|pace| pace.path.as_mut()) {
+            path.note_mark();
+        }
+    }
+
     /// Close what is open at the end of the connection.
     pub fn finish_pace(&mut self, end_ns: i64) {
         if let Some(rare) = &mut self.rare {

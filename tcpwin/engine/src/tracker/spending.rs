@@ -169,7 +169,7 @@ impl Direction {
             None => state,
         };
         if state.is_recovery() && !budget.state.is_recovery() {
-            budget.note_loss(flight_bytes);
+            budget.note_loss(pace.view.as_ref().map_or(flight_bytes, |view| view.bytes()));
             if let Some(path) = &mut pace.path {
                 path.note_loss(&pace.delay);
             }
@@ -219,7 +219,7 @@ impl Direction {
             (None, ends) => open_state(is_blocked, is_outstanding, ends == Some(true)),
         };
         if state.is_recovery() && !budget.state.is_recovery() {
-            budget.note_loss(flight_bytes);
+            budget.note_loss(pace.view.as_ref().map_or(flight_bytes, |view| view.bytes()));
             if let Some(path) = &mut pace.path {
                 path.note_loss(&pace.delay);
             }

@@ -9,6 +9,7 @@ pub const RST: u16 = 0x004;
 pub const PSH: u16 = 0x008;
 pub const ACK: u16 = 0x010;
 pub const URG: u16 = 0x020;
+pub const ECE: u16 = 0x040;
 
 /// Options of one TCP header. A field that is absent from the header is zero or `None`.
 #[derive(Clone, Copy, Debug, Default)]

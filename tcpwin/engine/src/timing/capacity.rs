@@ -1,0 +1,383 @@
+//! The bottleneck of a path: its rate, and whether it queues what is above it or drops it.
+//!
+//! Comes in: trains and rounds of a direction, and what went through between its losses. Goes out: the rate, with the least
+//! round trip. `full_path` judges by it.
+
+use crate::timing::loss_spans::Steady;
+use crate::timing::path::{rate_of, Delay, Path, Rates, Record};
+
+/// Share of the long trains at the plateau, and the least of them.
+const LONG_SHARE: f64 = 0.08;
+const LEAST_LONG: u32 = 4;
+/// Trains of any length that show a rate which most never had: of the bursts at the start, or after a pause.
+const LEAST_FAST: u32 = 5;
+const FAST_TRAINS_SHARE: f64 = 0.005;
+/// Fewer trains of a length say too little: shorter ones are taken in.
+const LEAST_TRAINS: u32 = 12;
+/// Bins so far apart are not the same rate.
+const DIFFERENT_BINS: u16 = 4;
+/// Share of the bottleneck's rate that is all of it: what rounds cut off at their ends takes the rest.
+pub const FULL: f64 = 0.85;
+/// Segments that wait for each other without any queue: what delayed ACKs and bursts of two make.
+const QUEUED_SEGMENTS: f64 = 3.0;
+/// What clocks, timers and the receiver's delay of an ACK add.
+const STANDING_LEAST_US: u32 = 500;
+const WAITING_LEAST_US: u32 = 1000;
+const WAITING_MOST_US: u32 = 4000;
+/// Spans between losses whose rates differ by less were all at the rate of the path: losses at random strike slow and fast
+/// flights alike, and spans between them differ by a fifth and more.
+const STEADY_SPREAD: f64 = 0.12;
+/// A policer's bucket is empty after about as many bytes each time; losses at random come after any number.
+const POLICED_SPREAD: f64 = 0.65;
+/// Trains by so much faster than what goes through, and their share of all where nothing queues.
+const FAST: f64 = 1.3;
+const FAST_SHARE: f64 = 0.15;
+/// Rounds of one rate that are needed where no train tells it, and their share of the time.
+const LEAST_ROUNDS: usize = 8;
+const ROUNDS_SHARE: f64 = 0.5;
+/// Rounds whose rates differ by less have the same; their flights differ by so much at least where the rate does not follow.
+const SAME_RATE: f64 = 1.1;
+const OTHER_FLIGHT: u32 = 3;
+/// A flight of fewer segments is no send buffer's: Linux gives one of 16 KiB at least (tcp_wmem).
+const FEW_SEGMENTS: u32 = 8;
+const CALM_ROUNDS: usize = 16;
+/// Segments that follow each other evenly have no longer silence between them than so many of their own times.
+const EVEN: f64 = 2.5;
+
+/// What limits the rate on the path.
+#[derive(Clone, Copy, Debug)]
+pub struct Bottleneck {
+    pub bytes_per_s: f64,
+    /// The least round trip; None where none was timed.
+    pub base_us: Option<u32>,
+    /// What is above the rate is dropped, and nothing is queued.
+    pub is_policed: bool,
+    /// The rate was the same between all losses, whatever was in flight.
+    pub is_steady: bool,
+}
+
+impl Bottleneck {
+    /// By the best witness that there is: what went through between losses, the trains, or the rounds themselves.
+    /// `far`: round trips between capture point and receiver.
+    pub fn of(path: &Path, far: &Delay, mss: u32) -> Option<Bottleneck> {
+        let plain = Bottleneck {
+            bytes_per_s: 0.0,
+            base_us: path.base_us(far),
+            is_policed: false,
+            is_steady: false,
+        };
+        let steady = (path.steady()).filter(|steady| steady.rate_spread <= STEADY_SPREAD);
+        if let Some(steady) = steady {
+            return Some(plain.at_steady(steady, path, mss));
+        }
+        (plain.by_trains(path)).or_else(|| plain.by_rounds(path.records(), mss))
+    }
+
+    fn at(self, bytes_per_s: f64) -> Self {
+        Bottleneck {
+            bytes_per_s,
+            ..self
+        }
+    }
+
+    fn at_steady(self, steady: Steady, path: &Path, mss: u32) -> Self {
+        let found = Bottleneck {
+            is_steady: true,
+            ..self.at(steady.bytes_per_s)
+        };
+        let trains = path.trains(0..3);
+        let is_policed = if number(&trains) >= LEAST_TRAINS {
+            // A queue spaces all that leaves it; what a policer lets through keeps the spacing that it came with.
+            let fast = trains
+                .iter()
+                .filter(|(bin, _)| rate_of(*bin) > steady.bytes_per_s * FAST);
+            let fast: u32 = fast.map(|(_, count)| count).sum();
+            f64::from(fast) >= f64::from(number(&trains)) * FAST_SHARE
+        } else {
+            steady.size_spread <= POLICED_SPREAD && found.drops_unqueued(path.records(), mss)
+        };
+        Bottleneck {
+            is_policed,
+            ..found
+        }
+    }
+
+    /// Whether most losses struck while nothing waited.
+    fn drops_unqueued(&self, records: &[Record], mss: u32) -> bool {
+        let Some(base_us) = self.base_us else {
+            return false;
+        };
+        let queued_us = self.queue_us(1.0, mss).max(STANDING_LEAST_US);
+        let struck = records.iter().filter(|record| record.losses > 0);
+        let (mut all, mut unqueued) = (0u32, 0u32);
+        for record in struck {
+            all += 1;
+            unqueued += u32::from(record.loss_delay_us < base_us + queued_us.max(base_us / 20));
+        }
+        unqueued * 2 > all
+    }
+
+    /// The plateau of the trains' rates, where they have one.
+    fn by_trains(self, path: &Path) -> Option<Self> {
+        let long = [2..3, 1..3, 0..3]
+            .into_iter()
+            .map(|classes| path.trains(classes))
+            .find(|rates| number(rates) >= LEAST_TRAINS)
+            .and_then(|rates| plateau(&rates, LONG_SHARE, LEAST_LONG));
+        let fast_bin = plateau(&path.trains(0..3), FAST_TRAINS_SHARE, LEAST_FAST);
+        let at = |bin: u16| self.at(rate_of(bin));
+        match (long.map(at), fast_bin.map(at)) {
+            (Some(slow), Some(fast)) if fast_bin >= long.map(|bin| bin + DIFFERENT_BINS) => {
+                // Where nothing waited no queue spaced the long trains: the bursts of the start are the better witness.
+                Some(if slow.had_queue(path.records()) {
+                    slow
+                } else {
+                    fast
+                })
+            }
+            (long, short) => long.or(short),
+        }
+    }
+
+    /// The rate that most rounds had though their flights differed, or though few segments were in flight and waited.
+    fn by_rounds(self, records: &[Record], mss: u32) -> Option<Self> {
+        let mut free: Vec<(f64, &Record)> = (records.iter())
+            .filter(|record| record.elapsed_ns > 0 && !record.is_held())
+            .map(|record| (record.rate(), record))
+            .filter(|(rate, _)| *rate > 0.0)
+            .collect();
+        free.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let all_ns: i64 = free.iter().map(|(_, record)| record.elapsed_ns).sum();
+        let same = (0..free.len())
+            .map(|from| {
+                let until = free.partition_point(|(rate, _)| *rate <= free[from].0 * SAME_RATE);
+                &free[from..until]
+            })
+            .max_by_key(|run| run.iter().map(|(_, record)| record.elapsed_ns).sum::<i64>())?;
+        let same_ns: i64 = same.iter().map(|(_, record)| record.elapsed_ns).sum();
+        if same.len() < LEAST_ROUNDS || (same_ns as f64) < all_ns as f64 * ROUNDS_SHARE {
+            return None;
+        }
+        let found = self.at(same[same.len() / 2].0);
+        let peaks = same.iter().map(|(_, record)| record.peak_bytes);
+        let (least, most) = (peaks.clone().min()?, peaks.max()?);
+        let base_us = self.base_us?;
+        let waited_us = base_us + found.queue_us(0.5, mss);
+        let waited = same
+            .iter()
+            .filter(|(_, record)| record.delay_us >= waited_us);
+        let has_waited = waited.count() * 2 > same.len();
+        let differs = u64::from(most) * 2 >= u64::from(least) * u64::from(OTHER_FLIGHT);
+        let is_few = most < mss.saturating_mul(FEW_SEGMENTS);
+        // So small a flight that stays the same for long without a loss is what the card takes, one segment after the
+        // other: no window grows so slowly.
+        let spaced_ns = EVEN * f64::from(found.queue_us(1.0, mss)) * 1e3;
+        let even = same
+            .iter()
+            .filter(|(_, record)| (record.gap_ns as f64) < spaced_ns);
+        let is_calm = same.len() >= CALM_ROUNDS
+            && even.count() * 2 > same.len()
+            && records.iter().all(|record| record.losses == 0);
+        ((has_waited && (differs || is_few)) || (is_few && is_calm)).then_some(found)
+    }
+
+    /// Share of its rate that a round had.
+    pub fn used(&self, record: &Record) -> f64 {
+        record.delivered_bytes as f64 * 1e9 / (self.bytes_per_s * record.elapsed_ns.max(1) as f64)
+    }
+
+    /// How long segments wait that stand in a queue of so many.
+    pub fn queue_us(&self, segments: f64, mss: u32) -> u32 {
+        (segments * f64::from(mss) * 1e6 / self.bytes_per_s) as u32
+    }
+
+    /// Whether segments waited in most of the rounds that went at its rate.
+    fn had_queue(&self, records: &[Record]) -> bool {
+        let Some(base_us) = self.base_us else {
+            return false;
+        };
+        let waited_us = base_us + (base_us / 10).max(WAITING_LEAST_US);
+        let (mut at_it, mut queued) = (0u32, 0u32);
+        for record in records.iter().filter(|record| self.used(record) >= FULL) {
+            at_it += 1;
+            queued += u32::from(record.delay_us >= waited_us);
+        }
+        queued * 2 > at_it
+    }
+
+    /// Round trips from which on segments waited in a queue: one that never emptied, and one that was there at all.
+    pub fn waits_us(&self, mss: u32) -> Option<(u32, u32)> {
+        let base_us = self.base_us?;
+        let queued_us = self.queue_us(QUEUED_SEGMENTS, mss);
+        let part_us = base_us / 20;
+        let standing_us = queued_us.max(part_us).max(STANDING_LEAST_US);
+        let waiting_us = queued_us.max(part_us.clamp(WAITING_LEAST_US, WAITING_MOST_US));
+        Some((base_us + standing_us, base_us + waiting_us))
+    }
+
+    /// By how much round trips were longer than the least: the mean over time, and of the round that waited longest.
+    pub fn queue_ns(&self, records: &[Record]) -> Option<(i64, i64)> {
+        let base_us = self.base_us?;
+        let (mut sum, mut elapsed_ns, mut most_us) = (0i128, 0i128, 0);
+        for record in records.iter().filter(|record| record.delay_us > 0) {
+            let waited_us = record.delay_us.saturating_sub(base_us);
+            sum += i128::from(waited_us) * i128::from(record.elapsed_ns);
+            elapsed_ns += i128::from(record.elapsed_ns);
+            most_us = most_us.max(waited_us);
+        }
+        (elapsed_ns > 0).then(|| ((sum * 1000 / elapsed_ns) as i64, i64::from(most_us) * 1000))
+    }
+}
+
+fn number(rates: &Rates) -> u32 {
+    rates.iter().map(|(_, count)| count).sum()
+}
+
+/// The fullest of the three highest adjacent bins that hold such a share of the trains, and at least so many of them.
+fn plateau(rates: &Rates, share: f64, least: u32) -> Option<u16> {
+    let wanted = ((f64::from(number(rates)) * share).ceil() as u32).max(least);
+    (0..rates.len()).rev().find_map(|place| {
+        let top = rates[place].0;
+        let three = rates[..=place].iter().rev();
+        let three: Vec<_> = three.take_while(|(bin, _)| top - bin < 3).collect();
+        let held: u32 = three.iter().map(|(_, count)| count).sum();
+        let fullest = three.iter().rev().max_by_key(|(_, count)| count);
+        fullest.filter(|_| held >= wanted).map(|(bin, _)| *bin)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::item::Item;
+
+    const MSS: u32 = 1000;
+    /// 100 kB a round of 100 ms.
+    const ROUND: Record = Record {
+        end_ns: 100_000_000,
+        elapsed_ns: 100_000_000,
+        delivered_bytes: 100_000,
+        busy_ns: 100_000_000,
+        item: Item::Congestion,
+        otherwise: Item::Congestion,
+        idle_ns: 0,
+        full_ns: 0,
+        recovery_ns: 0,
+        gap_ns: 0,
+        peak_bytes: 100_000,
+        window_bytes: 1_000_000,
+        delay_us: 100_000,
+        least_delay_us: 100_000,
+        most_delay_us: 100_000,
+        losses: 0,
+        loss_delay_us: 0,
+        marked: 0,
+    };
+    const UNKNOWN: Bottleneck = Bottleneck {
+        bytes_per_s: 0.0,
+        base_us: Some(100_000),
+        is_policed: false,
+        is_steady: false,
+    };
+
+    #[test]
+    fn a_rate_that_does_not_follow_the_flight_is_the_paths() {
+        let round = |step: usize| Record {
+            peak_bytes: 100_000 + 10_000 * step as u32,
+            delay_us: 110_000 + 10_000 * step as u32,
+            ..ROUND
+        };
+        let rounds: Vec<_> = (0..10).map(round).collect();
+        let found = UNKNOWN.by_rounds(&rounds, MSS).unwrap();
+        assert!((found.bytes_per_s - 1e6).abs() < 1.0);
+        let one_flight: Vec<_> = (0..10).map(|_| round(1)).collect();
+        assert!(UNKNOWN.by_rounds(&one_flight, MSS).is_none());
+        let of_few = Record {
+            peak_bytes: 7_000,
+            ..round(1)
+        };
+        assert!(UNKNOWN.by_rounds(&[of_few; 10], MSS).is_some());
+        let unqueued = Record {
+            delay_us: 100_000,
+            ..of_few
+        };
+        assert!(UNKNOWN.by_rounds(&[unqueued; 10], MSS).is_none());
+        assert!(UNKNOWN.by_rounds(&[unqueued; 16], MSS).is_some());
+        let in_bursts = Record {
+            gap_ns: 90_000_000,
+            ..unqueued
+        };
+        assert!(UNKNOWN.by_rounds(&[in_bursts; 16], MSS).is_none());
+        let follows = |step: u64| Record {
+            delivered_bytes: 50_000 + 20_000 * step,
+            ..round(step as usize)
+        };
+        let rounds: Vec<_> = (0..10).map(follows).collect();
+        assert!(UNKNOWN.by_rounds(&rounds, MSS).is_none());
+    }
+
+    #[test]
+    fn what_drops_at_a_constant_rate_and_queues_nothing_is_a_policer() {
+        let steady = Steady {
+            bytes_per_s: 1e6,
+            rate_spread: 0.05,
+            size_spread: 0.3,
+        };
+        let policed = |steady, delays: [u32; 4], trains: &[(u64, u32)]| {
+            let (mut path, mut far) = (Path::default(), Delay::NONE);
+            for (bytes, count) in trains {
+                (0..*count).for_each(|_| path.add_train(*bytes, 10_000_000, MSS));
+            }
+            for (number, delay_us) in (1..).zip(delays) {
+                far.add(delay_us);
+                path.note_loss(&far);
+                path.end_round(ROUND, &mut far, number * 100_000);
+            }
+            let known = Bottleneck {
+                base_us: path.base_us(&far),
+                ..UNKNOWN
+            };
+            known.at_steady(steady, &path, MSS).is_policed
+        };
+        let queued = [100_000, 120_000, 130_000, 140_000];
+        assert!(policed(steady, [100_000; 4], &[]));
+        assert!(!policed(steady, queued, &[]));
+        let at_random = Steady {
+            size_spread: 0.9,
+            ..steady
+        };
+        assert!(!policed(at_random, [100_000; 4], &[]));
+        assert!(!policed(steady, [100_000; 4], &[(10_000, 19), (20_000, 1)]));
+        assert!(policed(steady, queued, &[(10_000, 15), (20_000, 5)]));
+    }
+
+    #[test]
+    fn a_plateau_is_the_highest_rate_that_many_trains_had() {
+        let rates: Rates = vec![(10, 50), (40, 9), (41, 3), (90, 1)];
+        assert_eq!(plateau(&rates, 0.08, 4), Some(40));
+        assert_eq!(plateau(&rates, 0.3, 4), Some(10));
+        assert_eq!(plateau(&rates, 0.0, 1), Some(90));
+        assert_eq!(plateau(&rates, 0.0, 60), None);
+    }
+
+    #[test]
+    fn bursts_of_the_start_tell_the_rate_where_nothing_ever_waited() {
+        let path = |delay_us: u32| {
+            let mut path = Path::default();
+            for _ in 0..100 {
+                path.add_train(24_000, 24_000_000, MSS);
+            }
+            for _ in 0..5 {
+                path.add_train(4_000, 1_000_000, MSS);
+            }
+            let mut far = Delay::NONE;
+            for (delivered_bytes, sample_us) in [(1, 100_000), (95_001, delay_us)] {
+                far.add(sample_us);
+                path.end_round(ROUND, &mut far, delivered_bytes);
+            }
+            Bottleneck::of(&path, &far, MSS).unwrap().bytes_per_s
+        };
+        assert!((path(100_500) / 4e6 - 1.0).abs() < 0.05);
+        assert!((path(200_000) / 1e6 - 1.0).abs() < 0.05);
+    }
+}

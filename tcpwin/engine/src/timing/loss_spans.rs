@@ -1,0 +1,116 @@
+//! What went through between one loss and the next: a path that is full, and one that is policed, lets through the same each
+//! second, however long the span is; losses at random do not.
+//!
+//! Comes in: rounds as they end. Goes out: the rate, how far spans differ from it, and how far they differ in length.
+
+/// Fewer spans say little.
+const LEAST_SPANS: u32 = 5;
+
+/// Sums over the spans so far, and the span that is open.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LossSpans {
+    count: u32,
+    elapsed_s: f64,
+    bytes: f64,
+    /// Of each span the square of its bytes, and that by its seconds.
+    squares: f64,
+    squares_per_s: f64,
+    open: Option<(i64, u64)>,
+    was_lossy: bool,
+}
+
+/// What the spans have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Steady {
+    pub bytes_per_s: f64,
+    /// By how much a second of a span differs from the mean, and a span's bytes from theirs: standard deviations by means.
+    pub rate_spread: f64,
+    pub size_spread: f64,
+}
+
+impl LossSpans {
+    /// A round is over. `is_held`: its sender waited for its application or the window in part of it.
+    pub fn end_round(
+        &mut self,
+        elapsed_ns: i64,
+        delivered_bytes: u64,
+        is_lossy: bool,
+        is_held: bool,
+    ) {
+        let begins = is_lossy && !self.was_lossy;
+        self.was_lossy = is_lossy;
+        if is_held {
+            self.open = None;
+            return;
+        }
+        if let Some((ns, bytes)) = &mut self.open {
+            *ns = ns.saturating_add(elapsed_ns);
+            *bytes = bytes.saturating_add(delivered_bytes);
+        }
+        if begins {
+            if let Some((ns, bytes)) = self.open.filter(|(ns, _)| *ns > 0) {
+                let (seconds, bytes) = (ns as f64 / 1e9, bytes as f64);
+                self.count = self.count.saturating_add(1);
+                self.elapsed_s += seconds;
+                self.bytes += bytes;
+                self.squares += bytes * bytes;
+                self.squares_per_s += bytes * bytes / seconds;
+            }
+            self.open = Some((0, 0));
+        }
+    }
+
+    /// None of too few.
+    pub fn steady(&self) -> Option<Steady> {
+        if self.count < LEAST_SPANS || self.bytes <= 0.0 {
+            return None;
+        }
+        let spread = |squares: f64| (squares - 1.0).max(0.0).sqrt();
+        Some(Steady {
+            bytes_per_s: self.bytes / self.elapsed_s,
+            rate_spread: spread(self.squares_per_s * self.elapsed_s / (self.bytes * self.bytes)),
+            size_spread: spread(self.squares * f64::from(self.count) / (self.bytes * self.bytes)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spans of so many rounds of 100 ms, each with so many bytes.
+    fn spans(of: &[(u32, u64)]) -> LossSpans {
+        let mut spans = LossSpans::default();
+        spans.end_round(100_000_000, 1, true, false);
+        for (rounds, bytes) in of {
+            for round in 1..=*rounds {
+                spans.end_round(100_000_000, *bytes, round == *rounds, false);
+            }
+        }
+        spans
+    }
+
+    #[test]
+    fn spans_of_one_rate_are_steady_whatever_their_length() {
+        let even = spans(&[(2, 100), (4, 100), (6, 100), (2, 100), (6, 100)]);
+        let steady = even.steady().unwrap();
+        assert!((steady.bytes_per_s - 1000.0).abs() < 1e-6);
+        assert!(steady.rate_spread < 1e-6);
+        // Of 200, 400, 600, 200, 600 bytes: 178.9 by 400.
+        assert!((steady.size_spread - 0.447).abs() < 0.001);
+        let uneven = spans(&[(2, 50), (4, 150), (6, 100), (2, 50), (6, 150)]);
+        assert!(uneven.steady().unwrap().rate_spread > 0.3);
+        assert_eq!(spans(&[(2, 100); 4]).steady(), None);
+    }
+
+    #[test]
+    fn a_span_in_which_the_sender_was_held_is_none() {
+        let mut held = spans(&[(2, 100); 4]);
+        held.end_round(100_000_000, 100, false, true);
+        held.end_round(100_000_000, 100, true, false);
+        assert_eq!(held.steady(), None);
+        held.end_round(100_000_000, 100, false, false);
+        held.end_round(100_000_000, 100, true, false);
+        assert!(held.steady().is_some());
+    }
+}
