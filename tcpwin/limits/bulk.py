@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits.budget import ITEMS
-from tcpwin.limits.division import NONE, Division, by_limit, divide, traits_of, worse
+from tcpwin.limits.division import NONE, ORDER, Division, by_limit, divide, traits_of, worse
+from tcpwin.limits.gains import Gain, carried_of, gain_of
 from tcpwin.limits.roles import WELL_KNOWN_PORTS
 from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection, judge_worded, numbers_text
 
@@ -136,11 +137,12 @@ class _Side:
 
     FIELDS = (
         *("zero_window_episode_count", "zero_window_ns", "receive_window_max_bytes", "receive_window_mean_bytes"),
-        *("queue_mean_ns", "rtt_min_ns", "path_rate_bps"),
+        *("queue_mean_ns", "rtt_min_ns", "path_rate_bps", "receive_window_initial_bytes", "initial_flight_bytes"),
         *("window_scale_state", "window_scale_disabled_by", "view", "syn_retransmissions", "unique_bytes"),
         *("acked_bytes", "missed_bytes", "data_segments", "retransmissions", "stall_at_end", "payload_bytes"),
     )
     divided: Division
+    gain: Gain
 
     def __init__(self, table: Mapping[str, NDArray[Any]], name: str, items: Mapping[str, NDArray[np.int64]]) -> None:
         import numpy as np
@@ -178,6 +180,9 @@ class _Side:
             is_sampled=is_sampled,
             pick=np.where,
         )
+        carried = carried_of(self.numbers, np.ma.filled(self.table["path_rtt_ns"], 0))
+        divided = self.divided
+        self.gain = gain_of(divided.first, divided.times_ns, ORDER, carried, self.traits.is_growing, np.where)
 
     def numbers(self, field: str) -> NDArray[Any]:
         """A field; 0 where there is no value."""
@@ -200,7 +205,7 @@ class _Part:
         import numpy as np
 
         self.analysis, self.start = analysis, start
-        names = ["close", "sampled", "initiator_known", "a_port", "b_port"]
+        names = ["close", "sampled", "initiator_known", "a_port", "b_port", "path_rtt_ns"]
         names += [f"{side}.{field}" for side in SIDES for field in _Side.FIELDS]
         table = analysis.connections.table(names, start=start, stop=stop)
         self.table = table
@@ -239,11 +244,15 @@ class _Part:
             name: np.array([getattr(verdict, name) for verdict, _ in judged], dtype=object)[place]
             for name in ("limit", "second_limit", "confidence", "owner", "side", "direction", "fix", "also")
         }
+        likely_ns, low_ns, high_ns = (
+            self.of_chosen([getattr(side.gain, name) for side in self.sides])
+            for name in ("likely_ns", "low_ns", "high_ns")
+        )
         columns |= {
             "share": share,
-            "cost_ns": first_ns,
-            "cost_low_ns": np.where(columns["confidence"] == "possible", 0, first_ns),
-            "cost_high_ns": first_ns.copy(),
+            "cost_ns": likely_ns,
+            "cost_low_ns": np.where(columns["confidence"] == "possible", 0, low_ns),
+            "cost_high_ns": high_ns,
             "text": _texts([text for _, text in judged], place, share, second_share, also_ns),
             "lost_ns": self.divided("lost_ns"),
             "is_problem": self.is_problem.copy(),

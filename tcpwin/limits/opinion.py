@@ -12,6 +12,7 @@ from typing import Any
 from tcpwin.analysis import Connection, Direction
 from tcpwin.limits.budget import WINDOW_ITEMS, Budget
 from tcpwin.limits.division import Traits, traits_of
+from tcpwin.limits.gains import Carried, carried_of
 from tcpwin.limits.roles import ENDS, role_of
 from tcpwin.units import bytes_text, count_text, rate_text, time_text
 
@@ -57,6 +58,11 @@ class Situation:
             return getattr(data, name) or 0
 
         return traits_of(number, data.window_scale.state != "disabled", self.budget.items_ns)
+
+    @cached_property
+    def carried(self) -> Carried:
+        """What the direction carried, and over what."""
+        return carried_of(lambda name: getattr(self.data, name) or 0, self.connection.path_rtt_ns or 0)
 
     @property
     def data(self) -> Direction:

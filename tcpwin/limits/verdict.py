@@ -16,6 +16,7 @@ from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.division import MENDABLE, MIN_COST_NS, NONE, ORDER, Division, by_limit, divide, pick_one, worse
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
 from tcpwin.limits.names import LIMIT_NAMES
+from tcpwin.limits.gains import Gain, gain_of
 from tcpwin.limits.opinion import Opinion, Situation, opinion_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.units import share_text, time_text
@@ -37,8 +38,8 @@ class Verdict:
         limit: one of `tcpwin.limits.LIMITS`: the one with most of the direction's life.
         second_limit: another of like size; None where there is none.
         share: of the connection's duration that the limit has, 0 to 1.
-        cost_ns: the limit's time; `cost_low_ns` and `cost_high_ns` bound it by packets and kernel, from 0 where the
-            limit is only possible.
+        cost_ns: by how much sooner it would have ended with the limit alone lifted, by `tcpwin.limits.gains`;
+            `cost_low_ns` and `cost_high_ns` bound it, from 0 where the limit is only possible.
         confidence: one of `tcpwin.limits.CONFIDENCES`.
         owner: who can change it: one of `tcpwin.limits.OWNERS`; nobody where nothing is wrong.
         side: ``client`` or ``server``: the end at which to change something; None where it is no end.
@@ -170,7 +171,7 @@ class _Judge:
 
     def verdict(self) -> tuple[Verdict, str]:
         divided = self.divided
-        limit, cost_ns, share = ORDER[divided.first], divided.first_ns, divided.first_ns / divided.total_ns
+        limit, share = ORDER[divided.first], divided.first_ns / divided.total_ns
         second = None if divided.second == NONE else ORDER[divided.second]
         opinion, about = self._informed(limit)
         confidence, reason = opinion.confidence, opinion.reason
@@ -198,13 +199,14 @@ class _Judge:
             fix, about = beside.fix, finding
             if also != second:
                 words.append(f"Also: {beside.phrase} cost {{also}}.")
-        low_ns, high_ns = self._bounds(limit, cost_ns)
+        gain = gain_of(divided.first, divided.times_ns, ORDER, self.seen.carried, self.seen.traits.is_growing, pick_one)
+        low_ns, high_ns = self._bounds(limit, gain)
         numbers = numbers_text(share, divided.second_ns / divided.total_ns, also_ns)
         verdict = Verdict(
             limit=limit,
             second_limit=second,
             share=share,
-            cost_ns=cost_ns,
+            cost_ns=gain.likely_ns,
             cost_low_ns=0 if confidence == "possible" else low_ns,
             cost_high_ns=high_ns,
             confidence=confidence,
@@ -258,14 +260,14 @@ class _Judge:
         confidence = min_confidence(max_confidence(opinion.confidence, "likely"), about.confidence)
         return opinion.restated(owner, side, confidence, about.text, fix), about
 
-    def _bounds(self, limit: str, cost_ns: int) -> tuple[int, int]:
-        """The limit's time as packets and kernel bound it, where they differ."""
+    def _bounds(self, limit: str, gain: Gain) -> tuple[int, int]:
+        """What the model allows, and packets and kernel where they differ about the limit's time."""
         items = [item for item, own in ITEM_LIMITS.items() if own == limit]
         if limit in ("receiver_window", "receiver_application"):
             items = list(WINDOW_ITEMS)
         apart_ns = sum(self.budget.packets_ns[item] - self.budget.items_ns[item] for item in items)
-        other_ns = min(max(cost_ns + apart_ns, 0), self.budget.total_ns)
-        return min(cost_ns, other_ns), max(cost_ns, other_ns)
+        other_ns = min(max(gain.high_ns + apart_ns, 0), self.budget.total_ns)
+        return min(gain.low_ns, other_ns), max(gain.high_ns, other_ns)
 
     def _is_weak(self, limit: str) -> bool:
         """Whether the capture is not whole, or packets and kernel differ."""

@@ -58,3 +58,15 @@ def test_a_standing_queue_is_measured(path: Path) -> None:
     assert data.queue_mean_ns is not None
     assert data.queue_max_ns is not None
     assert 0.1 * longest_ns < data.queue_mean_ns <= data.queue_max_ns <= 1.1 * longest_ns
+
+
+def test_what_a_limit_cost_is_what_its_lift_gained() -> None:
+    """Within a factor of 1.5, or a tenth of the time, in eight of ten."""
+    near = []
+    for path in CAPTURES:
+        truth = truth_of(path).result
+        verdict = tcpwin.analyze(path).connections[0].verdict
+        gained_ns = max(each.gain_ns for each in truth.gains if each.lift.limit == verdict.limit)
+        is_like = gained_ns / 1.5 <= verdict.cost_ns <= gained_ns * 1.5
+        near.append(is_like or abs(verdict.cost_ns - gained_ns) <= 0.1 * truth.base.completion_ns)
+    assert sum(near) >= 0.8 * len(near)

@@ -1,0 +1,136 @@
+"""What lifting a limit would have gained: time in its state, less what the same bytes would have taken up to the next limit.
+
+In: the division of a direction's life, and what it carried; numbers of one direction, or columns of many. Out: Gain. A
+path that is lifted carries four times as much, as `tcpwin lab lift` does; what else is lifted leaves the path and, but
+for itself, the receive window in a round trip. Bytes are spread evenly over the time that the path's rate does not
+explain. Against the lab's lifts of 200 drawn worlds see docs/time-budget.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+PATH_FACTOR = 4
+"""By which a lifted path carries more."""
+PACED_SHARE = 0.8
+"""Of the life: an application that limits for longer paces what it writes; below it pauses, and carries nothing then."""
+MOST_DOUBLINGS = 24
+_MODELLED = (
+    *("receiver_window", "receiver_application", "sender_application", "send_buffer", "path_rate", "path_policer"),
+    *("path_loss", "congestion_control"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a direction carried, and over what; 0 where it is not known.
+
+    Attributes:
+        path_bps: of the bottleneck.
+        window_bytes: the largest receive window; `first_window_bytes`: the one at the beginning.
+        first_flight_bytes: before the first ACK.
+        round_trip_ns: the least of the path.
+    """
+
+    bytes: Any
+    path_bps: Any
+    window_bytes: Any
+    first_window_bytes: Any
+    first_flight_bytes: Any
+    round_trip_ns: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """By how much sooner it would have ended, and between which bounds, in nanoseconds."""
+
+    likely_ns: Any
+    low_ns: Any
+    high_ns: Any
+
+
+def carried_of(number: Callable[[str], Any], round_trip_ns: Any) -> Carried:
+    """What a direction carried.
+
+    Args:
+        number: a field of the direction, 0 where it has no value.
+    """
+    return Carried(
+        number("acked_bytes"),
+        number("path_rate_bps"),
+        number("receive_window_max_bytes"),
+        number("receive_window_initial_bytes"),
+        number("initial_flight_bytes"),
+        round_trip_ns,
+    )
+
+
+def gain_of(
+    first: Any,
+    times_ns: Sequence[Any],
+    order: Sequence[str],
+    carried: Carried,
+    is_growing: Any,
+    pick: Callable[..., Any],
+) -> Gain:
+    """What lifting the first limit alone would have gained.
+
+    Args:
+        first: its place in `order`.
+        times_ns: of each limit of `order`.
+        is_growing: the congestion window was at its beginning for most of its time.
+        pick: ``where`` of columns, or of plain numbers.
+    """
+
+    def is_one_of(*limits: str) -> Any:
+        return sum((first == order.index(limit)) for limit in limits) > 0
+
+    by_name = dict(zip(order, times_ns, strict=True))
+    first_ns = sum(pick(first == place, ns, 0) for place, ns in enumerate(times_ns))
+    moving_ns = sum(times_ns) - by_name["handshake"] - by_name["none"]
+    path_ns = by_name["path_rate"] + by_name["path_policer"]
+    is_path, is_window = is_one_of("path_rate", "path_policer"), is_one_of("receiver_window")
+    is_ramp = is_one_of("congestion_control") & is_growing
+    # Bytes a nanosecond.
+    path = carried.path_bps / 8e9
+    is_known = (path > 0) & is_one_of(*_MODELLED)
+    path = pick(path > 0, path, 1.0)
+    has_window = (carried.window_bytes > 0) & (carried.round_trip_ns > 0)
+    window = carried.window_bytes / pick(has_window, carried.round_trip_ns, 1)
+    up_to = pick(is_path, PATH_FACTOR * path, path)
+    up_to = pick(has_window & (is_window ^ True) & (window < up_to), window, up_to)
+    rest = _least(carried.bytes - path * path_ns, pick)
+    others_ns = moving_ns - path_ns
+    even = rest * pick(others_ns > 0, first_ns / pick(others_ns > 0, others_ns, 1), 1)
+    paused = _least(carried.bytes - path * (moving_ns - first_ns), pick)
+    is_pausing = is_one_of("sender_application") & (first_ns < PACED_SHARE * sum(times_ns))
+    own = pick(is_path, path * first_ns, pick(is_pausing, paused, even))
+    most = pick(is_path, own, pick(rest > own, rest, own))
+    ramp_ns = pick(is_ramp, carried.round_trip_ns, 0)
+    likely_ns = _least(first_ns - own / up_to - ramp_ns, pick)
+    low_ns = _least(first_ns - most / up_to - ramp_ns, pick)
+    # A congestion window that begins wide open meets the receive window, which begins small as well.
+    doublings, flight = 1, carried.first_flight_bytes + 0
+    for _ in range(MOST_DOUBLINGS):
+        doublings = doublings + pick((flight > 0) & (flight < carried.first_window_bytes), 1, 0)
+        flight = flight * 2
+    most_ns = doublings * carried.round_trip_ns
+    is_met = is_ramp & (most_ns > 0) & (most_ns < likely_ns)
+    likely_ns = pick(is_met, most_ns, likely_ns)
+    low_ns = pick(low_ns > likely_ns, likely_ns, low_ns)
+    modelled = is_one_of(*_MODELLED)
+    return Gain(
+        _whole(pick(is_known, likely_ns, first_ns)),
+        _whole(pick(is_known, low_ns, pick(modelled, 0, first_ns))),
+        _whole(first_ns),
+    )
+
+
+def _least(value: Any, pick: Callable[..., Any]) -> Any:
+    return pick(value > 0, value, 0)
+
+
+def _whole(value: Any) -> Any:
+    return value.astype("int64") if hasattr(value, "astype") else int(value)

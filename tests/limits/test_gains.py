@@ -1,0 +1,65 @@
+"""What lifting a limit would have gained, against times that follow from bytes and rates."""
+
+from dataclasses import replace
+
+import pytest
+
+from tcpwin.limits.division import ORDER, pick_one
+from tcpwin.limits.gains import Carried, Gain, gain_of
+
+S = 1_000_000_000
+# 100 MB over a path of 10 MB a second and 100 ms, with a window of 32 MB.
+CARRIED = Carried(100_000_000, 80e6, 32_000_000, 65_536, 14_480, S // 10)
+
+
+def lifted(times_s: dict[str, float], carried: Carried = CARRIED, *, is_growing: bool = False) -> Gain:
+    times = [int(times_s.get(limit, 0) * S) for limit in ORDER]
+    first = max(range(len(ORDER)), key=times.__getitem__)
+    return gain_of(first, times, ORDER, carried, is_growing, pick_one)
+
+
+@pytest.mark.parametrize("limit", ["receiver_window", "receiver_application", "send_buffer", "path_loss"])
+def test_what_is_lifted_leaves_the_path(limit: str) -> None:
+    """The same bytes take 10 s at the path's rate."""
+    assert lifted({limit: 40}).likely_ns == pytest.approx(30 * S)
+    assert lifted({limit: 40}).high_ns == 40 * S
+    assert lifted({limit: 9}).likely_ns == 0
+
+
+def test_what_the_path_carried_is_not_the_limits() -> None:
+    """The path took 6 s for 60 MB; 40 MB are left for the 20 s of the window, and 4 s at the path's rate."""
+    assert lifted({"receiver_window": 20, "path_rate": 6}).likely_ns == pytest.approx(16 * S)
+
+
+def test_where_bytes_may_be_anybodys_the_bounds_are_apart() -> None:
+    """50 MB in each of 10 s if they were even; all 100 MB at the least gain."""
+    gain = lifted({"path_loss": 10.1, "congestion_control": 10})
+    assert gain.likely_ns == pytest.approx(5.1 * S, rel=0.02)
+    assert gain.low_ns == pytest.approx(0.1 * S, rel=0.02)
+    assert gain.high_ns == 10.1 * S
+
+
+def test_a_path_gains_up_to_the_window() -> None:
+    assert lifted({"path_rate": 10}).likely_ns == pytest.approx(7.5 * S)
+    twice = replace(CARRIED, window_bytes=2_000_000)
+    assert lifted({"path_rate": 10}, twice).likely_ns == pytest.approx(5 * S)
+    assert lifted({"receiver_window": 40}, twice).likely_ns == pytest.approx(30 * S), "itself is lifted"
+
+
+def test_an_application_that_pauses_carries_nothing_then() -> None:
+    assert lifted({"sender_application": 11, "path_rate": 10}).likely_ns == pytest.approx(11 * S)
+    assert lifted({"sender_application": 40}).likely_ns == pytest.approx(30 * S), "one that paces"
+
+
+def test_a_ramp_meets_the_window_that_begins_small() -> None:
+    """From 14,480 to 65,536 bytes in three doublings, and one round trip more: no more than four are gained."""
+    short = replace(CARRIED, bytes=1_000_000)
+    assert lifted({"congestion_control": 0.8}, short, is_growing=True).likely_ns == pytest.approx(0.4 * S)
+    wide = replace(short, first_window_bytes=8_000_000)
+    assert lifted({"congestion_control": 0.8}, wide, is_growing=True).likely_ns == pytest.approx(0.6 * S)
+
+
+def test_without_the_paths_rate_it_is_the_limits_time_at_most() -> None:
+    unknown = replace(CARRIED, path_bps=0)
+    assert lifted({"receiver_window": 40}, unknown) == Gain(40 * S, 0, 40 * S)
+    assert lifted({"idle_restart": 3}) == Gain(3 * S, 3 * S, 3 * S)
