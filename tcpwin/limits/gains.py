@@ -1,4 +1,4 @@
-"""What lifting a limit would have gained: time in its state, less what the same bytes would have taken up to the next limit.
+"""What lifting a limit would have gained: time in its state, less what the same bytes take up to the next limit.
 
 In: the division of a direction's life, and what it carried; numbers of one direction, or columns of many. Out: Gain. A
 path that is lifted carries four times as much, as `tcpwin lab lift` does; what else is lifted leaves the path and, but
@@ -15,7 +15,7 @@ from typing import Any
 PATH_FACTOR = 4
 """By which a lifted path carries more."""
 PACED_SHARE = 0.8
-"""Of the life: an application that limits for longer paces what it writes; below it pauses, and carries nothing then."""
+"""Of the life: an application that limits for longer paces what it writes; one that pauses carries nothing then."""
 MOST_DOUBLINGS = 24
 _MODELLED = (
     *("receiver_window", "receiver_application", "sender_application", "send_buffer", "path_rate", "path_policer"),

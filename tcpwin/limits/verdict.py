@@ -15,8 +15,8 @@ from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
 from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.division import MENDABLE, MIN_COST_NS, NONE, ORDER, Division, by_limit, divide, pick_one, worse
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
-from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.gains import Gain, gain_of
+from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.opinion import Opinion, Situation, opinion_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.units import share_text, time_text

@@ -68,7 +68,10 @@ impl Bottleneck {
         };
         let steady = (path.steady()).filter(|steady| steady.rate_spread <= STEADY_SPREAD);
         if let Some(steady) = steady {
-            return Some(plain.at_steady(steady, path, mss));
+            let found = plain.at_steady(steady, path, mss);
+            // What others send through the same queue is not in it, but spaces the trains.
+            let link = plain.by_trains(path).filter(|_| !found.is_policed);
+            return Some(link.map_or(found, |link| found.at(link.bytes_per_s)));
         }
         (plain.by_trains(path)).or_else(|| plain.by_rounds(path.records(), mss))
     }
