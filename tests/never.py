@@ -111,7 +111,7 @@ def of_verdict(verdict: Verdict, life_ns: int) -> Iterator[str]:
         yield f"a cost from {verdict.cost_low_ns} to {verdict.cost_high_ns} of {life_ns}"
     if not 0 <= verdict.cost_ns <= life_ns or not 0 <= verdict.lost_ns <= life_ns:
         yield f"a cost of {verdict.cost_ns}, {verdict.lost_ns} lost, of {life_ns}"
-    if life_ns and abs(verdict.share - verdict.cost_ns / life_ns) > NS and verdict.cost_ns:
+    if life_ns and verdict.cost_ns / life_ns - verdict.share > NS:
         yield f"a share of {verdict.share}, a cost of {verdict.cost_ns} of {life_ns}"
     if verdict.is_problem and verdict.limit == "none" and verdict.also is None:
         yield "a problem of no limit"

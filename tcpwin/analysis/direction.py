@@ -229,6 +229,7 @@ class Direction:
     budget_zero_window_ns: int
     budget_small_window_ns: int
     budget_window_full_ns: int
+    budget_reader_ns: int
     budget_slow_start_ns: int
     budget_congestion_ns: int
     budget_after_loss_ns: int
@@ -241,7 +242,6 @@ class Direction:
     budget_send_buffer_ns: int
     budget_path_ns: int
     budget_policer_ns: int
-    budget_reader_ns: int
     budget_closed_ns: int
     budget_unknown_ns: int
     zero_window_episodes: tuple[ZeroWindowEpisode, ...]

@@ -10,6 +10,7 @@ ITEM_WORDS = {
     "zero_window": "window closed",
     "small_window": "window too small",
     "window_full": "window full",
+    "reader": "slow reader",
     "slow_start": "slow start",
     "congestion": "congestion window",
     "after_loss": "cwnd after loss",
@@ -22,7 +23,6 @@ ITEM_WORDS = {
     "send_buffer": "send buffer",
     "path": "path",
     "policer": "policer",
-    "reader": "slow reader",
     "closed": "connection closed",
     "unknown": "not known",
 }

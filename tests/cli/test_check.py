@@ -23,15 +23,15 @@ BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 # The receiver's kernel counted 66 zero windows; 6,095,703,000 ns lie between closing and opening ACKs.
 TW201 = ("--select", "TW201", SLOW_READER)
 HEAD = (
-    f"{SLOW_READER}:#0 server→client TW201 zero-window-stall (warning, cost 6.1 s of the limit's 26.9 s, certain): "
+    f"{SLOW_READER}:#0 server→client TW201 zero-window-stall (warning, cost 6.1 s of the limit's 28.1 s, certain): "
     "The client's application reads too slowly: zero window 66 times, 6.1 s total (20 % of the connection)"
 )
 PARAGRAPH = [
-    "6 MB in 30.1 s. Limited by a slow reader on the client (89 %, certain). "
+    "6 MB in 30.1 s. Limited by a slow reader on the client (93 %, certain). "
     "The client's application keeps its receive window full.",
-    "Cost: about 26.9 s of 30.1 s",
+    "Cost: about 28.1 s of 30.1 s",
     "Fix: Make the client's application read faster, or the server send less.",
-    "Evidence: window at zero 66 times, 6.1 s total; open but full for another 20.8 s; "
+    "Evidence: window at zero 66 times, 6.1 s total; open but full for another 20.5 s; "
     "frame.number in {1474, 1475, 1577, 1578, 1627, 1628} (rule TW201 zero-window-stall)",
     "",
 ]

@@ -97,7 +97,8 @@ def causes(scenario: str, end: str, way: str, whole: Whole) -> set[str]:
     groups = dict(whole.second_half_ns if way == "second half" else whole.groups_ns)
     del groups["closed"]
     order = sorted(groups, key=lambda group: -groups[group])
-    told = {cause}
+    # What limits most need not be where most time went.
+    told = {cause, next(group for group, items in GROUPS.items() if row.item in items)}
     if way == "second half":
         told = {group for group in order if groups[group] >= (1 - CLOSE) * groups[order[0]]}
     if way in UNSCALED and "receiver" in told and scenario not in CLOSES:

@@ -266,6 +266,7 @@ pub const BUDGET_FIELDS: &[DirectionField] = fields! {
     budget_zero_window_ns Int "Time in which the receiver's window was closed." |v| v.spent(Item::ZeroWindow);
     budget_small_window_ns Int "Time in which nothing was in flight and the window did not hold a full segment." |v| v.spent(Item::SmallWindow);
     budget_window_full_ns Int "Time in which data was in flight and the window did not hold another full segment." |v| v.spent(Item::WindowFull);
+    budget_reader_ns Int "Time in which what limited was that the receiver's application did not read: the window was held down by unread data, its ACKs waited for the application, or data that had all arrived was still being read." |v| v.spent(Item::Reader);
     budget_slow_start_ns Int "Time in round trips whose flight grew by a third and more: slow start." |v| v.spent(Item::SlowStart);
     budget_congestion_ns Int "Time in round trips that the congestion window limited, none of the other items." |v| v.spent(Item::Congestion);
     budget_after_loss_ns Int "Time in round trips after a loss, until the flight before it was regained." |v| v.spent(Item::AfterLoss);
@@ -278,7 +279,6 @@ pub const BUDGET_FIELDS: &[DirectionField] = fields! {
     budget_send_buffer_ns Int "Time in round trips of a flight that stayed the same below every other limit: a send buffer is suspected." |v| v.spent(Item::SendBuffer);
     budget_path_ns Int "Time in round trips at the rate of the path's bottleneck, or above a queue that never emptied: what the path gives." |v| v.spent(Item::Path);
     budget_policer_ns Int "Time in round trips at the rate of a policer, which drops what is above it and queues nothing." |v| v.spent(Item::Policer);
-    budget_reader_ns Int "Time in which what limited was that the receiver's application did not read: the window was held down by unread data, its ACKs waited for the application, or data that had all arrived was still being read." |v| v.spent(Item::Reader);
     budget_closed_ns Int "Time after the sender had closed and all was acknowledged, or after a reset." |v| v.spent(Item::Closed);
     budget_unknown_ns Int "Time that the capture does not explain." |v| v.spent(Item::Unknown);
 };
