@@ -23,8 +23,8 @@ _WINDOW = ("zero_window", "small_window", "window_full")
 _LOSS = ("fast_recovery", "tail", "timeout", "after_loss")
 _ROUNDS = ("congestion", "slow_start", "path", "send_buffer")
 _HELD_BY = {
-    "receiver_window": ("window_full", "small_window", "zero_window"),
-    "receiver_application": ("reader", *_WINDOW),
+    "receiver_window": ("window_full", "small_window", "reader", "zero_window"),
+    "receiver_application": (*_WINDOW, "reader"),
     "sender_application": ("application",),
     "send_buffer": ("send_buffer", "congestion"),
     "path_rate": ("path", "congestion"),

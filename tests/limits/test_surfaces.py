@@ -127,7 +127,7 @@ def test_verdicts_keep_to_the_connection(told: Told) -> None:
         assert 0 <= verdict.share <= 1
         assert verdict.cost_low_ns <= verdict.cost_ns <= verdict.cost_high_ns <= duration_ns
         assert verdict.lost_ns <= duration_ns
-        assert verdict.share * duration_ns == pytest.approx(verdict.cost_ns, abs=1000)
+        assert verdict.cost_ns <= verdict.share * duration_ns + 1000
 
 
 def test_text(told: Told) -> None:

@@ -155,7 +155,7 @@ def test_markdown_has_the_answer_the_evidence_and_the_remedy() -> None:
     assert plain(analysis.summary.text) in text
     assert f"### {first.code} {first.name}, connection 0 server → client" in text
     assert ", ".join(map(str, first.evidence.frames)) in text
-    assert "| window full | 13.9 s | 46.2 % |" in text
+    assert "| window full | 13.8 s | 46.0 % |" in text
     assert "net.ipv4.tcp_rmem = 4096 131072 6291456" in text
     assert "\n\n\n" not in text
 
