@@ -68,6 +68,16 @@ def test_a_clock_that_is_set(scenario: str, side: str, step_ns: int, tmp_path: P
         assert abs(second.offset_ns - expected_ns) <= 10_000
 
 
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_clock_that_is_set_by_more_than_the_capture_lasts(side: str, tmp_path: Path) -> None:
+    """A capture of one second: its second half stands, by its times, before its first."""
+    pairing = bent("wscale_85ms", tmp_path, **{side: lambda packets: stepped(packets, -3 * SECOND_NS)})
+    assert (pairing.connections[0].lost, pairing.connections[0].unknown) == (0, 0)
+    assert pairing.clock is not None
+    assert abs(pairing.clock.offset_ns) <= 10_000
+    assert len(pairing.clock.steps_ns) == 1
+
+
 @pytest.mark.parametrize("hours", [-24, 0, 8])
 def test_clocks_that_are_hours_apart(hours: int, tmp_path: Path) -> None:
     ahead_ns = hours * 3600 * SECOND_NS + 123_456_789

@@ -13,13 +13,15 @@ use crate::wire::{Outcome as Parsed, Segment, SegmentParser, ACK, RST};
 /// Segments of each that are looked at before more are.
 const FIRST_LOOK: u64 = 50_000;
 const MOST_KEPT: usize = 1 << 20;
-/// Common packets, the first by A's clock, of whose differences the middle one is the answer: a clock may be set later.
+/// Common packets, the first in A's file, of whose differences the middle one is the answer: a clock may be set later.
 const ENOUGH: usize = 101;
 
 /// Times of packets by what they keep on the way.
 struct Sample {
-    times: ByKey<i64>,
+    /// Each with its place among all, since a clock may run backwards.
+    times: ByKey<(u64, i64)>,
     mask: u64,
+    taken: u64,
 }
 
 /// One capture on its way.
@@ -42,6 +44,7 @@ impl Scan {
             sample: Sample {
                 times: ByKey::default(),
                 mask: 0,
+                taken: 0,
             },
             is_over: false,
         }
@@ -84,7 +87,8 @@ impl Sample {
         if key & self.mask != 0 {
             return;
         }
-        self.times.entry(key).or_insert(time_ns);
+        self.taken += 1;
+        self.times.entry(key).or_insert((self.taken, time_ns));
         if self.times.len() > MOST_KEPT {
             self.mask = self.mask << 1 | 1;
             let mask = self.mask;
@@ -115,11 +119,11 @@ pub fn first_offset(inputs: [MergedReader; 2], mut report: impl FnMut(u64) -> bo
 }
 
 fn middle(a: &Sample, b: &Sample) -> Option<i64> {
-    let both = a.times.iter().filter_map(|(key, a_ns)| {
-        let b_ns = b.times.get(key)?;
-        Some((*a_ns, b_ns.wrapping_sub(*a_ns)))
+    let both = a.times.iter().filter_map(|(key, (place, a_ns))| {
+        let (_, b_ns) = b.times.get(key)?;
+        Some((*place, b_ns.wrapping_sub(*a_ns)))
     });
-    let mut common: Vec<(i64, i64)> = both.collect();
+    let mut common: Vec<(u64, i64)> = both.collect();
     common.sort_unstable();
     common.truncate(ENOUGH);
     let mut apart: Vec<i64> = common.into_iter().map(|point| point.1).collect();
