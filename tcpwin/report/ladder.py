@@ -90,7 +90,8 @@ def draw_ladder(
         "hovermode": "closest",
         "title": {"text": escape(f"{first.source} ↔ {first.target}") + note, "font": {"size": 14}, "x": 0.01},
         "margin": {"l": 12, "r": 12, "t": 60, "b": 12},
-        "legend": {"orientation": "h", "y": 1.06},
+        # Below the axis: it wraps to many rows on a phone, and above would run into the title.
+        "legend": {"orientation": "h", "y": -0.14, "yanchor": "top"},
         "xaxis": axis(colours, title={"text": "s since the first packet, by a's clock"}, anchor="y2"),
         "yaxis": axis(
             colours,
