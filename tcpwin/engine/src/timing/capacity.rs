@@ -4,7 +4,7 @@
 //! round trip. `full_path` judges by it.
 
 use crate::timing::loss_spans::Steady;
-use crate::timing::path::{rate_of, Delay, Path, Rates, Record};
+use crate::timing::path::{elapsed_ns, rate_of, Delay, Path, Rates, Record};
 
 /// Share of the long trains at the plateau, and the least of them.
 const LONG_SHARE: f64 = 0.08;
@@ -111,11 +111,12 @@ impl Bottleneck {
             return false;
         };
         let queued_us = self.queue_us(1.0, mss).max(STANDING_LEAST_US);
+        let waited_us = base_us.saturating_add(queued_us.max(base_us / 20));
         let struck = records.iter().filter(|record| record.losses > 0);
         let (mut all, mut unqueued) = (0u32, 0u32);
         for record in struck {
             all += 1;
-            unqueued += u32::from(record.loss_delay_us < base_us + queued_us.max(base_us / 20));
+            unqueued += u32::from(record.loss_delay_us < waited_us);
         }
         unqueued * 2 > all
     }
@@ -150,14 +151,14 @@ impl Bottleneck {
             .filter(|(rate, _)| *rate > 0.0)
             .collect();
         free.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let all_ns: i64 = free.iter().map(|(_, record)| record.elapsed_ns).sum();
+        let all_ns = elapsed_ns(free.iter().map(|(_, record)| *record));
         let same = (0..free.len())
             .map(|from| {
                 let until = free.partition_point(|(rate, _)| *rate <= free[from].0 * SAME_RATE);
                 &free[from..until]
             })
-            .max_by_key(|run| run.iter().map(|(_, record)| record.elapsed_ns).sum::<i64>())?;
-        let same_ns: i64 = same.iter().map(|(_, record)| record.elapsed_ns).sum();
+            .max_by_key(|run| elapsed_ns(run.iter().map(|(_, record)| *record)))?;
+        let same_ns = elapsed_ns(same.iter().map(|(_, record)| *record));
         if same.len() < LEAST_ROUNDS || (same_ns as f64) < all_ns as f64 * ROUNDS_SHARE {
             return None;
         }
@@ -165,7 +166,7 @@ impl Bottleneck {
         let peaks = same.iter().map(|(_, record)| record.peak_bytes);
         let (least, most) = (peaks.clone().min()?, peaks.max()?);
         let base_us = self.base_us?;
-        let waited_us = base_us + found.queue_us(0.5, mss);
+        let waited_us = base_us.saturating_add(found.queue_us(0.5, mss));
         let waited = same
             .iter()
             .filter(|(_, record)| record.delay_us >= waited_us);
@@ -199,7 +200,7 @@ impl Bottleneck {
         let Some(base_us) = self.base_us else {
             return false;
         };
-        let waited_us = base_us + (base_us / 10).max(WAITING_LEAST_US);
+        let waited_us = base_us.saturating_add((base_us / 10).max(WAITING_LEAST_US));
         let (mut at_it, mut queued) = (0u32, 0u32);
         for record in records.iter().filter(|record| self.used(record) >= FULL) {
             at_it += 1;
@@ -215,7 +216,10 @@ impl Bottleneck {
         let part_us = base_us / 20;
         let standing_us = queued_us.max(part_us).max(STANDING_LEAST_US);
         let waiting_us = queued_us.max(part_us.clamp(WAITING_LEAST_US, WAITING_MOST_US));
-        Some((base_us + standing_us, base_us + waiting_us))
+        Some((
+            base_us.saturating_add(standing_us),
+            base_us.saturating_add(waiting_us),
+        ))
     }
 
     /// By how much round trips were longer than the least: the mean over time, and of the round that waited longest.
@@ -252,30 +256,9 @@ fn plateau(rates: &Rates, share: f64, least: u32) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timing::item::Item;
 
     const MSS: u32 = 1000;
-    /// 100 kB a round of 100 ms.
-    const ROUND: Record = Record {
-        end_ns: 100_000_000,
-        elapsed_ns: 100_000_000,
-        delivered_bytes: 100_000,
-        busy_ns: 100_000_000,
-        item: Item::Congestion,
-        otherwise: Item::Congestion,
-        idle_ns: 0,
-        full_ns: 0,
-        recovery_ns: 0,
-        gap_ns: 0,
-        peak_bytes: 100_000,
-        window_bytes: 1_000_000,
-        delay_us: 100_000,
-        least_delay_us: 100_000,
-        most_delay_us: 100_000,
-        losses: 0,
-        loss_delay_us: 0,
-        marked: 0,
-    };
+    const ROUND: Record = Record::PLAIN;
     const UNKNOWN: Bottleneck = Bottleneck {
         bytes_per_s: 0.0,
         base_us: Some(100_000),
@@ -352,6 +335,12 @@ mod tests {
         assert!(!policed(at_random, [100_000; 4], &[]));
         assert!(!policed(steady, [100_000; 4], &[(10_000, 19), (20_000, 1)]));
         assert!(policed(steady, queued, &[(10_000, 15), (20_000, 5)]));
+    }
+
+    #[test]
+    fn at_a_rate_near_nothing_segments_wait_for_ever_not_less() {
+        let slow = UNKNOWN.at(1e-3);
+        assert_eq!(slow.waits_us(MSS).map(|waits| waits.0), Some(u32::MAX));
     }
 
     #[test]

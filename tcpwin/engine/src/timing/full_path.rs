@@ -194,24 +194,8 @@ mod tests {
         is_steady: false,
     };
     const ROUND: Record = Record {
-        end_ns: 100_000_000,
-        elapsed_ns: 100_000_000,
         delivered_bytes: 95_000,
-        busy_ns: 100_000_000,
-        item: Item::Congestion,
-        otherwise: Item::Congestion,
-        idle_ns: 0,
-        full_ns: 0,
-        recovery_ns: 0,
-        gap_ns: 0,
-        peak_bytes: 100_000,
-        window_bytes: 1_000_000,
-        delay_us: 100_000,
-        least_delay_us: 100_000,
-        most_delay_us: 100_000,
-        losses: 0,
-        loss_delay_us: 0,
-        marked: 0,
+        ..Record::PLAIN
     };
 
     fn moved(records: &[Record]) -> Vec<(Item, Item, i64)> {

@@ -177,6 +177,36 @@ impl Record {
     }
 }
 
+#[cfg(test)]
+impl Record {
+    /// 100 kB a round of 100 ms, with room and nothing lost.
+    pub const PLAIN: Record = Record {
+        end_ns: 100_000_000,
+        elapsed_ns: 100_000_000,
+        delivered_bytes: 100_000,
+        busy_ns: 100_000_000,
+        item: Item::Congestion,
+        otherwise: Item::Congestion,
+        idle_ns: 0,
+        full_ns: 0,
+        recovery_ns: 0,
+        gap_ns: 0,
+        peak_bytes: 100_000,
+        window_bytes: 1_000_000,
+        delay_us: 100_000,
+        least_delay_us: 100_000,
+        most_delay_us: 100_000,
+        losses: 0,
+        loss_delay_us: 0,
+        marked: 0,
+    };
+}
+
+/// Of rounds together.
+pub fn elapsed_ns<'a>(records: impl Iterator<Item = &'a Record>) -> i64 {
+    records.fold(0, |sum: i64, record| sum.saturating_add(record.elapsed_ns))
+}
+
 /// Round trips of one part of the path: sum and number of a round's, the last one, the least of all.
 #[derive(Clone, Copy, Debug)]
 pub struct Delay {

@@ -7,7 +7,7 @@
 
 use crate::timing::capacity::Bottleneck;
 use crate::timing::full_path::SPARE;
-use crate::timing::path::Record;
+use crate::timing::path::{elapsed_ns, Record};
 
 /// One of so many parts of the largest window is taken up by unread data.
 const UNREAD_SHARE: u64 = 4;
@@ -60,7 +60,8 @@ impl Reading {
             let is_unread = u64::from(fell) * 2 >= record.delivered_bytes && fell > 0;
             let waited = record.delay_us >= waiting_us.min(late_us);
             let is_late = record.delay_us >= late_us;
-            let is_longer = longest_us.is_some_and(|us| record.least_delay_us >= us * LONGER);
+            let is_longer =
+                longest_us.is_some_and(|us| record.least_delay_us >= us.saturating_mul(LONGER));
             let is_small = behind[place] && fills;
             let is_slow = is_unread || is_longer || is_small;
             if is_spare && record.losses == 0 && is_late && waited && is_slow {
@@ -97,10 +98,13 @@ fn at_the_end(records: &[Record], behind: &[bool]) -> Option<(usize, i64)> {
     let run = &before[begun..];
     let (first, end) = (run.first()?, run.last()?);
     let most = before.iter().map(|record| record.window_bytes).max()?;
-    let unread = u64::from(most - end.window_bytes) + last.delivered_bytes;
-    let delivered: u64 = run[1..].iter().map(|record| record.delivered_bytes).sum();
-    let read = (delivered + u64::from(end.window_bytes)).checked_sub(u64::from(first.window_bytes));
-    let elapsed_ns: i64 = run[1..].iter().map(|record| record.elapsed_ns).sum();
+    let unread = u64::from(most - end.window_bytes).saturating_add(last.delivered_bytes);
+    let delivered = (run[1..].iter()).fold(0u64, |sum, record| {
+        sum.saturating_add(record.delivered_bytes)
+    });
+    let read = (delivered.saturating_add(u64::from(end.window_bytes)))
+        .checked_sub(u64::from(first.window_bytes));
+    let elapsed_ns = elapsed_ns(run[1..].iter());
     let span_ns = match read.filter(|read| *read > 0 && elapsed_ns > 0) {
         Some(read) => (unread as f64 / read as f64 * elapsed_ns as f64 * 2.0) as i64,
         None => i64::MAX,
@@ -130,20 +134,12 @@ mod tests {
         elapsed_ns: 60_000_000,
         delivered_bytes: 60_000,
         busy_ns: 60_000_000,
-        item: Item::Congestion,
-        otherwise: Item::Congestion,
-        idle_ns: 0,
-        full_ns: 0,
-        recovery_ns: 0,
-        gap_ns: 0,
         peak_bytes: 60_000,
         window_bytes: 60_000,
         delay_us: 20_000,
         least_delay_us: 20_000,
         most_delay_us: 20_000,
-        losses: 0,
-        loss_delay_us: 0,
-        marked: 0,
+        ..Record::PLAIN
     };
     const PATH: Bottleneck = Bottleneck {
         bytes_per_s: 10e6,
