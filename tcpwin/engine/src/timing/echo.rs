@@ -54,6 +54,7 @@ impl EchoTimer {
         self.sample(tsecr, now_ns)
     }
 
+    #[inline(always)]
     fn sample(&mut self, tsecr: u32, now_ns: i64) -> Option<Echo> {
         let elapsed_ns = now_ns.saturating_sub(self.sent_ns);
         self.sent_ns = IDLE;

@@ -206,7 +206,7 @@ impl Pace {
             Some(view) => view.bytes(),
             None => flight_bytes,
         };
-        if is_over {
+        if is_over && self.train.is_possible(flight_bytes, mss) {
             self.next_train(delivered_bytes, flight_bytes, mss, now_ns);
         }
         if flight_bytes == 0 {

@@ -21,6 +21,8 @@ const CLASSES: usize = 3;
 const CLASS_SEGMENTS: [u64; CLASSES - 1] = [8, 16];
 /// One of so many parts of a round that counts.
 pub const HELD_SHARE: i64 = 5;
+/// Trains that are entered together.
+const NEWEST: usize = 16;
 const NO_TRAIN: i64 = i64::MIN;
 
 /// Where the train that is being followed began, and what must be delivered to end it: looked at by every ACK.
@@ -60,8 +62,13 @@ impl Train {
         (true, delivered_bytes >= self.until_bytes)
     }
 
+    /// Whether a train is being followed, or could begin with such a flight.
+    #[inline(always)]
+    pub fn is_possible(&self, flight_bytes: u32, mss: u32) -> bool {
+        (self.from_ns != NO_TRAIN) | is_train(flight_bytes, mss)
+    }
+
     /// Begin the next one, or none where the flight is too small. Gives bytes and nanoseconds of the one that is over.
-    #[cold]
     pub fn next(
         &mut self,
         delivered_bytes: u64,
@@ -72,10 +79,8 @@ impl Train {
         let elapsed_ns = now_ns.saturating_sub(self.from_ns);
         let over = (self.from_ns != NO_TRAIN && elapsed_ns > 0)
             .then(|| (delivered_bytes - self.from_bytes, elapsed_ns));
-        let mss = mss.max(1);
-        let part = flight_bytes / TRAIN_OF_FLIGHT.1 * TRAIN_OF_FLIGHT.0;
-        let length = part.min(mss.saturating_mul(TRAIN_SEGMENTS));
-        let is_train = length >= mss.saturating_mul(LEAST_TRAIN_SEGMENTS);
+        let is_train = is_train(flight_bytes, mss);
+        let length = part_of(flight_bytes).min(mss.max(1).saturating_mul(TRAIN_SEGMENTS));
         self.from_ns = if is_train { now_ns } else { NO_TRAIN };
         self.from_bytes = delivered_bytes;
         self.until_bytes = delivered_bytes + u64::from(if is_train { length } else { 1 });
@@ -89,8 +94,30 @@ impl Train {
     }
 }
 
+fn part_of(flight_bytes: u32) -> u32 {
+    flight_bytes / TRAIN_OF_FLIGHT.1 * TRAIN_OF_FLIGHT.0
+}
+
+/// Whether the part of such a flight is long enough.
+#[inline(always)]
+fn is_train(flight_bytes: u32, mss: u32) -> bool {
+    part_of(flight_bytes) >= mss.max(1).saturating_mul(LEAST_TRAIN_SEGMENTS)
+}
+
 /// Bins of rates, in rising order, each with how many trains had it.
 pub type Rates = Vec<(u16, u32)>;
+
+fn enter(rates: &mut Rates, bin: u16, count: u32) {
+    match rates.binary_search_by_key(&bin, |entry| entry.0) {
+        Ok(place) => rates[place].1 = rates[place].1.saturating_add(count),
+        Err(place) => rates.insert(place, (bin, count)),
+    }
+}
+
+fn newest(trains: &[(u8, u16); NEWEST], count: u8) -> impl Iterator<Item = (usize, u16)> + '_ {
+    let taken = trains.iter().take(usize::from(count));
+    taken.map(|(class, bin)| (usize::from(*class), *bin))
+}
 
 /// The middle of a bin in bytes a second.
 pub fn rate_of(bin: u16) -> f64 {
@@ -140,39 +167,93 @@ impl Record {
         self.idle_ns.saturating_add(self.full_ns) >= self.elapsed_ns / HELD_SHARE
     }
 
-    fn join(&self, next: &Record) -> Record {
-        let mean = |one: u32, other: u32| match (one, other) {
-            (0, known) | (known, 0) => known,
-            (one, other) => {
-                let sum = i128::from(one) * i128::from(self.elapsed_ns.max(1))
-                    + i128::from(other) * i128::from(next.elapsed_ns.max(1));
-                (sum / i128::from(self.elapsed_ns.max(1) + next.elapsed_ns.max(1))) as u32
-            }
-        };
-        let longer = if self.busy_ns > next.busy_ns {
-            self
+    /// Take in what follows: sums and extremes; delays as means over time.
+    fn join(&mut self, next: &Record) {
+        let mut open = Open::from(&*self);
+        open.add(next);
+        *self = open.closed();
+    }
+}
+
+/// Rounds in a row that are one record once they are over: until then the means are sums.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    record: Record,
+    delay: Mean,
+    least_delay: Mean,
+}
+
+/// Of what was measured, weighted by its time.
+#[derive(Clone, Copy, Debug)]
+struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    fn of(value: u32, elapsed_ns: i64) -> Self {
+        let weight = if value > 0 {
+            elapsed_ns.max(1) as f64
         } else {
-            next
+            0.0
         };
+        Mean {
+            sum: f64::from(value) * weight,
+            weight,
+        }
+    }
+
+    fn add(&mut self, value: u32, elapsed_ns: i64) {
+        let other = Mean::of(value, elapsed_ns);
+        self.sum += other.sum;
+        self.weight += other.weight;
+    }
+
+    /// Rounded; 0 of nothing.
+    fn value(&self) -> u32 {
+        (self.sum / self.weight.max(1.0) + 0.5) as u32
+    }
+}
+
+impl From<&Record> for Open {
+    fn from(record: &Record) -> Self {
+        Open {
+            record: *record,
+            delay: Mean::of(record.delay_us, record.elapsed_ns),
+            least_delay: Mean::of(record.least_delay_us, record.elapsed_ns),
+        }
+    }
+}
+
+impl Open {
+    fn add(&mut self, next: &Record) {
+        let record = &mut self.record;
+        if record.busy_ns <= next.busy_ns {
+            (record.item, record.otherwise) = (next.item, next.otherwise);
+        }
+        record.end_ns = next.end_ns;
+        record.elapsed_ns = record.elapsed_ns.saturating_add(next.elapsed_ns);
+        record.delivered_bytes = record.delivered_bytes.saturating_add(next.delivered_bytes);
+        record.busy_ns = record.busy_ns.saturating_add(next.busy_ns);
+        record.idle_ns = record.idle_ns.saturating_add(next.idle_ns);
+        record.full_ns = record.full_ns.saturating_add(next.full_ns);
+        record.recovery_ns = record.recovery_ns.saturating_add(next.recovery_ns);
+        record.gap_ns = record.gap_ns.max(next.gap_ns);
+        record.peak_bytes = record.peak_bytes.max(next.peak_bytes);
+        record.window_bytes = next.window_bytes;
+        self.delay.add(next.delay_us, next.elapsed_ns);
+        self.least_delay.add(next.least_delay_us, next.elapsed_ns);
+        record.most_delay_us = record.most_delay_us.max(next.most_delay_us);
+        record.losses = record.losses.saturating_add(next.losses);
+        record.loss_delay_us = record.loss_delay_us.max(next.loss_delay_us);
+        record.marked = record.marked.saturating_add(next.marked);
+    }
+
+    fn closed(&self) -> Record {
         Record {
-            end_ns: next.end_ns,
-            elapsed_ns: self.elapsed_ns.saturating_add(next.elapsed_ns),
-            delivered_bytes: self.delivered_bytes.saturating_add(next.delivered_bytes),
-            busy_ns: self.busy_ns.saturating_add(next.busy_ns),
-            item: longer.item,
-            otherwise: longer.otherwise,
-            idle_ns: self.idle_ns.saturating_add(next.idle_ns),
-            full_ns: self.full_ns.saturating_add(next.full_ns),
-            recovery_ns: self.recovery_ns.saturating_add(next.recovery_ns),
-            gap_ns: self.gap_ns.max(next.gap_ns),
-            peak_bytes: self.peak_bytes.max(next.peak_bytes),
-            window_bytes: next.window_bytes,
-            delay_us: mean(self.delay_us, next.delay_us),
-            least_delay_us: mean(self.least_delay_us, next.least_delay_us),
-            most_delay_us: self.most_delay_us.max(next.most_delay_us),
-            losses: self.losses.saturating_add(next.losses),
-            loss_delay_us: self.loss_delay_us.max(next.loss_delay_us),
-            marked: self.marked.saturating_add(next.marked),
+            delay_us: self.delay.value(),
+            least_delay_us: self.least_delay.value(),
+            ..self.record
         }
     }
 }
@@ -256,11 +337,16 @@ impl Delay {
 /// The path of a direction, as far as its rounds show it.
 #[derive(Clone, Debug)]
 pub struct Path {
-    rates: [Rates; CLASSES],
-    records: Vec<Record>,
-    /// Rounds to a record.
+    /// Rounds to a record, and those of the open one.
     rounds_each: u32,
     rounds_open: u32,
+    /// It stands here, where every round looks anyway.
+    open: Option<Open>,
+    records: Vec<Record>,
+    rates: [Rates; CLASSES],
+    /// Newest trains by class and bin: entered together, so that few of them wait for memory.
+    newest: [(u8, u16); NEWEST],
+    newest_count: u8,
     /// A part of the path lies between the capture point and the sender: round trips there.
     is_away: bool,
     pub near: Delay,
@@ -282,10 +368,13 @@ impl Path {
     /// From when so much was delivered. `is_away`: the sender is away from the capture point.
     pub fn new(delivered_bytes: u64, is_away: bool) -> Self {
         Path {
-            rates: Default::default(),
-            records: Vec::new(),
             rounds_each: 1,
             rounds_open: 0,
+            open: None,
+            records: Vec::new(),
+            rates: Default::default(),
+            newest: [(0, 0); NEWEST],
+            newest_count: 0,
             is_away,
             near: Delay::NONE,
             delivered_bytes,
@@ -300,13 +389,25 @@ impl Path {
     pub fn add_train(&mut self, bytes: u64, elapsed_ns: i64, mss: u32) {
         let rate = bytes as f64 * 1e9 / elapsed_ns.max(1) as f64;
         let bin = ((rate / LEAST_RATE_BYTES_PER_S).log2().max(0.0) * BINS_PER_DOUBLING) as u16;
-        let segments = bytes / u64::from(mss.max(1));
-        let class = CLASS_SEGMENTS.iter().filter(|least| segments >= **least);
-        let rates = &mut self.rates[class.count()];
-        match rates.binary_search_by_key(&bin, |entry| entry.0) {
-            Ok(place) => rates[place].1 = rates[place].1.saturating_add(1),
-            Err(place) => rates.insert(place, (bin, 1)),
+        let is_of = |least: &&u64| bytes >= **least * u64::from(mss.max(1));
+        let class = CLASS_SEGMENTS.iter().filter(is_of).count() as u8;
+        if usize::from(self.newest_count) >= NEWEST {
+            self.enter_trains();
         }
+        if let Some(place) = self.newest.get_mut(usize::from(self.newest_count)) {
+            *place = (class, bin);
+            self.newest_count += 1;
+        }
+    }
+
+    #[inline(never)]
+    fn enter_trains(&mut self) {
+        for (class, bin) in newest(&self.newest, self.newest_count) {
+            if let Some(rates) = self.rates.get_mut(class) {
+                enter(rates, bin, 1);
+            }
+        }
+        self.newest_count = 0;
     }
 
     /// Loss was detected.
@@ -351,20 +452,30 @@ impl Path {
             record.losses > 0,
             is_held,
         );
-        if self.rounds_open > 0 {
-            if let Some(last) = self.records.last_mut() {
-                *last = last.join(&record);
+        match &mut self.open {
+            Some(open) => open.add(&record),
+            None => {
+                if self.records.len() >= MAX_RECORDS {
+                    self.halve();
+                }
+                self.open = Some(Open::from(&record));
             }
-        } else {
-            if self.records.len() >= MAX_RECORDS {
-                self.halve();
-            }
-            self.records.push(record);
         }
-        self.rounds_open = (self.rounds_open + 1) % self.rounds_each;
+        self.rounds_open += 1;
+        if self.rounds_open >= self.rounds_each {
+            self.close();
+        }
         record.delay_us
     }
 
+    /// End the record that is open.
+    pub fn close(&mut self) {
+        self.records
+            .extend(self.open.take().map(|open| open.closed()));
+        self.rounds_open = 0;
+    }
+
+    /// Those that are closed.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
@@ -372,11 +483,13 @@ impl Path {
     /// The trains of these classes, from the shortest to the longest, by rate.
     pub fn trains(&self, classes: std::ops::Range<usize>) -> Rates {
         let mut rates = Rates::new();
-        for entry in self.rates.get(classes).into_iter().flatten().flatten() {
-            match rates.binary_search_by_key(&entry.0, |other| other.0) {
-                Ok(place) => rates[place].1 = rates[place].1.saturating_add(entry.1),
-                Err(place) => rates.insert(place, *entry),
-            }
+        for (bin, count) in (self.rates.get(classes.clone()).into_iter().flatten()).flatten() {
+            enter(&mut rates, *bin, *count);
+        }
+        for (_, bin) in
+            newest(&self.newest, self.newest_count).filter(|(class, _)| classes.contains(class))
+        {
+            enter(&mut rates, bin, 1);
         }
         rates
     }
@@ -393,12 +506,13 @@ impl Path {
 
     #[cold]
     fn halve(&mut self) {
-        self.records = (self.records.chunks(2))
-            .map(|pair| match pair {
-                [one, other] => one.join(other),
-                rest => rest[0],
-            })
-            .collect();
+        let pairs = self.records.chunks_mut(2).map(|pair| {
+            if let [one, other] = pair {
+                one.join(other);
+            }
+            pair[0]
+        });
+        self.records = pairs.collect();
         self.rounds_each *= 2;
     }
 }

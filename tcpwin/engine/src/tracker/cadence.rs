@@ -215,6 +215,9 @@ impl Direction {
         if let Some(view) = &mut pace.view {
             view.finish(end_ns);
         }
+        if let Some(path) = &mut pace.path {
+            path.close();
+        }
         for each in pace.moves(mss) {
             let budget = &mut pace.late.budget;
             budget.reassign(each.item, each.into, each.span_ns);

@@ -75,6 +75,8 @@ impl Direction {
     }
 
     /// All that an ordinary segment acknowledges and advertises. `peer` is the direction of its sender.
+    ///
+    /// Most data repeats the last ACK and its window: all that follows from them stands as it is.
     #[inline(always)]
     pub(super) fn answer_ordinary(
         &mut self,
@@ -84,8 +86,13 @@ impl Direction {
         peer: &Direction,
     ) -> (Events, Option<u64>) {
         let now_ns = segment.time_ns;
-        let advertised = self.window.renew(now_ns, advertisement);
         self.window.last_raw = segment.window;
+        if (advance == 0) & self.window.is_repeated(advertisement) {
+            self.window.confirm(advertisement.seq);
+            self.settle_ordinary(segment, 0);
+            return (0, None);
+        }
+        let advertised = self.window.renew(now_ns, advertisement);
         let mut rtt_ns = None;
         if advance > 0 {
             self.flight.pass_time(now_ns, self.flight.span());

@@ -124,6 +124,20 @@ impl ReceiveWindow {
         self.changed_ns = now_ns;
     }
 
+    /// Whether it is the window that is known, up to the same edge.
+    #[inline(always)]
+    pub fn is_repeated(&self, advertisement: &Advertisement) -> bool {
+        (advertisement.bytes == self.bytes)
+            & (advertisement.ack + advertisement.bytes == self.edge)
+            & (self.wl1.to(advertisement.seq) >= 0)
+    }
+
+    /// What is known was advertised again, in a segment that is not older.
+    #[inline(always)]
+    pub fn confirm(&mut self, seq: Seq) {
+        self.wl1 = seq;
+    }
+
     /// Take in an advertisement that is not stale, the window being known.
     #[inline(always)]
     pub fn renew(&mut self, now_ns: i64, advertisement: &Advertisement) -> Advertised {
