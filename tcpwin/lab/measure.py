@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tcpwin.lab.network import ADDRESSES, DEVICES, SPACES, NetworkError, enter
+from tcpwin.lab.uninterrupted import Signals
 
 _SNAP_BYTES = 96
 """Ethernet, IP and TCP headers with all options: 14 + 20 + 60 = 94."""
@@ -53,10 +54,12 @@ def first_line(process: subprocess.Popen[str]) -> str:
 class Capture:
     """tcpdump at both ends, headers only, in nanoseconds."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, signals: Signals) -> None:
         self._started: list[tuple[str, subprocess.Popen[str]]] = []
         try:
             self._start(out)
+            with signals.may_leave():
+                self._wait()
         except BaseException:
             for _, process in self._started:
                 process.kill()
@@ -74,6 +77,9 @@ class Capture:
                 except FileNotFoundError:
                     raise NetworkError("there is no program ip here: install iproute2") from None
             self._started.append((end, process))
+
+    def _wait(self) -> None:
+        """Wait until both capture."""
         said = {end: first_line(process) for end, process in self._started}
         time.sleep(_SETTLE_S)
         for end, process in self._started:

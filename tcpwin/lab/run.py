@@ -20,6 +20,7 @@ from tcpwin.lab.network import NetworkError
 from tcpwin.lab.runner import run_here, write_truth
 from tcpwin.lab.scenario import Scenario
 from tcpwin.lab.uml import run_in_uml
+from tcpwin.lab.uninterrupted import signals_held
 
 ENGINES = ("uml", "netns")
 _HERE = "this host"
@@ -70,7 +71,7 @@ def run_scenario(
         scenario = scenario.without_capture()
     bundle = _bundle_path(scenario, kernel, folder)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tcpwin-lab-") as name:
+    with signals_held() as signals, tempfile.TemporaryDirectory(prefix="tcpwin-lab-") as name:
         out = Path(name) / "results"
         out.mkdir()
         if engine == "uml":
@@ -81,7 +82,8 @@ def run_scenario(
             truth = run_here(scenario, kernel, out, tick)
         truth["made_by"] = _made_by(engine)
         write_truth(out, truth)
-        write_bundle(out, scenario.text, bundle)
+        with signals.may_leave():
+            write_bundle(out, scenario.text, bundle)
         write_host_cost(out, bundle.with_suffix(".host.txt"))
     return _outcome(scenario, kernel, bundle, truth, time.monotonic() - began)
 

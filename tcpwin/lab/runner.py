@@ -26,7 +26,7 @@ from tcpwin.lab.measure import Capture, Sampler, first_line
 from tcpwin.lab.network import ADDRESSES, SPACES, NetworkError, Step, Undo, ends_of, inside, only_run, plan, remove
 from tcpwin.lab.scenario import Scenario
 from tcpwin.lab.settings import list_settings
-from tcpwin.lab.uninterrupted import undisturbed
+from tcpwin.lab.uninterrupted import Signals, signals_held
 from tcpwin.lab.workload import DEFAULT_PORT, Log
 
 SCHEMA = "tcpwin/lab/1"
@@ -51,12 +51,12 @@ def run_here(
     Raises:
         NetworkError: another run is under way in this kernel, the network cannot be made, or the workload failed.
     """
-    with only_run():
+    with only_run(), signals_held() as signals:
         if not halts:
-            return _run_alone(scenario, kernel, out, tick)
+            return _run_alone(scenario, kernel, out, tick, signals)
         for step in _steps(scenario, kernel):
             step.act()
-        return _run(scenario, kernel, out, tick)
+        return _run(scenario, kernel, out, tick, signals)
 
 
 def _steps(scenario: Scenario, kernel: str) -> list[Step]:
@@ -64,23 +64,27 @@ def _steps(scenario: Scenario, kernel: str) -> list[Step]:
     return batched(steps) if scenario.measure.quick else steps
 
 
-def _run_alone(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+def _run_alone(
+    scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None], signals: Signals
+) -> dict[str, Any]:
     undo: list[Undo] = []
     try:
         remove()
         for step in _steps(scenario, kernel):
+            # Between steps, never in one: what it changed must be known, to be set back.
+            with signals.may_leave():
+                pass
             back = step.act()
             if back is not None:
                 undo.append(back)
-        return _run(scenario, kernel, out, tick)
+        return _run(scenario, kernel, out, tick, signals)
     finally:
-        with undisturbed():
-            remove()
-            for back in reversed(undo):
-                back()
+        remove()
+        for back in reversed(undo):
+            back()
 
 
-def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None], signals: Signals) -> dict[str, Any]:
     if COST.exists():
         COST.write_text("0")
     for end in ADDRESSES:
@@ -91,21 +95,22 @@ def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]
     capture: Capture | None = None
     sampler: Sampler | None = None
     try:
-        capture = Capture(out) if scenario.measure.capture else None
+        capture = Capture(out, signals) if scenario.measure.capture else None
         sampler = Sampler(out, scenario.measure.sample_ms, tick)
-        time.sleep(_SETTLE_S)
-        if cross:
-            cross.go()
-        summaries = _run_forks(forks, out) if forks else _run_workload(scenario, out)
-        time.sleep(2 * scenario.route.rtt_ms / 1000 + _SETTLE_S)
-    finally:
-        with undisturbed():
-            for fork in forks.values():
-                fork.end()
+        with signals.may_leave():
+            time.sleep(_SETTLE_S)
             if cross:
-                cross.end()
-            increases = {} if sampler is None else sampler.finish()
-            captured = capture.finish() if capture else {}
+                cross.go()
+        summaries = _run_forks(forks, out, signals) if forks else _run_workload(scenario, out, signals)
+        with signals.may_leave():
+            time.sleep(2 * scenario.route.rtt_ms / 1000 + _SETTLE_S)
+    finally:
+        for fork in forks.values():
+            fork.end()
+        if cross:
+            cross.end()
+        increases = {} if sampler is None else sampler.finish()
+        captured = capture.finish() if capture else {}
     queues = _write_queues(scenario, out)
     cost = COST.read_text(encoding="ascii") if COST.exists() else ""
     truth = {
@@ -138,21 +143,23 @@ def write_truth(out: Path, truth: dict[str, Any]) -> None:
     (out / TRUTH).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf8")
 
 
-def _run_workload(scenario: Scenario, out: Path) -> dict[str, dict[str, Any]]:
+def _run_workload(scenario: Scenario, out: Path, signals: Signals) -> dict[str, dict[str, Any]]:
     """Run both ends as the commands that a user would give; the summaries of their logs."""
     name = scenario.workload.name
     serve = _options(scenario.serve)
     drive = _options(scenario.drive)
     started = {"sender": _start("sender", out, "serve", name, "--listen", ADDRESSES["sender"], *serve)}
     try:
-        # That it listens, or why it does not. On a busy host it takes its time.
-        said = first_line(started["sender"])
-        time.sleep(_SETTLE_S)
+        with signals.may_leave():
+            # That it listens, or why it does not. On a busy host it takes its time.
+            said = first_line(started["sender"])
+            time.sleep(_SETTLE_S)
         started["receiver"] = _start("receiver", out, "drive", name, ADDRESSES["sender"], *drive)
-        complaints = {"receiver": started["receiver"].communicate()[1]}
-        if started["receiver"].returncode:
-            started["sender"].kill()
-        complaints["sender"] = said + started["sender"].communicate()[1]
+        with signals.may_leave():
+            complaints = {"receiver": started["receiver"].communicate()[1]}
+            if started["receiver"].returncode:
+                started["sender"].kill()
+            complaints["sender"] = said + started["sender"].communicate()[1]
     finally:
         for process in started.values():
             if process.poll() is None:
@@ -184,11 +191,12 @@ def _fork_workload(scenario: Scenario, out: Path) -> dict[str, Fork]:
     return forks
 
 
-def _run_forks(forks: dict[str, Fork], out: Path) -> dict[str, dict[str, Any]]:
+def _run_forks(forks: dict[str, Fork], out: Path, signals: Signals) -> dict[str, dict[str, Any]]:
     for fork in forks.values():
         fork.go()
-    for fork in reversed(forks.values()):
-        fork.wait()
+    with signals.may_leave():
+        for fork in reversed(forks.values()):
+            fork.wait()
     return {end: _summary(out / f"log_{end}.jsonl") for end in forks}
 
 

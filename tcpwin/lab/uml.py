@@ -22,6 +22,7 @@ from tcpwin.lab.first_process import FAILURE, JOB
 from tcpwin.lab.kernel_build import cache as cache_folder
 from tcpwin.lab.runner import TRUTH
 from tcpwin.lab.scenario import Scenario
+from tcpwin.lab.uninterrupted import signals_held
 
 START_NS = 1_767_225_600 * 10**9
 """When each run begins by its own clock: 2026-01-01 00:00 UTC."""
@@ -44,40 +45,48 @@ def run_in_uml(scenario: Scenario, kernel: str, linux: Path, out: Path, tick: Ca
     if spaced:
         raise UmlError(f"a kernel's command line takes no path with a space in it: {spaced[0]}")
     (out / JOB).write_text(scenario.text, encoding="utf8")
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        # glibc registers rseq in this static program; its children inherit it and die of it.
-        env={**os.environ, "GLIBC_TUNABLES": "glibc.pthread.rseq=0"},
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    said: list[str] = []
-    try:
-        for line in process.stdout:
-            if line.startswith("@") and line[1:].strip().isdigit():
-                tick(int(line[1:]))
-            else:
-                said.append(line.strip())
-        process.wait()
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        process.stdout.close()
+    said, returncode = _boot(command, tick)
     (out / JOB).unlink()
     if (out / FAILURE).exists():
         text = (out / FAILURE).read_text(encoding="utf8").strip()
         raise UmlError(f"{scenario.name}: {text.splitlines()[-1]}")
     if not (out / TRUTH).exists():
         last = "; ".join(line for line in said[-_LAST_LINES:] if line)
-        raise UmlError(f"{scenario.name}: the lab's kernel ended without a result ({last or process.returncode})")
+        raise UmlError(f"{scenario.name}: the lab's kernel ended without a result ({last or returncode})")
     truth: dict[str, Any] = json.loads((out / TRUTH).read_text(encoding="utf8"))
     return truth
+
+
+def _boot(command: list[str], tick: Callable[[int], None]) -> tuple[list[str], int]:
+    """Run the kernel until it halts: the lines that it said, and its status."""
+    said: list[str] = []
+    with signals_held() as signals:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            # glibc registers rseq in this static program; its children inherit it and die of it.
+            env={**os.environ, "GLIBC_TUNABLES": "glibc.pthread.rseq=0"},
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        try:
+            with signals.may_leave():
+                for line in process.stdout:
+                    if line.startswith("@") and line[1:].strip().isdigit():
+                        tick(int(line[1:]))
+                    else:
+                        said.append(line.strip())
+                process.wait()
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            process.stdout.close()
+    return said, process.returncode
 
 
 def check_kernel(linux: Path) -> None:

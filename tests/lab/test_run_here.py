@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from reference import AS_ROOT, KERNEL_LACKS, NO_RIGHT
 
 import tcpwin as library
 from tcpwin.lab.network import SPACES, only_run
-from tcpwin.lab.uninterrupted import undisturbed
+from tcpwin.lab.uninterrupted import signals_held
 
 SMALL = """title = "A small transfer"
 [path]
@@ -161,13 +163,63 @@ def test_a_signal_waits_for_what_must_come_to_its_end() -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the block is what is tested
-            with undisturbed():
-                signal.raise_signal(signal.SIGINT)
-                done.append("removed")
+            with signals_held() as outer:
+                with signals_held():
+                    signal.raise_signal(signal.SIGINT)
+                    done.append("inner")
+                done.append("outer")
+                with outer.may_leave():
+                    done.append("left")
             done.append("after")
     finally:
         signal.signal(signal.SIGINT, before)
-    assert done == ["removed"]
+    assert done == ["inner", "outer"]
+
+
+SENDS = """
+import os, random, signal, sys, time
+draws = random.Random(1)
+for line in sys.stdin:
+    time.sleep(draws.uniform(0, 0.0005))
+    for _ in range(20):
+        os.kill(os.getppid(), signal.SIGTERM)
+    print("sent", flush=True)
+"""
+
+
+def test_signals_at_any_moment_never_skip_what_cleans_up() -> None:
+    """Many come, at moments that nobody chose: the second may fall on the first step of what the first set off."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sender = subprocess.Popen([sys.executable, "-c", SENDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert sender.stdin is not None
+    assert sender.stdout is not None
+    skipped, ended = [], 0
+    try:
+        for number in range(400):
+            steps: list[str] = []
+            try:
+                with signals_held() as signals:
+                    sender.stdin.write("send\n")
+                    sender.stdin.flush()
+                    try:
+                        for _ in range(50):
+                            with signals.may_leave():
+                                time.sleep(1e-5)
+                    finally:
+                        steps.append("cleans up")
+                        sender.stdout.readline()
+                        steps.append("is clean")
+            except KeyboardInterrupt:
+                ended += 1
+            if steps != ["cleans up", "is clean"]:
+                skipped.append((number, steps))
+                break
+    finally:
+        sender.kill()
+        sender.communicate()
+        signal.signal(signal.SIGTERM, before)
+    assert skipped == []
+    assert ended == 400
 
 
 @needs_namespaces
