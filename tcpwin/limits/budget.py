@@ -148,7 +148,9 @@ def draw_up(direction: Direction, samples: Sequence[SocketSample] = ()) -> Budge
     # cause: above a queue that stands the window is full and the path as well, and a larger window would gain nothing.
     others = ("congestion", "reader", "send_buffer", *_GROWING)
     _move(items, WINDOW_ITEMS, kernel.rwnd_limited_ns, "window_full", others)
-    _move(items, ("send_buffer",), kernel.sndbuf_limited_ns, "send_buffer", ("congestion", "path", *_GROWING))
+    # It counts the send buffer only while all that is in it is in flight and the writer sleeps: a flight that the buffer
+    # holds down is seen in the packets for longer. Above a queue the buffer is full as well, and the path is the limit.
+    _add(items, kernel.sndbuf_limited_ns - items["send_buffer"], "send_buffer", ("congestion", *_GROWING))
     return Budget(items, packets, kernel)
 
 
@@ -173,15 +175,19 @@ def _kernel(direction: Direction, samples: Sequence[SocketSample]) -> KernelLimi
 def _move(items: dict[str, int], group: Sequence[str], wanted_ns: int, rest: str, others: Sequence[str]) -> None:
     """Give a group the time that the kernel counted: taken from the others of a busy sender, or given to them."""
     has_ns = sum(items[item] for item in group)
-    if has_ns > wanted_ns:
-        for item in group:
-            kept_ns = items[item] * wanted_ns // has_ns
-            items["congestion"] += items[item] - kept_ns
-            items[item] = kept_ns
+    if has_ns <= wanted_ns:
+        _add(items, wanted_ns - has_ns, rest, others)
         return
-    missing_ns = wanted_ns - has_ns
-    for item in others:
-        moved_ns = min(missing_ns, items[item])
-        items[item] -= moved_ns
-        items[rest] += moved_ns
+    for item in group:
+        kept_ns = items[item] * wanted_ns // has_ns
+        items["congestion"] += items[item] - kept_ns
+        items[item] = kept_ns
+
+
+def _add(items: dict[str, int], missing_ns: int, item: str, others: Sequence[str]) -> None:
+    """Give an item what it lacks of the kernel's count, as far as the others have it; never take any away."""
+    for other in others:
+        moved_ns = max(0, min(missing_ns, items[other]))
+        items[other] -= moved_ns
+        items[item] += moved_ns
         missing_ns -= moved_ns

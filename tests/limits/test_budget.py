@@ -24,6 +24,7 @@ CAPTURES = sorted(
     if path.suffix not in (".toml", ".md")
 )
 LADDERS = sorted((ROOT / "tests" / "scenarios").glob("*.ladder"))
+FULL_PATH = ROOT / "tests" / "worlds" / "captures" / "seed-1-003-sender.pcap.gz"
 MS = 1_000_000
 SEGMENT = 1460
 
@@ -147,6 +148,24 @@ def test_the_kernel_waited_more_than_the_packets_show(tmp_path: Path) -> None:
     assert budget.items_ns["congestion"] == 400 * MS
     assert budget.items_ns["application"] == direction.budget_application_ns
     assert budget.total_ns == sum(budget.packets_ns.values()) == 1100 * MS
+
+
+def test_the_kernels_count_of_the_send_buffer_only_adds(tmp_path: Path) -> None:
+    """It counts while the writer sleeps and all is in flight (tcp_chrono_start), which is part of the time at most."""
+    direction = rounds(20, segments=8).analyze(tmp_path).connections[0].a_to_b
+    assert direction.budget_send_buffer_ns > 0
+    budget = draw_up(direction, [sample(2000, 0, 100, acked=direction.acked_bytes)])
+    assert budget.items_ns["send_buffer"] == budget.packets_ns["send_buffer"]
+    assert budget.total_ns == sum(budget.packets_ns.values())
+
+
+def test_the_paths_time_is_no_buffers_and_no_windows() -> None:
+    """Above a queue that stands window and buffer are full as well: larger ones would only lengthen the queue."""
+    direction = tcpwin.analyze(FULL_PATH).connections[0].b_to_a
+    path_ns = direction.budget_path_ns
+    assert path_ns > 0
+    samples = [sample(10**6, 4 * 10**5, 6 * 10**5, acked=direction.acked_bytes)]
+    assert draw_up(direction, samples).items_ns["path"] == path_ns
 
 
 def test_samples_that_end_before_the_data_say_nothing(tmp_path: Path) -> None:
