@@ -1,0 +1,117 @@
+"""What other tools' output lets one say of what limited a transfer: the kernel's chronographs, tcptrace, tshark.
+
+In: a capture in which the server sends, or the samples that `ss` took at the sender. Out: the limits that the output
+leaves, or none where it says nothing. None of these tools names a limit: each rule below is what a careful reader would
+conclude, and an answer counts as right where any limit that it leaves is the right one.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+RECEIVER = frozenset({"receiver_window", "receiver_application"})
+NETWORK = frozenset({"path_rate", "path_loss", "path_policer", "congestion_control"})
+APPLICATION = frozenset({"sender_application", "idle_restart", "none"})
+SEND_BUFFER = frozenset({"send_buffer"})
+NOTHING: frozenset[str] = frozenset()
+RESENT_SHARE = 0.005
+"""Of the data segments: less than one in two hundred is not what a reader would blame."""
+FULL_SHARE = 0.9
+"""Of the largest window: so much in flight fills it, to a segment or two."""
+IDLE_SHARE = 0.2
+"""Of the time: so long a silence would be seen."""
+_CHRONOGRAPH = re.compile(r"\b(busy|rwnd_limited|sndbuf_limited):(\d+)ms")
+_SAMPLE = re.compile(r"^### ", re.MULTILINE)
+_TCPTRACE = {
+    "zero": r"zero win adv: +(\d+) times",
+    "window": r"max win adv: +(\d+) bytes",
+    "resent": r"rexmt data pkts: +(\d+)",
+    "data": r"actual data pkts: +(\d+)",
+    "flight": r"max owin: +(\d+) bytes",
+    "idle_ms": r"idletime max: +([\d.]+) ms",
+}
+_MARKS = ("zero_window", "window_full", "retransmission")
+
+
+def by_chronographs(samples: str, completion_ns: int) -> frozenset[str]:
+    """By busy, rwnd_limited and sndbuf_limited of the sender's socket, as the last sample that has them shows them."""
+    counted: dict[str, int] = {}
+    for sample in _SAMPLE.split(samples):
+        found = {name: int(ms) for name, ms in _CHRONOGRAPH.findall(sample)}
+        if found.get("busy", 0) >= counted.get("busy", 0):
+            counted = found or counted
+    if not counted:
+        return NOTHING
+    busy, window, buffer = (counted.get(name, 0) for name in ("busy", "rwnd_limited", "sndbuf_limited"))
+    parts = {
+        RECEIVER: window,
+        SEND_BUFFER: buffer,
+        NETWORK: busy - window - buffer,
+        APPLICATION: completion_ns // 1_000_000 - busy,
+    }
+    return max(parts, key=lambda limits: parts[limits])
+
+
+def by_tcptrace(capture: Path) -> frozenset[str]:
+    """By `tcptrace -lW` of the first connection: what the server sends stands in its second column."""
+    text = _said("tcptrace", "-lW", str(capture))
+    both = {name: re.findall(words, text)[:2] for name, words in _TCPTRACE.items()}
+    if any(len(found) < 2 and name != "idle_ms" for name, found in both.items()):
+        return NOTHING
+    elapsed = re.search(r"elapsed time: +(\d+):(\d+):([\d.]+)", text.partition("TCP connection 1:")[2])
+    elapsed_s = (
+        sum(float(part) * unit for part, unit in zip(elapsed.groups(), (3600, 60, 1), strict=True)) if elapsed else 0
+    )
+    sent = {name: float(both[name][1]) for name in ("resent", "data", "flight")}
+    told = {name: float(both[name][0]) for name in ("zero", "window")}
+    idle_s = max(map(float, both["idle_ms"]), default=0.0) / 1000
+    return _read(
+        closed=told["zero"],
+        full=sent["flight"] >= FULL_SHARE * told["window"],
+        resent=sent["resent"] >= RESENT_SHARE * sent["data"] > 0,
+        idle=idle_s >= IDLE_SHARE * elapsed_s,
+    )
+
+
+def by_tshark(capture: Path) -> frozenset[str]:
+    """By the marks of `tcp.analysis` and the longest gap between two packets."""
+    fields = [f"tcp.analysis.{mark}" for mark in _MARKS]
+    words = [word for field in ("frame.time_relative", "tcp.len", "tcp.srcport", *fields) for word in ("-e", field)]
+    text = _said("tshark", "-r", str(capture), "-Y", "tcp.stream == 0", "-T", "fields", *words)
+    rows = [line.split("\t") for line in text.splitlines()]
+    if not rows:
+        return NOTHING
+    times_s = [float(row[0]) for row in rows]
+    gaps_s = [later - earlier for earlier, later in pairwise(times_s)]
+    counts = {mark: sum(bool(row[3 + place]) for row in rows) for place, mark in enumerate(_MARKS)}
+    data = sum(row[1] not in ("", "0") for row in rows)
+    return _read(
+        closed=counts["zero_window"],
+        full=counts["window_full"] > 0,
+        resent=counts["retransmission"] >= RESENT_SHARE * data > 0,
+        idle=max(gaps_s, default=0.0) >= IDLE_SHARE * times_s[-1],
+    )
+
+
+def _read(*, closed: float, full: bool, resent: bool, idle: bool) -> frozenset[str]:
+    """The order in which a reader would look: a closed or full window, losses, silences, and else the network."""
+    if closed or full:
+        return RECEIVER
+    if resent:
+        return NETWORK
+    return APPLICATION if idle else NETWORK
+
+
+def _said(*argv: str) -> str:
+    done: subprocess.CompletedProcess[str] = subprocess.run(argv, capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+def groups_of(limits: Sequence[str]) -> frozenset[str]:
+    """All limits of the groups that these belong to: what a tool could say that tells groups apart only."""
+    groups = (RECEIVER, NETWORK, APPLICATION, SEND_BUFFER)
+    return frozenset().union(*(group for group in groups if group & set(limits)))

@@ -1,0 +1,204 @@
+"""How often tcpwin names the limit whose lifting gains most, on drawn worlds at both ends, and what others would say.
+
+In: a folder of bundles of drawn worlds (``w-SEED-NUMBER-stock.zip``, or as `tcpwin lab worlds` names them), the truths
+beside this file. Out: the tables of tcpwin/docs/worlds.md, or with ``--json`` a row for each world and end. From the
+folder ``tests``: ``python -m worlds.score FOLDER [--json]``. tcptrace and tshark are asked where they are installed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from worlds.peers import by_chronographs, by_tcptrace, by_tshark, groups_of
+from worlds.truths import Truth, read_truths
+
+import tcpwin
+from tcpwin.lab import world
+from tcpwin.limits import Verdict
+
+ENDS = ("sender", "receiver")
+CERTAIN = "certain"
+LIKE = 1.5
+"""A cost within this factor of the gain is right; so is one within `NEAR` of the duration."""
+NEAR = 0.1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool says of one capture: limits that it leaves, the confidence and cost where it has them."""
+
+    limits: tuple[str, ...]
+    confidence: str = ""
+    cost_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One world at one end.
+
+    Attributes:
+        gains_ns: of each limit, the most that lifting it gained.
+        answers: by tool: ``packets`` and ``snapshots`` are tcpwin's.
+    """
+
+    seed: int
+    number: int
+    story: str
+    end: str
+    limit: str
+    alike: tuple[str, ...]
+    completion_ns: int
+    gains_ns: dict[str, int]
+    answers: dict[str, Answer]
+
+    def is_right(self, tool: str) -> bool:
+        """Whether a limit that the answer leaves is one whose lifting gains about most."""
+        return bool(set(self.answers[tool].limits) & set(self.alike))
+
+    def is_near(self, tool: str) -> bool:
+        """Whether the cost is what lifting the named limit gained."""
+        answer = self.answers[tool]
+        gained_ns = max(0, self.gains_ns.get(answer.limits[0], 0))
+        cost_ns = answer.cost_ns or 0
+        is_like = gained_ns / LIKE <= cost_ns <= gained_ns * LIKE
+        return is_like or abs(cost_ns - gained_ns) <= NEAR * self.completion_ns
+
+
+def rows_of(bundles: Path, seed: int) -> list[Row]:
+    """The rows of every world of a seed whose bundle is there."""
+    rows = []
+    for truth in read_truths(seed):
+        bundle = bundles / f"{world(seed, truth.number).name}-stock.zip"
+        if bundle.exists():
+            rows += _world(bundle, truth)
+    return rows
+
+
+def _world(bundle: Path, truth: Truth) -> Iterable[Row]:
+    result = truth.result
+    gains_ns: dict[str, int] = {}
+    for gain in result.gains:
+        gains_ns[gain.lift.limit] = max(gain.gain_ns, gains_ns.get(gain.lift.limit, gain.gain_ns))
+    with tempfile.TemporaryDirectory() as name, zipfile.ZipFile(bundle) as members:
+        members.extractall(name)
+        folder = next(Path(name).iterdir())
+        samples = (folder / "ss_sender.txt").read_text(encoding="utf8")
+        for end in ENDS:
+            capture = folder / f"{end}.pcap.gz"
+            answers = {
+                "packets": _answer(tcpwin.analyze(capture)),
+                "snapshots": _answer(tcpwin.analyze(bundle, capture=capture.name)),
+            }
+            if end == "sender":
+                answers["ss"] = Answer(tuple(sorted(by_chronographs(samples, result.base.completion_ns))))
+            for tool, ask in (("tcptrace", by_tcptrace), ("tshark", by_tshark)):
+                if shutil.which(tool):
+                    answers[tool] = Answer(tuple(sorted(ask(capture))))
+            yield Row(
+                truth.seed,
+                truth.number,
+                truth.story,
+                end,
+                result.limit,
+                tuple(result.alike),
+                result.base.completion_ns,
+                gains_ns,
+                answers,
+            )
+
+
+def _answer(analysis: tcpwin.Analysis) -> Answer:
+    verdict: Verdict = max(analysis.connections, key=lambda each: each.b_to_a.unique_bytes).verdict
+    return Answer((verdict.limit,), verdict.confidence, verdict.cost_ns)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """A table: right, certain and wrong, costs, by end and tool."""
+    lines = ["| at the | by | worlds | right | certain and wrong | cost right |", "|---|---|---|---|---|---|"]
+    for end in ENDS:
+        mine = [row for row in rows if row.end == end]
+        for tool, name in (("packets", "tcpwin, packets alone"), ("snapshots", "tcpwin, with snapshots")):
+            right = sum(row.is_right(tool) for row in mine)
+            sure = sum(row.answers[tool].confidence == CERTAIN and not row.is_right(tool) for row in mine)
+            near = sum(row.is_near(tool) for row in mine)
+            total = len(mine)
+            lines.append(
+                f"| {end} | {name} | {total} | {_of(right, total)} | {_of(sure, total)} | {_of(near, total)} |"
+            )
+    return "\n".join(lines)
+
+
+def beside(rows: Sequence[Row]) -> str:
+    """A table: whose limit the output of each tool lets one name, of receiver, network, application and send buffer."""
+    tools = {
+        "packets": "tcpwin, packets alone",
+        "snapshots": "tcpwin, with snapshots",
+        "ss": "`ss`: busy, rwnd_limited, sndbuf_limited",
+        "tcptrace": "tcptrace",
+        "tshark": "tshark",
+    }
+    lines = ["| by | at the sender | at the receiver |", "|---|---|---|"]
+    for tool, name in tools.items():
+        cells = []
+        for end in ENDS:
+            mine = [row for row in rows if row.end == end and tool in row.answers]
+            right = sum(bool(groups_of(row.answers[tool].limits) & set(row.alike)) for row in mine)
+            cells.append(_of(right, len(mine)) if mine else "")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def confusion(rows: Sequence[Row], end: str, tool: str) -> str:
+    """A table: the limit whose lifting gains most, against the limit named; one that gains alike counts as the best."""
+    counts = Counter(
+        (named if named in row.alike else row.limit, named)
+        for row in rows
+        if row.end == end
+        for named in row.answers[tool].limits
+    )
+    truths = sorted({truth for truth, _ in counts})
+    names = sorted({named for _, named in counts})
+    lines = [f"| gains most \\ named | {' | '.join(names)} |", f"|---{'|---' * len(names)}|"]
+    for truth in truths:
+        cells = [
+            f"**{count}**" if truth == name else str(count or "") for name in names for count in [counts[truth, name]]
+        ]
+        lines.append(f"| {truth} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} ({100 * part / whole:.0f} %)" if whole else "0"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the tables of every seed that has bundles in the folder."""
+    folders = [Path(word) for word in arguments if not word.startswith("--")]
+    if len(folders) != 1 or not folders[0].is_dir():
+        sys.stderr.write("worlds.score: name the folder of bundles\n")
+        return 2
+    found = {seed: rows for seed in (1, 2) if (rows := rows_of(folders[0], seed))}
+    if not found:
+        sys.stderr.write(f"worlds.score: {folders[0]} holds no bundle of a world whose truth is known\n")
+        return 2
+    if "--json" in arguments:
+        for rows in found.values():
+            sys.stdout.writelines(f"{json.dumps(asdict(row))}\n" for row in rows)
+        return 0
+    for seed, rows in found.items():
+        parts = [f"# Seed {seed}", summary(rows), beside(rows)]
+        parts += [f"{end}, {tool}\n\n{confusion(rows, end, tool)}" for end in ENDS for tool in ("packets", "snapshots")]
+        sys.stdout.write("\n\n".join(parts) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
