@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         worst_verdict_of,
     )
     from tcpwin.limits.rule import ENTRY_POINTS, Rule, Threshold, all_rules
-    from tcpwin.limits.summary import Summary, advice_label, fine_words, summarize
+    from tcpwin.limits.summary import Summary, advice_label, cost_sentence, summarize
     from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection, judge_directions
     from tcpwin.limits.verdict_document import (
         describe_budget,
@@ -72,6 +72,7 @@ _HOMES = {
         "FindingChange",
         "Pair",
         "compare",
+        "cost_sentence",
     ),
     "document": (
         "HEADINGS",
@@ -125,7 +126,7 @@ _HOMES = {
     "summary": (
         "Summary",
         "advice_label",
-        "fine_words",
+        "cost_sentence",
         "summarize",
     ),
     "verdict": (
@@ -180,6 +181,7 @@ __all__ = [
     "check",
     "choose",
     "compare",
+    "cost_sentence",
     "describe_budget",
     "describe_capture",
     "describe_finding",
@@ -189,7 +191,6 @@ __all__ = [
     "describe_summary",
     "describe_verdict",
     "findings_of",
-    "fine_words",
     "is_part_of",
     "judge_connection",
     "judge_directions",

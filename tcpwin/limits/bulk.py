@@ -236,9 +236,10 @@ class _Part:
         import numpy as np
 
         total_ns, first_ns = self.divided("total_ns"), self.divided("first_ns")
-        share, second_share = (ns / np.maximum(total_ns, 1) for ns in (first_ns, self.divided("second_ns")))
         also, lost_to = self.divided("also"), [np.stack(side.divided.lost_to_ns) for side in self.sides]
         also_ns = np.take_along_axis(self.of_chosen(lost_to), also[None], axis=0)[0] * (also != NONE)
+        shares = [ns / np.maximum(total_ns, 1) for ns in (first_ns, self.divided("second_ns"), also_ns)]
+        share = shares[0]
         judged, place = self._judge(self._situation(share, also, situations), situations)
         columns = {
             name: np.array([getattr(verdict, name) for verdict, _ in judged], dtype=object)[place]
@@ -253,7 +254,7 @@ class _Part:
             "cost_ns": likely_ns,
             "cost_low_ns": np.where(columns["confidence"] == "possible", 0, low_ns),
             "cost_high_ns": high_ns,
-            "text": _texts([text for _, text in judged], place, share, second_share, also_ns),
+            "text": _texts([text for _, text in judged], place, shares, also_ns),
             "lost_ns": self.divided("lost_ns"),
             "is_problem": self.is_problem.copy(),
         }
@@ -272,7 +273,11 @@ class _Part:
         ]
         looks += [self.divided("first"), self.divided("second"), also, situations.codes(table["close"])]
         looks += [there.is_syn_again, back.is_syn_again, self.is_back, share < 0.5, self.is_sampled]
-        looks += [self.divided("total_ns") > 0, (there.carried_bytes > 0) | (back.carried_bytes > 0)]
+        looks += [
+            self.divided("is_problem").astype(bool),
+            self.divided("total_ns") > 0,
+            (there.carried_bytes > 0) | (back.carried_bytes > 0),
+        ]
         looks += [is_role_known, self.is_back_main & ~is_role_known]
         return situations.combine(looks)
 
@@ -342,19 +347,20 @@ class _Situations:
 
 
 def _texts(
-    templates: list[str], place: NDArray[Any], share: NDArray[Any], second_share: NDArray[Any], also_ns: NDArray[Any]
+    templates: list[str], place: NDArray[Any], shares: list[NDArray[Any]], also_ns: NDArray[Any]
 ) -> NDArray[Any]:
     """The verdicts' texts: each that is written the same is written once."""
     import numpy as np
 
     # Shares are written in whole percents; of one below half a percent, that it is not 0.
-    shown = [(np.rint(each * 100) * 2 + (each > 0)).astype(np.int64).tolist() for each in (share, second_share)]
-    known: dict[tuple[int, int, int, int], str] = {}
+    shown = [(np.rint(each * 100) * 2 + (each > 0)).astype(np.int64).tolist() for each in shares]
+    known: dict[tuple[int, ...], str] = {}
     texts = np.empty(len(place), dtype=object)
     for row, key in enumerate(zip(place.tolist(), *shown, also_ns.tolist(), strict=True)):
         text = known.get(key)
         if text is None:
-            numbers = numbers_text(float(share[row]), float(second_share[row]), key[3])
+            share, second_share, also_share = (float(each[row]) for each in shares)
+            numbers = numbers_text(share, second_share, key[-1], also_share)
             text = known[key] = templates[key[0]].format(**numbers)
         texts[row] = text
     return texts

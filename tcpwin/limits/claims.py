@@ -57,10 +57,10 @@ def claimed_limit(finding: Finding, item: str) -> str:
 
 
 def is_part_of(finding: Finding, verdict: Verdict) -> bool:
-    """Whether all that a finding costs, and more, is in what the verdict says its limit cost."""
+    """Whether all that a finding costs, and more, is time in the limit that the verdict names."""
     claimed = {claimed_limit(finding, item) for item, ns in finding.items_ns.items() if ns}
     is_same_way = finding.direction in (None, verdict.direction)
-    return claimed == {verdict.also or verdict.limit} and is_same_way and finding.cost_ns < verdict.named_ns
+    return claimed == {verdict.also or verdict.limit} and is_same_way and finding.cost_ns < verdict.time_ns
 
 
 def narrow_first(rules: Iterable[Rule]) -> list[Rule]:
@@ -95,8 +95,8 @@ class Claims:
             direction: the finding's, or for one of both directions whose budget it draws on.
             yields_to: codes of rules whose time is part of what this one saw.
         """
-        told = self._costs.setdefault(direction, {})
-        takers = {code: told[code] for code in yields_to if told.get(code)}
+        costs = self._costs.setdefault(direction, {})
+        takers = {code: costs[code] for code in yields_to if costs.get(code)}
         wanted_ns = max(finding.cost_ns - sum(takers.values()), 0)
         left = self._left.setdefault(direction, dict(self.budgets[direction].items_ns))
         items = items_of(finding.limits) if finding.limits else ITEMS
@@ -108,7 +108,7 @@ class Claims:
                 left[item] -= ns
                 self.life_ns -= ns
         cost_ns = sum(taken.values())
-        told[finding.code] = told.get(finding.code, 0) + cost_ns
+        costs[finding.code] = costs.get(finding.code, 0) + cost_ns
         text = finding.text
         if takers:
             what = f"{time_text(min(sum(takers.values()), finding.cost_ns))} of it" if cost_ns else "its time"

@@ -47,6 +47,8 @@ class Evidence:
         start_ns, end_ns: between which it happened, nanoseconds since the epoch; None for all of the connection.
         values: the numbers compared, by names with units: ``{"window_bytes": 65535, "bdp_bytes": 1250000}``.
         ruled_out: the likeliest other explanation, and why it is none; a sentence.
+        frames_of: which of how many times the frames show, `of_many`: ``first 6 of 19``; None where they show all.
+        span_of: likewise of which the times are: ``longest of 66``.
     """
 
     frames: tuple[int, ...] = ()
@@ -54,6 +56,19 @@ class Evidence:
     end_ns: int | None = None
     values: Mapping[str, float | int | str] = field(default_factory=dict)
     ruled_out: str | None = None
+    frames_of: str | None = None
+    span_of: str | None = None
+
+
+def of_many(which: str, shown: int, total: int, frames: str = "") -> str | None:
+    """Which of several times are shown: ``first 6 of 19``, ``longest of 66``; None where all are.
+
+    Args:
+        frames: what of each the frames are, where there are several: ``start and end of the``.
+    """
+    if shown >= total:
+        return None
+    return f"{frames} {which} {'' if shown == 1 else f'{shown} '}of {total:,}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,3 +20,6 @@ LIMIT_NAMES = {
     "none": "nothing",
 }
 """Limits by machine name: at most 18 characters, so that two columns of a legend fit a phone."""
+
+FIND_LOSS = "Find where the path loses packets: capture at both ends and run `tcpwin pair A B` on the two captures."
+"""What to do first about loss: one capture shows that packets are lost, two show between which points."""

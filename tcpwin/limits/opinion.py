@@ -10,11 +10,15 @@ from functools import cached_property
 from typing import Any
 
 from tcpwin.analysis import Connection, Direction
-from tcpwin.limits.budget import WINDOW_ITEMS, Budget
+from tcpwin.limits.budget import GROUPS, Budget
 from tcpwin.limits.division import Traits, traits_of
 from tcpwin.limits.gains import Carried, carried_of
+from tcpwin.limits.names import FIND_LOSS
 from tcpwin.limits.roles import ENDS, role_of
 from tcpwin.units import bytes_text, count_text, rate_text, time_text
+
+LEAST_PART = 0.0005
+"""Of a sum: a smaller part does not show in three digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +124,13 @@ def _reader(seen: Situation) -> Opinion:
     data, receiver = seen.data, seen.receiver
     confidence = "certain" if seen.budget.kernel is not None else seen.seen
     most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes
-    reader_ns = seen.budget.items_ns["reader"]
     if data.zero_window_episode_count:
         if seen.traits.is_mostly_closed:
             confidence = "certain"
-        times = count_text(data.zero_window_episode_count, "time")
-        reason = f"window at zero {times}, {time_text(data.zero_window_ns)} total"
-        full_ns = sum(seen.budget.items_ns[item] for item in WINDOW_ITEMS if item != "zero_window")
-        if full_ns >= 0.05 * data.zero_window_ns:
-            reason += f"; open but full for another {time_text(full_ns)}"
+        reason = _window_sum(seen)
     elif seen.traits.is_read_late:
         confidence = "likely"
-        reason = f"unread data held ACKs or the window back, or was read late, for {time_text(reader_ns)}"
+        reason = _window_sum(seen)
     elif most and mean is not None:
         confidence = "likely" if confidence == "certain" else confidence
         reason = f"window {bytes_text(mean)} on average, {bytes_text(most)} at most: unread data fills the rest"
@@ -148,6 +147,21 @@ def _reader(seen: Situation) -> Opinion:
     )
 
 
+def _window_sum(seen: Situation) -> str:
+    """The time that the sender waited for the receiver, as a sum of its parts."""
+    data, items_ns = seen.data, seen.budget.items_ns
+    times = count_text(data.zero_window_episode_count, "time")
+    parts_ns = {
+        "with the window full (no room for another segment)": items_ns["window_full"] + items_ns["small_window"],
+        f"at zero window (no room offered, {times})": items_ns["zero_window"],
+        "until late reads (which delayed ACKs)": items_ns["reader"],
+    }
+    total_ns = sum(parts_ns.values())
+    parts = [f"{time_text(ns)} {what}" for what, ns in parts_ns.items() if ns >= LEAST_PART * total_ns and ns]
+    waited = f"the {seen.sender} waited "
+    return waited + (parts[0] if len(parts) == 1 else f"{time_text(total_ns)}: {' + '.join(parts)}" if parts else "")
+
+
 def _window(seen: Situation) -> Opinion:
     data, receiver = seen.data, seen.receiver
     confidence = "certain" if seen.budget.kernel is not None else seen.seen
@@ -156,17 +170,24 @@ def _window(seen: Situation) -> Opinion:
     if data.window_scale.state == "disabled":
         by = "b" if data.window_scale.disabled_by == "b" else "a"
         whose = role_of(seen.connection, by)
-        reason = f"65.5 kB at most: no window scale option in the {whose}'s SYN{_kernel_words(seen)}"
+        reason = f"{_ceiling(seen, 65_535)}: no window scale option in the {whose}'s SYN{_kernel_words(seen)}"
         fix = f"Let the {whose} offer window scaling."
         return Opinion(phrase, f"{ENDS[by]}_host", ENDS[by], confidence, reason, "", fix)
     host = f"{seen.receiving_end}_host"
     if most is None:
         reason = "flight keeps stopping where the smallest possible window would end"
         return Opinion(phrase, host, seen.receiving_end, "possible", reason, "", fix)
-    reason, round_trip_ns = f"{bytes_text(most)} at most", seen.connection.path_rtt_ns
+    reason = _ceiling(seen, most) + _kernel_words(seen)
+    return Opinion(phrase, host, seen.receiving_end, confidence, reason, "", fix)
+
+
+def _ceiling(seen: Situation, window_bytes: int) -> str:
+    """What a window allows on the path."""
+    text, round_trip_ns = f"{bytes_text(window_bytes)} at most", seen.connection.path_rtt_ns
     if round_trip_ns:
-        reason += f", which over {time_text(round_trip_ns)} allows {rate_text(most * 8e9 / round_trip_ns)}"
-    return Opinion(phrase, host, seen.receiving_end, confidence, reason + _kernel_words(seen), "", fix)
+        allowed = rate_text(window_bytes * 8e9 / round_trip_ns)
+        text += f", which allows {allowed} over a round trip of {time_text(round_trip_ns)}"
+    return text
 
 
 def _kernel_words(seen: Situation) -> str:
@@ -207,14 +228,20 @@ def _loss(seen: Situation) -> Opinion:
     data = seen.data
     reason = f"{data.resent_segments:,} of {count_text(data.data_segments, 'segment')} sent again"
     reason += f", {data.rto_retransmissions:,} by timeout" if data.rto_retransmissions else ""
-    confidence, after_ns = seen.seen, seen.budget.items_ns["after_loss"]
+    confidence, items_ns = seen.seen, seen.budget.items_ns
+    recovery_ns = sum(items_ns[item] for item in GROUPS["loss recovery"])
     if not seen.traits.is_mostly_recovering:
         confidence = "likely"
-        reason += f"; congestion window cut by loss for {time_text(after_ns)}"
+    if recovery_ns and items_ns["after_loss"]:
+        # What a loss costs is not over with its repair.
+        reason += (
+            f"; loss limited it for {time_text(recovery_ns + items_ns['after_loss'])}: {time_text(recovery_ns)} in "
+        )
+        reason += f"recovery + {time_text(items_ns['after_loss'])} with the congestion window still cut by loss"
     if seen.traits.is_queued:
         # What a queue drops when it is full is a symptom of the path's rate.
         confidence = "likely"
-    return Opinion("loss on the path", "network", None, confidence, reason, "", "Find where the path loses packets.")
+    return Opinion("loss on the path", "network", None, confidence, reason, "", FIND_LOSS)
 
 
 def _congestion(seen: Situation) -> Opinion:
@@ -263,7 +290,7 @@ def _handshake(seen: Situation) -> Opinion:
     again = seen.connection.a_to_b.syn_retransmissions + seen.connection.b_to_a.syn_retransmissions
     if again:
         reason = f"{count_text(again, 'segment')} of the handshake sent again"
-        return Opinion("the handshake", "network", None, "likely", reason, "", "Find where the path loses packets.")
+        return Opinion("the handshake", "network", None, "likely", reason, "", FIND_LOSS)
     return Opinion("the handshake", "nobody", None, "certain", "the connection carried little else")
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits.division import MENDABLE, MIN_COST_NS, MIN_SHARE
+from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.ranking import problems, worst
@@ -123,12 +123,12 @@ class _Telling:
         if self.count == 1:
             yield from sentences_of_one(self.verdict)
             return
-        bounds = f"Thresholds: {time_text(MIN_COST_NS)} and {MIN_SHARE * 100:.0f} % of the time with data to send."
+        least = f"at least {time_text(MIN_COST_NS)} and {MIN_SHARE * 100:.0f} % of the time with data to send"
         if not self.ids:
-            yield f"No problem found. ({bounds})"
+            yield f"No problem found: no connection lost {least}."
             return
-        told = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
-        yield f"{count_text(len(self.ids), 'connection')} slowed: {told}. ({bounds})"
+        by_limit = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
+        yield f"{len(self.ids):,} of them lost {least}: {by_limit}."
 
     def first_change(self) -> Iterable[str]:
         verdict = self.verdict
@@ -137,7 +137,7 @@ class _Telling:
         if self.count == 1:
             yield f"{advice_label('Fix', verdict)}: {verdict.fix}"
             return
-        yield " ".join([f"Worst: connection {self.ids[0]}. {verdict.text}", *cost_of(verdict)])
+        yield " ".join([f"Worst: connection {self.ids[0]}. {verdict.text}", *cost_sentence(verdict)])
         yield f"{advice_label('Fix first', verdict)}: {verdict.fix}"
 
     def caveats(self) -> Iterable[str]:
@@ -181,28 +181,16 @@ class _Telling:
 
 def sentences_of_one(verdict: Verdict) -> Iterable[str]:
     """What limited the only connection, and what that cost."""
-    yield from fine_words(verdict)
     yield verdict.text
-    if verdict.is_problem:
-        yield from cost_of(verdict)
-
-
-def fine_words(verdict: Verdict) -> Iterable[str]:
-    """That a limit which is named is no problem."""
-    if not verdict.is_problem and verdict.limit not in ("none", "capture"):
-        is_mendable = verdict.limit in MENDABLE or verdict.second_limit in MENDABLE
-        yield "Too little time lost to be a problem." if is_mendable else "Nothing to fix."
+    yield from cost_sentence(verdict)
 
 
 def advice_label(name: str, verdict: Verdict) -> str:
-    """``Cost`` or ``Fix``, with the limit that it is about where that is not the one told first."""
+    """``Cost`` or ``Fix``, with the limit that it is about where that is not the one named first."""
     return name if verdict.beside is None else f"{name} ({verdict.beside})"
 
 
-def cost_of(verdict: Verdict) -> Iterable[str]:
+def cost_sentence(verdict: Verdict) -> Iterable[str]:
     """What the limit that the fix is about cost, unless the verdict's text says it."""
-    if verdict.also is None:
-        yield f"It cost {time_text(verdict.named_ns)}."
-    elif verdict.also == verdict.second_limit:
-        words = LIMIT_NAMES[verdict.also]
-        yield f"{words[:1].upper()}{words[1:]} cost {time_text(verdict.named_ns)}."
+    if verdict.cost_text:
+        yield f"{advice_label('Cost', verdict)}: {verdict.cost_text}."

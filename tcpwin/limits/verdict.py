@@ -28,6 +28,8 @@ VERDICT_FIELDS = (
 """Attributes of `Verdict` that every machine form has, by these names."""
 DISAGREEING_SHARE = 0.1
 """Of the duration: packets and kernel further apart than this do not agree."""
+UNNAMED = {"none": "Nothing limited it", "capture": "Not known what limited it for {share} of the time"}
+"""Limits that are none, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,18 @@ class Verdict:
         fix: what to change; None where there is nothing to change.
         text: the answer in a line.
         headline: its first sentence, limit, share and confidence.
+        named: the limit as `headline` has it, with share and confidence: ``the client's receive window (89 % of the
+            time, likely)``.
+        answer: `text` without what it says of the limit beside.
+        beside_text: that: a sentence on `also` with its time; empty where `answer` names it, or nothing is beside.
+        cost_text: what the limit that the fix is about cost, of how long; empty where `beside_text` says it, or there
+            is no problem.
+        time_ns: time in the limit that the fix is about, which the evidence is of; `cost_ns` is what of it lifting
+            the limit would have gained.
         reason: why, with numbers.
         code: of the finding that tells what to fix; None where the time budget alone says it.
         rule: the name of that finding's rule.
-        frames: numbers of frames that show it.
+        frames: numbers of frames that show it; `frames_of` says which of how many.
         lost_ns: time lost to limits that somebody can mend, whatever the largest limit is.
         lost_share: of the time in which the sender had work, 0 to 1.
         also: the largest limit of that time, where `limit` is none that can be mended; None without any that matters.
@@ -72,6 +82,12 @@ class Verdict:
     text: str
     headline: str
     reason: str
+    named: str = ""
+    answer: str = ""
+    beside_text: str = ""
+    cost_text: str = ""
+    time_ns: int = 0
+    frames_of: str = ""
     code: str | None = None
     rule: str | None = None
     frames: tuple[int, ...] = ()
@@ -105,7 +121,7 @@ def judge_directions(connection: Connection, findings: Sequence[Finding] = ()) -
     found: dict[str, list[Finding]] = {"a_to_b": [], "b_to_a": []}
     for each in findings:
         found[each.direction or main].append(each)
-    return {name: judge_worded(connection, name, told)[0] for name, told in found.items()}
+    return {name: judge_worded(connection, name, own)[0] for name, own in found.items()}
 
 
 def choose_direction(connection: Connection, verdicts: dict[str, Verdict]) -> Verdict:
@@ -116,12 +132,16 @@ def choose_direction(connection: Connection, verdicts: dict[str, Verdict]) -> Ve
 
 
 def judge_worded(connection: Connection, name: str, findings: Sequence[Finding] = ()) -> tuple[Verdict, str]:
-    """The verdict on a direction, and its text with its numbers left open: ``{share}``, ``{second}`` and ``{also}``."""
+    """The verdict on a direction, and its text with its numbers left open, those of `numbers_text`."""
     if not connection.budget[name].total_ns:
         text = "Too short to judge."
         why = "it is over with its first packet"
         direction = name if main_direction(connection) else None
-        none = Verdict("none", None, 0.0, 0, 0, 0, "certain", "nobody", None, direction, None, text, text[:-1], why)
+        none = Verdict(
+            *("none", None, 0.0, 0, 0, 0, "certain", "nobody", None, direction, None, text, text[:-1], why),
+            named=text[:-1],
+            answer=text,
+        )
         return none, text
     return _Judge(Situation(connection, name, connection.budget[name]), findings).verdict()
 
@@ -145,11 +165,11 @@ class _Judge:
         times: dict[str, int] = defaultdict(int)
         mended: dict[str, int] = defaultdict(int)
         for finding in self.findings:
-            held: dict[str, int] = defaultdict(int)
+            by_claim: dict[str, int] = defaultdict(int)
             for item, ns in finding.items_ns.items():
-                held[claimed_limit(finding, item)] += ns
+                by_claim[claimed_limit(finding, item)] += ns
                 left[item] -= ns
-            for limit, ns in held.items():
+            for limit, ns in by_claim.items():
                 times[limit] += ns
                 self.claimed[limit].append((ns, finding))
                 if limit not in MENDABLE and finding.owner != "nobody" and finding.severity >= Severity.WARNING:
@@ -191,53 +211,69 @@ class _Judge:
         also = None if divided.also == NONE else ORDER[divided.also]
         also_ns = divided.lost_to_ns[divided.also] if also is not None else 0
         fix = opinion.fix
-        words = [self._headline(limit, opinion, confidence, second)]
-        if opinion.meaning:
-            words.append(opinion.meaning)
+        named = self._named(limit, opinion, confidence, second)
+        headline = self._headline(limit, named, second)
+        answer, beside_text = " ".join(filter(None, (headline, opinion.meaning))), ""
         if also is not None:
             beside, finding = self._informed(also)
             fix, about = beside.fix, finding
             if also != second:
-                words.append(f"Also: {beside.phrase} cost {{also}}.")
+                beside_text = f"Also: {beside.phrase} cost {{also}}, {{also_share}} of the time."
+        text = " ".join(filter(None, (answer, beside_text)))
         gain = gain_of(divided.first, divided.times_ns, ORDER, self.seen.carried, self.seen.traits.is_growing, pick_one)
         low_ns, high_ns = self._bounds(limit, gain)
-        numbers = numbers_text(share, divided.second_ns / divided.total_ns, also_ns)
+        low_ns = 0 if confidence == "possible" else low_ns
+        numbers = numbers_text(share, divided.second_ns / divided.total_ns, also_ns, also_ns / divided.total_ns)
+        cost_text = ""
+        if divided.is_problem and not beside_text:
+            bounds = (gain.likely_ns, low_ns, high_ns) if also is None and limit in MENDABLE else None
+            cost_text = _cost_text(also_ns or divided.lost_ns, divided.total_ns, bounds, is_one=second is None)
         verdict = Verdict(
             limit=limit,
             second_limit=second,
             share=share,
             cost_ns=gain.likely_ns,
-            cost_low_ns=0 if confidence == "possible" else low_ns,
+            cost_low_ns=low_ns,
             cost_high_ns=high_ns,
             confidence=confidence,
             owner=owner,
             side=side,
             direction=self.seen.name if main_direction(self.seen.connection) else None,
             fix=fix,
-            text=" ".join(words).format(**numbers),
-            headline=words[0].removesuffix(".").format(**numbers),
+            text=text.format(**numbers),
+            headline=headline.removesuffix(".").format(**numbers),
             reason=reason,
+            named=named.format(**numbers),
+            answer=answer.format(**numbers),
+            beside_text=beside_text.format(**numbers),
+            cost_text=cost_text,
+            time_ns=divided.first_ns if also is None else also_ns,
             code=None if about is None else about.code,
             rule=None if about is None else about.name,
             frames=() if about is None else about.evidence.frames,
+            frames_of="" if about is None else about.evidence.frames_of or "",
             lost_ns=divided.lost_ns,
             lost_share=divided.lost_ns / divided.busy_ns if divided.busy_ns else 0.0,
             also=also,
             also_ns=also_ns,
             is_problem=divided.is_problem,
         )
-        return verdict, " ".join(words)
+        return verdict, text
 
-    def _headline(self, limit: str, opinion: Opinion, confidence: str, second: str | None) -> str:
-        if limit == "none":
-            return "Nothing limited it."
-        if limit == "capture":
-            return "Not known what limited it ({share})."
-        much = f"({{share}}, {confidence})"
-        if second is None:
-            return f"Limited by {opinion.phrase} {much}."
-        beside = opinion_of(self.seen, second).phrase
-        return f"Limited by {opinion.phrase} {much} and {beside} ({{second}})."
+    def _named(self, limit: str, opinion: Opinion, confidence: str, second: str | None) -> str:
+        if limit in UNNAMED:
+            return UNNAMED[limit]
+        named = f"{opinion.phrase} ({{share}} of the time, {confidence})"
+        return named if second is None else f"{named} and {opinion_of(self.seen, second).phrase} ({{second}})"
+
+    def _headline(self, limit: str, named: str, second: str | None) -> str:
+        """One sentence that is true: what is no problem begins with that."""
+        if limit in UNNAMED:
+            return f"{named}."
+        if self.divided.is_problem or self.seen.connection.sampled:
+            return f"Limited by {named}."
+        is_mendable = limit in MENDABLE or second in MENDABLE
+        return f"{'Too little time lost to be a problem' if is_mendable else 'Nothing to fix'}: limited by {named}."
 
     def _informed(self, limit: str) -> tuple[Opinion, Finding | None]:
         """What the limit means, with what the finding says that claims most of its time."""
@@ -273,8 +309,8 @@ class _Judge:
         """Whether the capture is not whole, or packets and kernel differ."""
         capture = self.seen.connection._analysis.capture
         apart = self.budget.disagreement
-        told_apart = ("receiver_window", "receiver_application", "congestion_control", "path_loss", "path_rate")
-        differs = apart is not None and apart > DISAGREEING_SHARE and limit in told_apart
+        disputed = ("receiver_window", "receiver_application", "congestion_control", "path_loss", "path_rate")
+        differs = apart is not None and apart > DISAGREEING_SHARE and limit in disputed
         return bool(self.seen.traits.is_missed or capture.interface_drops or differs)
 
     def _most(self, limit: str) -> str:
@@ -287,9 +323,35 @@ class _Judge:
         return "certain" if limit in ("handshake", "none", "capture") else "likely"
 
 
-def numbers_text(share: float, second_share: float, also_ns: int) -> dict[str, str]:
+def numbers_text(share: float, second_share: float, also_ns: int, also_share: float) -> dict[str, str]:
     """The numbers that a verdict's text leaves open."""
-    return {"share": share_text(share), "second": share_text(second_share), "also": time_text(also_ns)}
+    return {
+        "share": share_text(share),
+        "second": share_text(second_share),
+        "also": time_text(also_ns),
+        "also_share": share_text(also_share),
+    }
+
+
+def _cost_text(lost_ns: int, total_ns: int, bounds: tuple[int, int, int] | None, *, is_one: bool) -> str:
+    """A cost with what it is a part of; with bounds, those of what lifting the limit would have gained."""
+    total = time_text(total_ns)
+    if bounds is None:
+        return f"about {time_text(lost_ns)} of {total}"
+    likely, low, high = map(time_text, bounds)
+    about, rest = f"about {likely}", time_text(total_ns - bounds[0])
+    if low != likely != high and bounds[1]:
+        about += f" ({low} to {high})"
+    elif high != likely:
+        about += f" (at most {high})"
+    elif not bounds[1]:
+        about, rest = f"up to {likely}", f"as little as {rest}"
+    elif low != likely:
+        about += f" (at least {low})"
+    if bounds[0] >= total_ns:
+        return f"{about}, all of {total}"
+    which = "this limit" if is_one else "the first limit"
+    return f"{about}: without {which} it would have taken {rest} instead of {total}"
 
 
 def one_less(confidence: str) -> str:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from tcpwin.analysis import Analysis, Connection
-from tcpwin.limits import Change, Comparison, FindingChange, Pair
+from tcpwin.limits import Change, Comparison, FindingChange, Pair, role_of
 from tcpwin.report.findings import arrow_of
 from tcpwin.report.verdict_words import limit_words
 from tcpwin.units import bytes_text, change_text, count_text, name_text, rate_text, share_text, time_text
@@ -22,10 +22,14 @@ NAMES = {
     "retransmissions": "retransmissions",
     "resent_share": "bytes sent again",
     "stall_ns": "silences",
-    "zero_window_ns": "window closed",
-    "lost_ns": "time lost to limits",
+    "zero_window_ns": "window at zero",
+    "lost_ns": "time in fixable limits",
 }
 """Quantities that a comparison has, in words."""
+OF_RECEIVER = ("receive_window_max_bytes", "zero_window_ns")
+"""Of these whose they are is said as well."""
+WIDTH = 25
+"""Of a quantity's name."""
 _TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}
 SHOWN_UNMATCHED = 5
 
@@ -49,7 +53,10 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
     if matched > shown:
         yield ""
         yield f"{count_text(matched - shown, 'more pair')} not shown: --limit N shows more."
-    if comparison.findings:
+    # Of one pair they stand below it.
+    if comparison.findings and (
+        len(comparison.pairs) != 1 or not limit or len(comparison.pairs[0].findings) != len(comparison.findings)
+    ):
         yield ""
         yield "Findings of all connections"
         yield from (f"    {_finding(each)}" for each in comparison.findings)
@@ -67,13 +74,13 @@ def headline(comparison: Comparison) -> str:
     if not matched:
         return "Unmatched: no connection is in both captures."
     ratio = "" if comparison.goodput_ratio is None else f"goodput × {comparison.goodput_ratio:.3g}"
-    told = []
+    parts = []
     if matched > 1:
         counts = ", ".join(f"{count} {name}" for name, count in comparison.counts.items() if count)
-        told.append(f"{count_text(matched, 'pair')}, {counts}")
+        parts.append(f"{count_text(matched, 'pair')}, {counts}")
         ratio = ratio and f"median {ratio}"
     verdict = f"{comparison.verdict[:1].upper()}{comparison.verdict[1:]}"
-    return ": ".join(filter(None, (verdict, "; ".join(filter(None, (*told, ratio)))))) + "."
+    return ": ".join(filter(None, (verdict, "; ".join(filter(None, (*parts, ratio)))))) + "."
 
 
 def _pair(each: Pair, old: Connection) -> Iterator[str]:
@@ -83,16 +90,20 @@ def _pair(each: Pair, old: Connection) -> Iterator[str]:
         f"#{match.old} → #{match.new}  {each.server} {arrow_of(old, each.direction)}  {each.verdict}{alike}"
     )
     was, now = limit_words(each.old_verdict), limit_words(each.new_verdict)
-    yield f"    {'limit':<20} {was} → {now}"
+    yield f"    {'limit':<{WIDTH}} {was} → {now}"
+    receiver = role_of(old, each.direction[-1])
     for change in each.changes:
         if change.old or change.new:
-            yield f"    {_change(change)}"
+            yield f"    {_change(change, receiver)}"
     yield from (f"    {_finding(finding, old)}" for finding in each.findings)
 
 
-def _change(change: Change) -> str:
+def _change(change: Change, receiver: str) -> str:
     old, new = value_text(change.name, change.old), value_text(change.name, change.new)
-    text = f"{NAMES[change.name]:<20} {old} → {new}"
+    name = NAMES[change.name]
+    if change.name in OF_RECEIVER:
+        name = f"{receiver}'s {name}"
+    text = f"{name:<{WIDTH}} {old} → {new}"
     if change.old and change.new is not None and change.name != "resent_share":
         factor = change.new / change.old
         if abs(factor - 1) >= 0.005:
@@ -116,9 +127,9 @@ def _finding(change: FindingChange, old: Connection | None = None) -> str:
     if max(change.old, change.new) > 1:
         text += f", {change.old:,} → {change.new:,}"
     if change.old_cost_ns or change.new_cost_ns:
-        text += f", cost {_cost(change.old_cost_ns)} → {_cost(change.new_cost_ns)}"
+        text += f", time lost {_cost(change.old_cost_ns)} → {_cost(change.new_cost_ns)}"
     if change.old_lost_bps or change.new_lost_bps:
-        text += f", lost {rate_text(change.old_lost_bps)} → {rate_text(change.new_lost_bps)}"
+        text += f", rate lost {rate_text(change.old_lost_bps)} → {rate_text(change.new_lost_bps)}"
     return name_text(f"{text}  {change.verdict}" if change.verdict in ("better", "worse") else text)
 
 

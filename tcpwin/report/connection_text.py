@@ -25,7 +25,7 @@ EPISODES_SHOWN = 20
 
 def render_connection(connection: Connection) -> str:
     """Everything about a connection. Reads the source again for percentiles and events."""
-    lines = [head_line(connection), *_indent(render_verdict(connection.verdict, connection.duration_ns))]
+    lines = [head_line(connection), *_indent(render_verdict(connection.verdict))]
     events = connection.events
     lines += ["", *_indent(_render_handshake(connection)), "", *_indent(_render_options(connection))]
     lines += _indent([*render_budgets(connection), *render_stalls(connection)])

@@ -12,6 +12,7 @@ from typing import Any
 
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.limits import (
+    LIMIT_NAMES,
     Evidence,
     Finding,
     Findings,
@@ -84,11 +85,13 @@ def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
     """Severity, what was lost, of how much by its connection's verdict, and how sure that is."""
     said = [str(finding.severity)]
     if finding.cost_ns:
-        is_part = verdict is not None and is_part_of(finding, verdict)
-        whole = f" of the limit's {time_text(verdict.named_ns)}" if verdict is not None and is_part else ""
+        whole = ""
+        if verdict is not None and is_part_of(finding, verdict):
+            limit = LIMIT_NAMES[verdict.also or verdict.limit]
+            whole = f" of the {time_text(verdict.time_ns)} limited by {limit}"
         said.append(f"cost {time_text(finding.cost_ns)}{whole}")
     if finding.lost_bps:
-        said.append(f"lost {rate_text(finding.lost_bps)}")
+        said.append(f"rate lost {rate_text(finding.lost_bps)}")
     return [*said, finding.confidence]
 
 
@@ -162,15 +165,17 @@ def span_text(analysis: Analysis, evidence: Evidence) -> str | None:
     first_ns = analysis.capture.first_time_ns
     if evidence.start_ns is None or first_ns is None:
         return None
+    of = f" ({evidence.span_of})" if evidence.span_of else ""
     start = f"{(evidence.start_ns - first_ns) / 1e9:.6f}"
     if evidence.end_ns is None or evidence.end_ns == evidence.start_ns:
-        return f"at {start} s of the capture"
-    return f"from {start} to {(evidence.end_ns - first_ns) / 1e9:.6f} s of the capture"
+        return f"at {start} s of the capture{of}"
+    return f"from {start} to {(evidence.end_ns - first_ns) / 1e9:.6f} s of the capture{of}"
 
 
 def _evidence(analysis: Analysis, evidence: Evidence) -> Iterator[tuple[str, str]]:
     if evidence.frames:
-        yield "evidence", frames_text(evidence.frames)
+        of = f" ({evidence.frames_of})" if evidence.frames_of else ""
+        yield "evidence", frames_text(evidence.frames) + of
     span = span_text(analysis, evidence)
     if span is not None:
         yield "when", span

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.analysis import Analysis, Connection, Stall
-from tcpwin.limits import ITEMS, Budget, Summary, Verdict, fine_words, roles_of
+from tcpwin.limits import ITEMS, Budget, Summary, Verdict, roles_of
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.verdict_words import verdict_words
 from tcpwin.units import bytes_text, count_text, name_text, share_text, time_text
@@ -30,15 +30,21 @@ def render_summary(summary: Summary, analysis: Analysis) -> list[str]:
 def render_answer(summary: Summary, connection: Connection) -> list[str]:
     """The answer on the only connection of a capture: what it carried, and its verdict."""
     verdict = summary.verdict or connection.verdict
-    answer, *more = render_verdict(verdict, connection.duration_ns)
-    return [" ".join([summary.carried, *fine_words(verdict), answer]), *more]
+    answer, *more = render_verdict(verdict)
+    return [f"{summary.carried} {answer}", *more]
 
 
-def render_verdict(verdict: Verdict, duration_ns: int) -> list[str]:
+def render_verdict(verdict: Verdict) -> list[str]:
     """What limited a connection: the answer, what it cost, what to change, and what shows it; a line each."""
-    words = verdict_words(verdict, duration_ns)
-    evidence = ("Evidence", "; ".join(filter(None, (words.why, words.evidence))))
-    return [words.answer, *(f"{name}: {text}" for name, text in (*words.advice, evidence) if text)]
+    words = verdict_words(verdict)
+    lines = [f"{label}: {text}" for label, text in words.advice]
+    if not words.why:
+        return [words.answer, *lines]
+    why = f"Evidence: {words.why}"
+    if verdict.beside is not None:
+        # What shows the limit stands below it, and above what is beside it.
+        return [words.answer, why, *lines]
+    return [words.answer, *lines[:-1], f"{why}; {words.evidence}"] if words.evidence else [words.answer, *lines, why]
 
 
 def render_budgets(connection: Connection) -> Iterator[str]:

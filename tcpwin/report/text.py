@@ -46,7 +46,7 @@ def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | Co
     for position, connection in enumerate(worst):
         if connection.id not in problems and position >= DETAILED:
             continue
-        verdict = render_verdict(connection.verdict, connection.duration_ns)
+        verdict = render_verdict(connection.verdict)
         told = _render_connection(connection, verdict)
         lines += ["", *told]
     left = len(analysis) - len(worst)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import LIMIT_NAMES, Findings, Verdict, advice_label, judge_connection, worst
-from tcpwin.units import name_text, time_text
+from tcpwin.limits import LIMIT_NAMES, Findings, Verdict, advice_label, cost_sentence, judge_connection, worst
+from tcpwin.units import name_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,45 +20,52 @@ class VerdictWords:
     Attributes:
         answer: limit, share and confidence, and what they mean.
         why: with numbers.
-        cost: what was lost, of how long; empty where nothing is wrong, as `fix`, or where the answer says it.
-        advice: what of cost and fix is not empty, under a label that says which limit it is about.
+        beside: the limit beside it that cost and fix are about, and what it cost; empty where there is none.
+        cost: what was lost, of how long; empty where nothing is wrong, as `fix`, or where `beside` says it.
         evidence: a display filter, and the finding that says so; empty where the time budget alone says it.
+        advice: what is not empty of the others but `answer` and `why`, each under its label, in the order in which
+            they are read: cost, fix and evidence below the limit that they are about.
     """
 
     answer: str
     why: str
+    beside: str
     cost: str
     fix: str
     evidence: str
     advice: tuple[tuple[str, str], ...]
 
 
-def verdict_words(verdict: Verdict, duration_ns: int) -> VerdictWords:
-    """The words for a verdict on a connection of such a duration."""
-    is_told = verdict.also is not None and verdict.also != verdict.second_limit
-    cost = f"about {time_text(verdict.named_ns)} of {time_text(duration_ns)}"
-    cost = cost if verdict.is_problem and not is_told else ""
+def verdict_words(verdict: Verdict) -> VerdictWords:
+    """The words for a verdict."""
     fix = name_text(verdict.fix or "") if verdict.is_problem else ""
     evidence = frames_filter(verdict.frames) if verdict.frames else ""
     if evidence and verdict.code:
-        evidence += f" (rule {verdict.code} {verdict.rule})"
-    if evidence and verdict.beside is not None:
-        evidence = f"{verdict.beside}: {evidence}"
+        of = f"{verdict.frames_of}; " if verdict.frames_of else ""
+        evidence += f" ({of}rule {verdict.code} {verdict.rule})"
+    cost, evidence = name_text(verdict.cost_text), name_text(evidence)
+    labelled = (("Cost", cost), ("Fix", fix), ("Evidence", evidence))
+    advice = [(advice_label(label, verdict), text) for label, text in labelled if text]
+    beside = name_text(verdict.beside_text)
+    if beside:
+        label, _, text = beside.partition(": ")
+        advice.insert(0, (label, text))
     return VerdictWords(
-        answer=name_text(verdict.text),
+        answer=name_text(verdict.answer),
         why=name_text(verdict.reason),
+        beside=beside,
         cost=cost,
         fix=fix,
-        evidence=name_text(evidence),
-        advice=tuple((advice_label(name, verdict), text) for name, text in (("Cost", cost), ("Fix", fix)) if text),
+        evidence=evidence,
+        advice=tuple(advice),
     )
 
 
 def connection_line(analysis: Analysis, id: int, found: Findings) -> str:
     """What limited a connection and what that cost, by what rules found."""
     connection = analysis.connections[id]
-    words = verdict_words(judge_connection(connection, found.of(id)), connection.duration_ns)
-    return " ".join([words.answer, *(f"{name}: {text}." for name, text in words.advice if text == words.cost)])
+    verdict = judge_connection(connection, found.of(id))
+    return name_text(" ".join([verdict.text, *cost_sentence(verdict)]))
 
 
 def closing_line(analysis: Analysis, found: Findings) -> str | None:
@@ -68,10 +75,8 @@ def closing_line(analysis: Analysis, found: Findings) -> str | None:
 
 
 def limit_words(verdict: Verdict) -> str:
-    """Whose limit, share and confidence: ``the client's receive window (89 %, likely)``."""
-    if verdict.limit in ("none", "capture"):
-        return LIMIT_NAMES[verdict.limit]
-    return name_text(verdict.headline.removeprefix("Limited by "))
+    """Whose limit, share and confidence: ``the client's receive window (89 % of the time, likely)``."""
+    return LIMIT_NAMES[verdict.limit] if verdict.limit in ("none", "capture") else name_text(verdict.named)
 
 
 def frames_filter(frames: Sequence[int]) -> str:

@@ -14,6 +14,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.doubled import copied_after_ns
 from tcpwin.limits.evidence.events import count_of, events_of
 from tcpwin.limits.evidence.hosts import growth
+from tcpwin.limits.finding import of_many
 from tcpwin.limits.reading import count_originals, pairs_of
 from tcpwin.units import count_text
 
@@ -102,6 +103,11 @@ def round_trip_ns(case: Case) -> int:
 def pairs(events: Sequence[Event]) -> tuple[int, ...]:
     """Frames of originals, each with that of its retransmission, of the first events given."""
     return pairs_of(events, PAIRS)
+
+
+def pairs_shown(which: str, events: Sequence[Event]) -> str | None:
+    """Which of the events `pairs` shows, where these are not all."""
+    return of_many(which, min(len(events), PAIRS), len(events), "original and retransmission of the")
 
 
 def needless(case: Case) -> int:

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.loss import culprit, has_known_windows, pairs, reorders, resent, round_trip_ns
-from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import time_text
 
@@ -79,6 +79,8 @@ def judge(case: Case) -> Iterator[Finding]:
                 "path_rtt_ns": least_ns,
             },
             ruled_out="Single losses: the lost segments are neighbours. " + guilty.ruled_out,
+            frames_of=of_many("largest", 1, len(bursts)),
+            span_of=of_many("largest", 1, len(bursts)),
         ),
         remedy=Remedy(
             f"Pace {case.the_sender} with the fq queue, or use a queue at the bottleneck that signals before it is "

@@ -34,7 +34,7 @@ from typing import Any
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import rows_of
 from tcpwin.limits.evidence.loss import share_of
-from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
@@ -74,6 +74,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out=(
                 "Not the application: its data left with the ACK. Not Nagle's algorithm: full segments do not wait."
             ),
+            frames_of=of_many("first", min(len(waits), SHOWN), len(waits)),
         ),
         remedy=Remedy(
             f"Let {case.the_sender} have more in flight: raise the receive window, send buffer or congestion window, "

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.evidence.loss import share_of
-from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
 
@@ -88,6 +88,7 @@ def judge(case: Case) -> Iterator[Finding]:
             start_ns=events[0].time_ns if events else None,
             end_ns=events[-1].time_ns if events else None,
             values=values,
+            frames_of=of_many("first", min(len(events), FRAMES), data.idle_restarts),
             ruled_out=(
                 "Not the application: what had waited left with the ACK, a round trip after the burst began. Not the "
                 "receive window: it had room."

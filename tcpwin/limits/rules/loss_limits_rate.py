@@ -34,8 +34,9 @@ from collections.abc import Iterator
 from tcpwin.analysis import Direction
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.doubled import copied_after_ns
-from tcpwin.limits.evidence.loss import busy_ns, culprit, needless, pairs, resent, round_trip_ns
+from tcpwin.limits.evidence.loss import busy_ns, culprit, needless, pairs, pairs_shown, resent, round_trip_ns
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.names import FIND_LOSS
 from tcpwin.limits.reading import span_of
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, rate_text, share_text, time_text
@@ -81,6 +82,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "mathis_bps": round(mathis_bps),
             },
             ruled_out="Not reordering: nothing proves the retransmissions needless. " + guilty.ruled_out,
+            frames_of=pairs_shown("first", events),
         ),
         remedy=_remedy(case, guilty.owner),
     )
@@ -115,10 +117,9 @@ def _remedy(case: Case, owner: str) -> Remedy:
             side_effects="A larger net.ipv4.tcp_rmem costs memory for each connection that fills it.",
         )
     if any((sample.congestion_control or "").startswith("bbr") for sample in case.sockets(case.sender)):
-        return Remedy("Find where the path loses packets.")
+        return Remedy(FIND_LOSS)
     return Remedy(
-        f"Find where the path loses packets. Until then, consider BBR on {case.the_sender}: it does not treat every "
-        "loss as congestion.",
+        f"{FIND_LOSS} Until then, consider BBR on {case.the_sender}: it does not treat every loss as congestion.",
         settings=("sysctl -w net.core.default_qdisc=fq", "sysctl -w net.ipv4.tcp_congestion_control=bbr"),
         side_effects="New connections only. BBR may take more than its share of a bottleneck from loss-based senders.",
     )

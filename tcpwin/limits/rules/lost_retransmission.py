@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 
 from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.loss import culprit, pairs, resent, weaker
+from tcpwin.limits.evidence.loss import culprit, pairs, pairs_shown, resent, weaker
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
@@ -60,6 +60,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "retransmissions": case.data.retransmissions,
             },
             ruled_out="Not single losses: the same bytes were sent a third time. " + guilty.ruled_out,
+            frames_of=pairs_shown("first", events),
         ),
         remedy=Remedy(
             "Find what drops packets for longer than a round trip: a policer, a queue that stays full, a failing link. "

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.evidence.loss import share_of
-from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
@@ -68,6 +68,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "Not a slow path: these ACKs came 40 ms or more after the fastest. Not a busy application: its data "
                 "left with the ACK."
             ),
+            frames_of=of_many("first", min(len(acks), FRAMES), len(acks)),
         ),
         remedy=Remedy(
             f"Let {case.the_sender}'s application write each message in one call, or set TCP_NODELAY on its socket.",

@@ -38,8 +38,19 @@ from collections.abc import Iterator, Sequence
 from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import rows_of
-from tcpwin.limits.evidence.loss import Culprit, culprit, has_sack, pairs, resent, share_of, wait_ns, weaker
+from tcpwin.limits.evidence.loss import (
+    Culprit,
+    culprit,
+    has_sack,
+    pairs,
+    pairs_shown,
+    resent,
+    share_of,
+    wait_ns,
+    weaker,
+)
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.names import FIND_LOSS
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
@@ -83,6 +94,7 @@ def judge(case: Case) -> Iterator[Finding]:
             },
             ruled_out="Not late ACKs: neither DSACK, timestamps nor later ACKs prove these timeouts needless. "
             + guilty.ruled_out,
+            frames_of=pairs_shown("longest", events),
         ),
         remedy=_remedy(case),
     )
@@ -138,8 +150,7 @@ def _remedy(case: Case) -> Remedy:
             side_effects="More retransmissions go out early; some of them needless where the path reorders.",
         )
     return Remedy(
-        f"Find where the path loses packets. Within one data centre, a route's rto_min on {case.the_sender} shortens "
-        "the wait.",
+        f"{FIND_LOSS} Within one data centre, a route's rto_min on {case.the_sender} shortens the wait.",
         settings=("ip route change <route> rto_min 20ms",),
         side_effects="Below 40 ms, delayed ACKs cause needless timeouts.",
     )

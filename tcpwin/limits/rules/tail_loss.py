@@ -33,8 +33,9 @@ from collections.abc import Iterator
 
 from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.loss import culprit, needless, pairs, resent, share_of, wait_ns, weaker
+from tcpwin.limits.evidence.loss import culprit, needless, pairs, pairs_shown, resent, share_of, wait_ns, weaker
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.names import FIND_LOSS
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
@@ -72,10 +73,11 @@ def judge(case: Case) -> Iterator[Finding]:
             },
             ruled_out=f"Not late ACKs: no DSACK of {case.the_receiver} reports the probes as duplicates. "
             + guilty.ruled_out,
+            frames_of=pairs_shown("longest", events),
         ),
         remedy=Remedy(
-            f"Find where the path loses packets. Let {case.the_sender}'s application write each message in one call, "
-            "and the next without waiting, so that ACKs report the loss.",
+            f"{FIND_LOSS} Let {case.the_sender}'s application write each message in one call, and the next without "
+            "waiting, so that ACKs report the loss.",
             side_effects="None for TCP; the application's protocol must allow it.",
         ),
     )

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 from tcpwin.analysis import ZeroWindowEpisode
 from tcpwin.limits.case import Case
-from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
 
@@ -75,6 +75,8 @@ def judge(case: Case) -> Iterator[Finding]:
                 "closed_ns": sum(each.duration_ns for each in late),
             },
             ruled_out="Not an update of the receiver's own: the opening came within two round trips of a probe.",
+            frames_of=of_many("latest", min(len(late), FRAMES // 2), len(late), "start and end of the"),
+            span_of=of_many("latest", 1, len(late)),
         ),
         remedy=Remedy(
             f"Capture at {case.the_receiver}. If the update is there, look for loss on the path to {case.the_sender}; "

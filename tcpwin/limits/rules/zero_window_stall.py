@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
@@ -70,6 +70,8 @@ def judge(case: Case) -> Iterator[Finding]:
                 "longest_ns": longest.duration_ns,
             },
             ruled_out="Not loss or congestion: the sender waited at a zero window, which only the receiver sets.",
+            frames_of=of_many("longest", len(frames) // 2, count, "start and end of the"),
+            span_of=of_many("longest", 1, count),
         ),
         remedy=Remedy(
             f"Make {case.the_receiver}'s application read faster, or {case.the_sender} send less.",

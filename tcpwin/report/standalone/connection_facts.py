@@ -105,7 +105,7 @@ def tell_connection(connection: Connection, verdict: Verdict, findings: Sequence
         duration=time_text(connection.duration_ns),
         close=close_text(connection) + guess,
         verdict=verdict,
-        words=verdict_words(verdict, connection.duration_ns),
+        words=verdict_words(verdict),
         findings=findings,
         directions=list(_directions(connection)),
         stalls=[

@@ -122,10 +122,8 @@ def _connection(told: ConnectionView, findings: Sequence[FindingView]) -> Iterat
     words = told.words
     yield f"**{plain(words.answer)}** {plain(begin(words.why))}."
     yield ""
-    for name, text in (*words.advice, ("Evidence", words.evidence)):
-        if text:
-            yield f"- **{name}:** {plain(text)}"
-    yield from ("",) if words.advice or words.evidence else ()
+    yield from (f"- **{name}:** {plain(text)}" for name, text in words.advice)
+    yield from ("",) if words.advice else ()
     yield from (f"- {each.code} {plain(each.name)} {each.direction} {each.cost}".rstrip() for each in findings)
     yield from ("",) if findings else ()
     for direction in told.directions:
