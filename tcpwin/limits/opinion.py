@@ -229,15 +229,13 @@ def _loss(seen: Situation) -> Opinion:
     reason = f"{data.resent_segments:,} of {count_text(data.data_segments, 'segment')} sent again"
     reason += f", {data.rto_retransmissions:,} by timeout" if data.rto_retransmissions else ""
     confidence, items_ns = seen.seen, seen.budget.items_ns
-    recovery_ns = sum(items_ns[item] for item in GROUPS["loss recovery"])
+    after_ns, recovery_ns = items_ns["after_loss"], sum(items_ns[item] for item in GROUPS["loss recovery"])
     if not seen.traits.is_mostly_recovering:
         confidence = "likely"
-    if recovery_ns and items_ns["after_loss"]:
+    if recovery_ns and after_ns:
         # What a loss costs is not over with its repair.
-        reason += (
-            f"; loss limited it for {time_text(recovery_ns + items_ns['after_loss'])}: {time_text(recovery_ns)} in "
-        )
-        reason += f"recovery + {time_text(items_ns['after_loss'])} with the congestion window still cut by loss"
+        reason += f"; loss limited it for {time_text(recovery_ns + after_ns)}: {time_text(recovery_ns)} in recovery + "
+        reason += f"{time_text(after_ns)} with the congestion window still cut by loss"
     if seen.traits.is_queued:
         # What a queue drops when it is full is a symptom of the path's rate.
         confidence = "likely"

@@ -123,12 +123,12 @@ class _Telling:
         if self.count == 1:
             yield from sentences_of_one(self.verdict)
             return
-        least = f"at least {time_text(MIN_COST_NS)} and {MIN_SHARE * 100:.0f} % of the time with data to send"
+        least = f"by at least {time_text(MIN_COST_NS)} and {MIN_SHARE * 100:.0f} % of the time with data to send"
         if not self.ids:
-            yield f"No problem found: no connection lost {least}."
+            yield f"No problem found: no connection slowed {least}."
             return
         by_limit = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
-        yield f"{len(self.ids):,} of them lost {least}: {by_limit}."
+        yield f"{count_text(len(self.ids), 'connection')} slowed {least}: {by_limit}."
 
     def first_change(self) -> Iterable[str]:
         verdict = self.verdict

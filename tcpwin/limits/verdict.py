@@ -98,6 +98,11 @@ class Verdict:
     is_problem: bool = False
 
     @property
+    def limited_by(self) -> str:
+        """The same as `named`, in a sentence."""
+        return f"{self.named[:1].lower()}{self.named[1:]}" if self.limit in UNNAMED else f"limited by {self.named}"
+
+    @property
     def beside(self) -> str | None:
         """The name of the limit that cost and fix are about, where it is not the one told first."""
         return None if self.also is None else LIMIT_NAMES[self.also]

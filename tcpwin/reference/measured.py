@@ -153,9 +153,7 @@ def measure_connection(
         workload=workload,
         shape=shape,
         limit=verdict.limit,
-        limited_by=f"limited by {verdict.named}"
-        if verdict.limit not in ("none", "capture")
-        else verdict.named[:1].lower() + verdict.named[1:],
+        limited_by=verdict.limited_by,
         is_reader_slow=verdict.limit == "receiver_application",
         is_unscaled=data.window_scale.state == "disabled",
         first_flight_bytes=data.initial_flight_bytes or FIRST_FLIGHT_BYTES,

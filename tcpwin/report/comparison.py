@@ -53,10 +53,8 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
     if matched > shown:
         yield ""
         yield f"{count_text(matched - shown, 'more pair')} not shown: --limit N shows more."
-    # Of one pair they stand below it.
-    if comparison.findings and (
-        len(comparison.pairs) != 1 or not limit or len(comparison.pairs[0].findings) != len(comparison.findings)
-    ):
+    is_said = len(comparison.pairs) == 1 and limit and len(comparison.findings) == len(comparison.pairs[0].findings)
+    if comparison.findings and not is_said:
         yield ""
         yield "Findings of all connections"
         yield from (f"    {_finding(each)}" for each in comparison.findings)

@@ -82,8 +82,9 @@ class Told:
 
     def words(self, id: int) -> list[str]:
         """What each text form has to say of a connection: answer, reason, cost and fix."""
-        words = verdict_words(self.verdicts[id], self.analysis.connections[id].duration_ns)
-        return [each for each in (words.answer, words.why, words.cost, words.fix, words.evidence) if each]
+        words = verdict_words(self.verdicts[id])
+        beside = words.beside.removeprefix("Also: ")
+        return [each for each in (words.answer, words.why, beside, words.cost, words.fix, words.evidence) if each]
 
 
 @pytest.fixture(scope="module", params=list(captures()), ids=name_of)
@@ -109,15 +110,17 @@ def says(text: str, words: str) -> bool:
 
 def test_the_words_hold_the_machine_fields(told: Told) -> None:
     """Text surfaces are asked for words; so the words themselves must say limit, share, cost and confidence."""
-    for id, verdict in told.verdicts.items():
-        words = verdict_words(verdict, told.analysis.connections[id].duration_ns)
+    for verdict in told.verdicts.values():
+        words = verdict_words(verdict)
         if verdict.limit not in ("none", "capture"):
-            share, confidence = re.findall(r"\((\d+) ?%, (\w+)\)", words.answer)[0]
+            share, confidence = re.findall(r"\((\d+) ?% of the time, (\w+)\)", words.answer)[0]
             assert (int(share), confidence) == (round(verdict.share * 100), verdict.confidence)
-        # A cost that the answer holds is not said again.
-        is_told = f"cost {time_text(verdict.named_ns)}" in words.answer
-        assert (bool(words.cost) or is_told) == verdict.is_problem
-        assert not (words.cost and is_told)
+        # A cost is said once, with the limit that it is about.
+        is_said = f"cost {time_text(verdict.named_ns)}, " in words.beside
+        assert (bool(words.cost) or is_said) == verdict.is_problem
+        assert not (words.cost and is_said)
+        if verdict.is_problem and not is_said:
+            assert time_text(verdict.named_ns) in words.cost
         assert not (words.fix and not verdict.is_problem)
 
 
@@ -134,10 +137,8 @@ def test_text(told: Told) -> None:
     for id in told.report.shown_ids:
         text, _ = run(told, "--connection", str(id))
         verdict = told.verdicts[id]
-        words = verdict_words(verdict, told.analysis.connections[id].duration_ns)
-        assert says(text, words.answer)
-        assert says(text, words.cost)
-        assert says(text, words.fix)
+        words = verdict_words(verdict)
+        assert all(says(text, each) for each in (words.answer, words.beside, words.cost, words.fix))
 
 
 def test_summary(told: Told) -> None:
@@ -153,7 +154,7 @@ def test_summary(told: Told) -> None:
     if verdict.is_problem or len(told.analysis) == 1:
         assert verdict.text in told.analysis.summary.text
     else:
-        assert "No problem found." in told.analysis.summary.text
+        assert "No problem found: " in told.analysis.summary.text
 
 
 def test_exit_code_and_order(told: Told) -> None:
@@ -252,12 +253,12 @@ def test_github(told: Told, checked: Callable[[str], str]) -> None:
     closing = annotations.pop()
     [worst] = told.analysis.worst(1)
     assert closing.startswith(f"Connection {worst.id}: ")
-    words = verdict_words(told.verdicts[worst.id], worst.duration_ns)
-    assert all(says(closing, each) for each in (words.answer, words.cost))
+    words = verdict_words(told.verdicts[worst.id])
+    assert all(says(closing, each) for each in (words.answer, words.beside, words.cost))
     for finding, line in zip(told.analysis.findings, annotations, strict=True):
         if finding.connection is not None:
-            words = verdict_words(told.verdicts[finding.connection], told.duration_ns(finding.connection))
-            assert all(each.replace("%", "%25") in line for each in (words.answer, words.cost))
+            words = verdict_words(told.verdicts[finding.connection])
+            assert all(each.replace("%", "%25") in line for each in (words.answer, words.beside, words.cost))
 
 
 def test_rows_of_the_service(told: Told, tmp_path: Path) -> None:
