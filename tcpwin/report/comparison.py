@@ -88,7 +88,7 @@ def _pair(each: Pair, old: Connection) -> Iterator[str]:
         f"#{match.old} → #{match.new}  {each.server} {arrow_of(old, each.direction)}  {each.verdict}{alike}"
     )
     was, now = limit_words(each.old_verdict), limit_words(each.new_verdict)
-    yield f"    {'limit':<{WIDTH}} {was} → {now}"
+    yield f"    {'limited by':<{WIDTH}} {was} → {now}"
     receiver = role_of(old, each.direction[-1])
     for change in each.changes:
         if change.old or change.new:

@@ -23,16 +23,19 @@ BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 # The receiver's kernel counted 66 zero windows; 6,095,703,000 ns lie between closing and opening ACKs.
 TW201 = ("--select", "TW201", SLOW_READER)
 HEAD = (
-    f"{SLOW_READER}:#0 server→client TW201 zero-window-stall (warning, cost 6.1 s of the limit's 28.1 s, certain): "
+    f"{SLOW_READER}:#0 server→client TW201 zero-window-stall "
+    "(warning, cost 6.1 s of the 28.1 s limited by slow reader, certain): "
     "The client's application reads too slowly: zero window 66 times, 6.1 s total (20 % of the connection)"
 )
 PARAGRAPH = [
-    "6 MB in 30.1 s. Limited by a slow reader on the client (93 %, certain). "
+    "6 MB in 30.1 s. Limited by a slow reader on the client (93 % of the time, certain). "
     "The client's application keeps its receive window full.",
-    "Cost: about 28.1 s of 30.1 s",
+    "Cost: up to 28.1 s: without this limit it would have taken as little as 2.03 s instead of 30.1 s",
     "Fix: Make the client's application read faster, or the server send less.",
-    "Evidence: window at zero 66 times, 6.1 s total; open but full for another 20.5 s; "
-    "frame.number in {1474, 1475, 1577, 1578, 1627, 1628} (rule TW201 zero-window-stall)",
+    "Evidence: the server waited 28.1 s: 20.5 s with the window full (no room for another segment) + "
+    "6.1 s at zero window (no room offered, 66 times) + 1.48 s until late reads (which delayed ACKs); "
+    "frame.number in {1474, 1475, 1577, 1578, 1627, 1628} "
+    "(start and end of the longest 3 of 66; rule TW201 zero-window-stall)",
     "",
 ]
 SUMMARY = "1 finding (1 warning) in 1 connection (1 rule, 1 connection)."
@@ -56,7 +59,7 @@ def test_text() -> None:
     assert told[6:9] == [
         "    ends       client 10.9.2.2:36984, server 10.9.1.1:5201",
         "    owner      the client's application",
-        "    evidence   frames 1627, 1628, 1577, 1578, 1474, 1475",
+        "    evidence   frames 1627, 1628, 1577, 1578, 1474, 1475 (start and end of the longest 3 of 66)",
     ]
     assert told[-2:] == ["", SUMMARY]
 

@@ -30,7 +30,7 @@ def test_whole_report() -> None:
         "               sysctl -w net.ipv4.tcp_window_scaling=1",
         "    beware     More memory.",
         "",
-        f"{name} TW902 made-note (info, lost 93.5 Mbit/s, possible): the capture is small",
+        f"{name} TW902 made-note (info, rate lost 93.5 Mbit/s, possible): the capture is small",
         "    owner      nobody",
         "",
         "2 findings (1 warning, 1 info) in 1 connection (3 rules, 1 connection).",

@@ -62,6 +62,8 @@ def test_finding_as_an_object(analysis: tcpwin.Analysis) -> None:
                 "times": 3,
             },
             "ruled_out": "Loss: nothing was sent again.",
+            "frames_of": None,
+            "span_of": None,
         },
         "remedy": {
             "text": "Set a larger buffer on a.",
@@ -340,12 +342,12 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
     body = stall[0].text.splitlines()
     assert body[0] == f"{analysis.name}:#0 server→client TW901 made-stall (warning, cost 6.1 s, certain): {STALL.text}"
     assert body[-1] == "beware     More memory."
-    assert body[1].startswith("Limited by ")
+    assert body[1].startswith("Nothing to fix: limited by ")
     assert len(body) == 11
     assert stall[1].text.splitlines()[-1] == f"beware     {NASTY_SHOWN}"
     # What does not fail the check fails no test case, but is there.
     assert [each.tag for each in note] == ["system-out"]
-    assert note[0].text.startswith(f"{analysis.name} TW902 made-note (info, lost 93.5 Mbit/s, possible): ")
+    assert note[0].text.startswith(f"{analysis.name} TW902 made-note (info, rate lost 93.5 Mbit/s, possible): ")
     assert len(quiet) == 0
     assert suite.find("system-out").text == (
         "3 findings (1 error, 1 warning, 1 info) in 1 connection (3 rules, 1 connection)."
@@ -370,7 +372,7 @@ def unescaped(text: str) -> str:
 
 def test_github(analysis: tcpwin.Analysis) -> None:
     *lines, closing = render_github(analysis, found(STALL, NOTE, NASTY), [STALL, NOTE, NASTY])
-    assert closing.startswith("Connection 0: Limited by ")
+    assert closing.startswith("Connection 0: Nothing to fix: limited by ")
     assert [line.split(" ")[0] for line in lines] == ["::warning", "::notice", "::error"]
     for line, finding in zip(lines, (STALL, NOTE, NASTY), strict=True):
         assert line.isprintable()

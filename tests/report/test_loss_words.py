@@ -93,7 +93,9 @@ def test_costly_loss_is_the_paths_and_none_of_the_window() -> None:
     assert verdict.lost_ns > direction.recovery_ns
     answer, cost = verdict_lines(lines_of(name))
     assert f" {verdict.headline}." in answer
-    assert cost == f"Cost: about {time_text(verdict.named_ns)} of {time_text(connection.duration_ns)}"
+    left, whole = (time_text(ns) for ns in (connection.duration_ns - verdict.cost_ns, connection.duration_ns))
+    assert cost.startswith(f"Cost: about {time_text(verdict.cost_ns)} ")
+    assert cost.endswith(f" {left} instead of {whole}")
     _, evidence = verdict_lines(lines_of(name), "Evidence")
     assert re.search(rf"\b59 of {direction.data_segments:,} segments\b", evidence)
     assert not any("receive window" in line for line in lines_of(name))
@@ -152,11 +154,14 @@ def test_idle_restart() -> None:
     assert verdict.also_ns == verdict.lost_ns == 19 * 180_000_000
     assert verdict.fix is not None
     assert "server" in verdict.fix
-    answer, cost = verdict_lines(lines_of(name))
-    assert re.search(r" Also: .* 3\.42 s\.$", answer)
-    # Its cost is said once.
+    _, cost = verdict_lines(lines_of(name))
+    # Its cost is said once, and fix and evidence stand below it.
     assert (cost, "\n".join(lines_of(name)).count("cost 3.42 s")) == ("", 1)
-    assert f"Fix (idle restart): {verdict.fix}" in lines_of(name)
+    place = next(place for place, line in enumerate(lines_of(name)) if line.startswith("Also: "))
+    also, fix, evidence = lines_of(name)[place : place + 3]
+    assert re.search(r" 3\.42 s, 8 % of the time\.$", also)
+    assert fix == f"Fix (idle restart): {verdict.fix}"
+    assert re.match(r"Evidence \(idle restart\): .* \(first 6 of 19; ", evidence)
     assert the_line(name, "pauses:").startswith("pauses: 19 longer than the RTO with nothing in flight, 31")
     assert the_line(name, "messages:") == "messages: 20, median delay 271 ms, p95 271 ms, p99 271 ms"
     restarts = "idle restarts: the congestion window was cut after 19 of them: 19 round trips, 3.42 s"

@@ -125,7 +125,8 @@ def test_connection_in_full_has_all_of_it() -> None:
     verdict = connection.verdict
     assert (verdict.limit, verdict.owner) == ("receiver_application", "client_application")
     assert lines[1] == f"  {verdict.text}"
-    assert lines[2].startswith(f"  Cost: about {time_text(verdict.named_ns)} of ")
+    assert lines[2].startswith(f"  Cost: about {time_text(verdict.named_ns)} ")
+    assert lines[2].endswith(f" instead of {time_text(connection.duration_ns)}")
     assert lines[3] == f"  Fix: {verdict.fix}"
     assert lines[4].startswith(f"  Evidence: {verdict.reason}; frame.number in {{")
     assert "  where the server's time went          time   share" in lines
@@ -154,7 +155,7 @@ def test_words_of_a_verdict_are_harmless() -> None:
     connection = analysis.connections[0]
     verdict = judge_connection(connection, [finding])
     assert (verdict.fix, verdict.reason, verdict.code) == (NASTY_TEXT, NASTY_TEXT, finding.code)
-    words = verdict_words(verdict, connection.duration_ns)
+    words = verdict_words(verdict)
     assert (words.fix, words.why) == (NASTY_SHOWN, NASTY_SHOWN)
     assert all(text.isprintable() for text in (words.answer, words.cost, words.evidence))
 

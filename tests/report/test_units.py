@@ -31,7 +31,7 @@ def near(text: str, units: dict[str, float]) -> object:
 def compare_verdict(connection: Connection, block: str) -> None:
     """The lines of a block that say what limited a connection against its verdict."""
     verdict = connection.verdict
-    headline = r"^    Limited by .*? \((<?)(\d+) %, (\w+)\)(?: and .*? \((<?\d+) %\))?\.(?: |$)"
+    headline = r"^    (?:[\w ]+: l|L)imited by .*? \((<?)(\d+) % of the time, (\w+)\)(?: and .*? \((<?\d+) %\))?\.(?: |$)"
     limited = re.search(headline, block, re.MULTILINE)
     assert bool(limited) == (verdict.limit not in ("none", "capture"))
     if limited:
@@ -40,25 +40,32 @@ def compare_verdict(connection: Connection, block: str) -> None:
         assert bool(limited[4]) == (verdict.second_limit is not None)
         assert verdict.cost_ns <= verdict.share * connection.duration_ns * (1 + 1e-9) + 1
         assert verdict.cost_low_ns <= verdict.cost_ns <= verdict.cost_high_ns
-    if closed := re.search(r"^    Evidence: window at zero ([\d,]+) times?, (\S+ \S+) total", block, re.MULTILINE):
-        direction = connection.a_to_b if verdict.direction == "a_to_b" else connection.b_to_a
-        assert direction.zero_window_episode_count == int(closed[1].replace(",", ""))
-        assert direction.zero_window_ns == near(closed[2], TIMES)
-    also = re.search(r"^    Limited by .* Also: .* cost (\S+ [^\s.]+)\.$", block, re.MULTILINE)
-    assert bool(also) == (verdict.also is not None)
+    direction = connection.a_to_b if verdict.direction == "a_to_b" else connection.b_to_a
+    if closed := re.search(r"(\S+ \S+) at zero window \([\w ]+, ([\d,]+) times?\)", block):
+        assert direction.zero_window_ns == near(closed[1], TIMES)
+        assert direction.zero_window_episode_count == int(closed[2].replace(",", ""))
+    for whole, parts in re.findall(r" (?:for|waited) (\S+ \S+): (\S+ \S+ [^;\n]* \+ [^;\n]*)", block):
+        # What is written as a sum adds up, to what three digits of each allow.
+        own = [value_of(" ".join(part.split()[:2]), TIMES) for part in parts.split(" + ")]
+        assert sum(own) == pytest.approx(value_of(whole, TIMES), rel=0.01)
+    also = re.search(r"^    Also: .* cost (\S+ [^\s,]+), (<?\d+) % of the time\.$", block, re.MULTILINE)
+    assert bool(also) == (verdict.also is not None and verdict.also != verdict.second_limit)
     if also:
         assert verdict.also_ns == near(also[1], TIMES)
-    cost = re.search(r"^    Cost: about (\S+ \S+) of (\S+ \S+)$", block, re.MULTILINE)
-    assert bool(cost) == (verdict.is_problem and verdict.also is None)
+    cost = re.search(r"^    Cost(?: \((.*?)\))?: (?:about|up to) (\S+ [^\s:]+)", block, re.MULTILINE)
+    assert bool(cost) == (verdict.is_problem and not also)
+    assert not cost or cost[1] == (verdict.also and LIMIT_NAMES[verdict.also])
     fix = re.search(r"^    Fix(?: \((.*?)\))?: (.*)$", block, re.MULTILINE)
     assert (fix and fix[2]) == (verdict.fix if verdict.is_problem else None)
     assert not fix or fix[1] == (verdict.also and LIMIT_NAMES[verdict.also])
     if cost:
-        assert verdict.named_ns == near(cost[1], TIMES)
-        assert connection.duration_ns == near(cost[2], TIMES)
+        assert verdict.named_ns == near(cost[2], TIMES)
+    if left := re.search(r"it would have taken (?:as little as )?(\S+ \S+) instead of (\S+ \S+)$", block, re.MULTILINE):
+        assert connection.duration_ns - verdict.cost_ns == near(left[1], TIMES)
+        assert connection.duration_ns == near(left[2], TIMES)
         assert verdict.lost_ns >= verdict.cost_ns
     evidence = re.search(
-        r"^    Evidence: (?:.*; )?(?:[\w ]+: )?frame\.number in \{([\d, ]+)\}(?: \(rule (\w+) [\w-]+\))?$",
+        r"^    Evidence(?: \([\w ]+\))?: (?:.*; )?frame\.number in \{([\d, ]+)\}(?: \((?:[^)]*; )?rule (\w+) [\w-]+\))?$",
         block,
         re.MULTILINE,
     )

@@ -77,9 +77,11 @@ def test_the_verdict_is_said_once_above_the_connection() -> None:
     verdict = verdict_of(name)
     answer, cost, evidence = told(name)
     assert f" {verdict.headline}. " in answer
-    assert f"({share_text(verdict.share)}, {verdict.confidence})" in answer
+    assert f"({share_text(verdict.share)} of the time, {verdict.confidence})" in answer
     assert verdict.reason in answer
-    assert cost == f"Cost: about {time_text(verdict.named_ns)} of 30.1 s Fix: {verdict.fix}"
+    assert cost == f"Cost: {verdict.cost_text} Fix: {verdict.fix}"
+    assert time_text(verdict.named_ns) in verdict.cost_text
+    assert verdict.cost_text.endswith(f" {time_text(30.085e9 - verdict.cost_ns)} instead of 30.1 s")
     frames = ", ".join(map(str, sorted(verdict.frames)))
     assert evidence == f"Evidence: {verdict.reason}; frame.number in {{{frames}}} (rule {verdict.code} {verdict.rule})"
     assert not any(line.strip().startswith("!") for line in lines_of(name))
@@ -113,7 +115,7 @@ def test_one_zero_window_is_singular() -> None:
     [episode] = analyze(find(name)).connections[0].b_to_a.zero_window_episodes
     assert 4.135e9 <= episode.duration_ns < 4.145e9
     answer, _, evidence = told(name)
-    assert re.search(r"\b1 time\b.*\b4\.14 s\b", answer)
+    assert re.search(r"\b4\.14 s at zero window [^+]*\b1 time\b", answer)
     assert "{13657, 13664}" in evidence
     verdict = verdict_of(name)
     assert (verdict.limit, verdict.owner) == ("receiver_application", "client_application")
@@ -134,7 +136,7 @@ def test_lost_window_update(name: str, ended: str) -> None:
     assert 1.7e9 < verdict.lost_ns < 2.2e9
     [episode] = analyze(find(name)).connections[0].a_to_b.zero_window_episodes
     answer, _, evidence = told(name)
-    assert f"1 time, {time_text(episode.duration_ns)}" in answer
+    assert re.search(rf"\b{time_text(episode.duration_ns)} at zero window [^+]*\b1 time\b", answer)
     assert f"{{{episode.start_frame}, {episode.end_frame}}}" in evidence
     [row] = [line for line in render_connection(analyze(find(name)).connections[0]).splitlines() if "… " in line]
     assert row.endswith(f"   {ended}, frames {episode.start_frame} to {episode.end_frame}")
@@ -212,7 +214,7 @@ def test_nothing_wrong() -> None:
     verdict = verdict_of(name)
     assert (verdict.limit, verdict.is_problem, verdict.fix) == ("sender_application", False, None)
     assert not analyze(find(name)).problems
-    assert "Nothing to fix." in paragraph_of("\n".join(lines))
+    assert "Nothing to fix: limited by the server's application" in paragraph_of("\n".join(lines))
     answer, cost, evidence = told(name)
     assert verdict.headline in answer
     assert (cost, evidence) == ("", f"Evidence: {verdict.reason}")
@@ -282,9 +284,9 @@ def test_dead_zero_window(tmp_path: Path) -> None:
     assert (verdict.code, verdict.frames) == ("TW203", (5,))
     assert analysis.problems == [0]
     answer, cost, evidence = told_in(render(analysis).splitlines())
-    assert "(99 %, certain)" in answer
-    assert "1 time, 3.01 s" in answer
-    assert cost.startswith("Cost: about 3.01 s of 3.05 s")
+    assert "(99 % of the time, certain)" in answer
+    assert "3.01 s at zero window" in answer
+    assert cost.startswith("Cost: about 3.01 s: ")
     assert evidence.endswith("{5} (rule TW203 zero-window-dead)")
     # It never opened again: the row names no last frame.
     assert any(line.endswith("   open, frame 5") for line in render_connection(connection).splitlines())
