@@ -40,12 +40,16 @@ def test_text() -> None:
     assert "    client's largest window   65.5 kB → 3.14 MB (× 48)" in told
     assert not [line for line in told if "retransmissions" in line or "window at zero" in line]
     assert [
-        line for line in told if line.startswith("    gone  TW101 window-scaling-not-negotiated server→client, time lost ")
+        line
+        for line in told
+        if line.startswith("    gone  TW101 window-scaling-not-negotiated server→client, time lost ")
     ]
     back = lines(FAST, SLOW)
     assert back[3] == "Worse: goodput × 0.071."
     assert back[7] == "    goodput                   84.9 Mbit/s → 6.03 Mbit/s (-93 %)  worse"
-    assert lines(FAST, SLOW, "--tolerance", "93%")[7] == "    goodput                   84.9 Mbit/s → 6.03 Mbit/s (-93 %)"
+    assert (
+        lines(FAST, SLOW, "--tolerance", "93%")[7] == "    goodput                   84.9 Mbit/s → 6.03 Mbit/s (-93 %)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,11 +192,11 @@ def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
         told[6]
         == "#0 → #0  10.0.0.2:9000 client→server  worse   (paired by order: neither size nor duration is similar)"
     )
-    assert told[7].startswith("    limit                ")
+    assert told[7].startswith("    limited by ")
     assert told[8] == "    goodput                   2.85 Mbit/s → 1.44 Mbit/s (-49 %)  worse"
     assert told[-4:] == [
         "",
         "Findings of all connections",
-        "    gone  TW901 made-stall, cost 6.1 s → 0  better",
-        "    new   TW902 made-note, lost 0 bit/s → 93.5 Mbit/s",
+        "    gone  TW901 made-stall, time lost 6.1 s → 0  better",
+        "    new   TW902 made-note, rate lost 0 bit/s → 93.5 Mbit/s",
     ]

@@ -31,7 +31,9 @@ def near(text: str, units: dict[str, float]) -> object:
 def compare_verdict(connection: Connection, block: str) -> None:
     """The lines of a block that say what limited a connection against its verdict."""
     verdict = connection.verdict
-    headline = r"^    (?:[\w ]+: l|L)imited by .*? \((<?)(\d+) % of the time, (\w+)\)(?: and .*? \((<?\d+) %\))?\.(?: |$)"
+    headline = (
+        r"^    (?:[\w ]+: l|L)imited by .*? \((<?)(\d+) % of the time, (\w+)\)(?: and .*? \((<?\d+) %\))?\.(?: |$)"
+    )
     limited = re.search(headline, block, re.MULTILINE)
     assert bool(limited) == (verdict.limit not in ("none", "capture"))
     if limited:
