@@ -18,16 +18,14 @@ NAMES = {
     "volume_bytes": "payload",
     "duration_ns": "duration",
     "path_rtt_ns": "round trip",
-    "receive_window_max_bytes": "largest window",
+    "receive_window_max_bytes": "receiver's largest window",
     "retransmissions": "retransmissions",
     "resent_share": "bytes sent again",
     "stall_ns": "silences",
-    "zero_window_ns": "window at zero",
+    "zero_window_ns": "receiver's window at zero",
     "lost_ns": "time in fixable limits",
 }
 """Quantities that a comparison has, in words."""
-OF_RECEIVER = ("receive_window_max_bytes", "zero_window_ns")
-"""Of these whose they are is said as well."""
 WIDTH = 25
 """Of a quantity's name."""
 _TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}
@@ -98,10 +96,7 @@ def _pair(each: Pair, old: Connection) -> Iterator[str]:
 
 def _change(change: Change, receiver: str) -> str:
     old, new = value_text(change.name, change.old), value_text(change.name, change.new)
-    name = NAMES[change.name]
-    if change.name in OF_RECEIVER:
-        name = f"{receiver}'s {name}"
-    text = f"{name:<{WIDTH}} {old} → {new}"
+    text = f"{NAMES[change.name].replace('receiver', receiver):<{WIDTH}} {old} → {new}"
     if change.old and change.new is not None and change.name != "resent_share":
         factor = change.new / change.old
         if abs(factor - 1) >= 0.005:

@@ -78,10 +78,11 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
     first = rows[0]["verdict"]
     told = f"{limit_words(first)} {problem_words(first) + ' ' if first['also'] else ''}{first['share'] * 100:.0f} % "
     assert told + first["confidence"] in capture
-    assert worst.text in capture if len(analysis) == 1 else f"{worst.share * 100:.0f} %" in capture
+    assert worst.answer in capture if len(analysis) == 1 else f"{worst.share * 100:.0f} %" in capture
     shown = analysis.connections[rows[0]["id"]].verdict
-    assert shown.text in connection
-    assert (f"It cost {time_text(shown.named_ns)}." in connection) == shown.is_problem
+    assert shown.answer in connection
+    said = shown.beside_text or f": {shown.cost_text}."
+    assert (said in connection and time_text(shown.named_ns) in said) == shown.is_problem
     badges = re.findall(r'<span class="badge ([a-z]+)">([^<]*)</span>', served.get(f"/captures/{id}").text)
     assert (badges[0] == ("problem", problem_words(entry["verdict"]))) == bool(problems)
     assert not (problems and ("good", "no problem") in badges)
