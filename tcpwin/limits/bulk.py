@@ -95,9 +95,9 @@ def rank(analysis: Analysis, limit: int, *, rows: int = ROWS) -> tuple[list[Rank
 def judged_closely(analysis: Analysis, found: Findings | None = None) -> dict[int, Verdict]:
     """The verdicts on the connections of which more is known than their packets' budget says."""
     found = analysis.findings if found is None else found
-    told = {each.connection for each in found if each.connection is not None and each.items_ns}
+    claimed = {each.connection for each in found if each.connection is not None and each.items_ns}
     sampled = {match.connection for host in analysis.hosts for match in host.found}
-    return {id: judge_connection(analysis.connections[id], found.of(id)) for id in sorted(told | sampled)}
+    return {id: judge_connection(analysis.connections[id], found.of(id)) for id in sorted(claimed | sampled)}
 
 
 def budget_columns(analysis: Analysis, start: int, stop: int) -> dict[str, dict[str, NDArray[np.int64]]]:

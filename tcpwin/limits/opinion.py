@@ -285,9 +285,9 @@ def _handshake(seen: Situation) -> Opinion:
     if seen.connection.close == "unanswered":
         reason = "no answer: lost on the way, dropped by a firewall, or no such host"
         return Opinion("the handshake", "network", None, "possible", reason, "The server never answered.")
-    again = seen.connection.a_to_b.syn_retransmissions + seen.connection.b_to_a.syn_retransmissions
-    if again:
-        reason = f"{count_text(again, 'segment')} of the handshake sent again"
+    resent = seen.connection.a_to_b.syn_retransmissions + seen.connection.b_to_a.syn_retransmissions
+    if resent:
+        reason = f"{count_text(resent, 'segment')} of the handshake sent again"
         return Opinion("the handshake", "network", None, "likely", reason, "", FIND_LOSS)
     return Opinion("the handshake", "nobody", None, "certain", "the connection carried little else")
 

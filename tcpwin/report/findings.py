@@ -123,7 +123,7 @@ def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
     if not total:
         return f"No findings ({of})."
     by_severity = Counter(finding.severity for finding in found)
-    told = [
+    counts = [
         count_text(by_severity[severity], str(severity), "info" if severity is Severity.INFO else None)
         for severity in sorted(Severity, reverse=True)
         if by_severity[severity]
@@ -131,7 +131,7 @@ def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
     hit = len({finding.connection for finding in found} - {None})
     places = f" in {count_text(hit, 'connection')}" if hit else ""
     cut = "" if total == len(found) else f" among the {len(found):,} costliest"
-    return f"{count_text(total, 'finding')} ({', '.join(told)}{cut}){places} ({of})."
+    return f"{count_text(total, 'finding')} ({', '.join(counts)}{cut}){places} ({of})."
 
 
 def value_text(name: str, value: float | int | str) -> str:

@@ -47,8 +47,7 @@ def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | Co
         if connection.id not in problems and position >= DETAILED:
             continue
         verdict = render_verdict(connection.verdict)
-        told = _render_connection(connection, verdict)
-        lines += ["", *told]
+        lines += ["", *_render_connection(connection, verdict)]
     left = len(analysis) - len(worst)
     if left:
         lines += ["", f"{count_text(left, 'more connection')} not shown: --limit N shows more, --json all."]
@@ -108,12 +107,12 @@ def _render_connection(connection: Connection, verdict: Sequence[str] = ()) -> l
     client, server = roles_of(connection).values()
     for sender, receiver, direction in ((client, server, connection.a_to_b), (server, client, connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:
-            told = render_direction(connection, sender, receiver, direction)
-            lines += [f"    {line}" for line in told]
+            lines += [f"    {line}" for line in render_direction(connection, sender, receiver, direction)]
         elif direction.retransmissions:
-            told = [f"{sender} → {receiver}  no data, {count_text(direction.retransmissions, 'retransmission')}"]
-            told += [f"       {line}" for line in render_loss(direction)]
-            lines += [f"    {line}" for line in told]
+            lines.append(
+                f"    {sender} → {receiver}  no data, {count_text(direction.retransmissions, 'retransmission')}"
+            )
+            lines += [f"           {line}" for line in render_loss(direction)]
     if connection.socket_samples:
         from tcpwin.report.hosts import render_sockets
 
@@ -163,8 +162,8 @@ def render_direction(connection: Connection, sender: str, receiver: str, directi
         mean, most_text = bytes_text(direction.flight_mean_bytes), bytes_text(direction.flight_max_bytes)
         lines.append(f"       in flight: mean {mean}, at most {most_text}{where}")
         lines += [f"       {line}" for line in render_sender_flight(direction)]
-    told = [*render_loss(direction), *render_timing(connection, direction)]
-    lines += [f"       {line}" for line in told]
+    details = [*render_loss(direction), *render_timing(connection, direction)]
+    lines += [f"       {line}" for line in details]
     if direction.missed_bytes:
         lines.append(f"       the capture lacks {bytes_text(direction.missed_bytes)} that were acknowledged")
     return lines

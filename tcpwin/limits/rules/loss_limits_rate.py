@@ -46,9 +46,9 @@ HALF = 0.5
 
 def judge(case: Case) -> Iterator[Finding]:
     data = case.data
-    held_ns = data.window_limited_ns + data.zero_window_ns
+    window_ns = data.window_limited_ns + data.zero_window_ns
     cost_ns = _cost_ns(data)
-    if cost_ns < case.settings["cost_ns"] or held_ns > HALF * busy_ns(case):
+    if cost_ns < case.settings["cost_ns"] or window_ns > HALF * busy_ns(case):
         return
     if copied_after_ns(case) is not None:
         return
