@@ -22,7 +22,7 @@ import pytest
 from cli.command import TCPWIN
 from hypothesis import given
 from hypothesis import strategies as st
-from live import HANG_S, until
+from live import HANG_S, is_asleep, until
 from reference import LAB_RUNS
 
 from tcpwin.errors import SnapshotError
@@ -503,6 +503,8 @@ def test_a_process_that_is_terminated_leaves_no_private_folder(tmp_path: Path) -
     try:
         descriptor = open_when_read(fifo, process)
         assert list(private.iterdir()) != []
+        # Python looks for signals before a read and when one is broken off: one that comes just between waits with it.
+        until(lambda: is_asleep(process.pid))
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=HANG_S)
         os.close(descriptor)
