@@ -1,6 +1,7 @@
 """Packet ladders: a TCP scenario written as text becomes packets, which tcpwin must judge as the text says.
 
-In: a ladder (prose flush left; steps, settings and claims indented). Out: scapy packets, a pcap, a verdict.
+In: a ladder (prose flush left; steps, settings and claims indented). Out: packets, a pcap, a verdict. The packets are
+built here, in a tenth of scapy's time; that scapy builds the same is a test of its own (tests/scenarios).
 It knows nothing of TCP beyond header fields: what is true stands in the ladder, and only that is checked.
 `python tests/ladder.py FILE.ladder OUT.pcap` writes the packets, to be looked at with other tools.
 
@@ -27,16 +28,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
-
-from scapy.layers.inet import ICMP, IP, TCP
-from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
-from scapy.layers.l2 import Ether
-from scapy.packet import Packet, Raw
-from scapy.utils import EDecimal
+from typing import TYPE_CHECKING, Any
 
 from tcpwin import _engine
+
+if TYPE_CHECKING:
+    from scapy.packet import Packet
 
 START_NS = 1_600_000_000_000_000_000
 ADDRESSES = {4: {"a": "10.0.0.1", "b": "10.0.0.2"}, 6: {"a": "2001:db8::1", "b": "2001:db8::2"}}
@@ -45,6 +45,9 @@ ROW_KEYS = {"flight": "bytes_in_flight"} | {
     key: key for key in ("pipe", "window", "shift", "rtt_ns", "connection", "direction", "length", "window_raw")
 }
 EVENT_KEYS = {name.removesuffix("_frame"): name for name in _engine.EVENT_FIELDS if name not in ROW_KEYS.values()}
+FLAGS = {letter: 1 << place for place, letter in enumerate("FSRPAUEC")}
+PATTERN = bytes(range(251))
+ICMP, TCP, ICMPV6 = 1, 6, 58
 UNITS_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "": 1}
 DIRECTION_FACTS = [
     "segments",
@@ -99,6 +102,9 @@ class Ladder:
 
     def packets(self) -> list[Packet]:
         """The packets as `rdpcap` would hand them over."""
+        from scapy.layers.l2 import Ether
+        from scapy.utils import EDecimal
+
         packets = []
         for step in self.steps:
             packet = Ether(step.packet)
@@ -184,7 +190,6 @@ def _value(word: str) -> int | str | None:
 def _build(ladder: Ladder, src: str, dst: str, what: str) -> tuple[bytes, bool]:
     if src == dst:
         raise ValueError("a segment from a host to itself")
-    options = OPTIONS.findall(what)
     words = OPTIONS.sub(" ", what).split()
     kind, fields = words[0], dict(zip(words[1::2], words[2::2], strict=True))
     if kind == "copy":
@@ -208,72 +213,100 @@ def _build(ladder: Ladder, src: str, dst: str, what: str) -> tuple[bytes, bool]:
     if "S" not in kind and "R" not in kind:
         ladder.last_window[src] = window
     modulo = 1 << 32
-    length = int(fields.get("len", 0))
-    segment = TCP(
-        sport=ladder.port[src],
-        dport=ladder.port[dst],
-        seq=(ladder.isn[src] + int(fields["seq"])) % modulo,
-        ack=(ladder.isn[dst] + int(fields["ack"])) % modulo if "ack" in fields else 0,
-        flags=kind,
-        window=window,
-        options=[option for text in options for option in _options(text, ladder.isn[dst])],
-    )
+    first, length = int(fields["seq"]), int(fields.get("len", 0))
+    options = b"".join(_options(text, ladder.isn[dst]) for text in OPTIONS.findall(what))
+    options += bytes(-len(options) % 4)
+    ports = ladder.port[src], ladder.port[dst]
+    seq = (ladder.isn[src] + first) % modulo
+    ack = (ladder.isn[dst] + int(fields["ack"])) % modulo if "ack" in fields else 0
+    bits = sum({FLAGS[letter] for letter in kind})
+    header = struct.pack(">HHIIBBHHH", *ports, seq, ack, (20 + len(options)) // 4 << 4, bits, window, 0, 0)
+    segment = header + options + _payload(first, length)
     ip_id = int(fields.get("ipid", ladder.next_ip_id[src]))
     ladder.next_ip_id[src] += 1
-    network = _network(ladder, src, dst, ttl=int(fields.get("ttl", 64)), ip_id=ip_id)
-    first = int(fields["seq"])
-    payload = bytes((first + i) % 251 for i in range(length))
-    return bytes(network / segment / Raw(payload) if payload else network / segment), True
+    ends = _ends(ladder.version, src, dst)
+    pseudo = ends + struct.pack(">II" if ladder.version == 6 else ">HH", *_order(ladder.version, TCP, len(segment)))
+    segment = _summed(segment, 16, pseudo)
+    return _framed(ladder, src, dst, TCP, segment, ttl=int(fields.get("ttl", 64)), ip_id=ip_id), True
 
 
-def _network(ladder: Ladder, src: str, dst: str, *, ttl: int, ip_id: int) -> Packet:
-    addresses = ADDRESSES[ladder.version]
-    ether = Ether(src=MACS[src], dst=MACS[dst])
+def _payload(first: int, length: int) -> bytes:
+    """Bytes that tell their place in the stream."""
+    start = first % len(PATTERN)
+    return (PATTERN * ((start + length) // len(PATTERN) + 1))[start : start + length]
+
+
+@cache
+def _ends(version: int, src: str, dst: str) -> bytes:
+    return b"".join(ip_address(ADDRESSES[version][each]).packed for each in (src, dst))
+
+
+def _order(version: int, protocol: int, length: int) -> tuple[int, int]:
+    """The last two numbers of a pseudo header: RFC 9293 §3.1 has the protocol first, RFC 8200 §8.1 the length."""
+    return (length, protocol) if version == 6 else (protocol, length)
+
+
+def _summed(data: bytes, place: int, before: bytes = b"") -> bytes:
+    """With its checksum (RFC 1071), that of a pseudo header included: the words are added modulo 65535."""
+    words = before + data[:place] + bytes(2) + data[place + 2 :]
+    total = int.from_bytes(words + bytes(len(words) % 2)) % 0xFFFF
+    return data[:place] + struct.pack(">H", 0xFFFF - (total or 0xFFFF)) + data[place + 2 :]
+
+
+def _framed(ladder: Ladder, src: str, dst: str, protocol: int, data: bytes, *, ttl: int, ip_id: int) -> bytes:
+    """In an IP packet (never a fragment) in an Ethernet frame."""
+    ends = _ends(ladder.version, src, dst)
     if ladder.version == 6:
-        return ether / IPv6(src=addresses[src], dst=addresses[dst], hlim=ttl)
-    return ether / IP(src=addresses[src], dst=addresses[dst], ttl=ttl, id=ip_id, flags="DF")
+        header, kind = struct.pack(">IHBB", 6 << 28, len(data), protocol, ttl) + ends, 0x86DD
+    else:
+        numbers = (0x45, 0, 20 + len(data), ip_id, 0x4000, ttl, protocol, 0)
+        header, kind = _summed(struct.pack(">BBHHHBBH", *numbers) + ends, 10), 0x0800
+    return bytes.fromhex((MACS[dst] + MACS[src]).replace(":", "")) + struct.pack(">H", kind) + header + data
 
 
-def _options(text: str, peer_isn: int) -> list[tuple[Any, Any]]:
-    options: list[tuple[Any, Any]] = []
+def _options(text: str, peer_isn: int) -> bytes:
+    options = b""
     for part in text.split(","):
         name, *values = part.split()
         if name == "sack":
             edges = [(peer_isn + int(edge)) % (1 << 32) for block in values for edge in block.split(":")]
-            options += [("NOP", None), ("NOP", None), ("SAck", tuple(edges))]
+            options += struct.pack(f">BBBB{len(edges)}I", 1, 1, 5, 2 + 4 * len(edges), *edges)
         elif name == "ts":
-            options += [("NOP", None), ("NOP", None), ("Timestamp", (int(values[0]), int(values[1])))]
+            options += struct.pack(">BBBBII", 1, 1, 8, 10, int(values[0]), int(values[1]))
         elif name == "mss":
-            options.append(("MSS", int(values[0])))
+            options += struct.pack(">BBH", 2, 4, int(values[0]))
         elif name == "ws":
-            options += [("NOP", None), ("WScale", int(values[0]))]
+            options += struct.pack(">BBBB", 1, 3, 3, int(values[0]))
         elif name == "sackOK":
-            options += [("NOP", None), ("NOP", None), ("SAckOK", b"")]
+            options += bytes([1, 1, 4, 2])
         elif name == "tfo":
-            options.append((34, bytes.fromhex(values[0]) if values else b""))
+            cookie = bytes.fromhex(values[0]) if values else b""
+            options += struct.pack(">BB", 34, 2 + len(cookie)) + cookie
         else:
             raise ValueError(f"unknown option {name!r}")
     return options
 
 
 def _copy(previous: bytes, fields: Mapping[str, str]) -> bytes:
-    packet = Ether(previous)
-    if "ttl" in fields:
-        if packet.haslayer(IPv6):
-            packet[IPv6].hlim = int(fields["ttl"])
-        else:
-            packet[IP].ttl = int(fields["ttl"])
-            del packet[IP].chksum
-    return bytes(packet)
+    if "ttl" not in fields:
+        return previous
+    ttl = bytes([int(fields["ttl"])])
+    if previous[14] >> 4 == 6:
+        return previous[:21] + ttl + previous[22:]
+    return previous[:14] + _summed(previous[14:22] + ttl + previous[23:34], 10) + previous[34:]
 
 
 def _icmp(ladder: Ladder, src: str, dst: str) -> bytes:
     """Destination unreachable quoting the other side's last packet (RFC 792; RFC 4443 §3.1)."""
-    network = _network(ladder, src, dst, ttl=64, ip_id=ladder.next_ip_id[src])
+    ip_id = ladder.next_ip_id[src]
     ladder.next_ip_id[src] += 1
-    quoted = Raw(ladder.last_packet[dst][14:])
-    error = ICMPv6DestUnreach() if ladder.version == 6 else ICMP(type=3, code=1)
-    return bytes(network / error / quoted)
+    quoted = ladder.last_packet[dst][14:]
+    if ladder.version == 6:
+        error = struct.pack(">BBHI", 1, 0, 0, 0) + quoted
+        pseudo = _ends(6, src, dst) + struct.pack(">II", *_order(6, ICMPV6, len(error)))
+        return _framed(ladder, src, dst, ICMPV6, _summed(error, 2, pseudo), ttl=64, ip_id=ip_id)
+    error = struct.pack(">BBHI", 3, 1, 0, 0) + quoted
+    return _framed(ladder, src, dst, ICMP, _summed(error, 2), ttl=64, ip_id=ip_id)
 
 
 def check(ladder: Ladder, folder: Path) -> None:

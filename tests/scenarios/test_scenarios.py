@@ -1,7 +1,7 @@
 """Every ladder beside this file holds: the packets it builds are judged by tcpwin as it says.
 
-A second test asks tshark whether the packets are those that the ladders describe, so that no truth rests on a
-slip of the builder.
+Others ask tshark whether the packets are those that the ladders describe, and scapy whether it builds the same, so that
+no truth rests on a slip of the builder.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from pathlib import Path
 
 import ladder
 import pytest
+from scapy.layers.inet import ICMP, IP, TCP
+from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
+from scapy.layers.l2 import Ether
 
 LADDERS = sorted(Path(__file__).parent.glob("*.ladder"))
 FIELDS = ("frame.number", "tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.flags", "tcp.window_size_value")
@@ -87,6 +90,27 @@ def test_tshark_reads_what_the_ladders_describe(tmp_path: Path, tool: Callable[[
             assert (frame in seen) == step.is_segment, f"{one.name}, line {step.line}: {step.text}"
             if step.is_segment and " copy" not in step.text:
                 assert seen[frame] == described(one, step), f"{one.name}, line {step.line}: {step.text}"
+
+
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.nightly)], ids=["some", "all"])
+@pytest.mark.parametrize("version", [4, 6])
+def test_scapy_builds_the_same_packets(version: int, step: int) -> None:
+    """Lengths, offsets and checksums anew, of every packet of the ladders; each of them as IPv6, too."""
+    fields = {Ether: (), IP: ("len", "ihl", "chksum"), IPv6: ("plen",), TCP: ("dataofs", "chksum"), ICMP: ("chksum",)}
+    fields |= {ICMPv6DestUnreach: ("cksum",)}
+    layers = set()
+    for path in [each for place, each in enumerate(LADDERS) if place % step == 0 or " icmp" in each.read_text()]:
+        text = path.read_text(encoding="utf8")
+        for each in ladder.parse(text if version == 4 else f"    ip 6\n{text}", path.stem).steps:
+            packet = Ether(each.packet)
+            for layer, names in fields.items():
+                # What an ICMP error quotes is as it was.
+                if found := packet.getlayer(layer):
+                    layers.add(layer)
+                    for name in names:
+                        found.delfieldval(name)
+            assert bytes(packet) == each.packet, f"{path.name}, line {each.line}: {each.text}"
+    assert layers >= {Ether, TCP, *((IP, ICMP) if version == 4 else (IPv6, ICMPv6DestUnreach))}
 
 
 def described(one: ladder.Ladder, step: ladder.Step) -> list[str]:
