@@ -5,11 +5,12 @@ Binds nothing; opens the data folder and the database when it is started.
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
@@ -33,7 +34,6 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
         shown: captures or bundles that are there from the start.
         executor: what runs analyses; by default processes of this machine.
     """
-    package = Path(str(files("tcpwin_web")))
     service = Service(settings, shown, executor)
 
     @asynccontextmanager
@@ -54,12 +54,10 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
         lifespan=lifespan,
     )
     app.state.service = service
-    app.state.templates = Jinja2Templates(package / "templates")
-    pages.prepare(app.state.templates)
-    app.include_router(api.routes())
-    app.include_router(pages.routes(app.state.templates))
+    app.state.templates = _templates()
+    app.router.routes.extend(_routes().routes)
     app.add_api_route("/static/plotly.min.js", _send_plotly, include_in_schema=False)
-    app.mount("/static", StaticFiles(directory=package / "static"))
+    app.mount("/static", StaticFiles(directory=_package() / "static"))
     problems.install(app)
     # The one added last is outermost.
     app.add_middleware(HeadAsGet, streams=api.STREAM_ENDINGS)
@@ -68,6 +66,26 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Observed)
     return app
+
+
+def _package() -> Path:
+    return Path(str(files("tcpwin_web")))
+
+
+@cache
+def _templates() -> Jinja2Templates:
+    templates = Jinja2Templates(_package() / "templates")
+    pages.prepare(templates)
+    return templates
+
+
+@cache
+def _routes() -> APIRouter:
+    """The routes of the API and of the pages, which know of no application: to make them takes half a second."""
+    router = APIRouter()
+    router.include_router(api.routes())
+    router.include_router(pages.routes(_templates()))
+    return router
 
 
 def _send_plotly() -> FileResponse:
