@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from hosts.joined import (
 )
 from lab.runs import Run
 from lab.selection import COPIES, LATE, on
+from spread import some_by_day
 
 from tcpwin.hosts import ClockOffset, Host, JoinedSample, SnapshotFile, analyze
 from tcpwin.hosts.clock import CONTRADICTION, Bounds, estimate, given
@@ -219,18 +221,17 @@ def check_skewed(run: Run, by_ns: int, drift_ppm: int = 0) -> None:
     assert [each.disagreements for each in found] == [()] * len(found)
 
 
-@pytest.mark.parametrize("by_ns", SKEWS_NS.values(), ids=SKEWS_NS)
-@pytest.mark.parametrize("name", [name for _, _, name in COPIES])
-def test_offset_is_right_within_its_own_uncertainty(name: str, by_ns: int) -> None:
-    check_skewed(copied_run(name), by_ns)
+@pytest.mark.parametrize(("skew", "name"), some_by_day(product(SKEWS_NS, [name for _, _, name in COPIES]), of=5))
+def test_offset_is_right_within_its_own_uncertainty(skew: str, name: str) -> None:
+    check_skewed(copied_run(name), SKEWS_NS[skew])
 
 
-@on(copies=False)
+@on(copies=False, of=3)
 def test_offset_is_right_within_its_own_uncertainty_in_every_run(run: Run) -> None:
     check_skewed(run, SKEWS_NS["3.7 s behind"])
 
 
-@on(copies=False)
+@on(copies=False, of=3, first=1)
 def test_a_clock_that_drifts_does_not_make_it_lie(run: Run) -> None:
     check_skewed(run, SKEWS_NS["two hours behind"], drift_ppm=100)
 
@@ -282,11 +283,15 @@ def test_joined_values_are_as_without_skew_within_the_doubt(name: str) -> None:
 # Without SYN.
 
 
-@pytest.mark.parametrize("by_ns", [0, *SKEWS_NS.values()], ids=["right", *SKEWS_NS])
-@pytest.mark.parametrize("name", ["slow-reader", "receive-buffer-64k", "zero-window-stall", "no-window-scaling"])
-def test_counts_are_tied_where_no_syn_tells_where_they_begin(name: str, by_ns: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("skew", "name"),
+    some_by_day(
+        product(["right", *SKEWS_NS], ["slow-reader", "receive-buffer-64k", "zero-window-stall", "no-window-scaling"])
+    ),
+)
+def test_counts_are_tied_where_no_syn_tells_where_they_begin(skew: str, name: str, tmp_path: Path) -> None:
     """The rhythm of the transfer ties them: acknowledged bytes are then as the full capture has them."""
-    run = copied_run(name)
+    run, by_ns = copied_run(name), SKEWS_NS.get(skew, 0)
     text = moved(ss_text(run, "snd"), by_ns)
     capture = without_start(run.capture, tmp_path)
     analysis = analyze(capture, snapshots=[of(text)])

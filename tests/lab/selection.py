@@ -82,10 +82,13 @@ def on(
     without: Iterable[str] = (),
     copies: bool = True,
     cut: bool = True,
+    of: int = 1,
+    first: int = 0,
 ) -> pytest.MarkDecorator:
     """Give a test's argument `run` these scenarios at these ends, and the copies; `cut`: also those cut short.
 
-    A copy that is not cut holds the very packets of its run: it has its turn at night.
+    A copy that is not cut holds the very packets of its run: it has its turn at night. By day, of so many captures one
+    is asked, from the given one on.
     """
     chosen = [scenario for scenario in scenarios if scenario not in set(without)]
     runs = [(scenario, end, "") for scenario in chosen for end in ends]
@@ -94,6 +97,9 @@ def on(
         if scenario in chosen and end in ends and (cut or name not in CUT_COPIES):
             runs.append(copy)
     names = [f"{scenario}-{end}" + ("-copy" if copy else "") for scenario, end, copy in runs]
-    nightly = [pytest.mark.nightly if copy and copy not in CUT_COPIES else () for _, _, copy in runs]
+    nightly = [
+        pytest.mark.nightly if (copy and copy not in CUT_COPIES) or place % of != first else ()
+        for place, (_, _, copy) in enumerate(runs)
+    ]
     marked = [pytest.param(each, marks=marks) for each, marks in zip(runs, nightly, strict=True)]
     return pytest.mark.parametrize("run", marked, ids=names, indirect=True)

@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from lab.selection import COPIES, CUT_COPIES, SCENARIOS
+from lab.selection import COPIES, CUT_COPIES, ENDS, SCENARIOS
 from reference import LAB_RUNS
+from spread import some_by_day
 from stories import incomplete
 from stories.lab_table import RUNS
 
@@ -156,8 +157,11 @@ def test_the_projects_captures(tmp_path: Path, scenario: str, end: str, copy: st
     expect_all(tmp_path, CAPTURES / f"{copy}.pcap.gz", scenario, end)
 
 
-@pytest.mark.parametrize("end", ["snd", "rcv"])
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize(
+    ("scenario", "end"),
+    # By day each run at one of its ends, the next one at the other.
+    some_by_day(((each, end) for place, each in enumerate(SCENARIOS) for end in ENDS[:: 1 - place % 2 * 2]), of=2),
+)
 def test_the_labs_captures(tmp_path: Path, scenario: str, end: str) -> None:
     expect_all(tmp_path, LAB_RUNS / scenario / f"{end}.pcap.gz", scenario, end)
 

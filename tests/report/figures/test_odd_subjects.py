@@ -13,6 +13,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import wrpcap
+from spread import some_by_day
 
 import tcpwin
 from tcpwin.report import figures
@@ -117,12 +118,12 @@ def test_an_instant_makes_no_rate(subject: str, tmp_path: Path) -> None:
     assert nothing(figure) == "all of it was captured in one instant, which makes no rate"
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(READABLE), ids=name_of)
 def test_bundled_captures(path: Path) -> None:
     draw_all(tcpwin.analyze(path))
 
 
-@pytest.mark.parametrize("group", range(GROUPS))
+@pytest.mark.parametrize("group", some_by_day(range(GROUPS)))
 def test_scenarios(group: int, tmp_path: Path) -> None:
     """The ladders of the suite: every odd thing that TCP does."""
     for place, source in enumerate(SCENARIOS[group::GROUPS]):
