@@ -28,6 +28,9 @@ PACKAGES = {"initdb": "postgresql", "java": "default-jre-headless", "ss": "iprou
 MOST_ANALYSES, MOST_CONNECTIONS = 20, 10
 """Of those that a test makes, and of the connections of each, which are looked at for what may never be said."""
 
+SLOW = ("browser", "wheel", "make_server", "make_client")
+"""Fixtures that take time, the one of the longest files first."""
+
 # No example fails for being slow on a busy machine; in CI all runs ask the same ones.
 settings.register_profile(
     "tcpwin",
@@ -100,9 +103,15 @@ def tool() -> Callable[[str], str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that use a browser take longest: they come first, or one process would work alone in the end."""
-    slow = {item.path for item in items if "browser" in getattr(item, "fixturenames", ())}
-    items.sort(key=lambda item: item.path not in slow)
+    """Files that use a browser take longest, then those that start services or build wheels, as `SLOW` names them.
+
+    They come first, or one process would work alone in the end.
+    """
+    places: dict[Path, int] = {}
+    for item in items:
+        place = min((SLOW.index(each) for each in getattr(item, "fixturenames", ()) if each in SLOW), default=len(SLOW))
+        places[item.path] = min(place, places.get(item.path, place))
+    items.sort(key=lambda item: places[item.path])
 
 
 def pytest_collection_finish() -> None:

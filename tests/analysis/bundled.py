@@ -28,6 +28,7 @@ TRUTHS = _read_truths()
 UNREADABLE = [path for path, truth in TRUTHS.items() if "error" in truth]
 READABLE = [path for path in TRUTHS if path not in UNREADABLE]
 WHOLE = [path for path in READABLE if path.parent.name != "broken"]
+BROKEN = [path for path in READABLE if path not in WHOLE]
 
 
 def name_of(path: Path) -> str:

@@ -11,12 +11,13 @@ from typing import Any
 import ladder
 import numpy as np
 import pytest
-from analysis.bundled import READABLE, WHOLE, name_of, plain_bytes
+from analysis.bundled import BROKEN, WHOLE, name_of, plain_bytes
 from craft.odd import block, enhanced, odd_capture
 from reference import REFERENCE_CAPTURES
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import raw
+from spread import some_by_day
 
 import tcpwin
 from tcpwin import _engine
@@ -144,7 +145,7 @@ def is_plain(analysis: tcpwin.Analysis, stored: Path) -> bool:
     return facts.format != "pcapng" or stored.read_bytes().count(bytes.fromhex("0a0d0d0a")) == 1
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@pytest.mark.parametrize("path", [*BROKEN, *some_by_day(WHOLE, first=1)], ids=name_of)
 def test_bundled_captures(path: Path, tmp_path: Path, tool: Any) -> None:
     stored = as_stored(path, tmp_path)
     if len(tcpwin.analyze(stored)):

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import dpkt
 import pytest
-from analysis.bundled import READABLE, TRUTHS, UNREADABLE, analyze, name_of
+from analysis.bundled import BROKEN, READABLE, TRUTHS, UNREADABLE, WHOLE, analyze, name_of
+from spread import some_by_day
 from twin.frames import read_frames
 from twin.table import EVENTS, Row, read_table
 
@@ -20,7 +21,7 @@ from tcpwin import _engine
 Tool = Callable[[str], str]
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@pytest.mark.parametrize("path", [*BROKEN, *some_by_day(WHOLE)], ids=name_of)
 def test_every_row_is_the_same(path: Path, tool: Tool) -> None:
     rows = analyze(path).segments().rows()
     for number, (row, twin) in enumerate(zip_longest(rows, read_table(path, tool)), start=1):

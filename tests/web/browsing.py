@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -9,6 +11,7 @@ import pytest
 from live import HANG_S
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from web.crafted import API
+from web.running import start_server
 from web.test_process import MakeServer
 
 WAIT_MS = HANG_S * 1000
@@ -60,18 +63,34 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
 def serve(make_server: MakeServer, tmp_path: Path) -> Serve:
     """Start a service with the given captures; returns its address and their ids, in order."""
 
-    def start(*captures: bytes, **environment: str) -> tuple[str, list[str]]:
-        names = []
-        for number, content in enumerate(captures):
-            names.append(f"capture-{number}.pcap")
-            (tmp_path / names[-1]).write_bytes(content)
-        _, address = make_server(*(tmp_path / name for name in names), **environment)
-        headers = {"Authorization": f"Bearer {TOKEN}"} if environment else {}
-        while True:
-            found = httpx2.get(f"{address}{API}/captures", headers=headers, timeout=None).json()["captures"]
-            if len(found) == len(captures) and all(each["status"] == "done" for each in found):
-                by_name = {each["name"]: each["id"] for each in found}
-                return address, [by_name[name] for name in names]
-            time.sleep(0.05)
+    return partial(_serve, make_server, tmp_path)
 
-    return start
+
+@pytest.fixture(scope="module")
+def show(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """As `serve`, for tests that change nothing: all of a file look at one service of the same captures."""
+    made: dict[tuple[bytes, ...], tuple[str, list[str]]] = {}
+    with ExitStack() as stack:
+
+        def start(*captures: bytes) -> tuple[str, list[str]]:
+            if captures not in made:
+                folder = tmp_path_factory.mktemp("shown")
+                made[captures] = _serve(partial(start_server, stack, folder / "served"), folder, *captures)
+            return made[captures]
+
+        yield start
+
+
+def _serve(make_server: MakeServer, folder: Path, *captures: bytes, **environment: str) -> tuple[str, list[str]]:
+    names = []
+    for number, content in enumerate(captures):
+        names.append(f"capture-{number}.pcap")
+        (folder / names[-1]).write_bytes(content)
+    _, address = make_server(*(folder / name for name in names), **environment)
+    headers = {"Authorization": f"Bearer {TOKEN}"} if environment else {}
+    while True:
+        found = httpx2.get(f"{address}{API}/captures", headers=headers, timeout=None).json()["captures"]
+        if len(found) == len(captures) and all(each["status"] == "done" for each in found):
+            by_name = {each["name"]: each["id"] for each in found}
+            return address, [by_name[name] for name in names]
+        time.sleep(0.05)

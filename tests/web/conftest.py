@@ -1,13 +1,10 @@
 """Services on SQLite and on a real PostgreSQL, and captures of which every number is known."""
 
-import os
-import re
 import shutil
 import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +12,14 @@ import pytest
 import structlog
 from fastapi.testclient import TestClient
 from reference import NO_RIGHT
-from web.browsing import browser, open_page, serve
+from web.browsing import browser, open_page, serve, show
 from web.crafted import capture_bytes
 from web.postgres import Postgres
+from web.running import start_server
 
 from tcpwin_web import Settings, create_app
 
-__all__ = ["browser", "open_page", "serve"]
+__all__ = ["browser", "open_page", "serve", "show"]
 
 MakeClient = Callable[..., TestClient]
 
@@ -112,27 +110,5 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def make_server(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
     """Start the real server, with the given arguments and environment; returns its process and its address."""
-    program = Path(sys.executable).parent / "tcpwin-web"
     with ExitStack() as stack:
-
-        def make(*arguments: Any, **environment: str) -> tuple[subprocess.Popen[str], str]:
-            server = stack.enter_context(
-                subprocess.Popen(
-                    [program, *arguments, "--port", "0", "--data", tmp_path / "served", "--log-json"],
-                    stderr=subprocess.PIPE,
-                    text=True,
-                    env={**os.environ, **environment},
-                )
-            )
-            stack.callback(server.terminate)
-            assert server.stderr is not None
-            said = ""
-            for line in server.stderr:
-                said += line
-                if found := re.search(r"http://[\d.]+:\d+", line):
-                    # What it says later must not fill the pipe.
-                    threading.Thread(target=server.stderr.read, daemon=True).start()
-                    return server, found[0]
-            pytest.fail(f"the server did not start: {said}")
-
-        yield make
+        yield partial(start_server, stack, tmp_path / "served")

@@ -53,8 +53,8 @@ def test_tab_goes_through_every_page_in_its_order(serve: Serve, open_page: OpenP
         assert [each for each in told if not (each["is_shown"] and each["is_marked"])] == [], path
 
 
-def test_the_first_key_skips_to_the_content(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
-    address, (id,) = serve(capture)
+def test_the_first_key_skips_to_the_content(show: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (id,) = show(capture)
     page = open_page(address)
     page.goto(f"/captures/{id}")
     page.keyboard.press("Tab")
@@ -64,8 +64,8 @@ def test_the_first_key_skips_to_the_content(serve: Serve, open_page: OpenPage, c
     assert page.evaluate("document.getElementById('main').contains(document.activeElement)")
 
 
-def test_a_slash_leads_to_the_search(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
-    address, (id,) = serve(capture)
+def test_a_slash_leads_to_the_search(show: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (id,) = show(capture)
     page = open_page(address)
     for path in ("/", f"/captures/{id}"):
         page.goto(path)
@@ -92,8 +92,8 @@ def press(page: Page, key: str) -> tuple[int, int]:
     return told
 
 
-def test_the_keys_of_a_connection_do_what_its_page_says(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
-    address, (id,) = serve(capture)
+def test_the_keys_of_a_connection_do_what_its_page_says(show: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (id,) = show(capture)
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0")
     settle(page)
@@ -114,8 +114,8 @@ def test_the_keys_of_a_connection_do_what_its_page_says(serve: Serve, open_page:
     expect(page).to_have_url(re.compile(r"connections/0$"))
 
 
-def test_figures_and_spans_are_chosen_by_keys(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
-    address, (id,) = serve(capture)
+def test_figures_and_spans_are_chosen_by_keys(show: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (id,) = show(capture)
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0")
     settle(page)

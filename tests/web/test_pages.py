@@ -67,8 +67,8 @@ def test_short_names_and_long_settings_are_accessible(serve: Serve, open_page: O
     check(page)
 
 
-def test_links_lead_to_a_frame_and_a_span(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
-    address, (id,) = serve(capture)
+def test_links_lead_to_a_frame_and_a_span(show: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (id,) = show(capture)
     page = open_page(address)
     place = f"/captures/{id}/connections/0"
     page.goto(f"{place}?frame=6")
@@ -104,8 +104,8 @@ def test_links_lead_to_a_frame_and_a_span(serve: Serve, open_page: OpenPage, cap
     expect(page.locator("#segments tr.marked")).to_have_count(1)
 
 
-def test_theme_and_clock_are_chosen_and_kept(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
-    address, (id,) = serve(capture)
+def test_theme_and_clock_are_chosen_and_kept(show: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (id,) = show(capture)
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0")
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
@@ -184,8 +184,8 @@ def middle_of_a_segment(page: Page) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("width", [pytest.param(375, marks=pytest.mark.nightly), 1280])
-def test_the_mouse_zooms_down_to_single_segments(serve: Serve, open_page: OpenPage, width: int) -> None:
-    address, (id,) = serve((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())
+def test_the_mouse_zooms_down_to_single_segments(show: Serve, open_page: OpenPage, width: int) -> None:
+    address, (id,) = show((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())
     page = open_page(address, width=width)
     page.goto(f"/captures/{id}/connections/0")
     figure = page.locator("#figure")
@@ -218,8 +218,8 @@ def test_the_mouse_zooms_down_to_single_segments(serve: Serve, open_page: OpenPa
     until(click)
 
 
-def test_fingers_move_the_page_and_zoom_by_buttons(serve: Serve, open_page: OpenPage) -> None:
-    address, (id,) = serve((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())
+def test_fingers_move_the_page_and_zoom_by_buttons(show: Serve, open_page: OpenPage) -> None:
+    address, (id,) = show((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())
     page = open_page(address, width=375, has_touch=True)
     page.goto(f"/captures/{id}/connections/0")
     figure = page.locator("#figure")
