@@ -1,6 +1,7 @@
 """One verdict, said alike wherever a connection's limit is told: the same limit, share, cost and confidence.
 
-Each test is of one surface, over the same captures: those of the project first, then the reference captures.
+Each test is of one surface, over the same captures: those of the project first, then the reference captures. What a
+browser prints and what a service takes in is asked of a third of them by day.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import Browser, sync_playwright
 from pypdf import PdfReader
 from reference import ABSENT, REFERENCE_CAPTURES
+from spread import some_by_day
 from web.crafted import API, analysed
 
 import tcpwin
@@ -351,6 +353,7 @@ def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
         found.close()
 
 
+@pytest.mark.parametrize("told", some_by_day(captures()), ids=name_of, indirect=True)
 def test_pdf(told: Told, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a reader of the printed report finds in it; figures are drawn elsewhere, and one browser prints all."""
 
@@ -402,6 +405,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield client
 
 
+@pytest.mark.parametrize("told", some_by_day(captures(), first=1), ids=name_of, indirect=True)
 def test_pages_of_the_service(told: Told, service: TestClient) -> None:
     """Badges and cells, and the API's rows, of a capture that was uploaded."""
     id = analysed(service, told.path.read_bytes(), told.path.name)
