@@ -24,7 +24,9 @@ class Series:
             sent before): bytes per bucket, use `sum`; rtt (of each ACK, at the capture point), rtt_smoothed, rto
             (nanoseconds; the timeout that a Linux sender has, step by step); sender_flight and sender_window (bytes in
             flight, and the window from the SND.UNA that it has, as the sender saw them, where the capture point is
-            another) or cwnd_model (the congestion window by Linux's rules, bytes).
+            another) or cwnd_model (the congestion window by Linux's rules, bytes); delivery_rate (bits a second) and
+            queue_delay (nanoseconds; round trip less the least), each of a round trip, or of several in a row where
+            there are more than 256: what the judge of the path sees, at either end.
         time_ns: when each bucket begins, nanoseconds since the epoch. Shape (n,), like all arrays here.
         min, max, last: least, greatest and last value in the bucket.
         sum: their sum.

@@ -148,8 +148,8 @@ def draw_up(direction: Direction, samples: Sequence[SocketSample] = ()) -> Budge
     # cause: above a queue that stands the window is full and the path as well, and a larger window would gain nothing.
     others = ("congestion", "reader", "send_buffer", *_GROWING)
     _move(items, WINDOW_ITEMS, kernel.rwnd_limited_ns, "window_full", others)
-    # It counts the send buffer only while all that is in it is in flight and the writer sleeps: a flight that the buffer
-    # holds down is seen in the packets for longer. Above a queue the buffer is full as well, and the path is the limit.
+    # It counts the send buffer only while all that is in it is in flight and the writer sleeps: packets show for longer
+    # that the buffer holds the flight down. Above a queue the buffer is full as well, and the path is the limit.
     _add(items, kernel.sndbuf_limited_ns - items["send_buffer"], "send_buffer", ("congestion", *_GROWING))
     return Budget(items, packets, kernel)
 

@@ -48,6 +48,7 @@ NOTE_CHARACTERS = 58
 
 def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
     """Lay the panels out from top to bottom: ``data`` and ``layout`` of a plotly figure."""
+    panels = [(kind, each) for kind, panel in panels for each in (panel, *panel.below)]
     is_single = len(panels) == 1
     title = _title(request, panels)
     room = max(_title_height(title) - TITLE_ROOM, 0) + _legend_height(panels)
@@ -242,7 +243,8 @@ def _legend_group(trace: Trace) -> str:
 
 def _title(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
     kind, panel = panels[0]
-    lines = [f"<b>{kind.title}</b>" if len(panels) == 1 else "<b>Timeline</b>", *_whose(request, kind)]
+    is_one = len({kind.name for kind, _ in panels}) == 1
+    lines = [f"<b>{kind.title}</b>" if is_one else "<b>Timeline</b>", *_whose(request, kind)]
     notes = list(panel.notes)
     if len(panels) > 1:
         notes = [note for of, each in panels for note in each.notes if note not in _beside(of, each)[:1]]
@@ -286,14 +288,14 @@ def _whose(request: Request, kind: FigureKind | None) -> list[str]:
 
 def _beside(kind: FigureKind, panel: Panel) -> list[str]:
     """Notes of a panel that are short enough to stand beside its title."""
-    return [note for note in panel.notes if len(kind.title) + len(note) <= BESIDE_CHARACTERS]
+    return [note for note in panel.notes if len(panel.heading or kind.title) + len(note) <= BESIDE_CHARACTERS]
 
 
 def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -> dict[str, Any]:
     style = f"font-size:11px;color:{request.theme.faint_text}"
     notes = "".join(f'  <span style="{style}">{escape(each)}</span>' for each in _beside(kind, panel)[:1])
     return {
-        "text": f"<b>{kind.title}</b>{notes}",
+        "text": f"<b>{panel.heading or kind.title}</b>{notes}",
         "showarrow": False,
         "xref": "paper",
         "yref": "paper",
@@ -311,10 +313,11 @@ def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
     ``legend_height`` is the room that the height has for the legend: where a page is so narrow that this takes one
     column, it makes the figure higher by what is lacking.
     """
+    names = list(dict.fromkeys(kind.name for kind in kinds))
     if request.only is None:
-        return {"figures": [kind.name for kind in kinds]}
+        return {"figures": names}
     return {
-        "figures": [kind.name for kind in kinds],
+        "figures": names,
         "connection": request.connection.id,
         "direction": request.direction,
         # As text: JSON readers keep 53 bits of a number.

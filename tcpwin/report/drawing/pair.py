@@ -52,7 +52,9 @@ def _draw_all(kind: FigureKind, requests: Sequence[tuple[str, Request]]) -> dict
     panels, shown, reason = [], [], ""
     for name, request in requests:
         try:
-            panels.append((replace(kind, title=escape(name_text(name))), kind.draw(request)))
+            # Of a figure of several panels the first: with all of them nothing would stand above its counterpart.
+            panel = replace(kind.draw(request), heading="", below=[])
+            panels.append((replace(kind, title=escape(name_text(name))), panel))
             shown.append(request)
         except Nothing as empty:
             reason = empty.reason

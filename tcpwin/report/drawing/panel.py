@@ -22,6 +22,8 @@ class Panel:
         notes: sentences shown under the title.
         labels: texts on the left of the picture, each with its height on the vertical axis.
         weight: its share of the height of a timeline, 1 for most.
+        heading: above the panel where it is not the only one; the figure's title if empty.
+        below: panels of the same figure under it, on the same time axis.
     """
 
     y: Mapping[str, Any]
@@ -32,3 +34,5 @@ class Panel:
     notes: list[str] = field(default_factory=list)
     labels: list[tuple[float, str]] = field(default_factory=list)
     weight: float = 1.0
+    heading: str = ""
+    below: list[Panel] = field(default_factory=list)

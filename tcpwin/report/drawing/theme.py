@@ -46,6 +46,7 @@ COLOURS = {
     "queue": CONGESTION,
     "overhead": VIOLET,
     "ceiling": SLATE,
+    "path": SLATE,
 }
 """What is drawn, by its colour."""
 

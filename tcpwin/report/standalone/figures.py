@@ -124,7 +124,7 @@ def _draw_connection(connection: Connection) -> Drawn:
     told, found = [], []
     for direction in _directions(connection):
         words = f"{direction[0]} → {direction[-1]}"
-        for name in ("timeline", "time-sequence", *(("messages",) if _has_messages(connection) else ())):
+        for name in ("timeline", "path", "time-sequence", *(("messages",) if _has_messages(connection) else ())):
             figure = _drawable(_draw(name, connection, direction))
             if figure is None:
                 continue

@@ -26,6 +26,7 @@ def test_every_module_is_a_figure() -> None:
 def test_names_by_scope() -> None:
     assert set(figures.names("connection")) == {
         "window",
+        "path",
         "time-sequence",
         "throughput",
         "rtt",

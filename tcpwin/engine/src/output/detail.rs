@@ -274,6 +274,9 @@ impl Detail {
         for (side, budget) in self.budgets.iter_mut().enumerate() {
             budget.finish(connection, side);
         }
+        for (side, track) in self.tracks.iter_mut().enumerate() {
+            track.take_path(connection, side);
+        }
         if connection.end_ns >= span.start_ns {
             self.tracks.iter_mut().for_each(Track::settle);
         }

@@ -8,7 +8,7 @@ use crate::sequence::Seq;
 use crate::timing::delays::Delays;
 
 /// Names of the series of a direction, in the order of [`Track::series`].
-pub const SERIES: [&str; 17] = [
+pub const SERIES: [&str; 19] = [
     "receive_window",
     "right_edge",
     "flight",
@@ -26,6 +26,8 @@ pub const SERIES: [&str; 17] = [
     "resent",
     "sacked",
     "sender_window",
+    "delivery_rate",
+    "queue_delay",
 ];
 
 /// Those whose samples stand for themselves: no value of theirs holds until the next.
@@ -103,7 +105,7 @@ impl Track {
         }
         self.last_ns = self.last_ns.max(now_ns);
 
-        let [window, edge, flight, pipe, sequence, throughput, _, _, _, sender_flight, cwnd, acknowledged, raw, goodput, resent, sacked, sender_window] =
+        let [window, edge, flight, pipe, sequence, throughput, _, _, _, sender_flight, cwnd, acknowledged, raw, goodput, resent, sacked, sender_window, ..] =
             &mut self.series;
         let payload_bytes = direction.payload_bytes;
         let before = std::mem::replace(&mut self.payload_bytes, payload_bytes);
@@ -195,6 +197,27 @@ impl Track {
         rtt.add(now_ns, rtt_ns);
         smoothed.add(now_ns, direction.ledger.estimator().smoothed_ns());
         rto.add(now_ns, direction.ledger.rto_ns(near_ns));
+    }
+
+    /// The connection is over: what its rounds delivered, in bits a second, and how long their segments waited in queues.
+    pub fn take_path(&mut self, connection: &Connection, side: usize) {
+        let Some(pace) = connection.directions[side].pace() else {
+            return;
+        };
+        let Some(path) = pace.path.as_deref() else {
+            return;
+        };
+        let base_us = path.base_us(&pace.delay);
+        let [.., rate, queue] = &mut self.series;
+        for record in path.records() {
+            let began_ns = record.end_ns.saturating_sub(record.elapsed_ns);
+            let began_ns = began_ns.clamp(connection.start_ns, connection.end_ns);
+            rate.add(began_ns, (record.rate() * 8.0) as i64);
+            if let Some(base_us) = base_us.filter(|_| record.delay_us > 0) {
+                let waited_us = record.delay_us.saturating_sub(base_us);
+                queue.add(began_ns, i64::from(waited_us) * 1000);
+            }
+        }
     }
 
     /// Nothing more comes.

@@ -1,0 +1,75 @@
+"""The figure of the path: rate, flight and queue are those of drawn worlds, whose bottleneck is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from report.figures.drawn import CAPTURES, LOSS, MANY_SHORT, connection, drawn, trace
+from worlds.test_verdicts import CAPTURES as WORLDS
+from worlds.test_verdicts import PAYLOAD, ids, truth_of
+
+from tcpwin.report import figures
+
+FULL = [path for path in WORLDS if "-003-" in path.name]
+WINDOW = [path for path in WORLDS if "-012-" in path.name]
+BUFFER_64K = CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"
+
+
+def shown_notes(figure: object) -> str:
+    return str(figure.layout.title.text)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("path", FULL, ids=ids)
+def test_a_full_path_runs_along_its_rate_above_what_fills_it(path: object) -> None:
+    route = truth_of(path).drawn["path"]  # type: ignore[arg-type]
+    figure = drawn("path", path)  # type: ignore[arg-type]
+    rate_bps = route["bottleneck_mbps"] * 1e6 * PAYLOAD
+    limit, rates = trace(figure, "path's rate"), np.asarray(trace(figure, "delivery rate").y)
+    assert float(limit.y[0]) == pytest.approx(rate_bps, rel=0.05)
+    assert np.median(rates) == pytest.approx(rate_bps, rel=0.05)
+    fill = float(trace(figure, "fills the path").y[0])
+    assert fill == pytest.approx(rate_bps * route["rtt_ms"] / 8e3, rel=0.1)
+    if "sender" in ids(path):  # type: ignore[arg-type]
+        assert np.median(np.asarray(trace(figure, "in flight").y)) > 2 * fill
+    else:
+        assert "less what waits in queues before the capture" in shown_notes(figure)
+    waits_ms = np.asarray(trace(figure, "wait in queues").y)
+    assert waits_ms.max() <= 1.1 * route["queue_bytes"] * 8e-3 / route["bottleneck_mbps"]
+    assert np.median(waits_ms) > 0.3 * waits_ms.max()
+    assert "Full for 100 % of the time" in shown_notes(figure) or "Full for 99 %" in shown_notes(figure)
+
+
+@pytest.mark.parametrize("path", WINDOW, ids=ids)
+def test_a_small_window_stays_in_view_below_what_fills_the_path(path: object) -> None:
+    figure = drawn("path", path)  # type: ignore[arg-type]
+    offered = np.asarray(trace(figure, "receive window").y).max()
+    low, high = figure.layout.yaxis4.range
+    assert (low, offered < high < 3 * offered) == (0, True)
+    assert float(trace(figure, "fills the path").y[0]) > high
+    assert "Out of view: what fills the path" in shown_notes(figure)
+
+
+def test_losses_at_random_strike_an_empty_queue() -> None:
+    figure = drawn("path", LOSS)
+    waits_ms = np.asarray(trace(figure, "wait in queues").y)
+    assert np.median(waits_ms) < 0.1 * 50
+    assert len(trace(figure, "sent again").x) > 40
+    assert "Full for 0 % of the time" in shown_notes(figure)
+
+
+def test_without_a_round_trip_it_says_why() -> None:
+    """The client asks for little: one segment at a time."""
+    figure = drawn("path", MANY_SHORT, direction="a_to_b")
+    assert "no round trip with several segments in flight" in figure.layout.meta["nothing"]
+
+
+def test_one_panel_of_it_stands_in_a_timeline_of_several() -> None:
+    figure = figures.timeline(connection(BUFFER_64K), ["path", "budget"])
+    assert figure.layout.meta["figures"] == ["path", "budget"]
+    headings = [each.text for each in figure.layout.annotations if each.text.startswith("<b>")]
+    assert [text.partition("</b>")[0] for text in headings] == [
+        "<b>Delivery rate",
+        "<b>Window and bytes in flight",
+        "<b>Waiting in queues",
+        "<b>Where the sender's time went",
+    ]
