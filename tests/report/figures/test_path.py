@@ -42,7 +42,7 @@ def test_a_full_path_runs_along_its_rate_above_what_fills_it(path: object) -> No
 @pytest.mark.parametrize("path", WINDOW, ids=ids)
 def test_a_small_window_stays_in_view_below_what_fills_the_path(path: object) -> None:
     figure = drawn("path", path)  # type: ignore[arg-type]
-    offered = np.asarray(trace(figure, "receive window").y).max()
+    offered = int(np.asarray(trace(figure, "receive window").y).max())
     low, high = figure.layout.yaxis4.range
     assert (low, offered < high < 3 * offered) == (0, True)
     assert float(trace(figure, "fills the path").y[0]) > high
