@@ -117,6 +117,8 @@ def cover(sent: Direction, acked: Direction, ack: int, segment: Segment, answer:
         resent_bytes=resent_bytes,
         had_duplicates=acked.duplicate_acks > 0,
         has_sack=acked.syn.sack_permitted and sent.syn.sack_permitted,
+        now_ns=segment.time_ns,
+        least_ns=acked.ledger.least_ns,
     )
     spare = max(acked.max_payload - acked.segment_size, 0)
     covered = acked.ledger.cover(una, ack, flight.sacked, spare)
@@ -125,7 +127,7 @@ def cover(sent: Direction, acked: Direction, ack: int, segment: Segment, answer:
         answer.events.add("partial_ack")
     if covered and not is_doubtful:
         return covered, True
-    return (None if shown.arrived_ns is None else Covered(shown.arrived_ns, shown.arrived_ns)), False
+    return shown.arrived, False
 
 
 def acknowledge_unseen(acked: Direction, ack: int) -> set[str]:

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from twin.intervals import Intervals
 from twin.segments import Segment
 from twin.sequence import is_earlier
-from twin.timing import Sent
+from twin.timing import Covered, Sent
 
 REORDER_DEFAULT_NS = 3_000_000
 """Wireshark's threshold where no handshake gives a round trip."""
@@ -110,13 +110,16 @@ class Advance:
     resent_bytes: int
     had_duplicates: bool
     has_sack: bool
+    now_ns: int
+    least_ns: int | None
+    """The shortest round trip before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
     """What an ACK of new data shows."""
 
-    arrived_ns: int | None
+    arrived: Covered | None
     """When the copy was sent that it acknowledges, of bytes that were sent again."""
     is_partial: bool
     """In recovery, and not the end of it (RFC 6582 §3.2)."""
@@ -214,7 +217,7 @@ class Recovery:
     def acknowledged(self, advance: Advance, original: Sent | None) -> Acknowledged:
         """Take in an ACK of new data; `original` is the first copy of the bytes at SND.UNA, where it was captured."""
         ack = advance.ack
-        arrived_ns = self._judge_echo(advance, original)
+        arrived = self._judge_echo(advance, original)
         is_undone = self._is_undone(advance)
         self.timeouts, self.reported_ns = 0, None
         self.holes = [hole for hole in self.holes if hole.right > ack]
@@ -228,7 +231,7 @@ class Recovery:
             self.leave()
         if self.phase is Phase.OPEN and not self.ambiguous:
             self.first_tsval = None
-        return Acknowledged(arrived_ns, is_recovering and self.phase is Phase.FAST)
+        return Acknowledged(arrived, is_recovering and self.phase is Phase.FAST)
 
     def _is_undone(self, advance: Advance) -> bool:
         """The ACK proves that the phase was needless: F-RTO, timestamps (tcp_packet_delayed), D-SACKs before it."""
@@ -263,7 +266,7 @@ class Recovery:
         if needless.is_of_phase and self.is_all_needless and (is_new_ack or self.phase is Phase.FAST):
             self.leave()
 
-    def _judge_echo(self, advance: Advance, original: Sent | None) -> int | None:
+    def _judge_echo(self, advance: Advance, original: Sent | None) -> Covered | None:
         """When the copy of the bytes at SND.UNA was sent that arrived: by the echo (RFC 3522 §3.2, RFC 7323 §4.3).
 
         Copies with the same timestamp cannot be told apart.
@@ -285,5 +288,11 @@ class Recovery:
         if tsecr is None or None in values:
             return None
         echoed = [at for at, tsval in enumerate(values) if tsval is not None and not is_earlier(tsecr, tsval)]
-        is_certain = bool(echoed) and values.count(values[echoed[-1]]) == 1
-        return times[echoed[-1]] if is_certain else None
+        if not echoed or values.count(values[echoed[-1]]) > 1:
+            return None
+        # A later copy may have drawn the ACK (Karn), unless it is sooner here than any answer.
+        is_newest = tsecr == values[-1]
+        least_ns = advance.least_ns
+        is_too_soon = least_ns is not None and advance.now_ns - resends[-1].time_ns < least_ns
+        sent_ns = times[echoed[-1]]
+        return None if sent_ns is None else Covered(sent_ns, sent_ns, is_certain=is_newest or is_too_soon)

@@ -34,6 +34,8 @@ class Covered:
 
     oldest_ns: int
     newest_ns: int
+    is_certain: bool = True
+    """No later copy than the one that an echo tells can have drawn the ACK."""
 
 
 @dataclass(slots=True)
@@ -122,6 +124,10 @@ class Ledger:
         """The round trip of an ACK, from the oldest segment that it covers (Linux's seq_rtt_us)."""
         elapsed_ns = now_ns - covered.oldest_ns
         if elapsed_ns < 0:
+            return None
+        if not covered.is_certain:
+            # The sender takes it all the same (tcp_ack_update_rtt, tcp_rtt_tsopt_us).
+            self.estimator.sample(elapsed_ns, una, nxt)
             return None
         shortest_ns = now_ns - covered.newest_ns if now_ns >= covered.newest_ns else elapsed_ns
         self.least_ns = shortest_ns if self.least_ns is None else min(self.least_ns, shortest_ns)

@@ -121,6 +121,10 @@ pub struct Shown {
     pub is_partial: bool,
     /// When the copy was sent whose arrival it acknowledges, where timestamps tell.
     pub echoed_ns: Option<i64>,
+    /// The echo is the newest copy's: no later one can have drawn the ACK.
+    pub is_newest: bool,
+    /// When that copy was sent.
+    pub newest_ns: Option<i64>,
     /// The echo is the original's: it had arrived, and what was sent again was needless.
     pub is_original: bool,
 }
@@ -407,12 +411,14 @@ impl Episode {
         let mut newest_ns = None;
         for resend in self.resends.iter_mut().filter(|resend| covers(resend)) {
             newest_ns = Some(resend.time_ns);
+            shown.is_newest = false;
             let (Some(tsval), Some(tsecr)) = (resend.tsval, advance.tsecr) else {
                 continue;
             };
             if tsecr.wrapping_sub(tsval) as i32 >= 0 {
                 // The same value on both copies tells nothing.
                 shown.echoed_ns = resend.is_distinct.then_some(resend.time_ns);
+                shown.is_newest = tsecr == tsval;
             } else if is_first && !resend.is_needless {
                 shown.is_original = true;
                 resend.is_needless = true;
@@ -426,6 +432,7 @@ impl Episode {
         if let (Some(newest_ns), false) = (newest_ns, shown.is_original) {
             self.arrived_ns = Some(newest_ns);
         }
+        shown.newest_ns = newest_ns;
         shown
     }
 

@@ -70,6 +70,14 @@ pub struct Covered {
     pub newest_ns: i64,
 }
 
+/// The copy of what was sent again whose timestamp an ACK echoes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echoed {
+    pub sent_ns: i64,
+    /// No later copy can have drawn the ACK.
+    pub is_certain: bool,
+}
+
 impl Ledger {
     /// The least time from a segment to its ACK.
     pub fn min_ns(&self) -> Option<u64> {
@@ -378,6 +386,17 @@ impl Ledger {
             Store::Paced(pace) => pace.sample(sample_us, una),
             _ => self.estimate_early(sample_us, una),
         }
+    }
+
+    /// Take in the age of an echo that is no round trip for certain: the sender's estimate takes it all the same (Linux
+    /// `tcp_ack_update_rtt`, which asks `tcp_rtt_tsopt_us` where Karn forbids the rest).
+    #[cold]
+    pub fn estimate_only(&mut self, sent_ns: i64, una: Seq, now_ns: i64) {
+        let sample_ns = now_ns.saturating_sub(sent_ns).max(0) as u64;
+        let sample_us = u32::try_from(sample_ns / 1000).unwrap_or(NO_SAMPLE - 1);
+        let pace = self.pace_from(una.minus(1));
+        let is_round_over = pace.is_round_over(una);
+        pace.estimator.sample(sample_us, is_round_over);
     }
 
     fn estimate_early(&mut self, sample_us: u32, una: Seq) {

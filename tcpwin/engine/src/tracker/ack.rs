@@ -7,7 +7,7 @@ use crate::event::{self, Events};
 use crate::recovery::episode::{Advance, Shown};
 use crate::recovery::resent::DUPLICATE_THRESHOLD;
 use crate::sequence::Seq;
-use crate::timing::ledger::{Arrival, Covered};
+use crate::timing::ledger::{Arrival, Covered, Echoed};
 use crate::window::flight::Unknown;
 use crate::window::receive::{Advertised, Advertisement};
 use crate::window::scale::ScaleState;
@@ -322,7 +322,7 @@ fn cover_doubtful(
     acked: &mut Direction,
     ack: Seq,
     segment: &Segment,
-) -> (Option<Covered>, Option<Covered>, Shown) {
+) -> (Option<Covered>, Option<Echoed>, Shown) {
     let una = acked.flight.una;
     let advance_bytes = una.to(ack).max(0) as u32;
     let rest_bytes = acked.offload_bytes();
@@ -367,9 +367,16 @@ fn cover_doubtful(
     } else {
         shown.echoed_ns
     };
-    let by_echo = echoed_ns.map(|sent_ns| Covered {
-        oldest_ns: sent_ns,
-        newest_ns: sent_ns,
+    // An echo older than the newest copy may have come with the answer to that one (Karn, RFC 6298 §3), unless no
+    // answer to it can be here yet.
+    let is_too_soon = |newest_ns: i64| {
+        let since_ns = segment.time_ns.saturating_sub(newest_ns).max(0) as u64;
+        (acked.ledger.min_ns()).is_some_and(|least_ns| since_ns < least_ns)
+    };
+    let is_certain = shown.is_newest || shown.newest_ns.is_some_and(is_too_soon);
+    let by_echo = echoed_ns.map(|sent_ns| Echoed {
+        sent_ns,
+        is_certain,
     });
     (covered, by_echo, shown)
 }

@@ -6,7 +6,7 @@
 use crate::connection::direction::Direction;
 use crate::event::{self, Events};
 use crate::sequence::Seq;
-use crate::timing::ledger::Covered;
+use crate::timing::ledger::{Covered, Echoed};
 use crate::timing::sender_view::Known;
 use crate::tracker::spending::open_state;
 use crate::window::flight::Unknown;
@@ -29,7 +29,7 @@ impl Direction {
         ack: Seq,
         segment: &Segment,
         covered: Option<Covered>,
-        echoed: Option<Covered>,
+        echoed: Option<Echoed>,
     ) -> (Events, Option<u64>) {
         debug_assert!(self.flight.una.is_before(ack) && !self.flight.nxt.is_before(ack));
         let now_ns = segment.time_ns;
@@ -44,7 +44,10 @@ impl Direction {
         }
         self.acked_bytes += u64::from(advance);
         self.duplicate_acks = 0;
-        let rtt_ns = self.time(covered.or(echoed), now_ns);
+        let rtt_ns = match (covered, echoed) {
+            (None, Some(echoed)) => self.time_echo(echoed, now_ns),
+            _ => self.time(covered, now_ns),
+        };
         self.last_ack_ns = now_ns;
         let events = late_by_ns.map_or(0, |over_ns| self.delay_ack(advance, over_ns));
         (events, rtt_ns)
@@ -136,6 +139,21 @@ impl Direction {
             pace.note_ack(covered.newest_ns, since_ns);
         }
         rtt_ns
+    }
+
+    /// Take in the round trip of an ACK of what was sent again, by the copy that its timestamps tell.
+    #[cold]
+    fn time_echo(&mut self, echoed: Echoed, now_ns: i64) -> Option<u64> {
+        let una = self.flight.una;
+        if !echoed.is_certain {
+            self.ledger.estimate_only(echoed.sent_ns, una, now_ns);
+            return None;
+        }
+        let covered = Covered {
+            oldest_ns: echoed.sent_ns,
+            newest_ns: echoed.sent_ns,
+        };
+        self.time(Some(covered), now_ns)
     }
 
     /// By how much an ACK of one segment came later than the fastest, if its receiver delayed it.
