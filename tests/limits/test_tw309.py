@@ -48,6 +48,16 @@ def test_fires_on_two(tmp_path: Path) -> None:
     assert finding.evidence.values == {"lost_again": 2, "waited_ns": 201_000_000, "retransmissions": 4}
 
 
+def test_does_not_fire_where_dsack_takes_them_back(tmp_path: Path) -> None:
+    """Each third copy comes back as a DSACK (RFC 2883 §4): the second copies were late, and none was lost again."""
+    story = lost_twice(3)
+    for first in (1, 1 + 7 * LENGTH, 1 + 14 * LENGTH):
+        story.step("b", "A", f"<sack {first}:{first + LENGTH}>")
+    analysis = story.analyze(tmp_path)
+    assert analysis.connections[0].a_to_b.lost_retransmissions == 0
+    assert not judged(analysis, "TW309", {"TW309.cost_ns": 0})
+
+
 def test_does_not_fire_on_one(tmp_path: Path) -> None:
     analysis = lost_twice(1).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.lost_retransmissions == 1

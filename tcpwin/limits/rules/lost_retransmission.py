@@ -10,8 +10,10 @@ without it.
 
 ## How it is judged
 
-`lost_retransmissions`: bytes that the same fast recovery had sent again already. The cost is the time since they were
-sent last, once where several waited at the same time; it is at least `cost_ns`, and they are at least `segments`.
+`lost_retransmissions`: bytes that the same fast recovery had sent again already, less those of which a DSACK (RFC 2883)
+showed later that the retransmission before had arrived. The cost is the time since they were sent last, once where
+several waited at the same time, and the part of it that no DSACK took back; it is at least `cost_ns`, and they are at
+least `segments`.
 Beside the receiver they are often not seen.
 
 ## When it is wrong
@@ -38,24 +40,26 @@ from tcpwin.units import count_text, time_text
 
 def judge(case: Case) -> Iterator[Finding]:
     events = resent(case, "lost_retransmission")
-    cost_ns = _waited_ns(events)
-    if len(events) < case.settings["segments"] or cost_ns < case.settings["cost_ns"]:
+    lost = min(case.data.lost_retransmissions, len(events))
+    cost_ns = _waited_ns(events) * lost // max(len(events), 1)
+    if lost < case.settings["segments"] or cost_ns < case.settings["cost_ns"]:
         return
     guilty = culprit(case, events)
     sure = min((event.confidence or "possible" for event in events), key=("possible", "likely", "certain").index)
     yield case.finding(
-        f"{count_text(len(events), 'retransmission')} of {case.the_sender} {'was' if len(events) == 1 else 'were'} "
+        f"{count_text(lost, 'retransmission')} of {case.the_sender} {'was' if lost == 1 else 'were'} "
         f"lost again {guilty.where}: repair took {time_text(cost_ns)} more",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else None,
-        confidence=weaker(guilty.confidence, sure),
+        # Which of them were lost, the DSACKs of the others do not tell.
+        confidence=weaker(guilty.confidence, sure if lost == len(events) else "likely"),
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=pairs(events),
             start_ns=events[0].time_ns,
             end_ns=events[-1].time_ns,
             values={
-                "lost_again": len(events),
+                "lost_again": lost,
                 "waited_ns": cost_ns,
                 "retransmissions": case.data.retransmissions,
             },

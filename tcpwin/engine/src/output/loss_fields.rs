@@ -28,6 +28,12 @@ impl DirectionView<'_> {
         })
     }
 
+    fn lost_retransmissions(&self) -> Value {
+        let events = self.data().event_count(event::LOST_RETRANSMISSION);
+        let disproved = self.episode().map_or(0, |episode| episode.lost_disproved);
+        int(events.saturating_sub(disproved))
+    }
+
     fn ack_loss(&self, get: fn((u32, u32)) -> u32) -> Value {
         let judged = self
             .data()
@@ -47,7 +53,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     resent_bytes Int "Payload seen before and sent again, by overlap." |v| count(v.resent_bytes());
     fast_retransmissions Int "Retransmissions that opened a fast recovery: after three duplicate ACKs (RFC 5681), or by SACK (RFC 6675, RFC 8985)." |v| v.sent_count(event::FAST_RETRANSMISSION);
     recovery_retransmissions Int "Later retransmissions of a fast recovery, by SACK or a partial ACK; those of lost retransmissions included." |v| v.sent_count(event::RECOVERY_RETRANSMISSION);
-    lost_retransmissions Int "Of these, bytes that the same recovery had sent again already." |v| v.sent_count(event::LOST_RETRANSMISSION);
+    lost_retransmissions Int "Of these, bytes that the same recovery had sent again already, the retransmission before being lost; less those of which a DSACK showed later that it was not (RFC 2883)." |v| v.lost_retransmissions();
     rto_retransmissions Int "Retransmissions by the timer: nothing acknowledged for the retransmission timeout (RFC 6298)." |v| v.sent_count(event::RTO_RETRANSMISSION);
     go_back_n_retransmissions Int "Retransmissions after a timeout of what had been sent before it." |v| v.sent_count(event::GO_BACK_N);
     tail_loss_probes Int "Retransmissions of the last segment after about two round trips without an ACK (RFC 8985 section 7)." |v| v.sent_count(event::TAIL_LOSS_PROBE);

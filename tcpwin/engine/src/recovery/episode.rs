@@ -40,6 +40,8 @@ pub struct Resend {
     /// Sent in the phase that goes on.
     is_of_phase: bool,
     is_needless: bool,
+    /// A DSACK showed that the copy before it was not lost, or that this one was not needed.
+    is_disproved: bool,
     /// Bytes acknowledged in all when it was sent.
     acked_bytes: u64,
 }
@@ -94,6 +96,8 @@ pub struct Episode {
     pub dsacks: u32,
     pub dsack_bytes: u64,
     pub by_dsack: u32,
+    /// Copies sent for a lost retransmission of which a DSACK shows that one of them had arrived.
+    pub lost_disproved: u32,
     pub by_timestamps: u32,
     pub by_frto: u32,
     pub reordering_max_bytes: u32,
@@ -281,6 +285,7 @@ impl Episode {
             events: copy.events,
             is_of_phase,
             is_needless: false,
+            is_disproved: false,
             acked_bytes: copy.acked_bytes,
         });
     }
@@ -440,6 +445,7 @@ impl Episode {
     pub fn note_dsack(&mut self, left: Seq, right: Seq, is_advance: bool, now_ns: i64) {
         self.dsacks = self.dsacks.saturating_add(1);
         self.dsack_bytes += left.to(right).max(0) as u64;
+        self.disprove_losses(left, right);
         let overlaps = |resend: &&mut Resend| {
             !resend.is_needless && left.is_before(resend.end) && resend.seq.is_before(right)
         };
@@ -454,6 +460,25 @@ impl Episode {
             // with an ACK that moves SND.UNA (`tcp_process_loss`).
             if self.unproved == 0 && (is_advance || self.phase == Phase::Fast) {
                 self.leave(now_ns);
+            }
+        }
+    }
+
+    /// Of the copies of these bytes one more arrived than was taken to: of those sent because a retransmission was lost,
+    /// the newest was sent for none.
+    fn disprove_losses(&mut self, left: Seq, right: Seq) {
+        let mut upto: Option<Seq> = None;
+        for resend in self.resends.iter_mut().rev() {
+            let is_within = left.is_before(resend.end) && resend.seq.is_before(right);
+            let is_other = upto.is_none_or(|upto| !resend.end.is_after(upto));
+            if is_within
+                && is_other
+                && !resend.is_disproved
+                && resend.events & event::LOST_RETRANSMISSION != 0
+            {
+                resend.is_disproved = true;
+                self.lost_disproved = self.lost_disproved.saturating_add(1);
+                upto = Some(resend.seq);
             }
         }
     }
