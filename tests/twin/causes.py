@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from twin.directions import Direction
-from twin.recovery import Cause, Phase, Recovery
+from twin.recovery import REORDER_DEFAULT_NS, Cause, Phase, Recovery
 from twin.segments import Segment
 from twin.timing import RTO_MAX_NS
 
@@ -110,6 +110,9 @@ def explain(sent: Direction, peer: Direction, segment: Segment, seq: int, end: i
     end = min(end, flight.nxt)
     hole = sent.recovery.hole_at(seq, end)
     is_unseen = seq < end and flight.unseen.overlap(seq, end) == end - seq
+    if path_ns is not None and peer.far_ns is not None and sent.far_ns is not None:
+        # The handshake may have waited for what the path does not.
+        path_ns = min(path_ns, max(peer.far_ns + sent.far_ns, REORDER_DEFAULT_NS))
     if is_unseen and hole and not is_below and (late := hole.fill(segment, sent.tsval, path_ns)):
         return late
     if is_below:

@@ -60,7 +60,7 @@ class Hole:
     def fill(self, segment: Segment, newest_tsval: int | None, path_ns: int | None) -> Cause | None:
         """How a segment that fills the hole is late; None where it was sent again (rule 6.2).
 
-        Timestamps decide, else IP identifications, else time against the handshake's round trip. Within one tick of the
+        Timestamps decide, else IP identifications, else time against the round trip. Within one tick of the
         timestamps only a later tick tells: what is sent again after it carries it.
         """
         if segment.time_ns < self.by.time_ns:

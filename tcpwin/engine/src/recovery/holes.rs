@@ -6,7 +6,7 @@ use crate::wire::{Segment, NO_IP_ID};
 /// Holes kept apart; beyond it the oldest is forgotten.
 const MAX_HOLES: usize = 64;
 /// Without a round trip to measure by, a hole filled sooner than this is reordering (Wireshark's default threshold).
-const REORDER_DEFAULT_NS: i64 = 3_000_000;
+pub const REORDER_DEFAULT_NS: i64 = 3_000_000;
 /// Identifications further apart than this do not come from one counter.
 const MAX_ID_STEP: i16 = 1024;
 

@@ -9,7 +9,7 @@ use crate::event::{self, Events};
 use crate::recovery::cause::{Cause, Diagnosis};
 use crate::recovery::episode::{holds, Phase, Resent};
 use crate::recovery::evidence::Evidence;
-use crate::recovery::holes::{lateness, Hole, Lateness};
+use crate::recovery::holes::{lateness, Hole, Lateness, REORDER_DEFAULT_NS};
 use crate::recovery::resent::{judge, shows_probing, ResendContext};
 use crate::sequence::Seq;
 use crate::timing::estimator::RTO_MAX_NS;
@@ -256,7 +256,7 @@ fn judge_below(
     old_end: Seq,
 ) -> Evidence {
     let seq = below.seq;
-    if let Some(evidence) = judge_never_captured(sent, segment, below, old_end) {
+    if let Some(evidence) = judge_never_captured(sent, peer, segment, below, old_end) {
         return evidence;
     }
     let last_sent_ns = last_sent_ns(sent, seq, old_end);
@@ -275,6 +275,7 @@ fn judge_below(
 /// Where all of it was missing until now: whether it is the original, which came late.
 fn judge_never_captured(
     sent: &Direction,
+    peer: &Direction,
     segment: &Segment,
     below: &Below,
     old_end: Seq,
@@ -288,7 +289,12 @@ fn judge_never_captured(
     let hole = rare.holes.at(below.seq, old_end);
     let newest_tsval = sent.has_tsval.then_some(sent.tsval);
     let clock_ns = sent.clock_ns(segment.time_ns);
-    let round_trip_ns = below.handshake_rtt_ns;
+    // The handshake may have waited for what the path does not: for an address, or in an accept queue.
+    let halves = peer.far_ns().zip(sent.far_ns());
+    let least_ns = halves.map_or(i64::MAX, |(near_ns, far_ns)| near_ns.saturating_add(far_ns));
+    let round_trip_ns = below
+        .handshake_rtt_ns
+        .map(|ns| ns.min(least_ns.max(REORDER_DEFAULT_NS)));
     judge_late(
         hole.as_ref(),
         segment,
