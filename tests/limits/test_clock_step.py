@@ -1,4 +1,4 @@
-"""A capture clock that is set forward: the time that only it counts limited nobody."""
+"""A capture clock that is set: the time that only it counts limited nobody, and is in no round trip, rate or gap."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ STEP_S = 30
 """Longer than any of the captures lasts."""
 
 
-def stepped(folder: Path, name: str, *, way: str | None = None, silence_s: int = 0) -> tcpwin.Analysis:
-    """A capture whose clock jumps by `STEP_S` in its middle; that of TCP's timestamps by `silence_s`."""
+def stepped(
+    folder: Path, name: str, *, way: str | None = None, silence_s: int = 0, step_s: int = STEP_S
+) -> tcpwin.Analysis:
+    """A capture whose clock jumps by `step_s` in its middle; that of TCP's timestamps by `silence_s`."""
     capture = incomplete.read(CAPTURES / name)
     records = list(capture.records) if way is None else incomplete.WAYS[way](capture)
     half = next(number for number in range(len(records) // 2, len(records)) if records[number].port == capture.sender)
     data = capture.header
     for number, record in enumerate(records):
-        seconds = struct.unpack_from("<I", record.head)[0] + (STEP_S if number >= half else 0)
+        seconds = struct.unpack_from("<I", record.head)[0] + (step_s if number >= half else 0)
         packet = bytearray(record.packet)
         if silence_s and number >= half and record.tcp is not None:
             # Linux ticks once in a millisecond; the option stands behind two of padding (RFC 7323, appendix A).
@@ -82,3 +84,28 @@ def test_no_round_trip_gap_or_stall_contains_a_step(tmp_path: Path, name: str, w
     assert connection.pause_ns <= whole.pause_ns
     assert all(stall.duration_ns < 10**9 for stall in connection.stalls)
     assert all((event.age_ns or 0) < STEP_S * 10**9 for event in connection.events)
+
+
+@pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
+@pytest.mark.parametrize("way", [None, "without SYNs"])
+def test_a_step_back_is_in_no_field(tmp_path: Path, name: str, way: str | None) -> None:
+    """What follows goes on from the latest time before: one time between two segments is lost, and nothing else."""
+    connection = stepped(tmp_path, name, way=way, step_s=-STEP_S).connections[0]
+    whole = tcpwin.analyze(CAPTURES / name).connections[0]
+    data, before = connection.b_to_a, whole.b_to_a
+    assert STEP_S - 1 < data.clock_step_ns / 1e9 < STEP_S + 1
+    assert whole.duration_ns - 10**9 < connection.duration_ns <= whole.duration_ns
+    assert data.goodput_bps == pytest.approx(before.goodput_bps, rel=0.1)
+    assert data.idle_ns <= before.idle_ns
+    longest = [each.round_trips(direction="b_to_a").p99_ns or 0 for each in (connection, whole)]
+    assert longest[0] <= 1.1 * longest[1] + 10**6
+    least = [each.path_rtt_ns or 0 for each in (connection, whole)]
+    assert least[0] >= least[1] * 0.9 - 10**6
+    assert all((event.age_ns or 0) < STEP_S * 10**9 for event in connection.events)
+
+
+@pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "receive-buffer-64k.pcap.gz"])
+def test_a_step_forward_is_in_no_rate(tmp_path: Path, name: str) -> None:
+    data = stepped(tmp_path, name).connections[0].b_to_a
+    whole = tcpwin.analyze(CAPTURES / name).connections[0].b_to_a
+    assert data.goodput_bps == pytest.approx(whole.goodput_bps, rel=0.1)

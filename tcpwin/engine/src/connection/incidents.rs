@@ -3,6 +3,7 @@
 
 use crate::connection::journal::Journal;
 use crate::connection::stalls::Stalls;
+use crate::timing::clock_step::Clock;
 
 #[derive(Clone, Debug, Default)]
 pub struct Incidents {
@@ -11,6 +12,8 @@ pub struct Incidents {
     /// Time and frame of the first RST of a connection that had data.
     pub reset: Option<(i64, u64)>,
     pub doubtful_reset: Option<DoubtfulReset>,
+    /// Of a capture whose clock was set back.
+    pub clock: Clock,
     /// How many connections of its four-tuple came before.
     pub epoch: u16,
     /// Some of its segments are samples: of what else was sent the capture tells nothing.

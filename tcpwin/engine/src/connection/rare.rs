@@ -67,8 +67,10 @@ pub struct Rare {
     pub syn_copy_ns: Option<i64>,
     /// By how much the clock of the segment that is being taken is before the time at which it counts.
     pub early_ns: i64,
-    /// Time in silences that only the capture's clock knows of.
+    /// By how much the capture's clock was set, in all.
     pub clock_step_ns: i64,
+    /// How much of that stands in the time since the first data, and when the last of it ended.
+    pub transfer_step: Option<(i64, i64)>,
     /// When a SYN or SYN/ACK was last sent again after the handshake.
     pub syn_resent_ns: Option<i64>,
     /// Initial sequence number of the SYN before, where this side sent another.

@@ -117,10 +117,19 @@ impl<'a> DirectionView<'a> {
         // What was acknowledged before the first captured data was carried, too.
         let unseen_ns = self.rare().and_then(|rare| rare.unseen_since_ns);
         let first_ns = data.first_data_ns.min(unseen_ns.unwrap_or(i64::MAX));
-        data.last_data_ns
-            .max(data.last_ack_ns)
+        let last_ns = data.last_data_ns.max(data.last_ack_ns);
+        let stepped = self.rare().and_then(|rare| rare.transfer_step);
+        let stepped_ns =
+            stepped.map_or(0, |(ns, until_ns)| if until_ns <= last_ns { ns } else { 0 });
+        last_ns
             .saturating_sub(first_ns)
+            .saturating_sub(stepped_ns)
             .max(0)
+    }
+
+    /// By how much the capture's clock was set during the connection.
+    pub(super) fn clock_step_ns(&self) -> i64 {
+        self.rare().map_or(0, |rare| rare.clock_step_ns)
     }
 
     fn rate(&self, bytes: u64) -> Value {

@@ -40,6 +40,11 @@ impl EchoTimer {
         }
     }
 
+    /// Time nothing until the next new value.
+    pub fn forget(&mut self) {
+        self.sent_ns = IDLE;
+    }
+
     /// The TSval that is being timed, and when it was first sent.
     pub fn pending(&self) -> Option<(u32, i64)> {
         (self.sent_ns != IDLE).then_some((self.tsval, self.sent_ns))

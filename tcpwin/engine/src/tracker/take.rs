@@ -55,8 +55,9 @@ impl Connection {
         Some((events, rtt_ns))
     }
 
-    /// Move the state by one segment of any kind. One whose clock ran backwards counts at the time of the one before:
-    /// what is measured between two segments is never below zero, and all of it together never above the life.
+    /// Move the state by one segment of any kind. One that is earlier than the one before counts at that one's time, and
+    /// after a clock that was set back all do by how far: what is measured between two segments is never below zero, and
+    /// all of it together never above the life.
     #[inline(never)]
     pub(super) fn take(
         &mut self,
@@ -65,14 +66,26 @@ impl Connection {
         evidence: &mut Option<Evidence>,
         stall: &mut Option<Stall>,
     ) -> (Events, Option<u64>) {
-        let early_ns = self.end_ns.saturating_sub(segment.time_ns);
-        if early_ns <= 0 {
+        let mut early_ns = self.end_ns.saturating_sub(segment.time_ns);
+        let is_clock_doubted = (self.incidents.as_ref()).is_some_and(|all| all.clock.is_doubted());
+        if early_ns <= 0 && !is_clock_doubted {
             return self.take_in_time(side, segment, evidence, stall);
         }
+        let mut time_ns = segment.time_ns;
+        if is_clock_doubted || early_ns >= clock_step::LEAST_SILENCE_NS {
+            time_ns = self.set_clock_right(time_ns);
+            early_ns = self.end_ns.saturating_sub(time_ns);
+        }
+        if early_ns > 0 {
+            self.forget_round_trips(early_ns);
+        }
         let segment = Segment {
-            time_ns: self.end_ns,
+            time_ns: time_ns.max(self.end_ns),
             ..*segment
         };
+        if early_ns <= 0 {
+            return self.take_in_time(side, &segment, evidence, stall);
+        }
         self.directions[side].rare().early_ns = early_ns;
         let taken = self.take_in_time(side, &segment, evidence, stall);
         self.directions[side].rare().early_ns = 0;
@@ -129,6 +142,37 @@ impl Connection {
         (events, rtt_ns)
     }
 
+    /// The time of a segment of a capture whose clock may have been set back.
+    #[cold]
+    fn set_clock_right(&mut self, time_ns: i64) -> i64 {
+        let end_ns = self.end_ns;
+        let (time_ns, stepped_ns) = self.incidents_mut().clock.set_right(time_ns, end_ns);
+        if let Some(stepped_ns) = stepped_ns {
+            for direction in &mut self.directions {
+                let rare = direction.rare();
+                rare.clock_step_ns = rare.clock_step_ns.saturating_add(stepped_ns);
+            }
+        }
+        time_ns
+    }
+
+    /// A segment counts so much later than the clock has it: no round trip that it may end is one.
+    #[cold]
+    fn forget_round_trips(&mut self, early_ns: i64) {
+        if early_ns < clock_step::LEAST_DISORDER_NS {
+            return;
+        }
+        for direction in &mut self.directions {
+            direction.echo.forget();
+            let (una, nxt) = (direction.flight.una, direction.flight.nxt);
+            if direction.flight.is_started && una.is_before(nxt) {
+                direction
+                    .rare()
+                    .change_episode(|episode| episode.step(una, nxt, 0));
+            }
+        }
+    }
+
     /// A silence that only the capture's clock knows of is nobody's: in no budget, round trip, gap or stall. Tells whether
     /// this is one.
     #[cold]
@@ -139,8 +183,13 @@ impl Connection {
         for direction in &mut self.directions {
             direction.ledger.step(stepped_ns);
             let (una, nxt) = (direction.flight.una, direction.flight.nxt);
+            let has_data = direction.data_segments > 0;
             let rare = direction.rare();
             rare.clock_step_ns = rare.clock_step_ns.saturating_add(stepped_ns);
+            if has_data {
+                let (ns, _) = rare.transfer_step.unwrap_or_default();
+                rare.transfer_step = Some((ns.saturating_add(stepped_ns), segment.time_ns));
+            }
             if una.is_before(nxt) {
                 rare.change_episode(|episode| episode.step(una, nxt, stepped_ns));
             }

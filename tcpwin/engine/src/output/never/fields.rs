@@ -13,7 +13,7 @@ use crate::output::place::path_rtt_ns;
 use crate::window::scale::ScaleState;
 
 /// Times spent in something, or between two packets of the connection: none is above its life.
-const WITHIN_LIFE: [&str; 17] = [
+const WITHIN_LIFE: [&str; 16] = [
     "window_limited_ns",
     "window_cost_ns",
     "zero_window_ns",
@@ -23,7 +23,6 @@ const WITHIN_LIFE: [&str; 17] = [
     "rtt_min_ns",
     "sender_shift_ns",
     "sender_window_limited_ns",
-    "clock_step_ns",
     "slow_start_ns",
     "idle_ns",
     "idle_restart_cost_ns",

@@ -155,7 +155,9 @@ impl Account {
         // least time known for that may be one that its host took longer for.
         let shift_ns = view.shift_ns().unwrap_or(0) / 5 * 4;
         let time_ns = |frame: &u64| self.times_ns.get(frame).copied();
-        for event in &detail.events {
+        // Beyond a step of the capture's clock its times say nothing of what came first.
+        let is_stepped = view.clock_step_ns() > 0;
+        for event in detail.events.iter().filter(|_| !is_stepped) {
             let trigger = event
                 .evidence
                 .as_ref()
@@ -192,8 +194,9 @@ fn check_transfer(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger
         }) else {
             continue;
         };
-        // A bucket may begin before what it holds.
-        let carried_ns = series.time_ns(last) - series.time_ns(first) - series.width_ns;
+        // A bucket may begin before what it holds, and the capture's own times hold what its clock was set by.
+        let carried_ns =
+            series.time_ns(last) - series.time_ns(first) - series.width_ns - view.clock_step_ns();
         ledger.demand(
             // Without a time there is no rate.
             view.transfer_ns() == 0 || carried_ns <= view.transfer_ns(),
