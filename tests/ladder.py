@@ -279,6 +279,9 @@ def _options(text: str, peer_isn: int) -> bytes:
             options += struct.pack(">BBBB", 1, 3, 3, int(values[0]))
         elif name == "sackOK":
             options += bytes([1, 1, 4, 2])
+        elif name == "mptcp":
+            value = bytes.fromhex(values[0])
+            options += struct.pack(">BB", 30, 2 + len(value)) + value
         elif name == "tfo":
             cookie = bytes.fromhex(values[0]) if values else b""
             options += struct.pack(">BB", 34, 2 + len(cookie)) + cookie

@@ -74,6 +74,11 @@ class Connection:
         return bool(self._fields["sampled"])
 
     @property
+    def multipath(self) -> bool:
+        """Multipath TCP is in use: this is one subflow, and others may have carried data meanwhile."""
+        return bool(self._fields["multipath"])
+
+    @property
     def ip_version(self) -> int:
         """4 or 6."""
         return int(self._fields["ip_version"])

@@ -121,6 +121,7 @@ class Direction:
     syn_timestamps: bool
     syn_fast_open: bool
     syn_multipath: bool
+    multipath_options: str | None
     syn_seen: bool
     window_scale: WindowScale
     receive_window_initial_bytes: int | None

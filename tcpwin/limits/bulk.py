@@ -205,7 +205,7 @@ class _Part:
         import numpy as np
 
         self.analysis, self.start = analysis, start
-        names = ["close", "sampled", "initiator_known", "a_port", "b_port", "path_rtt_ns"]
+        names = ["close", "sampled", "multipath", "initiator_known", "a_port", "b_port", "path_rtt_ns"]
         names += [f"{side}.{field}" for side in SIDES for field in _Side.FIELDS]
         table = analysis.connections.table(names, start=start, stop=stop)
         self.table = table
@@ -262,6 +262,8 @@ class _Part:
 
     def _situation(self, share: NDArray[Any], also: NDArray[Any], situations: _Situations) -> NDArray[np.int64]:
         """A number for all that decides what the judge says beside numbers."""
+        import numpy as np
+
         table = self.table
         services = (table["a_port"] < WELL_KNOWN_PORTS).astype(int) + (table["b_port"] < WELL_KNOWN_PORTS)
         is_role_known = table["initiator_known"] | (services == 1)
@@ -274,6 +276,7 @@ class _Part:
         looks += [self.divided("first"), self.divided("second"), also, situations.codes(table["close"])]
         looks += [there.is_syn_again, back.is_syn_again, self.is_back, share < 0.5, self.is_sampled]
         looks += [
+            np.ma.filled(table["multipath"], False).astype(bool),
             self.divided("is_problem").astype(bool),
             self.divided("total_ns") > 0,
             (there.carried_bytes > 0) | (back.carried_bytes > 0),

@@ -199,6 +199,8 @@ def _application(seen: Situation) -> Opinion:
     if seen.data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     owner, meaning = f"{seen.sending_end}_application", f"The {seen.sender} had nothing to send."
+    if seen.connection.multipath:
+        meaning = f"The {seen.sender} sent nothing on this subflow of Multipath TCP."
     return Opinion(f"the {seen.sender}'s application", owner, seen.sending_end, seen.seen, reason, meaning)
 
 

@@ -213,6 +213,9 @@ class _Judge:
                 owner, side = "nobody", None
             if limit != "capture":
                 reason += "; but the capture seems to hold each packet twice, and the copies look like losses"
+        if limit == "sender_application" and self.seen.connection.multipath:
+            confidence = "possible"
+            reason += "; but other subflows of Multipath TCP may have carried the data"
         also = None if divided.also == NONE else ORDER[divided.also]
         also_ns = divided.lost_to_ns[divided.also] if also is not None else 0
         fix = opinion.fix

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from analysis.bundled import CAPTURES, READABLE
 from report.made_findings import STALL, bundled
-from stories.story import Story
+from stories.story import Story, judged
 
 import tcpwin
 from tcpwin.analysis import Connection
@@ -30,7 +30,7 @@ from tcpwin.limits import (
     judge_connection,
     judge_directions,
 )
-from tcpwin.limits.bulk import rank
+from tcpwin.limits.bulk import rank, verdict_columns
 from tcpwin.limits.division import MENDABLE
 from tcpwin.limits.verdict import max_confidence, min_confidence, one_less
 
@@ -297,3 +297,29 @@ def test_costs_of_findings_are_parts_of_the_budget(path: Path) -> None:
 def test_confidences_in_their_order() -> None:
     assert [one_less(each) for each in ("certain", "likely", "possible")] == ["likely", "possible", "possible"]
     assert (min_confidence("certain", "possible"), max_confidence("likely", "possible")) == ("possible", "likely")
+
+
+def pausing(folder: Path, *, is_multipath: bool) -> tcpwin.Analysis:
+    """Ten messages a second apart, captured beside their sender; a subflow's SYNs carry MP_CAPABLE (RFC 8684)."""
+    asked, answered = (",mptcp 0181", ",mptcp 01810102030405060708") if is_multipath else ("", "")
+    options = (f"<mss 1460,sackOK,ws 7{asked}>", f"<mss 1460,sackOK,ws 7{answered}>")
+    story = Story().handshake(options=options)
+    for _ in range(10):
+        story.wait(1.0).burst("a", 8, length=1400).wait(0.04).ack("b")
+    return story.close().analyze(folder)
+
+
+def test_a_subflow_that_is_silent_may_have_others(tmp_path: Path) -> None:
+    """What an application wrote meanwhile may have gone another way: its silence is possible, never certain."""
+    for is_multipath in (False, True):
+        analysis = pausing(tmp_path, is_multipath=is_multipath)
+        [connection] = analysis.connections
+        verdict = connection.verdict
+        assert connection.multipath is is_multipath
+        assert verdict.limit == "sender_application"
+        assert (verdict.confidence == "possible") is is_multipath
+        assert ("other subflows" in verdict.reason) is is_multipath
+        assert ("had nothing to send" in verdict.text) is not is_multipath
+        assert verdict_columns(analysis)["confidence"][0] == verdict.confidence
+        told = [each.confidence for each in judged(analysis, "TW402")]
+        assert told == ["possible" if is_multipath else "certain"]

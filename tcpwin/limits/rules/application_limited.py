@@ -21,7 +21,8 @@ than a segment left to send); five samples that do not say so refute the shorter
 
 An application that always writes whole segments, and writes again before they are acknowledged, leaves no trace in the
 packets: without `ss` it is not found. A sender that waits for a lock, a disk or the answer of a third host is limited
-by that, not by TCP.
+by that, not by TCP. Of a subflow of Multipath TCP (RFC 8684) a silence is only possible as the application's: the data
+may have gone over the other subflows.
 
 ## What to do
 
@@ -93,7 +94,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"The applications set the pace: {what}{waits}",
         owner="application",
         side=None if waits else case.sender,
-        confidence="certain" if is_silent or is_flagged else "likely",
+        confidence=_confidence(case, is_told=is_silent or is_flagged),
         evidence=Evidence(
             frames=frames or _short_pauses(case),
             start_ns=start_ns,
@@ -103,6 +104,13 @@ def judge(case: Case) -> Iterator[Finding]:
         ),
         remedy=Remedy("Nothing to change in TCP. If it is too slow, find out what the applications wait for."),
     )
+
+
+def _confidence(case: Case, *, is_told: bool) -> str:
+    if case.connection.multipath:
+        # Other subflows may have carried the data (RFC 8684 §3.3).
+        return "possible"
+    return "certain" if is_told else "likely"
 
 
 def _pauses(case: Case) -> tuple[int | None, int | None, tuple[int, ...]]:

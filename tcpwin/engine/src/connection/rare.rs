@@ -53,6 +53,8 @@ pub struct Rare {
     pub unseen_since_ns: Option<i64>,
     /// Of a side that was never captured: what was last acknowledged of it was one sequence number.
     pub ends_with_one: bool,
+    /// Kinds of Multipath TCP options that it sent (see [`Options::multipath`](crate::wire::Options::multipath)).
+    pub multipath: u16,
     pub resent_bytes: u64,
     pub resent_segments: u32,
     /// Segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).

@@ -348,6 +348,7 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     ip_version Int "4 or 6." |v| int(v.connection.marks.ip_version());
     initiator_known Bool "A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.marks.initiator(), Initiator::Known(_)));
     sampled Bool "Some of its segments are samples of a flow monitor (sFlow): most of the others are missing, so that no loss and no cause is sure." |v| Value::Bool(v.connection.is_sampled());
+    multipath Bool "Multipath TCP is in use (RFC 8684): both SYNs carry MP_CAPABLE or MP_JOIN, or a segment carries DSS. It is one subflow, and others may have carried data while this one was silent." |v| Value::Bool(is_multipath(v.connection));
     epoch Int "How many earlier connections of the capture had the same four-tuple." |v| int(v.connection.epoch());
     first_frame Int "Frame of the first segment." |v| count(v.connection.first_frame);
     start_ns Int "Time of the first segment, nanoseconds since the Unix epoch." |v| int(v.connection.start_ns);
@@ -390,6 +391,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     syn_timestamps Bool "Timestamps option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::TIMESTAMPS));
     syn_fast_open Bool "TCP Fast Open option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::FAST_OPEN));
     syn_multipath Bool "Multipath TCP option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::MULTIPATH));
+    multipath_options Text "Kinds of Multipath TCP options that the sender sent (RFC 8684 section 3), parted by |: MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST, and unknown for all others; none without any." |v| multipath_options(v.data());
     syn_seen Bool "The sender's SYN or SYN/ACK was captured." |v| Value::Bool(v.data().has_syn);
     window_scale_state Text "How the scale of the receiver's windows is known: known, disabled, syn_confirmed, given (by a snapshot of the socket), syn_only or unknown." |v| text(v.answers().own_scale.name());
     window_scale_shift Int "Shift of the receiver's windows; none while it is not certain." |v| if v.answers().own_scale.is_certain() { int(v.answers().own_shift) } else { Value::None };
@@ -464,6 +466,44 @@ impl Direction {
     fn is_flight_measured(&self) -> bool {
         self.is_seen && self.flight.is_started && self.flight.is_acked
     }
+}
+
+/// By their numbers (RFC 8684, table 1).
+const SUBTYPES: [&str; 9] = [
+    "MP_CAPABLE",
+    "MP_JOIN",
+    "DSS",
+    "ADD_ADDR",
+    "REMOVE_ADDR",
+    "MP_PRIO",
+    "MP_FAIL",
+    "MP_FASTCLOSE",
+    "MP_TCPRST",
+];
+
+fn subtypes(direction: &Direction) -> u16 {
+    direction.rare.as_ref().map_or(0, |rare| rare.multipath)
+}
+
+fn multipath_options(direction: &Direction) -> Value {
+    let bits = subtypes(direction);
+    let known = (SUBTYPES.iter().enumerate())
+        .filter(|(bit, _)| bits >> bit & 1 == 1)
+        .map(|(_, name)| *name);
+    let other = (bits >> SUBTYPES.len() != 0).then_some("unknown");
+    let names: Vec<&str> = known.chain(other).collect();
+    if names.is_empty() {
+        return Value::None;
+    }
+    Value::Text(names.join("|").into())
+}
+
+/// A SYN that asks for it is answered by one without it where the peer or the path does not want it (RFC 8684 §3.7).
+fn is_multipath(connection: &Connection) -> bool {
+    const OPENING: u16 = 0b011;
+    const DSS: u16 = 0b100;
+    let [first, second] = [0, 1].map(|side: usize| subtypes(&connection.directions[side]));
+    (first & OPENING != 0 && second & OPENING != 0) || (first | second) & DSS != 0
 }
 
 fn utilisation(view: &DirectionView<'_>) -> Value {

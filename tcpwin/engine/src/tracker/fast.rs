@@ -99,7 +99,7 @@ mod tests {
             1 => options.mss = Some(536),
             2 => options.sack_permitted = true,
             3 => options.fast_open = true,
-            4 => options.multipath = true,
+            4 => options.multipath = 1 << 2,
             5 => (options.sack_count, options.sack[0]) = (1, (10, 90)),
             _ => {}
         }

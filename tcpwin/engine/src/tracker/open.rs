@@ -316,7 +316,7 @@ fn syn_kinds(segment: &Segment) -> u8 {
         (options.sack_permitted, syn_kind::SACK_PERMITTED),
         (options.timestamps.is_some(), syn_kind::TIMESTAMPS),
         (options.fast_open, syn_kind::FAST_OPEN),
-        (options.multipath, syn_kind::MULTIPATH),
+        (options.multipath != 0, syn_kind::MULTIPATH),
         (segment.flags & ACK != 0, syn_kind::ANSWER),
     ]
     .into_iter()

@@ -111,6 +111,9 @@ impl Connection {
         if segment.capture_flags & capture_flag::SAMPLED != 0 {
             self.incidents_mut().is_sampled = true;
         }
+        if segment.options.multipath != 0 {
+            self.directions[side].rare().multipath |= segment.options.multipath;
+        }
         reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
             // Limits are noted with the next plain segment only.

@@ -24,8 +24,8 @@ pub struct Options {
     pub sack_permitted: bool,
     /// TCP Fast Open: cookie option present (RFC 7413), kind 34 or the experimental 254 with magic 0xF989.
     pub fast_open: bool,
-    /// Multipath TCP option (kind 30) present.
-    pub multipath: bool,
+    /// Kinds of Multipath TCP options (kind 30, RFC 8684 §3), a bit for each subtype; the highest for one without any.
+    pub multipath: u16,
     /// Count of valid entries in `sack`.
     pub sack_count: u8,
     /// SACK blocks as (left edge, right edge) in the order of the header (RFC 2018 §3). Those beyond `sack_count`
@@ -55,7 +55,7 @@ impl Options {
         } = self;
         *only = timestamps;
         (*window_scale, *mss) = (None, None);
-        (*sack_permitted, *fast_open, *multipath) = (false, false, false);
+        (*sack_permitted, *fast_open, *multipath) = (false, false, 0);
         *sack_count = 0;
     }
 
@@ -77,8 +77,7 @@ impl Options {
             | mss.is_some()
             | sack_permitted
             | fast_open
-            | multipath
-            | (*sack_count != 0)
+            | (*multipath | u16::from(*sack_count) != 0)
     }
 }
 
@@ -174,7 +173,7 @@ impl Segment {
             mss: None,
             sack_permitted: false,
             fast_open: false,
-            multipath: false,
+            multipath: 0,
             sack_count: 0,
             sack: [(0, 0); 4],
         },

@@ -142,7 +142,9 @@ fn set_option(options: &mut Options, kind: u8, value: &[u8]) -> bool {
                 u32::from_be_bytes([e, f, g, h]),
             ));
         }
-        (kind::MULTIPATH, _) => options.multipath = true,
+        (kind::MULTIPATH, value) => {
+            options.multipath |= 1 << value.first().map_or(15, |first| first >> 4)
+        }
         (kind::FAST_OPEN, _) => options.fast_open = true,
         (kind::EXPERIMENT, [a, b, ..]) if [*a, *b] == FAST_OPEN_EXPERIMENT => {
             options.fast_open = true

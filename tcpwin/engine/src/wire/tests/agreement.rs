@@ -41,7 +41,7 @@ fn left_over() -> Segment {
         mss: Some(7),
         sack_permitted: true,
         fast_open: true,
-        multipath: true,
+        multipath: 4,
         sack_count: 4,
         sack: [(7, 7); 4],
     };

@@ -85,7 +85,9 @@ fn fast_open_in_both_forms_and_multipath() {
     assert!(options_of(&[254, 4, 0xf9, 0x89]).0.fast_open);
     assert!(!options_of(&[254, 4, 0xf9, 0x88]).0.fast_open);
     let multipath = options_of(&[30, 4, 0, 1]);
-    assert!(multipath.0.multipath && multipath.1 == 0);
+    assert_eq!((multipath.0.multipath, multipath.1), (1 << 0, 0));
+    let of_all = options_of(&[30, 4, 0x10, 1, 30, 3, 0x80, 30, 2, 1, 1, 1]).0;
+    assert_eq!(of_all.multipath, 1 << 1 | 1 << 8 | 1 << 15);
 }
 
 #[test]
