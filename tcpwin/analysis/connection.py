@@ -138,6 +138,12 @@ class Connection:
         return value
 
     @property
+    def ecn(self) -> str | None:
+        """What both SYNs agreed on: off, refused, ecn (RFC 3168) or accecn (RFC 9768); None where one is missing."""
+        value: str | None = self._fields["ecn"]
+        return value
+
+    @property
     def stall_count(self) -> int:
         """Silences, beyond 200 ms, two round trips or the timeout, in which somebody waited; see `stalls`."""
         return int(self._fields["stall_count"])

@@ -184,6 +184,9 @@ class Direction:
     dsacks: int
     dsack_bytes: int
     partial_acks: int
+    ce_segments: int
+    ece_acks: int
+    cwr_segments: int
     delayed_acks: int
     stretch_acks: int
     acks_missing: int | None

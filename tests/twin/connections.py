@@ -9,6 +9,7 @@ from itertools import islice
 from twin.acks import acknowledge, take_ack
 from twin.data import take_data
 from twin.directions import Direction
+from twin.ecn import marks
 from twin.scale import Offer, confirmed_shift, negotiate, read_syn, segment_size
 from twin.segments import Segment
 from twin.sequence import MODULO
@@ -84,7 +85,7 @@ class Connection:
             answer = take_ack(sent, acked, segment)
             taken.events |= answer.events
             taken.rtt_ns = answer.rtt_ns
-        taken.events |= take_data(sent, acked, segment, path_ns)
+        taken.events |= take_data(sent, acked, segment, path_ns) | marks(sent.syn, acked.syn, segment)
         sent.flight.is_seen = True
         sent.note_timestamps(segment)
         if segment.tsecr is not None:

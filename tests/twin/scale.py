@@ -40,9 +40,11 @@ class Syn:
     """Data of the SYN itself: more may follow before the first acknowledgment (RFC 7413 §4.2)."""
     earlier_shift: int | None
     """The shift of an earlier copy, where the last came without."""
+    ecn: int
+    """Its flags ECE, CWR and AE."""
 
 
-NO_SYN = Syn(Offer.UNSEEN, 0, 0, False, False, False, False, 0, None)
+NO_SYN = Syn(Offer.UNSEEN, 0, 0, False, False, False, False, 0, None, 0)
 
 
 def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
@@ -65,6 +67,7 @@ def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
         fast_open=options.fast_open,
         early_bytes=segment.length if is_fast_open else earlier.early_bytes if earlier else 0,
         earlier_shift=earlier_shift,
+        ecn=segment.flags & 0x1C0,
     )
 
 

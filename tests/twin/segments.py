@@ -55,6 +55,7 @@ class Segment:
     ip_version: int
     ip_id: int | None
     ttl: int
+    traffic_class: int
     seq: int
     ack: int
     length: int
@@ -117,6 +118,7 @@ def parse(frame: Frame) -> Segment | None:
         ip_version=ip.v,
         ip_id=ip.id if ip.v == 4 else None,
         ttl=ip.ttl if ip.v == 4 else ip.hlim,
+        traffic_class=ip.tos if ip.v == 4 else ip.fc,
         seq=tcp.seq,
         ack=tcp.ack,
         length=payload_of(ip, frame) - header_bytes,

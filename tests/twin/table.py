@@ -40,6 +40,9 @@ EVENTS = (
     "recovery_retransmission",
     "go_back_n",
     "lost_retransmission",
+    "congestion_experienced",
+    "congestion_echo",
+    "window_reduced",
 )
 """In the order in which the column joins them."""
 

@@ -19,9 +19,11 @@ from twin.table import EVENTS, Row, read_table
 from tcpwin import _engine
 
 Tool = Callable[[str], str]
+MARKED = Path(__file__).parents[1] / "worlds" / "captures" / "seed-1-163-receiver.pcap.gz"
+"""A transfer over a path that marks, behind the router that does."""
 
 
-@pytest.mark.parametrize("path", [*BROKEN, *some_by_day(WHOLE)], ids=name_of)
+@pytest.mark.parametrize("path", [*BROKEN, MARKED, *some_by_day(WHOLE)], ids=name_of)
 def test_every_row_is_the_same(path: Path, tool: Tool) -> None:
     rows = analyze(path).segments().rows()
     for number, (row, twin) in enumerate(zip_longest(rows, read_table(path, tool)), start=1):
@@ -60,7 +62,7 @@ def test_events_have_the_same_names_in_the_same_order() -> None:
 
 def test_the_captures_show_what_is_compared() -> None:
     """A comparison of empty columns proves nothing: these events and values occur in what was compared."""
-    rows = [row for path in READABLE for row in analyze(path).segments().rows()]
+    rows = [row for path in [*READABLE, MARKED] for row in analyze(path).segments().rows()]
     seen = {name for row in rows for name in (row["events"] or "").split("|")}
     absent = set(EVENTS) - seen
     assert len(rows) > 80_000

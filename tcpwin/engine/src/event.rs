@@ -45,6 +45,9 @@ events! {
     RECOVERY_RETRANSMISSION "recovery_retransmission",
     GO_BACK_N "go_back_n",
     LOST_RETRANSMISSION "lost_retransmission",
+    CONGESTION_EXPERIENCED "congestion_experienced",
+    CONGESTION_ECHO "congestion_echo",
+    WINDOW_REDUCED "window_reduced",
 }
 
 /// Every kind of resent data.
@@ -89,6 +92,7 @@ mod tests {
             (CAPTURE_DUPLICATE, "capture_duplicate"),
             (IDLE_RESTART, "idle_restart"),
             (LOST_RETRANSMISSION, "lost_retransmission"),
+            (WINDOW_REDUCED, "window_reduced"),
         ] {
             assert_eq!(NAMES[bit.trailing_zeros() as usize], name);
         }

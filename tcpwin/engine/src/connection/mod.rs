@@ -4,6 +4,7 @@ pub mod arena;
 pub mod claim;
 pub mod cut_size;
 pub mod direction;
+pub mod ecn;
 pub mod end_stall;
 pub mod incidents;
 pub mod journal;

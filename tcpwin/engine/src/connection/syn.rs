@@ -26,6 +26,11 @@ pub mod syn_kind {
     pub const MULTIPATH: u8 = 8;
     /// Not an option: it was a SYN/ACK.
     pub const ANSWER: u8 = 16;
+    /// Nor are these flags, by which ECN is agreed on.
+    pub const ECE: u8 = 32;
+    pub const CWR: u8 = 64;
+    pub const AE: u8 = 128;
+    pub const ECN: u8 = ECE | CWR | AE;
 }
 
 impl SynOptions {

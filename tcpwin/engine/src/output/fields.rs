@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::connection::direction::Direction;
+use crate::connection::ecn::Ecn;
 use crate::connection::marks::Initiator;
 use crate::connection::rare::Rare;
 use crate::connection::stalls::Stalls;
@@ -363,6 +364,7 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     vantage Text "Where the capture was made: a or b (within a tenth of the path's round trip of that side), between, or unknown." |v| text(vantage(v));
     path_rtt_ns Int "Least known round trip of the whole path: the handshake's, or both sides of the capture point added, each the least time from data to its ACK or from a timestamp to its echo." |v| optional(path_rtt_ns(v.connection));
     close Text "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
+    ecn Text "What both SYNs agreed on of explicit congestion notification: off (not offered), refused, ecn (RFC 3168) or accecn (RFC 9768)." |v| Ecn::of(&v.connection.directions[0].syn, &v.connection.directions[1].syn).name().map_or(Value::None, text);
     stall_count Int "Silences beyond 200 ms, two round trips or the timeout in which somebody waited for the other, the path or a timer." |v| v.stalled(|s| i64::from(s.count));
     stall_ns Int "Time in them." |v| v.stalled(|s| s.total_ns);
     stall_longest_ns Int "The longest of them." |v| v.stalled(|s| s.longest_ns);

@@ -79,6 +79,9 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     dsacks Int "ACKs of the receiver that report data received twice (RFC 2883)." |v| v.answer_count(event::DSACK);
     dsack_bytes Int "Bytes that they report." |v| v.of_episode(|e| e.dsack_bytes as i64);
     partial_acks Int "ACKs within a fast recovery that did not end it (RFC 6582)." |v| v.answer_count(event::PARTIAL_ACK);
+    ce_segments Int "Segments that came marked: congestion experienced (RFC 3168 section 5). Only a capture behind the router that marks has them." |v| v.sent_count(event::CONGESTION_EXPERIENCED);
+    ece_acks Int "ACKs of the receiver that tell of such a mark (ECE), by the RFC 3168 that both SYNs agree on; with AccECN the flag is a counter's." |v| v.answer_count(event::CONGESTION_ECHO);
+    cwr_segments Int "Segments with which the sender says that it has reduced its window for one (CWR), likewise." |v| v.sent_count(event::WINDOW_REDUCED);
     delayed_acks Int "ACKs of one segment that came 40 to 500 ms later than the fastest." |v| v.answer_count(event::DELAYED_ACK);
     stretch_acks Int "ACKs of more than two full segments (RFC 2525 section 2.13)." |v| v.of_pace(|p| i64::from(p.stretch));
     acks_missing Int "ACKs of the receiver that never came to the capture point: gaps in the IP identification, where that counts this side's packets; none where it does not." |v| v.ack_loss(|(missing, _)| missing);

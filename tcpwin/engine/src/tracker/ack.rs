@@ -1,6 +1,7 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
 use crate::connection::direction::Direction;
+use crate::connection::ecn;
 use crate::connection::rare::Rare;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
@@ -75,8 +76,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         new_sacked = reported.new_bytes;
     }
     let advertised = take_window(sent, acked, segment, &answer);
-    if segment.flags & ECE != 0 {
+    if segment.flags & ECE != 0 && ecn::tells(&sent.syn, &acked.syn, segment) {
         acked.note_mark();
+        answer.events |= event::CONGESTION_ECHO;
     }
     acked.end_ack(segment.time_ns, answer.is_new, sent);
     answer.events |= judge_window(sent, acked, segment, &advertised);

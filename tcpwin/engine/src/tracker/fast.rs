@@ -35,6 +35,7 @@ pub fn take(
     let differs = u32::from(segment.flags & !MAY_CARRY ^ ACK)
         | u32::from(segment.capture_flags & !MAY_BE_CAPTURED)
         | u32::from(segment.options.has_more_than_timestamps())
+        | u32::from(segment.is_marked())
         | (sent.flight.nxt.0 ^ seq.0)
         | u32::from(sent.has_tsval != timestamps.is_some());
     let turns_back = advance | ack.to(acked.flight.nxt) | Seq(sent.tsval).to(Seq(tsval));
@@ -123,6 +124,7 @@ mod tests {
         sack_blocks: u8,
         option: usize,
         capture_flags: u8,
+        traffic_class: u8,
     }
 
     const ORDINARY: Step = Step {
@@ -138,6 +140,7 @@ mod tests {
         sack_blocks: 0,
         option: OPTIONS,
         capture_flags: 0,
+        traffic_class: 0,
     };
 
     /// ACK alone or with one flag or more of the twelve; seldom without it.
@@ -172,6 +175,7 @@ mod tests {
                     1 => prop::sample::select(&CAPTURE_BITS[..]),
                     1 => any::<u8>(),
                 ],
+                prop_oneof![15 => Just(2u8), 1 => any::<u8>()],
             ),
         )
             .prop_map(|parts| Step {
@@ -187,6 +191,7 @@ mod tests {
                 sack_blocks: parts.9 .0,
                 option: parts.9 .1,
                 capture_flags: parts.9 .2,
+                traffic_class: parts.9 .3,
             })
     }
 
@@ -226,6 +231,7 @@ mod tests {
                 ack: next[1 - side].wrapping_add_signed(-step.ack_behind),
                 payload_len: step.payload_len,
                 flags: step.flags,
+                traffic_class: step.traffic_class,
                 window: step.window,
                 capture_flags: step.capture_flags,
                 ..Segment::EMPTY

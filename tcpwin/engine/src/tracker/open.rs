@@ -10,7 +10,7 @@ use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
 use crate::window::receive::Advertisement;
 use crate::window::scale::{negotiate, Offer, ScaleState, MAX_SHIFT};
-use crate::wire::{capture_flag, Segment, ACK, FIN};
+use crate::wire::{capture_flag, Segment, ACK, AE, CWR, ECE, FIN};
 
 /// Assumed where a SYN carries no MSS option (RFC 9293 §3.7.1): IPv4 and IPv6.
 const DEFAULT_MSS: [u16; 2] = [536, 1220];
@@ -318,6 +318,9 @@ fn syn_kinds(segment: &Segment) -> u8 {
         (options.fast_open, syn_kind::FAST_OPEN),
         (options.multipath != 0, syn_kind::MULTIPATH),
         (segment.flags & ACK != 0, syn_kind::ANSWER),
+        (segment.flags & ECE != 0, syn_kind::ECE),
+        (segment.flags & CWR != 0, syn_kind::CWR),
+        (segment.flags & AE != 0, syn_kind::AE),
     ]
     .into_iter()
     .fold(0, |kinds, (is_there, kind)| {

@@ -5,6 +5,7 @@
 
 use super::{ack, fast, open, reset, send, stall, Annotation, Taken};
 use crate::connection::direction::Direction;
+use crate::connection::ecn;
 use crate::connection::incidents::DoubtfulReset;
 use crate::connection::marks::Initiator;
 use crate::connection::stalls::Stall;
@@ -21,7 +22,7 @@ use crate::tracker::segment_size::may_tell_size;
 use crate::tracker::stall::Before;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
-use crate::wire::{capture_flag, Segment, ACK, FIN, RST, SYN};
+use crate::wire::{capture_flag, Segment, ACK, CWR, FIN, RST, SYN};
 
 impl Connection {
     /// Whether the segment brings nothing that none before it did: no new sequence space, no new acknowledgment.
@@ -265,6 +266,12 @@ impl Connection {
             sent.follow_segment_size(segment, acked.own_scale.is_certain());
         }
         events |= send::take(sent, acked, segment, handshake_rtt_ns, evidence);
+        if segment.flags & CWR != 0 && ecn::tells(&sent.syn, &acked.syn, segment) {
+            events |= event::WINDOW_REDUCED;
+        }
+        if segment.is_marked() {
+            events |= event::CONGESTION_EXPERIENCED;
+        }
         if events & ASKING != 0 {
             sent.note_try(now_ns, last_data_ns);
         } else if segment.payload_len > 0 {

@@ -29,4 +29,6 @@ mod tests;
 
 pub use outcome::{Outcome, Unread};
 pub use parser::{ParseCounters, SegmentParser};
-pub use segment::{capture_flag, Options, Segment, ACK, ECE, FIN, NO_IP_ID, PSH, RST, SYN, URG};
+pub use segment::{
+    capture_flag, Options, Segment, ACK, AE, CWR, ECE, FIN, NO_IP_ID, PSH, RST, SYN, URG,
+};

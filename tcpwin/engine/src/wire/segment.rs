@@ -10,6 +10,9 @@ pub const PSH: u16 = 0x008;
 pub const ACK: u16 = 0x010;
 pub const URG: u16 = 0x020;
 pub const ECE: u16 = 0x040;
+pub const CWR: u16 = 0x080;
+/// Once NS, the nonce sum (RFC 3540); now the third bit of AccECN's counter (RFC 9768 §3.1).
+pub const AE: u16 = 0x100;
 
 /// Options of one TCP header. A field that is absent from the header is zero or `None`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -141,6 +144,12 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// A router on the path marked it instead of dropping it: congestion experienced (RFC 3168 §5).
+    #[inline(always)]
+    pub fn is_marked(&self) -> bool {
+        self.traffic_class & 3 == 3
+    }
+
     /// Sequence space that it takes: payload, SYN and FIN (RFC 9293 §3.3.1).
     #[inline]
     pub fn sequence_length(&self) -> u32 {

@@ -1,0 +1,104 @@
+"""Explicit congestion notification: what the SYNs agree on, marks, echoes, reductions. RFC 3168 §6.1, RFC 9768 §3.1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP, TCP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+from scapy.utils import wrpcap
+
+import tcpwin
+
+CLIENT, SERVER = ("10.0.0.1", 40000), ("10.0.0.2", 80)
+ECT_0, CE = 2, 3
+
+
+def segment(source: tuple[str, int], flags: str, seq: int, ack: int, *, mark: int = 0, size: int = 0) -> Packet:
+    """One segment; `mark` is the ECN field of its IP header."""
+    other = SERVER if source == CLIENT else CLIENT
+    ip = IP(src=source[0], dst=other[0], tos=mark)
+    tcp = TCP(sport=source[1], dport=other[1], flags=flags, seq=seq, ack=ack, window=60000)
+    return Ether() / ip / tcp / Raw(b"x" * size)
+
+
+def transfer(asked: str, answered: str, *, echo: str = "", reduce: str = "", mark: int = CE) -> list[Packet]:
+    """The server sends five segments, two of them marked; three ACKs echo, one segment says that it has reduced."""
+    packets = [
+        segment(CLIENT, f"S{asked}", 100, 0),
+        segment(SERVER, f"SA{answered}", 500, 101),
+        segment(CLIENT, "A", 101, 501),
+    ]
+    for number in range(5):
+        seq = 501 + 1000 * number
+        flags = "A" + (reduce if number == 3 else "")
+        packets.append(segment(SERVER, flags, seq, 101, mark=mark if number in (1, 2) else ECT_0, size=1000))
+        packets.append(segment(CLIENT, "A" + (echo if number in (1, 2, 3) else ""), 101, seq + 1000))
+    for number, packet in enumerate(packets):
+        packet.time = 1_700_000_000 + number * 0.01
+    return packets
+
+
+def analyze(packets: list[Packet], folder: Path) -> tcpwin.Connection:
+    path = folder / "ecn.pcap"
+    wrpcap(str(path), packets)
+    (connection,) = tcpwin.analyze(path).connections
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "agreed"),
+    [("", "", "off"), ("EC", "", "refused"), ("EC", "E", "ecn"), ("EC", "EC", "refused"), ("NEC", "E", "ecn")]
+    + [("NEC", answered, "accecn") for answered in ("C", "EC", "N", "NC")],
+)
+def test_what_both_syns_agree_on(asked: str, answered: str, agreed: str, tmp_path: Path) -> None:
+    assert analyze(transfer(asked, answered), tmp_path).ecn == agreed
+
+
+def test_marks_echoes_and_reductions_are_counted_and_told(tmp_path: Path) -> None:
+    connection = analyze(transfer("EC", "E", echo="E", reduce="C"), tmp_path)
+    data, back = connection.b_to_a, connection.a_to_b
+    assert (data.ce_segments, data.ece_acks, data.cwr_segments) == (2, 3, 1)
+    assert (back.ce_segments, back.ece_acks, back.cwr_segments) == (0, 0, 0)
+    told = {event.frame: set(event.names) for event in connection.events}
+    names = {
+        frame: found & {"congestion_experienced", "congestion_echo", "window_reduced"} for frame, found in told.items()
+    }
+    assert {frame: found for frame, found in names.items() if found} == {
+        6: {"congestion_experienced"},
+        7: {"congestion_echo"},
+        8: {"congestion_experienced"},
+        9: {"congestion_echo"},
+        10: {"window_reduced"},
+        11: {"congestion_echo"},
+    }
+
+
+def test_the_flags_of_an_accurate_counter_are_no_echo(tmp_path: Path) -> None:
+    """RFC 9768 §3.2: AE, CWR and ECE count marks, and change with each of them."""
+    data = analyze(transfer("NEC", "C", echo="E", reduce="C"), tmp_path).b_to_a
+    assert (data.ce_segments, data.ece_acks, data.cwr_segments) == (2, 0, 0)
+
+
+def test_flags_of_hosts_that_did_not_agree_mean_nothing(tmp_path: Path) -> None:
+    data = analyze(transfer("", "", echo="E", reduce="C"), tmp_path).b_to_a
+    assert (data.ece_acks, data.cwr_segments) == (0, 0)
+
+
+def test_without_the_syns_the_flags_are_taken_as_they_mostly_are(tmp_path: Path) -> None:
+    connection = analyze(transfer("EC", "E", echo="E", reduce="C")[3:], tmp_path)
+    data = connection.b_to_a if connection.b_to_a.data_segments else connection.a_to_b
+    assert connection.ecn is None
+    assert (data.ce_segments, data.ece_acks, data.cwr_segments) == (2, 3, 1)
+
+
+def test_a_mark_is_no_retransmission_and_no_loss(tmp_path: Path) -> None:
+    """The same numbers with and without marks, but for those of the marks."""
+    marked = analyze(transfer("EC", "E", echo="E", reduce="C"), tmp_path).b_to_a
+    plain = analyze(transfer("EC", "E", mark=ECT_0), tmp_path).b_to_a
+    own = ("ce_segments", "ece_acks", "cwr_segments")
+    names = [name for name in dir(plain) if name.endswith(("_bytes", "_segments", "retransmissions", "_acks"))]
+    differ = {name for name in names if getattr(marked, name) != getattr(plain, name)}
+    assert differ == set(own)
