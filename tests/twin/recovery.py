@@ -295,4 +295,8 @@ class Recovery:
         least_ns = advance.least_ns
         is_too_soon = least_ns is not None and advance.now_ns - resends[-1].time_ns < least_ns
         sent_ns = times[echoed[-1]]
-        return None if sent_ns is None else Covered(sent_ns, sent_ns, is_certain=is_newest or is_too_soon)
+        if sent_ns is None:
+            return None
+        # That copy had arrived: a shorter time than any before bounds the round trip, whichever copy drew the ACK.
+        is_least = least_ns is not None and advance.now_ns - sent_ns < least_ns
+        return Covered(sent_ns, sent_ns, is_certain=is_newest or is_too_soon or is_least)

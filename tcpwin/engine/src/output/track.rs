@@ -170,7 +170,9 @@ impl Track {
                     sender_flight.add(now_ns, i64::from(most));
                 }
                 seen.follow(view, now_ns, |state| {
-                    sender_flight.add(state.time_ns, i64::from(state.flight_bytes));
+                    // Where segments came late, an ACK may take effect here before the view lets it.
+                    let flight_bytes = state.flight_bytes.min(most);
+                    sender_flight.add(state.time_ns, i64::from(flight_bytes));
                     if is_certain && state.has_arrived {
                         sender_window.add(state.time_ns, i64::from(state.window_bytes));
                     }

@@ -129,6 +129,9 @@ impl Direction {
             edge: self.isn + 1 + self.window.initial_bytes,
         };
         let is_early = self.has_syn && self.first_data_ns.saturating_add(away_ns) > now_ns;
+        // More than the first window allows was never sent before an ACK: the number of the SYN is damaged.
+        let ahead = first.una.to(self.flight.nxt);
+        let is_early = is_early && ahead as u32 <= self.window.initial_bytes;
         let known = if is_early { first } else { newest };
         let mut view = SenderView::new(away_ns, known, self.flight.nxt, now_ns);
         view.has_edge = peer.own_scale.is_certain();
