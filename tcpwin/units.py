@@ -19,6 +19,7 @@ __all__ = [
     "count_text",
     "name_text",
     "rate_text",
+    "rest_text",
     "share_text",
     "short_name",
     "time_text",
@@ -50,6 +51,17 @@ def time_text(ns: float | None) -> str:
     unit, size, _ = next(each for each in reversed(_TIMES) if _rounded(ns / each[1]) >= each[2])
     # A mean may hold parts of a nanosecond, which no clock does.
     return f"{_digits(ns / size if ns >= 1000 else round(ns) / size)} {unit}"
+
+
+def rest_text(whole_ns: int, part_ns: int) -> str:
+    """Write what is left of a duration without a part, so that the three add up as they are written."""
+    unit, size, _ = next(each for each in reversed(_TIMES) if _rounded(whole_ns / each[1]) >= each[2])
+    whole, part = _rounded(whole_ns / size), _rounded(part_ns / size)
+    last = Decimal(1).scaleb(whole.adjusted() - 2)
+    left = whole.quantize(last) - part.quantize(last, ROUND_HALF_UP)
+    if left <= 0 or not time_text(part_ns).endswith(f" {unit}"):
+        return time_text(whole_ns - part_ns)
+    return time_text(float(left) * size)
 
 
 def bytes_text(count: float | None) -> str:

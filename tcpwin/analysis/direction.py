@@ -33,7 +33,7 @@ class WindowScale:
 
     def __str__(self) -> str:
         if self.shift is not None:
-            return f"shift {self.shift} ({self.state})"
+            return f"shift {self.shift} ({'from the SYNs' if self.state == 'known' else self.state})"
         return f"shift {self.shift_min} to {self.shift_max} ({self.state})"
 
 

@@ -90,10 +90,14 @@ def _text(analysis: Analysis, found: Findings, asked: int, limit: int) -> Iterat
     """The summary, the connections with a problem where there are several, and the findings."""
     from tcpwin.limits import problems, summarize
     from tcpwin.report import render_findings, render_summary, tabulate_connections
+    from tcpwin.units import count_text
 
     yield [*render_summary(summarize(analysis, found), analysis), ""]
-    if len(analysis) > 1 and (ids := problems(analysis, found)[:ROWS]):
-        yield tabulate_connections(analysis, ids, found)
+    if len(analysis) > 1 and (ids := problems(analysis, found)):
+        yield tabulate_connections(analysis, ids[:ROWS], found)
+        if len(ids) > ROWS:
+            more = count_text(len(ids) - ROWS, "more connection")
+            yield [f"{more} with a problem not shown: `tcpwin analyze --limit N` shows more, --format json all."]
         yield [""]
     yield render_findings(analysis, found, asked=asked, limit=limit)
 

@@ -140,6 +140,7 @@ class _Side:
         *("queue_mean_ns", "rtt_min_ns", "path_rate_bps", "receive_window_initial_bytes", "initial_flight_bytes"),
         *("window_scale_state", "window_scale_disabled_by", "view", "syn_retransmissions", "unique_bytes"),
         *("acked_bytes", "missed_bytes", "data_segments", "retransmissions", "stall_at_end", "payload_bytes"),
+        *("turns", "first_byte_p50_ns"),
     )
     divided: Division
     gain: Gain
@@ -165,6 +166,8 @@ class _Side:
             self.traits.is_doubled,
             self.traits.is_queued,
             self.traits.is_read_late,
+            self.traits.is_answering,
+            self.numbers("turns") > 1,
             self.numbers("path_rate_bps") > 0,
         ]
 
@@ -249,12 +252,13 @@ class _Part:
             self.of_chosen([getattr(side.gain, name) for side in self.sides])
             for name in ("likely_ns", "low_ns", "high_ns")
         )
+        answer_ns = self.of_chosen([side.numbers("first_byte_p50_ns") for side in self.sides])
         columns |= {
             "share": share,
             "cost_ns": likely_ns,
             "cost_low_ns": np.where(columns["confidence"] == "possible", 0, low_ns),
             "cost_high_ns": high_ns,
-            "text": _texts([text for _, text in judged], place, shares, also_ns),
+            "text": _texts([text for _, text in judged], place, shares, also_ns, answer_ns),
             "lost_ns": self.divided("lost_ns"),
             "is_problem": self.is_problem.copy(),
         }
@@ -350,7 +354,11 @@ class _Situations:
 
 
 def _texts(
-    templates: list[str], place: NDArray[Any], shares: list[NDArray[Any]], also_ns: NDArray[Any]
+    templates: list[str],
+    place: NDArray[Any],
+    shares: list[NDArray[Any]],
+    also_ns: NDArray[Any],
+    answer_ns: NDArray[Any],
 ) -> NDArray[Any]:
     """The verdicts' texts: each that is written the same is written once."""
     import numpy as np
@@ -359,11 +367,13 @@ def _texts(
     shown = [(np.rint(each * 100) * 2 + (each > 0)).astype(np.int64).tolist() for each in shares]
     known: dict[tuple[int, ...], str] = {}
     texts = np.empty(len(place), dtype=object)
-    for row, key in enumerate(zip(place.tolist(), *shown, also_ns.tolist(), strict=True)):
+    has_answer = np.array(["{answer}" in each for each in templates])[place]
+    told_ns = np.where(has_answer, answer_ns, 0)
+    for row, key in enumerate(zip(place.tolist(), *shown, also_ns.tolist(), told_ns.tolist(), strict=True)):
         text = known.get(key)
         if text is None:
             share, second_share, also_share = (float(each[row]) for each in shares)
-            numbers = numbers_text(share, second_share, key[-1], also_share)
+            numbers = numbers_text(share, second_share, key[-2], also_share, key[-1])
             text = known[key] = templates[key[0]].format(**numbers)
         texts[row] = text
     return texts

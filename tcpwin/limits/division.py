@@ -37,6 +37,10 @@ QUEUED_SHARE = 0.25
 """Of the least round trip: a mean queue that is longer stood while packets were lost."""
 CLOSED_SHARE = 0.1
 """Of the window's time: a window that is closed for so long closes for want of a reader; below, it is merely small."""
+ANSWER_SHARE = 0.5
+"""Of the time in which a sender had nothing to send: so much before its answers, and they are what took the time."""
+ANSWER_ROUND_TRIPS = 10
+"""A first byte after more of them is late by its application: away from the sender a round trip is in it."""
 ORDER = tuple(dict.fromkeys([*(ITEM_LIMITS[item] for item in ITEMS), *LIMITS]))
 """Of limits that have the same time the first is named."""
 NONE, HANDSHAKE, SENDER_APPLICATION = (ORDER.index(limit) for limit in ("none", "handshake", "sender_application"))
@@ -64,6 +68,7 @@ class Traits:
         is_doubled: much of the data is there again, as where a capture holds both ends.
         is_queued: packets waited in a queue, for much of the least round trip.
         is_read_late: ACKs, or the end, waited for the receiver's application.
+        is_answering: most of the time in which it had nothing to send passed before its answers.
     """
 
     is_slow: Any
@@ -74,6 +79,7 @@ class Traits:
     is_doubled: Any
     is_queued: Any
     is_read_late: Any
+    is_answering: Any
 
 
 def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[str, Any]) -> Traits:
@@ -92,6 +98,7 @@ def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[st
     is_low = is_scaled & (mean > 0) & (mean < most / 2)
     acked = number("acked_bytes")
     segments, queue_ns = number("data_segments"), number("queue_mean_ns")
+    turns, first_byte_ns = number("turns"), number("first_byte_p50_ns")
     return Traits(
         is_slow=is_closed | is_low | is_unread,
         is_mostly_closed=items_ns["zero_window"] * 2 >= window_ns,
@@ -100,6 +107,8 @@ def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[st
         is_missed=number("missed_bytes") > MISSED_SHARE * (acked + (acked == 0)),
         is_queued=(queue_ns > 0) & (queue_ns >= QUEUED_SHARE * number("rtt_min_ns")),
         is_read_late=reader_ns > 0,
+        is_answering=(first_byte_ns * turns > ANSWER_SHARE * items_ns["application"])
+        & (first_byte_ns > ANSWER_ROUND_TRIPS * number("rtt_min_ns")),
         is_doubled=(segments >= DOUBLED_SEGMENTS) & (number("retransmissions") >= DOUBLED_SHARE * segments),
     )
 

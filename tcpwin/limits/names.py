@@ -23,3 +23,16 @@ LIMIT_NAMES = {
 
 FIND_LOSS = "Find where the path loses packets: capture at both ends and run `tcpwin pair A B` on the two captures."
 """What to do first about loss: one capture shows that packets are lost, two show between which points."""
+
+
+def read_faster(receiver: str, sender: str) -> str:
+    """What to do about a slow reader: the same wherever it is found. Both are roles with their article."""
+    return (
+        f"Make {receiver}'s application read faster, or {sender} send less. `ss -tmi` on {receiver} shows whether "
+        "unread data (Recv-Q) fills the buffer."
+    )
+
+
+def find_loss(sender: str) -> str:
+    """What to do about loss on the path where the sender's congestion control is not known to be BBR."""
+    return f"{FIND_LOSS} Until then, consider BBR on {sender}: it does not treat every loss as congestion."

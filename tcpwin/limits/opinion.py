@@ -13,7 +13,7 @@ from tcpwin.analysis import Connection, Direction
 from tcpwin.limits.budget import GROUPS, Budget
 from tcpwin.limits.division import Traits, traits_of
 from tcpwin.limits.gains import Carried, carried_of
-from tcpwin.limits.names import FIND_LOSS
+from tcpwin.limits.names import FIND_LOSS, read_faster
 from tcpwin.limits.roles import ENDS, role_of
 from tcpwin.units import bytes_text, count_text, rate_text, time_text
 
@@ -27,7 +27,7 @@ class Opinion:
 
     Attributes:
         phrase: the limit in words, after ``limited by``.
-        meaning: a sentence on it; empty where the phrase says all.
+        meaning: a sentence on it, with its number left open; empty where the phrase says all.
         reason: why, with numbers.
     """
 
@@ -143,7 +143,7 @@ def _reader(seen: Situation) -> Opinion:
         confidence,
         reason + _kernel_words(seen),
         f"The {receiver}'s application keeps its receive window full.",
-        f"Make the {receiver}'s application read faster.",
+        read_faster(f"the {receiver}", f"the {seen.sender}"),
     )
 
 
@@ -154,7 +154,7 @@ def _window_sum(seen: Situation) -> str:
     parts_ns = {
         "with the window full (no room for another segment)": items_ns["window_full"] + items_ns["small_window"],
         f"at zero window (no room offered, {times})": items_ns["zero_window"],
-        "until late reads (which delayed ACKs)": items_ns["reader"],
+        "for ACKs that came late because the application read late": items_ns["reader"],
     }
     total_ns = sum(parts_ns.values())
     parts = [f"{time_text(ns)} {what}" for what, ns in parts_ns.items() if ns >= LEAST_PART * total_ns and ns]
@@ -183,7 +183,8 @@ def _window(seen: Situation) -> Opinion:
 
 def _ceiling(seen: Situation, window_bytes: int) -> str:
     """What a window allows on the path."""
-    text, round_trip_ns = f"{bytes_text(window_bytes)} at most", seen.connection.path_rtt_ns
+    round_trip_ns = seen.connection.path_rtt_ns
+    text = f"the {seen.receiver}'s window was {bytes_text(window_bytes)} at most"
     if round_trip_ns:
         allowed = rate_text(window_bytes * 8e9 / round_trip_ns)
         text += f", which allows {allowed} over a round trip of {time_text(round_trip_ns)}"
@@ -199,6 +200,9 @@ def _application(seen: Situation) -> Opinion:
     if seen.data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     owner, meaning = f"{seen.sending_end}_application", f"The {seen.sender} had nothing to send."
+    if seen.traits.is_answering:
+        median = " (median)" if seen.data.turns > 1 else ""
+        meaning = f"The {seen.sender}'s application took {{answer}} to answer{median}."
     if seen.connection.multipath:
         meaning = f"The {seen.sender} sent nothing on this subflow of Multipath TCP."
     return Opinion(f"the {seen.sender}'s application", owner, seen.sending_end, seen.seen, reason, meaning)

@@ -16,7 +16,7 @@ from tcpwin.limits.finding import Finding
 from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.ranking import problems, worst
 from tcpwin.limits.verdict import Verdict, judge_connection
-from tcpwin.units import bytes_text, count_text, time_text
+from tcpwin.units import bytes_text, count_text, short_name, time_text
 
 if TYPE_CHECKING:
     # Rules are asked elsewhere, or not at all; loading what asks them costs more than reading a million packets.
@@ -114,8 +114,11 @@ class _Telling:
             for sizes in zip(self._values(name, "unique_bytes"), self._values(name, "acked_bytes"), strict=True)
         )
         took = time_text(self.analysis.capture.duration_ns or 0)
-        many = "" if self.count == 1 else f"{count_text(self.count, 'connection')}, "
-        return f"{many}{bytes_text(total)} in {took}."
+        connections, captures = count_text(self.count, "connection"), len(self.analysis.capture.files)
+        if captures > 1:
+            # What lies between captures is nobody's time.
+            return f"{connections} in {captures:,} captures, {bytes_text(total)}."
+        return f"{'' if self.count == 1 else f'{connections}, '}{bytes_text(total)} in {took}."
 
     def limits(self) -> Iterable[str]:
         if not self.count or self.verdict is None:
@@ -137,8 +140,25 @@ class _Telling:
         if self.count == 1:
             yield f"{advice_label('Fix', verdict)}: {verdict.fix}"
             return
-        yield " ".join([f"Worst: connection {self.ids[0]}. {verdict.text}", *cost_sentence(verdict)])
+        yield " ".join(
+            [f"Worst: connection {self.ids[0]}{self._whose(self.ids[0])}. {verdict.text}", *cost_sentence(verdict)]
+        )
         yield f"{advice_label('Fix first', verdict)}: {verdict.fix}"
+
+    def _whose(self, id: int) -> str:
+        """The capture that a connection is in, where there are several and its time tells which."""
+        files = self.analysis.capture.files
+        if len(files) < 2:
+            return ""
+        start_ns = self.analysis.connections[id].start_ns
+        fitting = [
+            each.file
+            for each in files
+            if each.first_time_ns is not None
+            and each.last_time_ns is not None
+            and each.first_time_ns <= start_ns <= each.last_time_ns
+        ]
+        return f" in {short_name(fitting[0])}" if len(fitting) == 1 else ""
 
     def caveats(self) -> Iterable[str]:
         """What the capture lacks."""

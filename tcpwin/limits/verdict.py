@@ -19,7 +19,7 @@ from tcpwin.limits.gains import Gain, gain_of
 from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.opinion import Opinion, Situation, opinion_of
 from tcpwin.limits.roles import main_direction
-from tcpwin.units import share_text, time_text
+from tcpwin.units import rest_text, share_text, time_text
 
 VERDICT_FIELDS = (
     *("limit", "second_limit", "share", "cost_ns", "cost_low_ns", "cost_high_ns", "confidence", "owner", "side"),
@@ -226,12 +226,15 @@ class _Judge:
             beside, finding = self._informed(also)
             fix, about = beside.fix, finding
             if also != second:
-                beside_text = f"Also: {beside.phrase} cost {{also}}, {{also_share}} of the time."
+                beside_text = f"Also: {beside.phrase} cost {{also}} ({{also_share}} of the connection)."
         text = " ".join(filter(None, (answer, beside_text)))
         gain = gain_of(divided.first, divided.times_ns, ORDER, self.seen.carried, self.seen.traits.is_growing, pick_one)
         low_ns, high_ns = self._bounds(limit, gain)
         low_ns = 0 if confidence == "possible" else low_ns
-        numbers = numbers_text(share, divided.second_ns / divided.total_ns, also_ns, also_ns / divided.total_ns)
+        answer_ns = self.seen.data.first_byte_p50_ns or 0
+        numbers = numbers_text(
+            share, divided.second_ns / divided.total_ns, also_ns, also_ns / divided.total_ns, answer_ns
+        )
         cost_text = ""
         if divided.is_problem and not beside_text:
             bounds = (gain.likely_ns, low_ns, high_ns) if also is None and limit in MENDABLE else None
@@ -280,8 +283,13 @@ class _Judge:
             return f"{named}."
         if self.divided.is_problem or self.seen.connection.sampled:
             return f"Limited by {named}."
-        is_mendable = limit in MENDABLE or second in MENDABLE
-        return f"{'Too little time lost to be a problem' if is_mendable else 'Nothing to fix'}: limited by {named}."
+        fine = "Nothing to fix"
+        if limit in MENDABLE or second in MENDABLE:
+            fine = "Too little time lost to be a problem"
+        elif limit == "sender_application" and self.seen.traits.is_answering:
+            # The application may well have something to fix.
+            fine = "Nothing to fix in TCP"
+        return f"{fine}: limited by {named}."
 
     def _informed(self, limit: str) -> tuple[Opinion, Finding | None]:
         """What the limit means, with what the finding says that claims most of its time."""
@@ -292,7 +300,7 @@ class _Judge:
             if each.severity >= Severity.WARNING and each.cost_ns >= MIN_COST_NS
         ]
         if not telling:
-            return opinion, None
+            return self._shown(limit, opinion)
         about = max(telling, key=lambda claim: claim[0])[1]
         fix = opinion.fix if about.remedy is None else about.remedy.text
         owner, side = about.owner, about.side
@@ -303,6 +311,17 @@ class _Judge:
             return opinion.restated(owner, side, confidence, opinion.reason, fix), about
         confidence = min_confidence(max_confidence(opinion.confidence, "likely"), about.confidence)
         return opinion.restated(owner, side, confidence, about.text, fix), about
+
+    def _shown(self, limit: str, opinion: Opinion) -> tuple[Opinion, Finding | None]:
+        """With a finding that costs too little to judge by, but shows most of the limit's time, and what to do."""
+        own = [(ns, each) for ns, each in self.claimed[limit] if each.severity >= Severity.WARNING]
+        if limit not in MENDABLE or not own:
+            return opinion, None
+        ns, about = max(own, key=lambda claim: claim[0])
+        if about.owner != opinion.owner or ns * 2 < self.divided.times_ns[ORDER.index(limit)]:
+            return opinion, None
+        fix = opinion.fix if about.remedy is None else about.remedy.text
+        return opinion.restated(opinion.owner, opinion.side, opinion.confidence, opinion.reason, fix), about
 
     def _bounds(self, limit: str, gain: Gain) -> tuple[int, int]:
         """What the model allows, and packets and kernel where they differ about the limit's time."""
@@ -331,13 +350,14 @@ class _Judge:
         return "certain" if limit in ("handshake", "none", "capture") else "likely"
 
 
-def numbers_text(share: float, second_share: float, also_ns: int, also_share: float) -> dict[str, str]:
+def numbers_text(share: float, second_share: float, also_ns: int, also_share: float, answer_ns: int) -> dict[str, str]:
     """The numbers that a verdict's text leaves open."""
     return {
         "share": share_text(share),
         "second": share_text(second_share),
         "also": time_text(also_ns),
         "also_share": share_text(also_share),
+        "answer": time_text(answer_ns),
     }
 
 
@@ -347,7 +367,7 @@ def _cost_text(lost_ns: int, total_ns: int, bounds: tuple[int, int, int] | None,
     if bounds is None:
         return f"about {time_text(lost_ns)} of {total}"
     likely, low, high = map(time_text, bounds)
-    about, rest = f"about {likely}", time_text(total_ns - bounds[0])
+    about, rest = f"about {likely}", rest_text(total_ns, bounds[0])
     if low != likely != high and bounds[1]:
         about += f" ({low} to {high})"
     elif high != likely:

@@ -7,14 +7,15 @@ from itertools import islice
 from typing import Any
 
 from tcpwin.analysis import Analysis, Connection
-from tcpwin.limits import Change, Comparison, FindingChange, Pair, role_of
+from tcpwin.limits import Change, Comparison, FindingChange, Pair, Verdict, advice_label, role_of
+from tcpwin.report.connection_table import cost_text
 from tcpwin.report.findings import arrow_of
 from tcpwin.report.verdict_words import limit_words
 from tcpwin.units import bytes_text, change_text, count_text, name_text, rate_text, share_text, time_text
 
 NAMES = {
     "goodput_bps": "goodput",
-    "message_delay_p95_ns": "message delay, 95 %",
+    "message_delay_p95_ns": "message delay, p95",
     "volume_bytes": "payload",
     "duration_ns": "duration",
     "path_rtt_ns": "round trip",
@@ -23,13 +24,17 @@ NAMES = {
     "resent_share": "bytes sent again",
     "stall_ns": "silences",
     "zero_window_ns": "receiver's window at zero",
-    "lost_ns": "time in fixable limits",
+    "lost_ns": "time in limits you can fix",
 }
 """Quantities that a comparison has, in words."""
-WIDTH = 25
+WIDTH = 26
 """Of a quantity's name."""
 _TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}
 SHOWN_UNMATCHED = 5
+MESSAGES = 20
+"""Of fewer, the 95th percentile is one message."""
+SAME = 0.005
+"""Factors that are nearer to each other read the same."""
 
 
 def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, limit: int = 10) -> Iterator[str]:
@@ -45,7 +50,7 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
         )
     for each in islice(comparison.pairs, limit):
         yield ""
-        yield from _pair(each, old.connections[each.match.old])
+        yield from _pair(each, old.connections[each.match.old], new.connections[each.match.new])
     matched = sum(comparison.counts.values())
     shown = min(limit, len(comparison.pairs))
     if matched > shown:
@@ -75,11 +80,24 @@ def headline(comparison: Comparison) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in comparison.counts.items() if count)
         parts.append(f"{count_text(matched, 'pair')}, {counts}")
         ratio = ratio and f"median {ratio}"
+    elif ratio and comparison.pairs:
+        ratio += _duration_words(comparison.pairs[0])
     verdict = f"{comparison.verdict[:1].upper()}{comparison.verdict[1:]}"
     return ": ".join(filter(None, (verdict, "; ".join(filter(None, (*parts, ratio)))))) + "."
 
 
-def _pair(each: Pair, old: Connection) -> Iterator[str]:
+def _duration_words(each: Pair) -> str:
+    """The durations, where they do not differ by the factor that the goodput does."""
+    took, goodput = each.change("duration_ns"), each.change("goodput_bps")
+    if not (took.old and took.new and goodput.old and goodput.new):
+        return ""
+    factor = took.old / took.new
+    if abs(factor - 1) < SAME or abs(factor * goodput.old / goodput.new - 1) < SAME:
+        return ""
+    return f", duration {time_text(took.old)} → {time_text(took.new)} ({change_text(1 / factor)})"
+
+
+def _pair(each: Pair, old: Connection, new: Connection) -> Iterator[str]:
     match = each.match
     alike = "" if match.is_similar else "   (paired by order: neither size nor duration is similar)"
     yield name_text(
@@ -87,11 +105,44 @@ def _pair(each: Pair, old: Connection) -> Iterator[str]:
     )
     was, now = limit_words(each.old_verdict), limit_words(each.new_verdict)
     yield f"    {'limited by':<{WIDTH}} {was} → {now}"
+    costs = [_saving(verdict) for verdict in (each.old_verdict, each.new_verdict)]
+    if costs != ["none", "none"]:
+        yield f"    {'cost of the limit':<{WIDTH}} {' → '.join(costs)}"
     receiver = role_of(old, each.direction[-1])
+    left_out = _left_out(each, old, new)
     for change in each.changes:
-        if change.old or change.new:
+        if (change.old or change.new) and change.name not in left_out:
             yield f"    {_change(change, receiver)}"
     yield from (f"    {_finding(finding, old)}" for finding in each.findings)
+    verdict = each.new_verdict
+    yield name_text(f"    now: {_small(verdict.answer)}")
+    if verdict.is_problem and verdict.fix:
+        yield name_text(f"    {advice_label('Fix', verdict)}: {verdict.fix}")
+
+
+def _saving(verdict: Verdict) -> str:
+    """A verdict's cost, as its own sentence says it."""
+    return cost_text(verdict).replace("≤", "up to").replace("~", "about") or "none"
+
+
+def _small(text: str) -> str:
+    """A sentence as it goes on behind a colon."""
+    return text[:1].lower() + text[1:]
+
+
+def _left_out(each: Pair, old: Connection, new: Connection) -> set[str]:
+    """Quantities that say nothing here: percentiles of few messages, and what the costs above say better."""
+    names = set()
+    messages = [
+        connection.a_to_b.messages if each.direction == "a_to_b" else connection.b_to_a.messages
+        for connection in (old, new)
+    ]
+    is_decided = {each.change(name).verdict for name in ("goodput_bps", "message_delay_p95_ns")} & {"better", "worse"}
+    if min(messages) < MESSAGES and each.change("message_delay_p95_ns").verdict not in ("better", "worse"):
+        names.add("message_delay_p95_ns")
+    if is_decided:
+        names.add("lost_ns")
+    return names
 
 
 def _change(change: Change, receiver: str) -> str:
@@ -99,7 +150,7 @@ def _change(change: Change, receiver: str) -> str:
     text = f"{NAMES[change.name].replace('receiver', receiver):<{WIDTH}} {old} → {new}"
     if change.old and change.new is not None and change.name != "resent_share":
         factor = change.new / change.old
-        if abs(factor - 1) >= 0.005:
+        if abs(factor - 1) >= SAME:
             text += f" ({change_text(factor)})"
     return f"{text}  {change.verdict}" if change.verdict in ("better", "worse") else text
 
@@ -119,7 +170,8 @@ def _finding(change: FindingChange, old: Connection | None = None) -> str:
     text = f"{change.kind:<5} {change.code} {change.name}{arrow}"
     if max(change.old, change.new) > 1:
         text += f", {change.old:,} → {change.new:,}"
-    if change.old_cost_ns or change.new_cost_ns:
+    # Beside the pair's cost, the time of what is gone or new would be a second figure for the same.
+    if (change.old_cost_ns or change.new_cost_ns) and (old is None or change.kind == "stays"):
         text += f", time lost {_cost(change.old_cost_ns)} → {_cost(change.new_cost_ns)}"
     if change.old_lost_bps or change.new_lost_bps:
         text += f", rate lost {rate_text(change.old_lost_bps)} → {rate_text(change.new_lost_bps)}"

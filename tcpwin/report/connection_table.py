@@ -47,6 +47,13 @@ def tabulate_connections(analysis: Analysis, ids: Iterable[int], found: Findings
     return ConnectionTable(HEADS, rows, problems)
 
 
+def cost_text(verdict: Verdict) -> str:
+    """What the limit that the fix is about cost, as exactly as the verdict's sentence says; empty without a problem."""
+    if not verdict.is_problem:
+        return ""
+    return f"{'≤' if verdict.cost_text.startswith('up to ') else '~'} {time_text(verdict.named_ns)}"
+
+
 def render_table(table: ConnectionTable) -> Iterator[str]:
     """Aligned lines; none of an empty table."""
     if not table.rows:
@@ -71,7 +78,7 @@ def _row(connection: Connection, verdict: Verdict) -> tuple[str, ...]:
         " → ".join(ends),
         LIMIT_NAMES[verdict.limit],
         share_text(verdict.share) if is_known else NOTHING,
-        time_text(verdict.named_ns) if verdict.is_problem else NOTHING,
+        cost_text(verdict) or NOTHING,
         bytes_text(max(data.acked_bytes or 0, data.unique_bytes or 0)),
         NOTHING if data.goodput_bps is None else rate_text(data.goodput_bps),
         NOTHING if connection.path_rtt_ns is None else time_text(connection.path_rtt_ns),

@@ -97,8 +97,8 @@ def _render_direction(
     ]
     table = _set_apart(render_resent(events, start_ns=connection.start_ns))
     if not direction.data_segments:
-        return [lines[0], *render_loss(direction), *table]
-    lines += render_loss(direction)
+        return [lines[0], *render_loss(connection, direction), *table]
+    lines += render_loss(connection, direction)
     lines += render_acks(receiver, direction)
     lines += render_start(direction)
     lines += [*render_timing(connection, direction), *render_restart_frames(events)]

@@ -58,7 +58,7 @@ def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: i
 
 
 def heading(analysis: Analysis, finding: Finding, verdict: Verdict | None = None) -> str:
-    """``capture:#3 server→client TW201 zero-window-stall (warning, cost 6.1 s, certain): text``."""
+    """``capture:#3 server→client TW201 zero-window-stall (warning, time lost 6.1 s, certain): text``."""
     said = ", ".join(weight(finding, verdict))
     return name_text(f"{place(analysis, finding)} {title(finding)} ({said}): {finding.text}")
 
@@ -89,7 +89,9 @@ def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
         if verdict is not None and is_part_of(finding, verdict):
             limit = LIMIT_NAMES[verdict.also or verdict.limit]
             whole = f" of the {time_text(verdict.time_ns)} limited by {limit}"
-        said.append(f"cost {time_text(finding.cost_ns)}{whole}")
+        lost = time_text(finding.cost_ns)
+        # What lifting its limit saves is the verdict's: `Cost`.
+        said.append(f"{lost}{whole}" if whole else f"time lost {lost}")
     if finding.lost_bps:
         said.append(f"rate lost {rate_text(finding.lost_bps)}")
     return [*said, finding.confidence]
@@ -118,10 +120,10 @@ def owner_text(owner: str) -> str:
 
 def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
     """How many findings there are, of which severity, in how many connections."""
-    of = f"{count_text(asked, 'rule')}, {count_text(len(analysis), 'connection')}"
+    checked = f"{count_text(asked, 'rule')} checked on {count_text(len(analysis), 'connection')}"
     total = sum(found.counts.values())
     if not total:
-        return f"No findings ({of})."
+        return f"No findings; {checked}."
     by_severity = Counter(finding.severity for finding in found)
     counts = [
         count_text(by_severity[severity], str(severity), "info" if severity is Severity.INFO else None)
@@ -129,9 +131,9 @@ def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
         if by_severity[severity]
     ]
     hit = len({finding.connection for finding in found} - {None})
-    places = f" in {count_text(hit, 'connection')}" if hit else ""
+    places = f" in {count_text(hit, 'connection')}" if hit and len(analysis) > 1 else ""
     cut = "" if total == len(found) else f" among the {len(found):,} costliest"
-    return f"{count_text(total, 'finding')} ({', '.join(counts)}{cut}){places} ({of})."
+    return f"{count_text(total, 'finding')} ({', '.join(counts)}{cut}){places}; {checked}."
 
 
 def value_text(name: str, value: float | int | str) -> str:

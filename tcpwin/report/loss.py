@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcpwin.analysis import Direction
+from tcpwin.analysis import Connection, Direction
 from tcpwin.units import bytes_text, count_text, share_text, time_text
 
 JUDGED = {"receiver": ", judged near the receiver", "unknown": ", capture point unknown"}
@@ -12,7 +12,7 @@ LEAST_SHARE = 0.005
 """Less is printed as 0 %."""
 
 
-def render_loss(direction: Direction) -> list[str]:
+def render_loss(connection: Connection, direction: Direction) -> list[str]:
     """Causes of what was sent again, what of it was needless, time in recovery, reordering. Nothing of what was not."""
     lines = []
     causes = causes_of(direction)
@@ -23,11 +23,8 @@ def render_loss(direction: Direction) -> list[str]:
         lines.append(f"needless: {', '.join(proofs)}")
     if direction.recovery_ns:
         times = f"{count_text(direction.recoveries, 'time')}, " if direction.recoveries else ""
-        share = (
-            f", {recovery_share_text(direction)} of the transfer"
-            if (direction.recovery_share or 0) >= LEAST_SHARE
-            else ""
-        )
+        share = recovery_share_text(connection, direction)
+        share = f", {share} of the connection" if share else ""
         lines.append(f"loss recovery: {times}{time_text(direction.recovery_ns)} in all{share}")
     if direction.out_of_order:
         extent = f"by up to {bytes_text(direction.reordering_max_bytes)} and {time_text(direction.reordering_max_ns)}"
@@ -64,10 +61,11 @@ def needless_of(direction: Direction) -> int:
     return direction.spurious_by_dsack + direction.spurious_by_timestamps
 
 
-def recovery_share_text(direction: Direction) -> str:
-    """Share of the transfer in recovery; away from the sender its ends are inferred from the path's round trip."""
+def recovery_share_text(connection: Connection, direction: Direction) -> str:
+    """Share of the connection in recovery; away from the sender its ends are inferred from the path's round trip."""
+    share = direction.recovery_ns / connection.duration_ns if connection.duration_ns else 0.0
     about = "" if direction.view == "sender" else "about "
-    return f"{about}{share_text(direction.recovery_share or 0)}"
+    return f"{about}{share_text(share)}" if share >= LEAST_SHARE else ""
 
 
 def _proofs_of(direction: Direction) -> list[str]:

@@ -13,6 +13,7 @@ from tcpwin.report.timing import render_sender_flight, render_timing
 from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
 
 WHOLE = "no drops, gaps, duplicates or damage found"
+LEAST_MEAN_BYTES = 0.001
 DETAILED = 3
 """Connections shown in full even when nothing is wrong with them."""
 
@@ -41,16 +42,14 @@ def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | Co
     lines += ["", *render_summary(analysis.summary, analysis)]
     table = tabulate_connections(analysis, [each.id for each in worst])
     blocks: list[list[str] | ConnectionTable] = [[*lines, ""], table] if worst else [lines]
-    lines = []
+    left = len(analysis) - len(worst)
+    lines = [f"{count_text(left, 'more connection')} not shown: --limit N shows more, --json all."] if left else []
     problems = set(analysis.problems)
     for position, connection in enumerate(worst):
         if connection.id not in problems and position >= DETAILED:
             continue
         verdict = render_verdict(connection.verdict)
         lines += ["", *_render_connection(connection, verdict)]
-    left = len(analysis) - len(worst)
-    if left:
-        lines += ["", f"{count_text(left, 'more connection')} not shown: --limit N shows more, --json all."]
     return [*blocks, lines]
 
 
@@ -112,7 +111,7 @@ def _render_connection(connection: Connection, verdict: Sequence[str] = ()) -> l
             lines.append(
                 f"    {sender} → {receiver}  no data, {count_text(direction.retransmissions, 'retransmission')}"
             )
-            lines += [f"           {line}" for line in render_loss(direction)]
+            lines += [f"           {line}" for line in render_loss(connection, direction)]
     if connection.socket_samples:
         from tcpwin.report.hosts import render_sockets
 
@@ -135,11 +134,20 @@ def close_text(connection: Connection) -> str:
     return f"{close} by the {role_of(connection, by)}" if by and connection.close in ("reset", "half_closed") else close
 
 
+def _rate_words(connection: Connection, direction: Direction) -> str:
+    """A goodput with the time that it is of, where that is not the connection's."""
+    goodput_bps = direction.goodput_bps
+    if goodput_bps is None:
+        return ""
+    rate = rate_text(goodput_bps)
+    took = time_text(direction.acked_bytes * 8e9 / goodput_bps) if goodput_bps and direction.acked_bytes else ""
+    return f" in {took} ({rate})" if took and took != time_text(connection.duration_ns) else f" at {rate}"
+
+
 def render_direction(connection: Connection, sender: str, receiver: str, direction: Direction) -> list[str]:
     """What a direction carried, a line; its window, flight, losses and times below it, indented by seven."""
-    rate = f" at {rate_text(direction.goodput_bps)}" if direction.goodput_bps is not None else ""
     resent = count_text(direction.retransmissions, "retransmission")
-    got = f"{bytes_text(direction.acked_bytes)} acknowledged{rate}"
+    got = f"{bytes_text(direction.acked_bytes)} acknowledged{_rate_words(connection, direction)}"
     if direction.flight_max_bytes is None and direction.data_segments:
         got = f"{bytes_text(direction.unique_bytes)} sent, acknowledgments not captured"
     lines = [f"{sender} → {receiver}  {got}, {resent}"]
@@ -160,9 +168,11 @@ def render_direction(connection: Connection, sender: str, receiver: str, directi
     else:
         where = ", as seen near the receiver: more at the sender" if direction.captured_near_receiver else ""
         mean, most_text = bytes_text(direction.flight_mean_bytes), bytes_text(direction.flight_max_bytes)
-        lines.append(f"       in flight: mean {mean}, at most {most_text}{where}")
+        # Of a few bytes in a long time the mean says nothing.
+        mean = f"mean {mean}, " if (direction.flight_mean_bytes or 0) >= LEAST_MEAN_BYTES else ""
+        lines.append(f"       in flight: {mean}at most {most_text}{where}")
         lines += [f"       {line}" for line in render_sender_flight(direction)]
-    details = [*render_loss(direction), *render_timing(connection, direction)]
+    details = [*render_loss(connection, direction), *render_timing(connection, direction)]
     lines += [f"       {line}" for line in details]
     if direction.missed_bytes:
         lines.append(f"       the capture lacks {bytes_text(direction.missed_bytes)} that were acknowledged")

@@ -19,12 +19,15 @@ def render_timing(connection: Connection, direction: Direction) -> list[str]:
     """Round trip, pauses and what they cost, messages, answers, waits for delayed ACKs. Nothing of what was not."""
     lines = _render_round_trip(connection, direction)
     if direction.idle_gaps:
-        gaps = f"{direction.idle_gaps:,} longer than the RTO with nothing in flight"
-        lines.append(f"pauses: {gaps}, {time_text(direction.idle_ns)} in all")
+        gaps = f"{direction.idle_gaps:,} with nothing in flight and longer than the RTO"
+        # What of them the budget does not give to the application passed at a closed window.
+        is_closed = direction.zero_window_ns and direction.idle_ns > direction.budget_application_ns
+        closed = ", time at zero window included" if is_closed else ""
+        lines.append(f"pauses: {gaps}, {time_text(direction.idle_ns)} in all{closed}")
     if direction.idle_restarts:
         trips = count_text(direction.idle_restart_round_trips, "round trip")
         cut = "the congestion window was cut" if direction.view == "sender" else "the congestion window seems cut"
-        cost = f"{trips}, {time_text(direction.idle_restart_cost_ns)}"
+        cost = f"{trips} lost, {time_text(direction.idle_restart_cost_ns)}"
         lines.append(f"idle restarts: {cut} after {direction.idle_restarts:,} of them: {cost}")
     if direction.messages >= MESSAGES_FOR_SHARES:
         p50, p95, p99 = (
@@ -32,8 +35,8 @@ def render_timing(connection: Connection, direction: Direction) -> list[str]:
             for ns in (direction.message_delay_p50_ns, direction.message_delay_p95_ns, direction.message_delay_p99_ns)
         )
         is_timed = direction.message_delay_p50_ns is not None
-        delays = f"median delay {p50}, p95 {p95}, p99 {p99}" if is_timed else "delays unknown"
-        lines.append(f"messages: {direction.messages:,}, {delays}")
+        delays = f"median {p50}, p95 {p95}, p99 {p99}" if is_timed else "unknown"
+        lines.append(f"messages: {direction.messages:,}, first byte sent to last byte arrived: {delays}")
     if direction.turns:
         lines.append(f"answers: {direction.turns:,}, first byte after {_first_byte_text(direction)}")
     if direction.nagle_delays:
@@ -61,10 +64,10 @@ def _render_round_trip(connection: Connection, direction: Direction) -> list[str
         where = SEEN_FROM[direction.view]
     else:
         least_ns, smoothed_ns = direction.rtt_min_ns, direction.rtt_smoothed_ns
-        where = "at the sender" if direction.view == "sender" else "from an unknown capture point on"
+        where = "captured at the sender" if direction.view == "sender" else "capture point unknown"
     least = f"least {time_text(least_ns)}, " if least_ns is not None else ""
     timeout = f", RTO {time_text(direction.rto_ns)}" if direction.rto_ns is not None else ""
-    return [f"round trip: {least}smoothed {time_text(smoothed_ns)}{timeout}, {where}"]
+    return [f"round trip: {least}smoothed {time_text(smoothed_ns)}{timeout}; {where}"]
 
 
 def _first_byte_text(direction: Direction) -> str:

@@ -41,7 +41,9 @@ def verdict_words(verdict: Verdict) -> VerdictWords:
     fix = name_text(verdict.fix or "") if verdict.is_problem else ""
     evidence = frames_filter(verdict.frames) if verdict.frames else ""
     if evidence and verdict.code:
-        of = f"{verdict.frames_of}; " if verdict.frames_of else ""
+        # A set is in the capture's order, whatever its frames are.
+        order = " in capture order" if " and " in verdict.frames_of else ""
+        of = f"{verdict.frames_of},{order}; " if order else f"{verdict.frames_of}; " if verdict.frames_of else ""
         evidence += f" ({of}rule {verdict.code} {verdict.rule})"
     cost, evidence = name_text(verdict.cost_text), name_text(evidence)
     labelled = (("Cost", cost), ("Fix", fix), ("Evidence", evidence))

@@ -36,7 +36,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.doubled import copied_after_ns
 from tcpwin.limits.evidence.loss import busy_ns, culprit, needless, pairs, pairs_shown, resent, round_trip_ns
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
-from tcpwin.limits.names import FIND_LOSS
+from tcpwin.limits.names import FIND_LOSS, find_loss
 from tcpwin.limits.reading import span_of
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, rate_text, share_text, time_text
@@ -57,14 +57,15 @@ def judge(case: Case) -> Iterator[Finding]:
     events = resent(case, "fast", "recovery", "lost_retransmission")
     start_ns, end_ns = span_of(events)
     guilty = culprit(case, events)
-    share = data.recovery_share or 0.0
+    life_ns = case.connection.duration_ns
+    share = data.recovery_ns / life_ns if life_ns else 0.0
     lost = data.resent_segments / data.data_segments
     mathis_bps = mathis_rate_bps(data.mss_bytes, round_trip_ns(case), data.recoveries / data.data_segments)
     yield case.finding(
         f"Loss slows {case.the_sender} to {rate_text(data.goodput_bps or 0)}: {share_text(lost, places=1)} of its "
         f"segments were sent again, its congestion window was cut {count_text(data.recoveries, 'time')}, and "
-        f"{time_text(data.recovery_ns)} ({share_text(share)} of the transfer) went into recovery"
-        f"{_afterwards(data)}. They were lost {guilty.where}",
+        f"{time_text(data.recovery_ns)} ({share_text(share)} of the connection) went into recovery"
+        f"{_afterwards(data)}. The segments were lost {guilty.where}",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else None,
         confidence=guilty.confidence,
@@ -119,9 +120,10 @@ def _remedy(case: Case, owner: str) -> Remedy:
     if any((sample.congestion_control or "").startswith("bbr") for sample in case.sockets(case.sender)):
         return Remedy(FIND_LOSS)
     return Remedy(
-        f"{FIND_LOSS} Until then, consider BBR on {case.the_sender}: it does not treat every loss as congestion.",
+        find_loss(case.the_sender),
         settings=("sysctl -w net.core.default_qdisc=fq", "sysctl -w net.ipv4.tcp_congestion_control=bbr"),
-        side_effects="New connections only. BBR may take more than its share of a bottleneck from loss-based senders.",
+        side_effects="This changes new connections only. BBR may take more than its share of a bottleneck from "
+        "loss-based senders.",
     )
 
 

@@ -32,6 +32,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.full_buffer import full_buffer
 from tcpwin.limits.evidence.window import full_frames, held_back_ns, kernel_denies
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.names import read_faster
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import time_text
 
@@ -66,7 +67,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not a small buffer with a fast reader: Recv-Q would be near zero.",
         ),
         remedy=Remedy(
-            f"Make {case.the_receiver}'s application read faster, or {case.the_sender} send less.",
+            read_faster(case.the_receiver, case.the_sender),
             side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )

@@ -49,6 +49,7 @@ from tcpwin.limits.evidence.window import (
     kernel_denies,
 )
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.names import read_faster
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import rate_text, share_text, time_text
 
@@ -91,8 +92,7 @@ def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, 
             "Not a small buffer: the window had been more than twice as large.",
         ),
         remedy=Remedy(
-            f"Make {case.the_receiver}'s application read faster, or {case.the_sender} send less. `ss -tmi` on "
-            f"{case.the_receiver} shows whether unread data (Recv-Q) fills the buffer.",
+            read_faster(case.the_receiver, case.the_sender),
             side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )

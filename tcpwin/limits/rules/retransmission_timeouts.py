@@ -134,7 +134,7 @@ def _remedy(case: Case) -> Remedy:
             f"Permit SACK on {sides}: without it several losses in a flight end in a timeout. Then find where the path "
             "loses packets.",
             settings=("sysctl -w net.ipv4.tcp_sack=1",),
-            side_effects="New connections only. SACK costs the sender some memory and work in recovery.",
+            side_effects="This changes new connections only. SACK costs the sender some memory and work in recovery.",
         )
     host = case.host(case.sender)
     settings = host.settings if host is not None else None

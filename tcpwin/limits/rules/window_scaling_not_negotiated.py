@@ -22,7 +22,7 @@ What the path could have carried is not known: the time given is the most that a
 ## What to do
 
 Switch window scaling on where it is off: `sysctl net.ipv4.tcp_window_scaling` on Linux, `netsh interface tcp show
-global` on Windows (autotuning level "disabled"). New connections only.
+global` on Windows (autotuning level "disabled"). This changes new connections only.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ default. Without the host's settings the finding is `possible`.
 
 ## What to do
 
-On the Windows host, in a shell with the rights of an administrator, the line below. New connections only.
+On the Windows host, in a shell with the rights of an administrator, the line below. This changes new connections only.
 """
 
 from __future__ import annotations

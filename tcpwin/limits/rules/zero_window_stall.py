@@ -30,6 +30,7 @@ from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
+from tcpwin.limits.names import read_faster
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
@@ -74,7 +75,7 @@ def judge(case: Case) -> Iterator[Finding]:
             span_of=of_many("longest", 1, count),
         ),
         remedy=Remedy(
-            f"Make {case.the_receiver}'s application read faster, or {case.the_sender} send less.",
+            read_faster(case.the_receiver, case.the_sender),
             side_effects="A larger receive buffer only postpones the stall, and adds delay.",
         ),
     )

@@ -84,7 +84,7 @@ def _finding(finding: FindingView) -> Iterator[str]:
     yield ""
     weight = [
         finding.severity,
-        *(f"cost {finding.cost}" for _ in finding.cost[:1]),
+        *(f"time lost {finding.cost}" for _ in finding.cost[:1]),
         *(f"lost {finding.lost}" for _ in finding.lost[:1]),
     ]
     yield f"- **weight:** {', '.join(weight)}, confidence {finding.confidence}"
