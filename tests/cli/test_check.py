@@ -24,21 +24,22 @@ BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 TW201 = ("--select", "TW201", SLOW_READER)
 HEAD = (
     f"{SLOW_READER}:#0 server→client TW201 zero-window-stall "
-    "(warning, cost 6.1 s of the 28.1 s limited by slow reader, certain): "
+    "(warning, 6.1 s of the 28.1 s limited by slow reader, certain): "
     "The client's application reads too slowly: zero window 66 times, 6.1 s total (20 % of the connection)"
 )
 PARAGRAPH = [
     "6 MB in 30.1 s. Limited by a slow reader on the client (93 % of the time, certain). "
     "The client's application keeps its receive window full.",
-    "Cost: up to 28.1 s: without this limit it would have taken as little as 2.03 s instead of 30.1 s",
-    "Fix: Make the client's application read faster, or the server send less.",
+    "Cost: up to 28.1 s: without this limit it would have taken as little as 2 s instead of 30.1 s",
+    "Fix: Make the client's application read faster, or the server send less. `ss -tmi` on the client shows whether "
+    "unread data (Recv-Q) fills the buffer.",
     "Evidence: the server waited 28.1 s: 20.5 s with the window full (no room for another segment) + "
-    "6.1 s at zero window (no room offered, 66 times) + 1.48 s until late reads (which delayed ACKs); "
+    "6.1 s at zero window (no room offered, 66 times) + 1.48 s for ACKs that came late because the application read late; "
     "frame.number in {1474, 1475, 1577, 1578, 1627, 1628} "
-    "(start and end of the longest 3 of 66; rule TW201 zero-window-stall)",
+    "(start and end of the longest 3 of 66, in capture order; rule TW201 zero-window-stall)",
     "",
 ]
-SUMMARY = "1 finding (1 warning) in 1 connection (1 rule, 1 connection)."
+SUMMARY = "1 finding (1 warning); 1 rule checked on 1 connection."
 
 
 def lines(*arguments: object, **more: Any) -> list[str]:
@@ -256,7 +257,7 @@ def test_standard_input_and_several_files() -> None:
     assert told[5] == HEAD.replace(str(SLOW_READER), "standard input")
     told = lines("--select", "TW201", KEEP_ALIVE, SLOW_READER)
     assert len([line for line in told if line.startswith("2 files:#")]) == 1
-    assert told[-1] == "1 finding (1 warning) in 1 connection (1 rule, 2 connections)."
+    assert told[-1] == "1 finding (1 warning) in 1 connection; 1 rule checked on 2 connections."
 
 
 def test_all_rules_read_standard_input() -> None:

@@ -31,13 +31,13 @@ def test_text() -> None:
         "Better: goodput × 14.1.",
         "",
         "#0 → #0  10.9.1.1:5201 server→client  better",
-        "    limited by                the client's receive window (95 % of the time, certain) → "
+        "    limited by                 the client's receive window (95 % of the time, certain) → "
         "the server's congestion window (74 % of the time, likely)",
-        "    goodput                   6.03 Mbit/s → 84.9 Mbit/s (× 14.1)  better",
+        "    goodput                    6.03 Mbit/s → 84.9 Mbit/s (× 14.1)  better",
     ]
-    assert "    payload                   10 MB → 10 MB" in told
-    assert "    round trip                85 ms → 85 ms" in told
-    assert "    client's largest window   65.5 kB → 3.14 MB (× 48)" in told
+    assert "    payload                    10 MB → 10 MB" in told
+    assert "    round trip                 85 ms → 85 ms" in told
+    assert "    client's largest window    65.5 kB → 3.14 MB (× 48)" in told
     assert not [line for line in told if "retransmissions" in line or "window at zero" in line]
     assert [
         line
@@ -46,9 +46,9 @@ def test_text() -> None:
     ]
     back = lines(FAST, SLOW)
     assert back[3] == "Worse: goodput × 0.071."
-    assert back[7] == "    goodput                   84.9 Mbit/s → 6.03 Mbit/s (-93 %)  worse"
+    assert back[7] == "    goodput                    84.9 Mbit/s → 6.03 Mbit/s (-93 %)  worse"
     assert (
-        lines(FAST, SLOW, "--tolerance", "93%")[7] == "    goodput                   84.9 Mbit/s → 6.03 Mbit/s (-93 %)"
+        lines(FAST, SLOW, "--tolerance", "93%")[7] == "    goodput                    84.9 Mbit/s → 6.03 Mbit/s (-93 %)"
     )
 
 
@@ -192,8 +192,8 @@ def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
         told[6]
         == "#0 → #0  10.0.0.2:9000 client→server  worse   (paired by order: neither size nor duration is similar)"
     )
-    assert told[7].startswith("    limited by ")
-    assert told[8] == "    goodput                   2.85 Mbit/s → 1.44 Mbit/s (-49 %)  worse"
+    assert told[7].startswith("    limited by  ")
+    assert told[8] == "    goodput                    2.85 Mbit/s → 1.44 Mbit/s (-49 %)  worse"
     assert told[-4:] == [
         "",
         "Findings of all connections",

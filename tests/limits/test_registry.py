@@ -171,7 +171,7 @@ def test_rule_of_another_package_is_asked(tmp_path: Path, point: str) -> None:
         f"{KEEP_ALIVE} ACME001 acme-capture (error, certain): 1 connections",
         "    owner      nobody",
         "",
-        "1 finding (1 error) (1 rule, 1 connection).",
+        "1 finding (1 error); 1 rule checked on 1 connection.",
     ]
 
 
@@ -190,13 +190,13 @@ def test_rule_of_the_page_about_rules_works(tmp_path: Path) -> None:
     done = run(tmp_path, *arguments, "--threshold", "ACME001.slow_ns=30ms")
     assert done.returncode == 1
     assert after_the_summary(done.stdout) == [
-        f"{SLOW_READER}:#0 ACME001 slow-handshake (info, cost 40 ms, certain): the handshake took 40 ms",
+        f"{SLOW_READER}:#0 ACME001 slow-handshake (info, time lost 40 ms, certain): the handshake took 40 ms",
         "    ends       client 10.9.2.2:36984, server 10.9.1.1:5201",
         "    owner      the network",
         "    evidence   frame 1",
         "    values     handshake rtt 40 ms",
         "",
-        "1 finding (1 info) in 1 connection (1 rule, 1 connection).",
+        "1 finding (1 info); 1 rule checked on 1 connection.",
     ]
 
 

@@ -29,7 +29,7 @@ def test_nothing_wrong_is_said_where_nothing_is() -> None:
     analysis = bundled("keep-alive.pcap")
     summary = summarize(analysis, found())
     assert (summary.problems, summary.worst) == ({}, ())
-    assert "Nothing to fix: limited by" in summary.text
+    assert "Nothing to fix in TCP: limited by" in summary.text
     assert "Fix" not in summary.text
 
 

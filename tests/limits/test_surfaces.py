@@ -118,7 +118,7 @@ def test_the_words_hold_the_machine_fields(told: Told) -> None:
             share, confidence = re.findall(r"\((\d+) ?% of the time, (\w+)\)", words.answer)[0]
             assert (int(share), confidence) == (round(verdict.share * 100), verdict.confidence)
         # A cost is said once, with the limit that it is about.
-        is_said = f"cost {time_text(verdict.named_ns)}, " in words.beside
+        is_said = f"cost {time_text(verdict.named_ns)} (" in words.beside
         assert (bool(words.cost) or is_said) == verdict.is_problem
         assert not (words.cost and is_said)
         if verdict.is_problem and not is_said:

@@ -19,7 +19,7 @@ def test_whole_report() -> None:
     analysis = bundled("keep-alive.pcap")
     name = analysis.name
     assert list(render_findings(analysis, found(STALL, NOTE), asked=3)) == [
-        f"{name}:#0 server→client TW901 made-stall (warning, cost 6.1 s, certain): a waited 100% of the time, 3 times",
+        f"{name}:#0 server→client TW901 made-stall (warning, time lost 6.1 s, certain): a waited 100% of the time, 3 times",
         "    ends       client 127.0.0.1:42942, server 127.0.0.1:9002",
         "    owner      the client's host",
         "    evidence   frames 4, 9",
@@ -33,7 +33,7 @@ def test_whole_report() -> None:
         f"{name} TW902 made-note (info, rate lost 93.5 Mbit/s, possible): the capture is small",
         "    owner      nobody",
         "",
-        "2 findings (1 warning, 1 info) in 1 connection (3 rules, 1 connection).",
+        "2 findings (1 warning, 1 info); 3 rules checked on 1 connection.",
     ]
 
 
@@ -42,17 +42,19 @@ def test_limit_leaves_the_counts() -> None:
     lines = list(render_findings(analysis, found(STALL, NOTE, NOTE), asked=3, limit=1))
     assert [line.split(" ")[0] for line in lines if line.startswith(analysis.name)] == [f"{analysis.name}:#0"]
     assert lines[-2:] == [
-        "3 findings (1 warning, 2 info) in 1 connection (3 rules, 1 connection).",
+        "3 findings (1 warning, 2 info); 3 rules checked on 1 connection.",
         "2 findings not shown: --limit N shows more, --select CODE those of one rule.",
     ]
-    assert list(render_findings(analysis, found(), asked=3, limit=1)) == ["No findings (3 rules, 1 connection)."]
+    assert list(render_findings(analysis, found(), asked=3, limit=1)) == [
+        "No findings; 3 rules checked on 1 connection."
+    ]
 
 
 def test_findings_beyond_those_kept_are_counted() -> None:
     kept = replace(found(STALL), counts={"TW901": 5000})
     lines = list(render_findings(bundled("keep-alive.pcap"), kept, asked=1))
     assert lines[-2:] == [
-        "5,000 findings (1 warning among the 1 costliest) in 1 connection (1 rule, 1 connection).",
+        "5,000 findings (1 warning among the 1 costliest); 1 rule checked on 1 connection.",
         "4,999 findings not shown: --limit N shows more, --select CODE those of one rule.",
     ]
 
@@ -73,7 +75,7 @@ def test_span_is_told_as_wireshark_tells_time() -> None:
 
 def test_nothing_acts_on_a_terminal() -> None:
     lines = list(render_findings(bundled("keep-alive.pcap"), found(NASTY), asked=1))
-    assert lines[0].endswith(f"(error, cost 6.1 s, certain): {NASTY_SHOWN}")
+    assert lines[0].endswith(f"(error, time lost 6.1 s, certain): {NASTY_SHOWN}")
     assert lines[4:9] == [
         f"    values     who {NASTY_SHOWN}",
         f"    ruled out  {NASTY_SHOWN}",
@@ -185,4 +187,4 @@ def test_defaults_are_said_exactly(default: float, unit: str, text: str) -> None
 def test_severities_are_told_from_the_worst() -> None:
     errors = [replace(STALL, severity=severity) for severity in (Severity.INFO, Severity.ERROR, Severity.ERROR)]
     *_, last = render_findings(bundled("keep-alive.pcap"), found(*errors), asked=30)
-    assert last == "3 findings (2 errors, 1 info) in 1 connection (30 rules, 1 connection)."
+    assert last == "3 findings (2 errors, 1 info); 30 rules checked on 1 connection."

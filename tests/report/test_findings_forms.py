@@ -278,7 +278,7 @@ def test_sarif_results(analysis: tcpwin.Analysis) -> None:
         "level": "warning",
         "message": {
             "text": (
-                "a waited 100% of the time, 3 times (cost 6.1 s, certain). See frames 4, 9. Set a larger buffer on a."
+                "a waited 100% of the time, 3 times (time lost 6.1 s, certain). See frames 4, 9. Set a larger buffer on a."
             )
         },
     }
@@ -340,7 +340,10 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
         ("failure", "error", NASTY_SHOWN),
     ]
     body = stall[0].text.splitlines()
-    assert body[0] == f"{analysis.name}:#0 server→client TW901 made-stall (warning, cost 6.1 s, certain): {STALL.text}"
+    assert (
+        body[0]
+        == f"{analysis.name}:#0 server→client TW901 made-stall (warning, time lost 6.1 s, certain): {STALL.text}"
+    )
     assert body[-1] == "beware     More memory."
     assert body[1].startswith("Nothing to fix: limited by ")
     assert len(body) == 11
@@ -350,7 +353,7 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
     assert note[0].text.startswith(f"{analysis.name} TW902 made-note (info, rate lost 93.5 Mbit/s, possible): ")
     assert len(quiet) == 0
     assert suite.find("system-out").text == (
-        "3 findings (1 error, 1 warning, 1 info) in 1 connection (3 rules, 1 connection)."
+        "3 findings (1 error, 1 warning, 1 info); 3 rules checked on 1 connection."
     )
 
 

@@ -119,14 +119,14 @@ def test_loss_at_both_ends() -> None:
     assert causes.endswith(", judged near the receiver")
     assert sum(int(count) for count in re.findall(r"\d+", causes)) == 12
     assert "judged" not in the_line(sender, "retransmissions:")
-    assert re.search(r" in all, \d+ % of the transfer$", the_line(sender, "loss recovery:"))
-    assert re.search(r" in all, about \d+ % of the transfer$", the_line(receiver, "loss recovery:"))
+    assert re.search(r" in all, \d+ % of the connection$", the_line(sender, "loss recovery:"))
+    assert re.search(r" in all, about \d+ % of the connection$", the_line(receiver, "loss recovery:"))
 
 
 def test_round_trip_says_where_it_was_measured() -> None:
     """196 ms lie between both ends, all of them between the receiver's capture and the sender."""
     assert the_line("receive-buffer-64k.pcap.gz", "round trip:") == (
-        "round trip: least 196 ms, smoothed 196 ms, RTO 396 ms, at the sender"
+        "round trip: least 196 ms, smoothed 196 ms, RTO 396 ms; captured at the sender"
     )
     assert the_line("receive-buffer-64k-receiver.pcap.gz", "round trip:") == (
         "round trip: least 196 ms, smoothed 196 ms, RTO 396 ms, captured near the receiver"
@@ -159,12 +159,15 @@ def test_idle_restart() -> None:
     assert (cost, "\n".join(lines_of(name)).count("cost 3.42 s")) == ("", 1)
     place = next(place for place, line in enumerate(lines_of(name)) if line.startswith("Also: "))
     also, fix, evidence = lines_of(name)[place : place + 3]
-    assert re.search(r" 3\.42 s, 8 % of the time\.$", also)
+    assert re.search(r" 3\.42 s \(8 % of the connection\)\.$", also)
     assert fix == f"Fix (idle restart): {verdict.fix}"
     assert re.match(r"Evidence \(idle restart\): .* \(first 6 of 19; ", evidence)
-    assert the_line(name, "pauses:").startswith("pauses: 19 longer than the RTO with nothing in flight, 31")
-    assert the_line(name, "messages:") == "messages: 20, median delay 271 ms, p95 271 ms, p99 271 ms"
-    restarts = "idle restarts: the congestion window was cut after 19 of them: 19 round trips, 3.42 s"
+    assert the_line(name, "pauses:").startswith("pauses: 19 with nothing in flight and longer than the RTO, 31")
+    assert (
+        the_line(name, "messages:")
+        == "messages: 20, first byte sent to last byte arrived: median 271 ms, p95 271 ms, p99 271 ms"
+    )
+    restarts = "idle restarts: the congestion window was cut after 19 of them: 19 round trips lost, 3.42 s"
     assert the_line(name, "idle restarts:") == restarts
     assert restarts in detail_of(name)
     [frames] = [line for line in detail_of(name) if line.startswith("idle restarts, each burst going on at frame ")]
@@ -181,7 +184,7 @@ def test_idle_restarts_that_cost_little_are_no_problem(tmp_path: Path) -> None:
     assert connection.verdict.also is None
     assert verdict_lines(lines)[1] == ""
     cost_ms = direction.idle_restart_cost_ns / 1e6
-    assert f"idle restarts: the congestion window was cut after 1 of them: 1 round trip, {cost_ms:.3g} ms" in lines
+    assert f"idle restarts: the congestion window was cut after 1 of them: 1 round trip lost, {cost_ms:.3g} ms" in lines
 
 
 def test_an_idle_restart_after_a_closed_window() -> None:

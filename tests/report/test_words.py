@@ -103,7 +103,7 @@ def test_zero_window() -> None:
     for words in (LIMIT_NAMES[verdict.limit], "the client", "receive window"):
         assert words in told(name)[0]
     sent = the_line(name, "server → client")
-    assert sent.startswith("server → client  6 MB acknowledged at ")
+    assert sent.startswith("server → client  6 MB acknowledged in 27.3 s (")
     assert sent.endswith(", 0 retransmissions")
     # Windows of 0 and of 1340 << 7 (171,520): the last column of the rows.
     assert the_line(name, "window of the client:").startswith("window of the client: 0 B to 172 kB, mean ")
@@ -214,15 +214,16 @@ def test_nothing_wrong() -> None:
     verdict = verdict_of(name)
     assert (verdict.limit, verdict.is_problem, verdict.fix) == ("sender_application", False, None)
     assert not analyze(find(name)).problems
-    assert "Nothing to fix: limited by the server's application" in paragraph_of("\n".join(lines))
+    assert "Nothing to fix in TCP: limited by the server's application" in paragraph_of("\n".join(lines))
     answer, cost, evidence = told(name)
     assert verdict.headline in answer
     assert (cost, evidence) == ("", f"Evidence: {verdict.reason}")
     assert not any("Fix" in line for line in lines)
-    assert "    client → server  5 B acknowledged at 7 bit/s, 0 retransmissions" in lines
+    assert "    client → server  5 B acknowledged in 5.54 s (7 bit/s), 0 retransmissions" in lines
     # 65,483 in the SYN/ACK and 64 << 10 = 65,536 after it print alike: no change to speak of.
     assert any(
-        line.startswith("           window of the server: 65.5 kB throughout, shift 10 (known)") for line in lines
+        line.startswith("           window of the server: 65.5 kB throughout, shift 10 (from the SYNs)")
+        for line in lines
     )
 
 
