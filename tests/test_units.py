@@ -16,6 +16,7 @@ from tcpwin.units import (
     count_text,
     name_text,
     rate_text,
+    rest_text,
     share_text,
     short_name,
     time_text,
@@ -168,3 +169,18 @@ def test_one_is_singular_and_nothing_else_is(count: int) -> None:
     number, noun = count_text(count, "time").split()
     assert int(number.replace(",", "")) == count
     assert noun == ("time" if count == 1 else "times")
+
+
+@pytest.mark.parametrize(
+    ("whole_ns", "part_ns", "text"),
+    [
+        (13_340_000_000, 12_566_000_000, "700 ms"),
+        (30_085_000_000, 28_056_000_000, "2 s"),
+        (30_085_000_000, 3_420_000_000, "26.7 s"),
+        (6_740_000_000, 300_000_000, "6.44 s"),
+        (10_000_000, 9_999_999, "0.001 µs"),
+        (0, 0, "0 s"),
+    ],
+)
+def test_a_rest_adds_up_as_it_is_written(whole_ns: int, part_ns: int, text: str) -> None:
+    assert rest_text(whole_ns, part_ns) == text

@@ -33,6 +33,8 @@ _TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text,
 SHOWN_UNMATCHED = 5
 MESSAGES = 20
 """Of fewer, the 95th percentile is one message."""
+LIKE_VOLUME = 0.01
+"""Durations of payloads that differ more tell of the payloads."""
 SAME = 0.005
 """Factors that are nearer to each other read the same."""
 
@@ -87,11 +89,13 @@ def headline(comparison: Comparison) -> str:
 
 
 def _duration_words(each: Pair) -> str:
-    """The durations, where they do not differ by the factor that the goodput does."""
-    took, goodput = each.change("duration_ns"), each.change("goodput_bps")
-    if not (took.old and took.new and goodput.old and goodput.new):
+    """The durations of the same payload, where they do not differ by the factor that the goodput does."""
+    took, goodput, volume = (each.change(name) for name in ("duration_ns", "goodput_bps", "volume_bytes"))
+    if not (took.old and took.new and goodput.old and goodput.new and volume.old and volume.new):
         return ""
     factor = took.old / took.new
+    if abs(volume.new / volume.old - 1) > LIKE_VOLUME:
+        return ""
     if abs(factor - 1) < SAME or abs(factor * goodput.old / goodput.new - 1) < SAME:
         return ""
     return f", duration {time_text(took.old)} → {time_text(took.new)} ({change_text(1 / factor)})"

@@ -44,6 +44,8 @@ def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | Co
     blocks: list[list[str] | ConnectionTable] = [[*lines, ""], table] if worst else [lines]
     left = len(analysis) - len(worst)
     lines = [f"{count_text(left, 'more connection')} not shown: --limit N shows more, --json all."] if left else []
+    if left and not worst:
+        lines.insert(0, "")
     problems = set(analysis.problems)
     for position, connection in enumerate(worst):
         if connection.id not in problems and position >= DETAILED:

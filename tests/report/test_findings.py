@@ -19,7 +19,8 @@ def test_whole_report() -> None:
     analysis = bundled("keep-alive.pcap")
     name = analysis.name
     assert list(render_findings(analysis, found(STALL, NOTE), asked=3)) == [
-        f"{name}:#0 server→client TW901 made-stall (warning, time lost 6.1 s, certain): a waited 100% of the time, 3 times",
+        f"{name}:#0 server→client TW901 made-stall (warning, time lost 6.1 s, certain): "
+        "a waited 100% of the time, 3 times",
         "    ends       client 127.0.0.1:42942, server 127.0.0.1:9002",
         "    owner      the client's host",
         "    evidence   frames 4, 9",

@@ -278,7 +278,8 @@ def test_sarif_results(analysis: tcpwin.Analysis) -> None:
         "level": "warning",
         "message": {
             "text": (
-                "a waited 100% of the time, 3 times (time lost 6.1 s, certain). See frames 4, 9. Set a larger buffer on a."
+                "a waited 100% of the time, 3 times (time lost 6.1 s, certain). See frames 4, 9. "
+                "Set a larger buffer on a."
             )
         },
     }
@@ -345,7 +346,7 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
         == f"{analysis.name}:#0 server→client TW901 made-stall (warning, time lost 6.1 s, certain): {STALL.text}"
     )
     assert body[-1] == "beware     More memory."
-    assert body[1].startswith("Nothing to fix: limited by ")
+    assert body[1].startswith("Nothing to fix in TCP: limited by ")
     assert len(body) == 11
     assert stall[1].text.splitlines()[-1] == f"beware     {NASTY_SHOWN}"
     # What does not fail the check fails no test case, but is there.
@@ -375,7 +376,7 @@ def unescaped(text: str) -> str:
 
 def test_github(analysis: tcpwin.Analysis) -> None:
     *lines, closing = render_github(analysis, found(STALL, NOTE, NASTY), [STALL, NOTE, NASTY])
-    assert closing.startswith("Connection 0: Nothing to fix: limited by ")
+    assert closing.startswith("Connection 0: Nothing to fix in TCP: limited by ")
     assert [line.split(" ")[0] for line in lines] == ["::warning", "::notice", "::error"]
     for line, finding in zip(lines, (STALL, NOTE, NASTY), strict=True):
         assert line.isprintable()

@@ -13,7 +13,7 @@ from analysis.bundled import READABLE, WHOLE, analyze, name_of
 import tcpwin
 from tcpwin.limits import advice_label
 from tcpwin.report import render, render_connection
-from tcpwin.units import share_text, time_text
+from tcpwin.units import rest_text, share_text, time_text
 
 CAUSE_FIELDS = (
     "fast_retransmissions",
@@ -93,7 +93,7 @@ def test_costly_loss_is_the_paths_and_none_of_the_window() -> None:
     assert verdict.lost_ns > direction.recovery_ns
     answer, cost = verdict_lines(lines_of(name))
     assert f" {verdict.headline}." in answer
-    left, whole = (time_text(ns) for ns in (connection.duration_ns - verdict.cost_ns, connection.duration_ns))
+    left, whole = rest_text(connection.duration_ns, verdict.cost_ns), time_text(connection.duration_ns)
     assert cost.startswith(f"Cost: about {time_text(verdict.cost_ns)} ")
     assert cost.endswith(f" {left} instead of {whole}")
     _, evidence = verdict_lines(lines_of(name), "Evidence")
@@ -129,9 +129,9 @@ def test_round_trip_says_where_it_was_measured() -> None:
         "round trip: least 196 ms, smoothed 196 ms, RTO 396 ms; captured at the sender"
     )
     assert the_line("receive-buffer-64k-receiver.pcap.gz", "round trip:") == (
-        "round trip: least 196 ms, smoothed 196 ms, RTO 396 ms, captured near the receiver"
+        "round trip: least 196 ms, smoothed 196 ms, RTO 396 ms; captured near the receiver"
     )
-    assert the_line("aborted-by-reader.pcapng", "round trip:").endswith(", captured in between")
+    assert the_line("aborted-by-reader.pcapng", "round trip:").endswith("; captured in between")
 
 
 def test_flight_as_the_sender_saw_it() -> None:
@@ -189,7 +189,10 @@ def test_idle_restarts_that_cost_little_are_no_problem(tmp_path: Path) -> None:
 
 def test_an_idle_restart_after_a_closed_window() -> None:
     """While the reader stalled all drained: `ss` has a window of 624 segments before and of 40 soon after."""
-    assert any(line.startswith("pauses: 2 longer") for line in lines_of("zero-window-stall.pcap.gz"))
+    assert any(
+        line.startswith("pauses: 2 with") and line.endswith(", time at zero window included")
+        for line in lines_of("zero-window-stall.pcap.gz")
+    )
     assert any(line.startswith("idle restarts: ") for line in lines_of("zero-window-stall.pcap.gz"))
     assert not any("idle restart" in line for line in lines_of("window-scaling.pcap.gz"))
 

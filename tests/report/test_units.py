@@ -131,7 +131,8 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
                 assert direction.recoveries == int((recovery[1] or "0").replace(",", ""))
                 assert direction.recovery_ns == near(recovery[2], TIMES)
             if delays := re.search(
-                r"messages: ([\d,]+), first byte sent to last byte arrived: median (\S+ \S+), p95 (\S+ \S+), p99 (\S+ \S+)",
+                r"messages: ([\d,]+), first byte sent to last byte arrived: "
+                r"median (\S+ \S+), p95 (\S+ \S+), p99 (\S+ \S+)",
                 told,
             ):
                 assert direction.messages == int(delays[1].replace(",", ""))

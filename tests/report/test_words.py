@@ -81,7 +81,7 @@ def test_the_verdict_is_said_once_above_the_connection() -> None:
     assert verdict.reason in answer
     assert cost == f"Cost: {verdict.cost_text} Fix: {verdict.fix}"
     assert time_text(verdict.named_ns) in verdict.cost_text
-    assert verdict.cost_text.endswith(f" {time_text(30.085e9 - verdict.cost_ns)} instead of 30.1 s")
+    assert verdict.cost_text.endswith(" 2 s instead of 30.1 s")
     frames = ", ".join(map(str, sorted(verdict.frames)))
     assert evidence == f"Evidence: {verdict.reason}; frame.number in {{{frames}}} (rule {verdict.code} {verdict.rule})"
     assert not any(line.strip().startswith("!") for line in lines_of(name))
@@ -236,7 +236,8 @@ def test_no_tcp_at_all() -> None:
 def test_sixty_five_connections() -> None:
     lines = lines_of("many-short.pcap.gz")
     assert lines[1] == "         747 packets, 747 TCP segments, 65 connections, 448 ms"
-    assert lines[-1] == "55 more connections not shown: --limit N shows more, --json all."
+    table_end = max(number for number, line in enumerate(lines) if "  127.0.0.1:" in line and line[0] != "#")
+    assert lines[table_end + 1] == "55 more connections not shown: --limit N shows more, --json all."
     # The first three in full, and all ten in the table.
     assert sum(line.startswith("#") for line in lines) == 3
     assert sum("  127.0.0.1:" in line and not line.startswith("#") for line in lines) == 10
