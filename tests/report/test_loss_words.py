@@ -101,7 +101,7 @@ def test_costly_loss_is_the_paths_and_none_of_the_window() -> None:
     assert not any("receive window" in line for line in lines_of(name))
     recovery = the_line(name, "loss recovery:")
     assert recovery.startswith(f"loss recovery: {direction.recoveries} times, {direction.recovery_ns / 1e9:.3g} s ")
-    assert recovery.endswith(f" {share_text(direction.recovery_share)} of the transfer")
+    assert recovery.endswith(f" {share_text(direction.recovery_share)} of the connection")
     assert any(line.startswith(f"loss recovery: {direction.recoveries} times, ") for line in detail_of(name))
 
 
