@@ -31,6 +31,8 @@ LINUX = {
     "rto_min",
     "rwnd_limited",
     "sack_rtt_us",
+    "tcp_ack_update_rtt",
+    "tcp_rtt_tsopt_us",
     "sch_fq",
     "seq_rtt_us",
     "tcp_clean_rtx_queue",
