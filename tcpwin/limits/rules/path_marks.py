@@ -10,10 +10,9 @@ nothing was wrong on the path; the marks say that a queue there is as long as it
 
 ## How it is judged
 
-Both SYNs agreed on ECN (`ecn`). A mark shows as congestion experienced in the IP header (`ce_segments`, behind the
-router that marks), as ECE in the receiver's ACKs (`ece_acks`), and as CWR when the sender has slowed down
-(`cwr_segments`). At least `marks` of the first or the third are needed. With AccECN (RFC 9768) the flags are a
-counter: only the IP header tells.
+Both SYNs agreed on ECN (`ecn`), and the receiver's ACKs told of marks (`ece_acks`). How many there were shows in the IP
+header (`ce_segments`, behind the router that marks), or in CWR, with which the sender says that it has slowed down
+(`cwr_segments`): at least `marks` of either. With AccECN (RFC 9768) the flags are a counter, and the rule is silent.
 
 ## When it is wrong
 
@@ -68,5 +67,6 @@ RULE = Rule(
     limits=("path_rate",),
     judge=judge,
     page=__doc__,
+    when=(("ece_acks", ">=", 1),),
     thresholds={"marks": Threshold(2, "count", "One may be a moment's; a second says that it goes on.")},
 )

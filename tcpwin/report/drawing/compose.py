@@ -48,6 +48,7 @@ NOTE_CHARACTERS = 58
 
 def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
     """Lay the panels out from top to bottom: ``data`` and ``layout`` of a plotly figure."""
+    kinds = [kind for kind, _ in panels]
     panels = [(kind, each) for kind, panel in panels for each in (panel, *panel.below)]
     is_single = len(panels) == 1
     title = _title(request, panels)
@@ -60,7 +61,7 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
         "hoverdistance": 24,
         "bargap": 0,
         "legend": _legend(request, panels),
-        "meta": {**_meta(request, [kind for kind, _ in panels]), "legend_height": _legend_height(panels)},
+        "meta": {**_meta(request, kinds), "legend_height": _legend_height(panels)},
     }
     traces: list[Trace] = []
     annotations: list[dict[str, Any]] = []
@@ -313,7 +314,7 @@ def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
     ``legend_height`` is the room that the height has for the legend: where a page is so narrow that this takes one
     column, it makes the figure higher by what is lacking.
     """
-    names = list(dict.fromkeys(kind.name for kind in kinds))
+    names = [kind.name for kind in kinds]
     if request.only is None:
         return {"figures": names}
     return {
