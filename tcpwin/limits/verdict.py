@@ -207,6 +207,9 @@ class _Judge:
             confidence = min_confidence(confidence, one_less(opinion.confidence))
         confidence = min_confidence(confidence, self._most(limit))
         owner, side = opinion.owner, opinion.side
+        if limit == "path_loss" and owner == "network":
+            # The losses are read off the packets; that no policer and no other's queue caused them is judged.
+            confidence = min_confidence(confidence, "likely")
         if self.seen.is_doubled:
             confidence = "possible"
             if owner == "network":

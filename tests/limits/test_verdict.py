@@ -181,7 +181,11 @@ def test_a_finding_of_the_same_owner_makes_it_surer_and_of_another_moves_it() ->
     alone = judge_connection(made(fast_recovery=900, path=100))
     surer = claiming({"fast_recovery": 900}, "path_loss", owner="network", side=None, confidence="certain")
     assert (alone.owner, alone.confidence) == ("network", "likely")
-    assert judge_connection(made(fast_recovery=900, path=100), [surer]).confidence == "certain"
+    # A certain finding of losses does not say what dropped them; of a buffer, it does say whose it is.
+    assert judge_connection(made(fast_recovery=900, path=100), [surer]).confidence == "likely"
+    buffer = made(send_buffer=900, path=100)
+    full = claiming({"send_buffer": 900}, "send_buffer", owner="server_host", side="server", confidence="certain")
+    assert (judge_connection(buffer).confidence, judge_connection(buffer, [full]).confidence) == ("possible", "certain")
     refused = replace(surer, owner="client_host", side="client", text="it refused them")
     verdict = judge_connection(made(fast_recovery=900, path=100), [refused])
     assert (verdict.owner, verdict.side, verdict.confidence) == ("client_host", "client", "likely")

@@ -106,9 +106,9 @@ def test_costly_loss_is_the_paths_and_none_of_the_window() -> None:
 
 
 def test_loss_at_both_ends() -> None:
-    """The relay dropped 12. Near the receiver recovery is inferred, and so are the causes and the limit."""
+    """The relay dropped 12. Near the receiver recovery is inferred, and so are the causes; the limit is at both."""
     sender, receiver = "lossy-path.pcapng.gz", "lossy-path-receiver.pcap.gz"
-    for name, confidence in ((sender, "certain"), (receiver, "likely")):
+    for name, confidence in ((sender, "likely"), (receiver, "likely")):
         assert the_line(name, "client → server").endswith(", 12 retransmissions")
         verdict = analyze(find(name)).connections[0].verdict
         assert (verdict.limit, verdict.owner, verdict.confidence) == ("path_loss", "network", confidence)
