@@ -1,6 +1,6 @@
 """How often tcpwin names the limit whose lifting gains most, on drawn worlds at both ends, and what others would say.
 
-In: a folder of bundles of drawn worlds (``w-SEED-NUMBER-stock.zip``, or as `tcpwin lab worlds` names them), the truths
+In: a folder of bundles of drawn worlds (``world-SEED-NUMBER-stock.zip``, as `tcpwin lab worlds` names them), the truths
 beside this file. Out: the tables of tcpwin/docs/worlds.md, or with ``--json`` a row for each world and end. From the
 folder ``tests``: ``python -m worlds.score FOLDER [--json]``. tcptrace and tshark are asked where they are installed.
 """

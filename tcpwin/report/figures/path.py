@@ -5,8 +5,8 @@ there and back takes when nothing waits. Less in flight than their product leave
 
 - **Delivery rate**: what was delivered, by round trip. Dashed is **the path's rate**, where the packets show one
   (`path_rate_bps`). A curve along the line: the path is full. A curve below it: something else limits.
-- **Window and bytes in flight**: the dashed line is what **fills the path**, its rate times the least round trip. A
-  flight that lies far above it is a queue; one below it with the window right above is the window's doing.
+- **In flight**, with the receive window: dashed is what **fills the path**, its rate times the least round trip. Flight
+  far above it is a queue; flight below it, with the window right above, is the window's doing.
 - **Waiting in queues**: by how much round trips were longer than the least. It stands high where a queue never empties
   (a full path, a bloated one), and lies at nothing under losses at random, a policer or a small window.
 - **sent again**: losses, at the height of the flight: after each fill of the queue where it overflows, anywhere where
@@ -63,7 +63,7 @@ def _answer(request: Request, rate_bps: float | None) -> str:
 
 
 def _flight(request: Request, rate_bps: float | None) -> Panel:
-    panel = Panel(y={**BYTES_AXIS, "rangemode": "tozero"}, heading="Window and bytes in flight")
+    panel = Panel(y={**BYTES_AXIS, "rangemode": "tozero"}, heading="In flight")
     flight, window = seen_flight(request), request.series("receive_window")
     most = int(flight.max.max()) if len(flight) else 0
     if request.facts.view != "sender":

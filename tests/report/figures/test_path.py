@@ -69,7 +69,7 @@ def test_one_panel_of_it_stands_in_a_timeline_of_several() -> None:
     headings = [each.text for each in figure.layout.annotations if each.text.startswith("<b>")]
     assert [text.partition("</b>")[0] for text in headings] == [
         "<b>Delivery rate",
-        "<b>Window and bytes in flight",
+        "<b>In flight",
         "<b>Waiting in queues",
         "<b>Where the sender's time went",
     ]
