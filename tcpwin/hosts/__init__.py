@@ -11,7 +11,7 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.hosts.bundle import Bundle, Member
-    from tcpwin.hosts.bundle_capture import captures_of, is_bundle, open_capture
+    from tcpwin.hosts.bundle_capture import captures_of, is_bundle, open_capture, opened
     from tcpwin.hosts.clock import ClockOffset
     from tcpwin.hosts.counter_sources import names_in_order
     from tcpwin.hosts.counters import GAUGES, MEANINGS, CounterDelta, Meaning, deltas, falls
@@ -66,6 +66,7 @@ _HOMES = {
         "captures_of",
         "is_bundle",
         "open_capture",
+        "opened",
     ),
     "clock": ("ClockOffset",),
     "counter_sources": ("names_in_order",),
@@ -216,6 +217,7 @@ __all__ = [
     "not_read",
     "number_of",
     "open_capture",
+    "opened",
     "plain_rows",
     "read_scales",
     "sample_rows",

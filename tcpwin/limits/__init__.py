@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tcpwin.limits.case import Case
     from tcpwin.limits.claims import is_part_of
     from tcpwin.limits.comparison import Change, Comparison, FindingChange, Pair, compare
+    from tcpwin.limits.crossing import Crossing
     from tcpwin.limits.document import (
         HEADINGS,
         SCHEMA,
@@ -41,7 +42,13 @@ if TYPE_CHECKING:
     )
     from tcpwin.limits.rule import ENTRY_POINTS, Rule, Threshold, all_rules
     from tcpwin.limits.summary import Summary, advice_label, cost_sentence, summarize
-    from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection, judge_directions
+    from tcpwin.limits.verdict import (
+        VERDICT_FIELDS,
+        Verdict,
+        choose_direction,
+        judge_connection,
+        judge_directions,
+    )
     from tcpwin.limits.verdict_document import (
         describe_budget,
         describe_capture,
@@ -74,6 +81,7 @@ _HOMES = {
         "compare",
         "cost_sentence",
     ),
+    "crossing": ("Crossing",),
     "document": (
         "HEADINGS",
         "SCHEMA",
@@ -132,6 +140,7 @@ _HOMES = {
     "verdict": (
         "VERDICT_FIELDS",
         "Verdict",
+        "choose_direction",
         "judge_connection",
         "judge_directions",
     ),
@@ -162,6 +171,7 @@ __all__ = [
     "Case",
     "Change",
     "Comparison",
+    "Crossing",
     "Evidence",
     "Finding",
     "FindingChange",
@@ -180,6 +190,7 @@ __all__ = [
     "budgets_of",
     "check",
     "choose",
+    "choose_direction",
     "compare",
     "cost_sentence",
     "describe_budget",

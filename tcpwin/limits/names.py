@@ -23,6 +23,8 @@ LIMIT_NAMES = {
 
 FIND_LOSS = "Find where the path loses packets: capture at both ends and run `tcpwin pair A B` on the two captures."
 """What to do first about loss: one capture shows that packets are lost, two show between which points."""
+LOSS_ON_THE_PATH = "Find what drops packets {way}: look at interface counters, full queues and policers there."
+"""The same where two captures have shown it."""
 
 
 def read_faster(receiver: str, sender: str) -> str:

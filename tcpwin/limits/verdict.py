@@ -7,12 +7,13 @@ exactly which limit the time that they claim is of, and who can change it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tcpwin.analysis import Connection
 from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
 from tcpwin.limits.claims import claimed_limit
+from tcpwin.limits.crossing import Crossing
 from tcpwin.limits.division import MENDABLE, MIN_COST_NS, NONE, ORDER, Division, by_limit, divide, pick_one, worse
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
 from tcpwin.limits.gains import Gain, gain_of
@@ -120,13 +121,20 @@ def judge_connection(connection: Connection, findings: Sequence[Finding] = ()) -
     return choose_direction(connection, judge_directions(connection, findings))
 
 
-def judge_directions(connection: Connection, findings: Sequence[Finding] = ()) -> dict[str, Verdict]:
-    """The verdicts on both directions; without findings by the time budgets alone, which costs little."""
+def judge_directions(
+    connection: Connection, findings: Sequence[Finding] = (), crossings: Mapping[str, Crossing] | None = None
+) -> dict[str, Verdict]:
+    """The verdicts on both directions; without findings by the time budgets alone, which costs little.
+
+    Args:
+        crossings: what the capture of the other end proves besides, by direction.
+    """
     main = main_direction(connection) or "a_to_b"
     found: dict[str, list[Finding]] = {"a_to_b": [], "b_to_a": []}
     for each in findings:
         found[each.direction or main].append(each)
-    return {name: judge_worded(connection, name, own)[0] for name, own in found.items()}
+    both = crossings or {}
+    return {name: judge_worded(connection, name, own, both.get(name))[0] for name, own in found.items()}
 
 
 def choose_direction(connection: Connection, verdicts: dict[str, Verdict]) -> Verdict:
@@ -136,9 +144,12 @@ def choose_direction(connection: Connection, verdicts: dict[str, Verdict]) -> Ve
     return back if worse(there, back, is_back_main, pick_one) else there
 
 
-def judge_worded(connection: Connection, name: str, findings: Sequence[Finding] = ()) -> tuple[Verdict, str]:
+def judge_worded(
+    connection: Connection, name: str, findings: Sequence[Finding] = (), crossing: Crossing | None = None
+) -> tuple[Verdict, str]:
     """The verdict on a direction, and its text with its numbers left open, those of `numbers_text`."""
-    if not connection.budget[name].total_ns:
+    budget = connection.budget[name]
+    if not budget.total_ns:
         text = "Too short to judge."
         why = "it is over with its first packet"
         direction = name if main_direction(connection) else None
@@ -148,7 +159,9 @@ def judge_worded(connection: Connection, name: str, findings: Sequence[Finding] 
             answer=text,
         )
         return none, text
-    return _Judge(Situation(connection, name, connection.budget[name]), findings).verdict()
+    if crossing is not None:
+        budget = crossing.corrected(budget)
+    return _Judge(Situation(connection, name, budget), findings, crossing).verdict()
 
 
 @dataclass
@@ -156,12 +169,14 @@ class _Judge:
     """One direction under judgement.
 
     Attributes:
+        crossing: what the capture of the other end proves; None without one.
         claimed: of each limit's time, what each finding claims.
         divided: the direction's life.
     """
 
     seen: Situation
     findings: Sequence[Finding]
+    crossing: Crossing | None = None
     claimed: dict[str, list[tuple[int, Finding]]] = field(default_factory=lambda: defaultdict(list))
     divided: Division = field(init=False)
 
@@ -171,14 +186,27 @@ class _Judge:
         mended: dict[str, int] = defaultdict(int)
         for finding in self.findings:
             by_claim: dict[str, int] = defaultdict(int)
-            for item, ns in finding.items_ns.items():
-                by_claim[claimed_limit(finding, item)] += ns
+            for item, claimed_ns in finding.items_ns.items():
+                # Of what the other end's capture takes from an item nothing can be claimed.
+                ns = min(claimed_ns, left[item])
+                limit = claimed_limit(finding, item)
+                shown = self._shown_limit(item, limit)
                 left[item] -= ns
+                if shown == limit:
+                    by_claim[limit] += ns
+                else:
+                    times[shown] += ns
+                    mended[shown] += self._mended_ns(ns)
             for limit, ns in by_claim.items():
                 times[limit] += ns
                 self.claimed[limit].append((ns, finding))
                 if limit not in MENDABLE and finding.owner != "nobody" and finding.severity >= Severity.WARNING:
                     mended[limit] += ns
+        for item, ns in tuple(left.items()):
+            shown = self._shown_limit(item, ITEM_LIMITS[item])
+            if shown != ITEM_LIMITS[item]:
+                times[shown] += left.pop(item)
+                mended[shown] += self._mended_ns(ns)
         for limit, ns in by_limit(left, self.seen.traits.is_slow, pick_one).items():
             times[limit] += ns
         self.divided = divide(
@@ -189,6 +217,14 @@ class _Judge:
             is_sampled=self.seen.connection.sampled,
             pick=pick_one,
         )
+
+    def _shown_limit(self, item: str, limit: str) -> str:
+        """The limit that an item's time is of, which the capture of the other end may show to be another."""
+        return limit if self.crossing is None else self.crossing.limit_of(item, limit)
+
+    def _mended_ns(self, ns: int) -> int:
+        """Of time in another limit than one capture shows, what somebody can mend: all, where nothing was lost."""
+        return ns if self.crossing is not None and self.crossing.is_without_loss else 0
 
     @property
     def budget(self) -> Budget:
@@ -295,6 +331,13 @@ class _Judge:
         return f"{fine}: limited by {named}."
 
     def _informed(self, limit: str) -> tuple[Opinion, Finding | None]:
+        """What the limit means, with what a finding and the other end's capture say of it."""
+        opinion, about = self._told(limit)
+        if self.crossing is not None:
+            opinion = self.crossing.opinion(self.seen, limit, opinion)
+        return opinion, about
+
+    def _told(self, limit: str) -> tuple[Opinion, Finding | None]:
         """What the limit means, with what the finding says that claims most of its time."""
         opinion = opinion_of(self.seen, limit)
         telling = [

@@ -6,6 +6,7 @@ Stands beside the analysis of one capture: the engine's own reading of both in s
 from tcpwin.pairing.clock import Clock, ClockPiece
 from tcpwin.pairing.connection import Change, Delay, PairedConnection, PairedDirection, Resent
 from tcpwin.pairing.document import SCHEMA, describe
+from tcpwin.pairing.judging import JudgedConnection, JudgedDirection, View
 from tcpwin.pairing.measure import pair
 from tcpwin.pairing.pairing import Pairing
 from tcpwin.pairing.unpaired import Proxy, UnpairedConnection
@@ -16,12 +17,15 @@ __all__ = [
     "Clock",
     "ClockPiece",
     "Delay",
+    "JudgedConnection",
+    "JudgedDirection",
     "PairedConnection",
     "PairedDirection",
     "Pairing",
     "Proxy",
     "Resent",
     "UnpairedConnection",
+    "View",
     "describe",
     "pair",
 ]

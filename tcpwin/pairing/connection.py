@@ -9,11 +9,17 @@ from tcpwin.analysis import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Time on the way by one clock, as uncertain as the clocks' offset."""
+    """Time on the way by one clock, as uncertain as the clocks' offset.
+
+    Attributes:
+        before_loss_ns: mean of the packets that came last before those that were lost; None where none was, or nothing
+            came after them. Near `most_ns`, a full queue dropped them.
+    """
 
     least_ns: int
     mean_ns: int
     most_ns: int
+    before_loss_ns: int | None = None
 
     @property
     def queue_ns(self) -> int:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tcpwin.limits import describe_budget, describe_verdict
+
 if TYPE_CHECKING:
     from tcpwin.pairing.clock import Clock
     from tcpwin.pairing.connection import Change, PairedConnection, PairedDirection
+    from tcpwin.pairing.judging import JudgedConnection, JudgedDirection
     from tcpwin.pairing.pairing import Pairing
     from tcpwin.pairing.unpaired import UnpairedConnection
 
@@ -31,7 +34,7 @@ def describe(pairing: Pairing) -> dict[str, Any]:
         "a": a,
         "b": b,
         "clock": clock,
-        "connections": [_connection(each, clock) for each in pairing.connections],
+        "connections": [_connection(each, clock, pairing.judge(each.number)) for each in pairing.connections],
         "unpaired": [_unpaired(each) for each in pairing.unpaired],
         "proxies": [{"a": _unpaired(each.in_a), "b": _unpaired(each.in_b)} for each in pairing.proxies],
         "warnings": list(pairing.warnings),
@@ -60,12 +63,31 @@ def _clock(clock: Clock | None) -> dict[str, Any] | None:
     }
 
 
-def _connection(connection: PairedConnection, clock: dict[str, Any] | None) -> dict[str, Any]:
+def _connection(
+    connection: PairedConnection, clock: dict[str, Any] | None, judged: JudgedConnection | None
+) -> dict[str, Any]:
     return {
         "number": connection.number,
         "first_frame": {"a": connection.first_frame_a, "b": connection.first_frame_b},
         "clock": clock,
-        "directions": [_direction(each) for each in connection.directions],
+        "verdict": None if judged is None else describe_verdict(judged.verdict),
+        "directions": [
+            {**_direction(each), **_judged(None if judged is None else judged.directions[each.index])}
+            for each in connection.directions
+        ],
+    }
+
+
+def _judged(direction: JudgedDirection | None) -> dict[str, Any]:
+    if direction is None:
+        return dict.fromkeys(("verdict", "judged_in", "budget", "alone", "at_sender", "at_receiver"))
+    return {
+        "verdict": describe_verdict(direction.verdict),
+        "judged_in": direction.judged_in,
+        "budget": describe_budget(direction.budget),
+        "alone": {letter: describe_verdict(each) for letter, each in sorted(direction.alone.items())},
+        "at_sender": asdict(direction.sender_view),
+        "at_receiver": asdict(direction.receiver_view),
     }
 
 
@@ -81,7 +103,14 @@ def _direction(direction: PairedDirection) -> dict[str, Any]:
         **{name: getattr(direction, name) for name in _COUNTS},
         "resent": asdict(direction.resent),
         "hops": None if direction.hops is None else list(direction.hops),
-        "delay_ns": None if delay is None else {"least": delay.least_ns, "mean": delay.mean_ns, "most": delay.most_ns},
+        "delay_ns": None
+        if delay is None
+        else {
+            "least": delay.least_ns,
+            "mean": delay.mean_ns,
+            "most": delay.most_ns,
+            "before_loss": delay.before_loss_ns,
+        },
         "changes": [_change(each) for each in direction.changes],
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.errors import SourceError
@@ -14,6 +14,7 @@ from tcpwin.units import count_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tcpwin.analysis import Analysis
     from tcpwin.hosts import Bundle
     from tcpwin.sources import Packets
 
@@ -37,7 +38,8 @@ def pair(
     """
     from tcpwin import _engine
 
-    sources = _both(a) if b is None else (_one(a), _one(b))
+    inputs = _both(a) if b is None else (_one(a), _one(b))
+    sources = inputs[0].source, inputs[1].source
     names = (sources[0].name, sources[1].name)
     first_offset_ns = _engine.first_offset(sources[0].open(), sources[1].open(), names=names, progress=progress)
 
@@ -46,31 +48,39 @@ def pair(
         offset_ns = first_offset_ns or 0
         return _engine.pair(*opened, names=names, first_offset_ns=offset_ns, take=take, progress=progress)
 
-    return Pairing(names, read(None), read)
+    return Pairing(names, read(None), read, lambda letter: inputs["ab".index(letter)].analyze())
 
 
-def _one(source: Any) -> Source:
+@dataclass(frozen=True)
+class _Input:
+    """A capture, and the bundle that it stands in."""
+
+    source: Source
+    bundle: Any = None
+
+    def analyze(self) -> Analysis:
+        from tcpwin.hosts import analyze
+
+        return analyze(self.source, snapshots=() if self.bundle is None else (self.bundle,))
+
+
+def _one(source: Any) -> _Input:
     """One capture; a bundle that has one stands for it."""
-    from tcpwin.hosts import Bundle, is_bundle, open_capture
+    from tcpwin.hosts import open_capture, opened
 
-    with ExitStack() as stack:
-        if isinstance(source, Bundle):
-            return open_capture(source)
-        if (isinstance(source, str) or hasattr(source, "__fspath__")) and is_bundle(source):
-            return open_capture(stack.enter_context(Bundle.open(source)))
-        return resolve(source)
+    with opened(source) as bundle:
+        return _Input(resolve(source)) if bundle is None else _Input(open_capture(bundle), source)
 
 
-def _both(source: Any) -> tuple[Source, Source]:
+def _both(source: Any) -> tuple[_Input, _Input]:
     """The two captures of a bundle, the sender's or the client's first where their names say it."""
-    from tcpwin.hosts import Bundle, is_bundle
+    from tcpwin.hosts import opened
 
-    if isinstance(source, Bundle):
-        return _captures(source)
-    if (isinstance(source, str) or hasattr(source, "__fspath__")) and is_bundle(source):
-        with Bundle.open(source) as bundle:
-            return _captures(bundle)
-    raise SourceError("one capture cannot be paired: name the other one too, or a bundle that has both")
+    with opened(source) as bundle:
+        if bundle is None:
+            raise SourceError("one capture cannot be paired: name the other one too, or a bundle that has both")
+        first, second = _captures(bundle)
+        return _Input(first, source), _Input(second, source)
 
 
 def _captures(bundle: Bundle) -> tuple[Source, Source]:

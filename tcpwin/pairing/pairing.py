@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tcpwin.analysis import Capture, Endpoint
 from tcpwin.pairing.clock import Clock, ClockPiece
 from tcpwin.pairing.connection import Change, Delay, PairedConnection, PairedDirection, Resent
+from tcpwin.pairing.judging import JudgedConnection, Judging
 from tcpwin.pairing.unpaired import Proxy, UnpairedConnection, find_proxies
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tcpwin.analysis import Analysis
+
+    _Measure = Callable[[str], Analysis]
     _Read = Callable[[Callable[[dict[str, NDArray[Any]]], object]], object]
 
 _NO_NUMBER = -(1 << 63)
@@ -39,12 +43,13 @@ class Pairing:
         missed: packets that passed each point and are not in its capture, as far as that is proved.
     """
 
-    def __init__(self, names: tuple[str, str], found: Mapping[str, Any], read: _Read) -> None:
+    def __init__(self, names: tuple[str, str], found: Mapping[str, Any], read: _Read, measure: _Measure) -> None:
         self.name_a, self.name_b = names
         self.segments: tuple[int, int] = tuple(found["segments"])
         self.missed: tuple[int, int] = tuple(found["missed"])
         self._found = found
         self._read = read
+        self._measure = measure
 
     def __repr__(self) -> str:
         return f"Pairing({self.name_a!r}, {self.name_b!r}: {len(self)} connections)"
@@ -93,6 +98,23 @@ class Pairing:
     def proxies(self) -> tuple[Proxy, ...]:
         """Connections that seem to be two halves, joined by a proxy that ends TCP between the two points."""
         return find_proxies(self.unpaired, self.clock.offset_ns if self.clock else None)
+
+    @cached_property
+    def analyses(self) -> Mapping[str, Analysis]:
+        """The analyses of both captures, by letter, with what their hosts said where they stand in bundles."""
+        return {letter: self._measure(letter) for letter in "ab"}
+
+    def judge(self, number: int) -> JudgedConnection | None:
+        """What limited a paired connection, by both captures; None where the analysis of either does not have it.
+
+        Raises:
+            IndexError: there is no such connection.
+        """
+        return self._judging.judge(self.connections[number])
+
+    @cached_property
+    def _judging(self) -> Judging:
+        return Judging(self.analyses)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -168,7 +190,8 @@ class Pairing:
         shifts = (("sequence", lane["sequence_shift"]), ("acknowledgment", back_shift))
         sign = -1 if lane["leaves_at_b"] else 1
         rewritten = [Change(name, None, 0, 0, 0, (sign * shift) % (1 << 32)) for name, shift in shifts if shift]
-        delays = [lane[f"{name}_delay_ns"] for name in ("least", "mean", "most")]
+        least_ns, mean_ns, most_ns = (lane[f"{name}_delay_ns"] for name in ("least", "mean", "most"))
+        before_ns = lane["delay_before_loss_ns"]
         hops = (lane["least_hops"], lane["most_hops"])
         acked_is_proof = not (lane["near_has_gaps"] and lane["far_has_gaps"])
         far_missed = lane["fate_far_missed"]
@@ -194,7 +217,9 @@ class Pairing:
             altered=lane["altered"],
             bytes=lane["bytes"],
             hops=None if hops[0] == _NO_NUMBER else hops,
-            delay=None if delays[0] == _NO_NUMBER else Delay(*delays),
+            delay=None
+            if least_ns == _NO_NUMBER
+            else Delay(least_ns, mean_ns, most_ns, None if before_ns == _NO_NUMBER else before_ns),
             changes=(*rewritten, *changes.get((number, index), ())),
         )
 

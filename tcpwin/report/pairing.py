@@ -8,10 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tcpwin.report.verdict_words import frames_filter, limit_words, verdict_words
 from tcpwin.units import bytes_text, count_text, name_text, share_text, short_name, time_text
 
 if TYPE_CHECKING:
-    from tcpwin.pairing import Change, Clock, PairedConnection, PairedDirection, Pairing, UnpairedConnection
+    from tcpwin.limits import Verdict
+    from tcpwin.pairing import (
+        Change,
+        Clock,
+        JudgedConnection,
+        JudgedDirection,
+        PairedConnection,
+        PairedDirection,
+        Pairing,
+        UnpairedConnection,
+        View,
+    )
 
 _NAMED = 5
 _FIELDS = {
@@ -49,7 +61,7 @@ def render_pairing(pairing: Pairing, *, limit: int = 10) -> Iterator[str]:
     worst_first = most_lost_first(pairing)
     for connection in worst_first[:limit]:
         yield ""
-        yield from _connection_lines(connection)
+        yield from _connection_lines(connection, pairing.judge(connection.number))
     if len(worst_first) > limit:
         yield ""
         yield f"{count_text(len(worst_first) - limit, 'more connection')}: --limit N, --json"
@@ -112,16 +124,67 @@ def _gap_lines(pairing: Pairing) -> Iterator[str]:
             yield f"Capture {letter} lacks at least {count_text(missed, 'packet')} that passed there."
 
 
-def _connection_lines(connection: PairedConnection) -> Iterator[str]:
+def _connection_lines(connection: PairedConnection, judged: JudgedConnection | None) -> Iterator[str]:
     first, _ = connection.directions
-    yield f"#{connection.number}  {first.source} ↔ {first.target}"
+    ends = f"{first.source} ↔ {first.target}"
+    if judged is not None:
+        one, other = judged.roles
+        ends = f"{one} {first.source} ↔ {other} {first.target}"
+    yield f"#{connection.number}  {ends}"
     if first.is_translated:
         yield f"    in b      {first.source_in_b} ↔ {first.target_in_b}"
+    if judged is not None:
+        for line in verdict_lines(judged):
+            yield f"    {line}"
     for direction in connection.directions:
-        yield from _direction_lines(direction)
+        yield from _direction_lines(direction, None if judged is None else judged.directions[direction.index])
 
 
-def _direction_lines(direction: PairedDirection) -> Iterator[str]:
+def verdict_lines(judged: JudgedConnection) -> Iterator[str]:
+    """What limited a paired connection by both captures, what to do, and what either capture alone says otherwise."""
+    verdict, main = judged.verdict, judged.main
+    words = verdict_words(verdict)
+    yield words.answer
+    for label, text in words.advice:
+        if label != "Evidence":
+            yield f"{label}: {text}"
+    frames = f"; in {main.judged_in}: {frames_filter(verdict.frames)}" if verdict.frames else ""
+    yield f"Why: {words.why}{frames}"
+    yield from alone_lines(main)
+
+
+def alone_lines(judged: JudgedDirection) -> Iterator[str]:
+    """What a capture says by itself where that is another limit."""
+    for letter, alone in sorted(judged.alone.items()):
+        if alone.limit != judged.verdict.limit:
+            yield f"Capture {letter} alone would say: {_limited(alone)}."
+
+
+def _limited(verdict: Verdict) -> str:
+    return limit_words(verdict) if verdict.limit in ("none", "capture") else f"limited by {limit_words(verdict)}"
+
+
+def view_lines(judged: JudgedDirection) -> Iterator[str]:
+    """Flight and window as the sender had them, and as the receiver sent them."""
+    sender, receiver = judged.sender_view, judged.receiver_view
+    if sender.flight_max_bytes:
+        mean = bytes_text(sender.flight_mean_bytes or 0)
+        yield f"in flight at {sender.capture}: {mean} on average, {bytes_text(sender.flight_max_bytes)} at most"
+        shown = [text for view in (receiver, sender) if (text := _window_text(view))]
+        if len(shown) == 2 and shown[0] == shown[1]:
+            yield f"window: {shown[0]}, the same as sent at {receiver.capture} and as it came to {sender.capture}"
+        elif len(shown) == 2:
+            yield (f"window: {shown[0]}, as sent at {receiver.capture}; {shown[1]}, as it came to {sender.capture}")
+
+
+def _window_text(view: View) -> str | None:
+    if view.window_max_bytes is None or view.window_min_bytes is None:
+        return None
+    text = f"{bytes_text(view.window_min_bytes)} to {bytes_text(view.window_max_bytes)}"
+    return f"{text}, closed for {time_text(view.zero_window_ns)}" if view.zero_window_ns else text
+
+
+def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None) -> Iterator[str]:
     loss = f" ({share_text(direction.loss, places=2)})" if direction.lost else ""
     counts = [f"{direction.sent:,} sent", f"{direction.lost:,} lost{loss}"]
     counts += [
@@ -139,7 +202,11 @@ def _direction_lines(direction: PairedDirection) -> Iterator[str]:
     if direction.delay is not None:
         delay = direction.delay
         least, mean, most = (time_text(ns) for ns in (delay.least_ns, delay.mean_ns, delay.most_ns))
-        yield f"        delay {least} at least, {mean} on average, {most} at most"
+        before = delay.before_loss_ns
+        lost = f"; {time_text(before)} before a lost packet" if before is not None and direction.lost else ""
+        yield f"        delay {least} at least, {mean} on average, {most} at most{lost}"
+    if judged is not None:
+        yield from (f"        {line}" for line in view_lines(judged))
     if direction.retransmissions:
         causes = ((getattr(direction.resent, name), words) for name, words in _CAUSES.items())
         said = ", ".join(f"{count:,} {words}" for count, words in causes if count)

@@ -102,11 +102,15 @@ impl<R: Rows> Pairer<'_, R> {
 
     #[cold]
     fn overtake_from(&mut self, number: u32, first: u32, until: u32) {
+        let way = self.way(number);
+        let has_paired = way.most_apart_ns != i64::MIN;
+        let apart_before = has_paired.then(|| (way.newest_apart_ns, self.bounds.pairs()));
         let mut at = first;
         while at != NONE && at != until {
             let next = self.room.next_in_way(at);
             let entry = self.room.get_mut(at);
             entry.mark.is_overtaken = true;
+            entry.mark.apart_before = apart_before;
             if entry.packet.sequence_len() > 0 {
                 let handle = self.room.handle(at);
                 self.way_mut(number).doubtful.push(handle);
@@ -386,8 +390,15 @@ impl<R: Rows> Pairer<'_, R> {
         let pairs_before = self.bounds.pairs();
         let is_told = mark.is_resend && !mark.is_judged && fate != Fate::CapturedTwice;
         let resent = is_told.then(|| self.judge_resent(number, packet, &mark, false));
-        let tally = &mut self.way_mut(number).tally;
-        tally.add(fate, 1, u64::from(segments));
+        let way = self.way_mut(number);
+        way.tally.add(fate, 1, u64::from(segments));
+        if let (Fate::Lost | Fate::Unseen, Some((apart_ns, pairs))) = (fate, mark.apart_before) {
+            let a_ns = match side {
+                Side::A => packet.time_ns,
+                Side::B => packet.time_ns.wrapping_add(apart_ns),
+            };
+            way.delays_before_loss.add(a_ns, apart_ns, pairs);
+        }
         if !R::WANTED {
             return;
         }

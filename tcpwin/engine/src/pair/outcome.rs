@@ -29,6 +29,8 @@ pub struct Lane {
     /// The receiver lacked bytes that had come.
     pub refuses: bool,
     pub delay: Option<Delay>,
+    /// Of the packets that came before the lost ones.
+    pub delay_before_loss: Option<Delay>,
     pub changes: Vec<Change>,
     pub altered: u64,
     pub resent: u64,
@@ -219,6 +221,7 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
         Lane {
             near: way.near,
             delay: way.delays.corrected(clock, way.near == Side::A),
+            delay_before_loss: way.delays_before_loss.corrected(clock, way.near == Side::A),
             is_resegmented: way.is_resegmented,
             in_neither,
             near_has_gaps,

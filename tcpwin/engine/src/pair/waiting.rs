@@ -37,6 +37,9 @@ pub struct Waiting {
 pub struct Mark {
     /// One that left later has arrived.
     pub is_overtaken: bool,
+    /// How long the newest packet had taken that came before it was overtaken, as far less near time, and the packets
+    /// paired by then.
+    pub apart_before: Option<(i64, u64)>,
     /// Carries bytes that were sent before.
     pub is_resend: bool,
     /// Bytes of it were sent again.

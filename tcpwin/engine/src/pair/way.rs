@@ -148,6 +148,8 @@ pub struct Way {
     pub doubtful: Vec<(u32, u32)>,
     pub tally: Tally,
     pub delays: Delays,
+    /// Of the packets before those that were lost.
+    pub delays_before_loss: Delays,
     pub changes: Vec<Change>,
     /// Packets with a change.
     pub altered: u64,
@@ -187,6 +189,7 @@ impl Way {
             doubtful: Vec::new(),
             tally: Tally::default(),
             delays: Delays::default(),
+            delays_before_loss: Delays::default(),
             changes: Vec::new(),
             altered: 0,
             hops: None,

@@ -247,6 +247,10 @@ fn lanes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py
     set("most_delay_ns", &|lane| {
         lane.delay.map_or(NO_NUMBER, |delay| delay.most_ns)
     })?;
+    set("delay_before_loss_ns", &|lane| {
+        lane.delay_before_loss
+            .map_or(NO_NUMBER, |delay| delay.mean_ns)
+    })?;
     Ok(columns)
 }
 

@@ -1,0 +1,174 @@
+"""The verdict by both captures: the one judge, and what only two captures can prove."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pairing.pairs import captures, data_direction
+from reference import ROOT
+from worlds.truths import Truth, read_truths
+
+import tcpwin
+from tcpwin.limits import CONFIDENCES, LIMITS, OWNERS, Crossing, Verdict, judge_directions
+from tcpwin.pairing import JudgedDirection
+
+WORLDS = sorted((ROOT / "tests" / "worlds" / "captures").glob("*-sender.pcap.gz"))
+OVERFLOWS = sorted(Path(__file__).with_name("captures").glob("*-sender.pcap.gz"))
+LOSSY = "loss1_cubic_sack1"
+RUNS = (LOSSY, "loss1_reorder_cubic_sack1", "oscil_10mbit_300ms_170p2_guard", "slow_reader", "wscale_85ms")
+
+
+def ids(path: Path) -> str:
+    return path.name.removesuffix("-sender.pcap.gz")
+
+
+def truth_of(path: Path) -> Truth:
+    seed, number = map(int, re.findall(r"\d+", path.name)[:2])
+    return next(truth for truth in read_truths(seed) if truth.number == number)
+
+
+def judged(pairing: tcpwin.Pairing) -> JudgedDirection:
+    """Of the direction that carries most payload."""
+    data = data_direction(pairing)
+    found = pairing.judge(data.connection)
+    assert found is not None
+    return found.directions[data.index]
+
+
+def other_end(path: Path) -> Path:
+    return path.with_name(path.name.replace("sender", "receiver"))
+
+
+@pytest.mark.parametrize("path", WORLDS, ids=ids)
+def test_what_one_capture_says_rightly_both_say(path: Path) -> None:
+    """Also where they are named in the other order."""
+    truth = truth_of(path).result
+    for pairing in (tcpwin.pair(path, other_end(path)), tcpwin.pair(other_end(path), path)):
+        assert judged(pairing).verdict.limit in truth.alike
+
+
+@pytest.mark.parametrize("path", OVERFLOWS, ids=ids)
+def test_losses_of_a_full_queue_are_the_paths_rate(path: Path) -> None:
+    """Others' traffic keeps the queue long: by one capture its losses look random, by both each met a full queue."""
+    both = judged(tcpwin.pair(path, other_end(path)))
+    assert both.alone["a"].limit == "path_loss"
+    assert "path_loss" not in truth_of(path).result.alike
+    assert both.verdict.limit in truth_of(path).result.alike
+    assert "queue" in both.verdict.reason
+    # Nobody can mend the overflow of a path that is used up.
+    assert both.verdict.lost_ns < 0.1 * both.budget.total_ns
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_verdict_by_both_is_one_as_any(name: str) -> None:
+    pairing = tcpwin.pair(*captures(name))
+    for connection in pairing.connections:
+        found = pairing.judge(connection.number)
+        assert found is not None
+        assert found.verdict in [each.verdict for each in found.directions]
+        for each in found.directions:
+            is_sound(each.verdict, each)
+
+
+def is_sound(verdict: Verdict, judged: JudgedDirection) -> None:
+    """What may never be printed is not."""
+    life_ns = judged.budget.total_ns
+    assert verdict.limit in LIMITS
+    assert verdict.owner in OWNERS
+    assert verdict.confidence in CONFIDENCES
+    assert 0 <= verdict.share <= 1
+    assert 0 <= verdict.cost_low_ns <= verdict.cost_ns <= verdict.cost_high_ns <= life_ns
+    assert verdict.lost_ns <= life_ns
+    assert sum(judged.budget.packets_ns.values()) == life_ns
+
+
+def test_loss_is_told_by_its_count_and_its_place() -> None:
+    verdict = judged(tcpwin.pair(*captures(LOSSY))).verdict
+    assert (verdict.limit, verdict.owner) == ("path_loss", "network")
+    assert verdict.reason.startswith("59 of 5,586 packets lost between a and b")
+    # What is there already is no remedy.
+    assert "capture at both ends" not in (verdict.fix or "")
+    assert "between a and b" in (verdict.fix or "")
+
+
+def test_packets_that_the_receiver_dropped_are_not_the_paths() -> None:
+    """captures/runs: the reader oscillates, and its kernel drops what came (see tests/pairing/test_resent.py)."""
+    verdict = judged(tcpwin.pair(*captures("oscil_10mbit_300ms_170p2_guard"))).verdict
+    assert (verdict.limit, verdict.owner, verdict.side) == ("path_loss", "client_host", "client")
+    assert "153 of 153 retransmissions" in verdict.reason
+
+
+def test_packets_dropped_for_their_age_blame_what_reorders() -> None:
+    verdict = judged(tcpwin.pair(*captures("loss1_reorder_cubic_sack1"))).verdict
+    assert (verdict.limit, verdict.owner) == ("path_loss", "network")
+    assert "reorders" in (verdict.fix or "")
+
+
+def made(**what: int) -> Crossing:
+    """Between the captures of `LOSSY`, as it might have been."""
+    counts = {"known": 5586, "lost": 59, "back_known": 2966, "back_lost": 0, "retransmissions": 59, "for_lost": 59}
+    counts |= {"for_lost_acks": 0, "needless": 0, "for_refused": 0, **what}
+    return Crossing(near="a", far="b", **counts)
+
+
+def by(crossing: Crossing | None) -> Verdict:
+    [connection] = tcpwin.analyze(captures(LOSSY)[0]).connections
+    crossings = {} if crossing is None else {"b_to_a": crossing}
+    return judge_directions(connection, connection.findings, crossings)["b_to_a"]
+
+
+def test_recoveries_for_nothing_are_no_loss() -> None:
+    verdict, alone = by(made(lost=0, for_lost=0, needless=59)), by(None)
+    assert alone.limit == "path_loss"
+    assert (verdict.limit, verdict.owner) == ("congestion_control", "network")
+    assert "no packet was lost" in verdict.reason
+    assert verdict.is_problem
+    assert verdict.lost_ns == alone.lost_ns
+    assert verdict.code is None
+
+
+def test_lost_acks_are_lost_on_the_way_back() -> None:
+    verdict = by(made(lost=0, for_lost=0, for_lost_acks=59, back_lost=700))
+    assert (verdict.limit, verdict.owner) == ("path_loss", "network")
+    assert "between b and a" in (verdict.fix or "")
+    assert "700 of 2,966 packets" in verdict.reason
+
+
+def test_drops_beyond_a_point_in_between_are_not_the_receivers() -> None:
+    crossing = made(lost=0, for_lost=0, for_refused=59)
+    assert by(crossing).owner == "client_host"
+    assert by(replace(crossing, is_at_receiver=False)).owner == "network"
+
+
+def test_a_queue_on_the_way_back_makes_the_paths_rate_doubtful() -> None:
+    [connection] = tcpwin.analyze(captures("mid_connection_noSYN")[0]).connections
+    crossing = replace(made(lost=0, for_lost=0, retransmissions=0), queue_ns=0, back_queue_ns=40_000_000)
+    crossing = replace(crossing, round_trip_ns=50_000_000)
+    for given, confidence in ((crossing, "possible"), (replace(crossing, back_queue_ns=0), "likely")):
+        verdicts = judge_directions(connection, connection.findings, dict.fromkeys(("a_to_b", "b_to_a"), given))
+        [verdict] = [each for each in verdicts.values() if each.limit == "path_rate"]
+        assert verdict.confidence == confidence
+
+
+def test_flight_is_the_senders_and_windows_are_the_receivers() -> None:
+    """captures/runs: the receiver's capture shows each window as it left, the sender's as it came."""
+    both = judged(tcpwin.pair(*captures("slow_reader")))
+    assert (both.sender_view.capture, both.receiver_view.capture) == ("a", "b")
+    [sender] = tcpwin.analyze(captures("slow_reader")[0]).connections
+    [receiver] = tcpwin.analyze(captures("slow_reader")[1]).connections
+    assert both.sender_view.flight_max_bytes == sender.b_to_a.flight_max_bytes
+    assert both.receiver_view.window_max_bytes == receiver.b_to_a.receive_window_max_bytes
+    assert both.receiver_view.flight_max_bytes != both.sender_view.flight_max_bytes
+
+
+def test_one_capture_that_cannot_tell_is_not_asked(tmp_path: Path) -> None:
+    """The sender's capture lacks the data's direction: the receiver's judges."""
+    from pairing.packets import read, write
+
+    one_way = [packet for packet in read(captures(LOSSY)[0]) if packet.ports[0] != 5201]
+    both = judged(tcpwin.pair(write(tmp_path / "a.pcap", one_way), captures(LOSSY)[1]))
+    assert both.judged_in == "b"
+    assert both.verdict.limit != "capture"
