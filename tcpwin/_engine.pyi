@@ -247,6 +247,14 @@ def fields(group: str) -> list[tuple[str, str, str]]: ...
 def first_offset(
     source_a: _Source, source_b: _Source, *, names: tuple[str, str], progress: _Progress = None
 ) -> int | None: ...
+def split_points(
+    source: _Source,
+    reopen: Callable[[], _Source],
+    outs: tuple[str, str],
+    *,
+    name: str,
+    progress: _Progress = None,
+) -> tuple[int, int, list[dict[str, Any]]] | None: ...
 def pair(
     source_a: _Source,
     source_b: _Source,

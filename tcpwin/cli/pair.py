@@ -49,9 +49,10 @@ def pair(
 ) -> None:
     """Show where packets were lost between two captures of the same traffic.
 
-    A and B were captured at two points, as at the client and at the server; or A alone is a bundle with both. Packets
-    are matched one by one, also through address translation and segmentation offload: lost, late, duplicated or
-    delivered, what was changed on the way, delays each way, and how far the two clocks are apart.
+    A and B were captured at two points, as at the client and at the server. A alone is a bundle with both, or one file
+    into which both were merged. Packets are matched one by one, also through address translation and segmentation
+    offload: lost, late, duplicated or delivered, what was changed on the way, delays each way, how far the two clocks
+    are apart, and what limited each connection by both captures.
     """
     if a == b == "-":
         raise click.UsageError("standard input (-) can be read once")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.errors import SourceError
 from tcpwin.pairing.pairing import Pairing
-from tcpwin.sources import Source, resolve
+from tcpwin.sources import HeadersSource, Source, resolve
 from tcpwin.units import count_text
 
 if TYPE_CHECKING:
@@ -27,18 +27,19 @@ def pair(
     """Pair two captures of the same traffic, taken at two points.
 
     Args:
-        a: a capture, as :func:`tcpwin.analyze` takes it; or alone, a bundle with two captures (a folder, .zip or .tar).
+        a: a capture, as :func:`tcpwin.analyze` takes it; or alone, a bundle with two captures (a folder, .zip or .tar),
+            or a capture that holds the packets of two points, as rule TW610 finds: frames keep its numbers.
         b: the other capture.
         progress: called now and then with the bytes read so far; each capture is read twice.
 
     Raises:
         CaptureError: a capture cannot be read at all.
         SnapshotError: a bundle cannot be read.
-        SourceError: a bundle that stands alone has not two captures.
+        SourceError: a bundle that stands alone has not two captures, or a capture that does is of one point.
     """
     from tcpwin import _engine
 
-    inputs = _both(a) if b is None else (_one(a), _one(b))
+    inputs = _both(a, progress) if b is None else (_one(a), _one(b))
     sources = inputs[0].source, inputs[1].source
     names = (sources[0].name, sources[1].name)
     first_offset_ns = _engine.first_offset(sources[0].open(), sources[1].open(), names=names, progress=progress)
@@ -48,7 +49,10 @@ def pair(
         offset_ns = first_offset_ns or 0
         return _engine.pair(*opened, names=names, first_offset_ns=offset_ns, take=take, progress=progress)
 
-    return Pairing(names, read(None), read, lambda letter: inputs["ab".index(letter)].analyze())
+    found = read(None)
+    # Of files that stand for others, as headers do, what those were like is told.
+    found["facts"] = tuple(source.facts or facts for source, facts in zip(sources, found["facts"], strict=True))
+    return Pairing(names, found, read, lambda letter: inputs["ab".index(letter)].analyze())
 
 
 @dataclass(frozen=True)
@@ -72,15 +76,56 @@ def _one(source: Any) -> _Input:
         return _Input(resolve(source)) if bundle is None else _Input(open_capture(bundle), source)
 
 
-def _both(source: Any) -> tuple[_Input, _Input]:
-    """The two captures of a bundle, the sender's or the client's first where their names say it."""
+def _both(source: Any, progress: Callable[[int], object] | None) -> tuple[_Input, _Input]:
+    """The two captures of a bundle, the sender's or the client's first where their names say it; or of one file."""
     from tcpwin.hosts import opened
 
     with opened(source) as bundle:
         if bundle is None:
-            raise SourceError("one capture cannot be paired: name the other one too, or a bundle that has both")
+            return _points(resolve(source), progress)
         first, second = _captures(bundle)
         return _Input(first, source), _Input(second, source)
+
+
+def _points(source: Source, progress: Callable[[int], object] | None) -> tuple[_Input, _Input]:
+    """The two captures that one holds, each as a file that lasts as long as what reads it."""
+    from pathlib import Path
+
+    from tcpwin import _engine
+
+    folder = _Folder()
+    outs = [str(Path(folder.path, f"{letter}.pcapng")) for letter in "ab"]
+    found = _engine.split_points(source.open(), source.open, (outs[0], outs[1]), name=source.name, progress=progress)
+    if found is None:
+        raise SourceError(
+            f"{source.name} is a capture of one point (few of its packets stand in it twice): name the other one too, "
+            "or a bundle that has both"
+        )
+    *_, facts = found
+    first, second = (
+        _Point(out, facts, f"{source.name}: point {letter}", folder) for out, letter in zip(outs, "ab", strict=True)
+    )
+    return _Input(first), _Input(second)
+
+
+class _Folder:
+    """A private folder that goes with the last that needs it."""
+
+    def __init__(self) -> None:
+        import shutil
+        import tempfile
+        import weakref
+
+        self.path = tempfile.mkdtemp(prefix="tcpwin-")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+class _Point(HeadersSource):
+    """One of two points of a capture that holds both; its file lasts as long as this."""
+
+    def __init__(self, path: str, facts: Sequence[Mapping[str, Any]], name: str, folder: _Folder) -> None:
+        super().__init__([path], facts, name=name)
+        self._folder = folder
 
 
 def _captures(bundle: Bundle) -> tuple[Source, Source]:

@@ -65,7 +65,15 @@ def _render_capture(analysis: Analysis) -> list[str]:
     lines = [f"capture  {name_text(analysis.name)} ({', '.join(sorted(forms))})", f"         {first}"]
     for position, remark in enumerate(quality_remarks(capture) or [WHOLE]):
         lines.append(("quality  " if position == 0 else "         ") + remark)
+    if command := _pair_command(analysis):
+        lines.append(f"         perhaps captures of two points, merged: `{command}` splits and pairs them")
     return lines
+
+
+def _pair_command(analysis: Analysis) -> str | None:
+    """The command that a finding names for a capture that holds two."""
+    settings = (setting for each in analysis.findings if each.remedy for setting in each.remedy.settings)
+    return next((name_text(each) for each in settings if each.startswith("tcpwin pair ")), None)
 
 
 def quality_remarks(capture: Capture) -> list[str]:

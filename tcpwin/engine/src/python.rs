@@ -20,6 +20,7 @@ mod reopen;
 mod result;
 mod run;
 mod second_reading;
+mod split;
 mod values;
 
 use pyo3::prelude::*;
@@ -80,6 +81,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(headers::write_headers, module)?)?;
     module.add_function(wrap_pyfunction!(pair::first_offset, module)?)?;
     module.add_function(wrap_pyfunction!(pair::pair, module)?)?;
+    module.add_function(wrap_pyfunction!(split::split_points, module)?)?;
     module.add("PAIR_FATES", pair::fate_names())?;
     module.add("PAIR_CAUSES", pair::cause_names())?;
     module.add("ROW_COLUMNS", COLUMNS)?;

@@ -5,6 +5,9 @@ In: a case. Out: how much later the copy comes, or None. It reads events only wh
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.events import events_of
 
@@ -30,3 +33,9 @@ def copied_after_ns(case: Case) -> int | None:
     if len(first) < 2 or max(first.values()) >= SOONEST_NS:
         return None
     return max(first.values())
+
+
+def pair_command(case: Case) -> str:
+    """The command that splits the case's capture into those of both ends, and pairs them."""
+    name = case.analysis.name
+    return f"tcpwin pair {shlex.quote(name) if Path(name).is_file() else 'FILE'}"

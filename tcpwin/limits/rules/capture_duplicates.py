@@ -19,7 +19,8 @@ come some time later.
 
 ## What to do
 
-Capture on one interface, not on `any`, and mirror one direction of a switch port only.
+Capture on one interface, not on `any`, and mirror one direction of a switch port only. Where captures of two points
+were merged, so that nearly all packets stand there twice, `tcpwin pair FILE` splits them and says what was lost between.
 """
 
 from __future__ import annotations
@@ -28,9 +29,18 @@ from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import event_frames, share_of
+from tcpwin.limits.evidence.doubled import pair_command
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import share_text
+
+TWO_POINTS_SHARE = 0.3
+"""Copies among the segments: captures of two points merged have one of nearly all."""
+REMEDY = Remedy(
+    "Capture on one interface, not on `any`; or remove the copies.",
+    settings=("editcap -d IN OUT",),
+    side_effects="editcap compares whole packets: copies with another TTL stay.",
+)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -54,11 +64,14 @@ def judge(case: Case) -> Iterator[Finding]:
             },
             ruled_out="Not retransmissions: those have an IP identification or a timestamp of their own.",
         ),
-        remedy=Remedy(
-            "Capture on one interface, not on `any`; or remove the copies.",
-            settings=("editcap -d IN OUT",),
-            side_effects="editcap compares whole packets: copies with another TTL stay.",
-        ),
+        remedy=_remedy(case) if share >= TWO_POINTS_SHARE else REMEDY,
+    )
+
+
+def _remedy(case: Case) -> Remedy:
+    return Remedy(
+        "If captures of two points were merged, split and pair them. Else capture on one interface, not on `any`.",
+        settings=(pair_command(case),),
     )
 
 

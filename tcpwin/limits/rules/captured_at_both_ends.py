@@ -21,7 +21,8 @@ copies are then reported as retransmissions.
 
 ## What to do
 
-Analyse each capture on its own. Split merged captures by interface, or do not merge them.
+`tcpwin pair FILE` splits the capture into those of both ends, and says what was lost between them. Or analyse each
+capture on its own, and do not merge them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.doubled import FEWEST_SEGMENTS, copied_after_ns
+from tcpwin.limits.evidence.doubled import FEWEST_SEGMENTS, copied_after_ns, pair_command
 from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
@@ -60,7 +61,10 @@ def judge(case: Case) -> Iterator[Finding]:
             },
             ruled_out="Not loss: no stack sends a SYN again so soon, and both SYNs would have to be lost.",
         ),
-        remedy=Remedy("Analyse the capture of each place on its own; do not merge them."),
+        remedy=Remedy(
+            "Split the capture into those of both places and pair them: what was lost between them is shown then.",
+            settings=(pair_command(case),),
+        ),
     )
 
 

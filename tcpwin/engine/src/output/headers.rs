@@ -61,12 +61,12 @@ pub fn write_headers(
         cut.packets += 1;
         cut.packets_cut += u64::from(captured_len < packet.captured.len());
     }
-    out.flush()?;
+    writer.finish()?;
     Ok(cut)
 }
 
 /// The fewest bytes of a packet that are parsed as all of it is.
-fn header_len(packet: &Packet<'_>) -> usize {
+pub(super) fn header_len(packet: &Packet<'_>) -> usize {
     if let Some(len) = plain_header_len(packet) {
         return len;
     }
@@ -138,14 +138,14 @@ fn is_same(cut: &Segment, full: &Segment) -> bool {
     unsnapped(cut) == unsnapped(full)
 }
 
-struct BlockWriter<'o, W> {
+pub(super) struct BlockWriter<'o, W: ?Sized> {
     out: &'o mut W,
     /// Link types, each an interface.
     link_types: Vec<LinkType>,
 }
 
-impl<'o, W: Write> BlockWriter<'o, W> {
-    fn begin(out: &'o mut W) -> io::Result<Self> {
+impl<'o, W: Write + ?Sized> BlockWriter<'o, W> {
+    pub fn begin(out: &'o mut W) -> io::Result<Self> {
         let mut body = Vec::from(0x1a2b_3c4d_u32.to_le_bytes());
         body.extend(1u16.to_le_bytes());
         body.extend(0u16.to_le_bytes());
@@ -158,7 +158,7 @@ impl<'o, W: Write> BlockWriter<'o, W> {
     }
 
     /// A packet that a reader numbers and leaves out, as it did with the one of the input: its interface is unknown.
-    fn skipped(&mut self) -> io::Result<()> {
+    pub fn skipped(&mut self) -> io::Result<()> {
         block(
             self.out,
             6,
@@ -166,7 +166,12 @@ impl<'o, W: Write> BlockWriter<'o, W> {
         )
     }
 
-    fn packet(&mut self, packet: &Packet<'_>, time_ns: i64, captured_len: usize) -> io::Result<()> {
+    pub fn packet(
+        &mut self,
+        packet: &Packet<'_>,
+        time_ns: i64,
+        captured_len: usize,
+    ) -> io::Result<()> {
         let interface = self.interface(packet.link_type)?;
         let data = packet
             .captured
@@ -196,6 +201,10 @@ impl<'o, W: Write> BlockWriter<'o, W> {
         self.out.write_all(&len.to_le_bytes())
     }
 
+    pub fn finish(self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     fn interface(&mut self, link_type: LinkType) -> io::Result<u32> {
         if let Some(at) = self.link_types.iter().position(|known| *known == link_type) {
             return Ok(at as u32);
@@ -211,7 +220,7 @@ impl<'o, W: Write> BlockWriter<'o, W> {
     }
 }
 
-fn block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
+fn block(out: &mut (impl Write + ?Sized), kind: u32, body: &[u8]) -> io::Result<()> {
     let len = (body.len() as u32 + 12).to_le_bytes();
     for part in [&kind.to_le_bytes()[..], &len, body, &len] {
         out.write_all(part)?;

@@ -20,6 +20,7 @@ pub mod rows;
 mod seen;
 pub mod select;
 pub mod series;
+pub mod split;
 pub mod table;
 mod time_fields;
 pub mod timeline;

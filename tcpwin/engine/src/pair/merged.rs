@@ -1,0 +1,285 @@
+//! One capture that holds two: at which of two points each of its packets was captured.
+//!
+//! A packet that passed both points stands in it twice, and nothing but its time to live, and where addresses are
+//! translated these, differs. A first reading finds copies and what they have at either point; a second one asks of each
+//! packet. The higher time to live is nearer to the sender. Where copies do not differ, the first of them is.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
+
+use super::keys::{words, Seed};
+use super::packet::{Side, Sighting};
+use super::waiting::{ByKey, Ready};
+use crate::wire::Segment;
+
+/// Packets among which a copy is looked for.
+const MOST_RECENT: usize = 1 << 15;
+/// Copies of one point follow each other sooner: of a mirror port, or of a host that sends to itself.
+const LEAST_APART_NS: i64 = 20_000;
+/// Later it is another packet: no path holds one so long, and SYNs are sent again after a second (RFC 6298 §2.1).
+const MOST_APART_NS: i64 = 900_000_000;
+const FEWEST_COPIES: u64 = 10;
+/// Of the packets, so many stand there twice at least: others passed one point only, or were lost.
+const DOUBLED_SHARE: f64 = 0.3;
+
+/// What the packets of one direction of a connection that have one time to live say of it.
+#[derive(Clone, Copy, Debug)]
+struct Class {
+    ttl: u8,
+    copies: u32,
+    /// Copies by which it is nearer to the sender, less those by which it is farther.
+    nearer: i32,
+}
+
+/// Where a packet was seen the first time.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    way: u64,
+    ttl: u8,
+    time_ns: i64,
+}
+
+/// The newest packets by what they keep on their way.
+#[derive(Default)]
+struct Recent {
+    by_key: ByKey<First>,
+    order: VecDeque<u64>,
+}
+
+impl Recent {
+    /// The first sighting of a packet that is a copy; else it is the first of its own copies.
+    fn take(&mut self, key: u64, packet: First) -> Option<First> {
+        if let Some(first) = self.by_key.get(&key) {
+            let apart_ns = packet.time_ns.saturating_sub(first.time_ns);
+            let differs = (first.way, first.ttl) != (packet.way, packet.ttl);
+            let is_copy = if differs {
+                apart_ns <= MOST_APART_NS
+            } else {
+                (LEAST_APART_NS..=MOST_APART_NS).contains(&apart_ns)
+            };
+            if is_copy {
+                return self.by_key.remove(&key);
+            }
+        }
+        if self.by_key.insert(key, packet).is_none() {
+            self.order.push_back(key);
+        }
+        if self.order.len() > MOST_RECENT {
+            if let Some(oldest) = self.order.pop_front() {
+                self.by_key.remove(&oldest);
+            }
+        }
+        None
+    }
+}
+
+/// The two points, as learnt from a first reading.
+pub struct Points {
+    seed: Seed,
+    ways: HashMap<u64, Vec<Class>, BuildHasherDefault<Ready>>,
+    recent: Recent,
+    segments: u64,
+    copies: u64,
+    hosts: HashMap<[u8; 16], Side>,
+}
+
+impl Default for Points {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Points {
+    pub fn new() -> Self {
+        Self {
+            seed: Seed::random(),
+            ways: HashMap::default(),
+            recent: Recent::default(),
+            segments: 0,
+            copies: 0,
+            hosts: HashMap::default(),
+        }
+    }
+
+    /// Take a packet of the first reading.
+    pub fn learn(&mut self, segment: &Segment) {
+        self.segments += 1;
+        let packet = self.seen(segment);
+        let Some(key) = self.key(segment) else {
+            return;
+        };
+        let Some(first) = self.recent.take(key, packet) else {
+            return;
+        };
+        self.copies += 1;
+        let is_first_near = first.ttl >= packet.ttl;
+        self.vote(first, if is_first_near { 1 } else { -1 });
+        self.vote(packet, if is_first_near { -1 } else { 1 });
+    }
+
+    /// Whether enough packets stand in the capture twice. Begins the second reading.
+    pub fn are_two(&mut self) -> bool {
+        self.recent = Recent::default();
+        let doubled = 2.0 * self.copies as f64;
+        self.copies >= FEWEST_COPIES && doubled >= DOUBLED_SHARE * self.segments as f64
+    }
+
+    /// The point at which a packet of the second reading was captured.
+    pub fn place(&mut self, segment: &Segment) -> Side {
+        let near = self.near_of(segment);
+        let packet = self.seen(segment);
+        let copy = self
+            .key(segment)
+            .and_then(|key| self.recent.take(key, packet));
+        let classes = self.ways.get(&packet.way).map_or(&[][..], Vec::as_slice);
+        let nearest = classes
+            .iter()
+            .min_by_key(|class| class.ttl.abs_diff(packet.ttl));
+        let is_near = match nearest {
+            // As often the first of two as the second: nothing but their order tells.
+            Some(class) if class.nearer.unsigned_abs() * 2 < class.copies => copy.is_none(),
+            Some(class) => class.nearer > 0,
+            None => true,
+        };
+        if is_near {
+            near
+        } else {
+            near.other()
+        }
+    }
+
+    fn vote(&mut self, seen: First, nearer: i32) {
+        let classes = self.ways.entry(seen.way).or_default();
+        let known = classes.iter().position(|class| class.ttl == seen.ttl);
+        let at = known.unwrap_or_else(|| {
+            classes.push(Class {
+                ttl: seen.ttl,
+                copies: 0,
+                nearer: 0,
+            });
+            classes.len() - 1
+        });
+        if let Some(class) = classes.get_mut(at) {
+            class.copies += 1;
+            class.nearer += nearer;
+        }
+    }
+
+    /// The point nearer to the sender: that of the first host is the first one, its peers are at the other.
+    fn near_of(&mut self, segment: &Segment) -> Side {
+        let (from, to) = (
+            self.hosts.get(&segment.src).copied(),
+            self.hosts.get(&segment.dst).copied(),
+        );
+        let near = from.unwrap_or_else(|| to.map_or(Side::A, Side::other));
+        self.hosts.entry(segment.src).or_insert(near);
+        self.hosts.entry(segment.dst).or_insert(near.other());
+        near
+    }
+
+    fn seen(&self, segment: &Segment) -> First {
+        let half = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        let end = |address: &[u8; 16], port: u16| {
+            let (high, low) = address.split_at(8);
+            self.seed.hash(half(high), half(low), u64::from(port))
+        };
+        let from = end(&segment.src, segment.src_port);
+        let to = end(&segment.dst, segment.dst_port);
+        First {
+            way: self.seed.hash(from, to, 6),
+            ttl: segment.ttl,
+            time_ns: segment.time_ns,
+        }
+    }
+
+    /// What both copies of a packet have; `None` where nothing tells it from another one.
+    fn key(&self, segment: &Segment) -> Option<u64> {
+        let packet = Sighting::of(segment);
+        if packet.id().is_none() && !packet.has_timestamps {
+            return None;
+        }
+        let numbers = words(packet.seq, packet.ack);
+        let stamps = words(packet.tsval, packet.ip_id);
+        let rest = words(packet.payload_len, packet.kind().into());
+        Some(self.seed.hash(numbers, stamps, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ACK;
+
+    fn segment(from: u8, to: u8, ttl: u8, ip_id: u32, time_ms: i64) -> Segment {
+        let mut segment = Segment::EMPTY;
+        (segment.src[15], segment.dst[15]) = (from, to);
+        (segment.src_port, segment.dst_port) = (u16::from(from), u16::from(to));
+        (segment.ttl, segment.ip_id, segment.flags) = (ttl, ip_id, ACK);
+        (segment.seq, segment.payload_len) = (ip_id * 100, 100);
+        segment.time_ns = time_ms * 1_000_000;
+        segment
+    }
+
+    fn places(packets: &[Segment]) -> Option<Vec<Side>> {
+        let mut points = Points::new();
+        packets.iter().for_each(|packet| points.learn(packet));
+        let are_two = points.are_two();
+        are_two.then(|| packets.iter().map(|packet| points.place(packet)).collect())
+    }
+
+    /// Forty packets each way; those from 2 are captured by a clock that is a second behind.
+    fn both(router: u8, behind_ms: i64) -> (Vec<Segment>, Vec<Side>) {
+        let mut all = Vec::new();
+        for id in 1..=40u32 {
+            let at = i64::from(id) * 50;
+            all.push((segment(1, 2, 64, id, at), Side::A));
+            all.push((segment(1, 2, 64 - router, id, at + 10 - behind_ms), Side::B));
+            all.push((segment(2, 1, 64, 500 + id, at + 20 - behind_ms), Side::B));
+            all.push((segment(2, 1, 64 - router, 500 + id, at + 30), Side::A));
+        }
+        all.sort_by_key(|(packet, _)| packet.time_ns);
+        all.into_iter().unzip()
+    }
+
+    #[test]
+    fn copies_with_another_time_to_live_are_of_two_points() {
+        for behind_ms in [0, 200, -200] {
+            let (packets, truth) = both(1, behind_ms);
+            let found = places(&packets).expect("two points");
+            // The first host's point is the first one.
+            let first_truth = truth[0];
+            let is_same =
+                |(found, truth): (&Side, &Side)| (*found == Side::A) == (*truth == first_truth);
+            assert!(found.iter().zip(&truth).all(is_same), "{behind_ms}");
+        }
+    }
+
+    #[test]
+    fn without_a_router_in_between_the_first_copy_is_nearer() {
+        let (packets, truth) = both(0, 0);
+        assert_eq!(places(&packets), Some(truth));
+    }
+
+    #[test]
+    fn a_capture_of_one_point_is_one() {
+        let (packets, truth) = both(1, 0);
+        let one: Vec<Segment> = packets
+            .iter()
+            .zip(&truth)
+            .filter(|(_, side)| **side == Side::A)
+            .map(|(packet, _)| *packet)
+            .collect();
+        assert_eq!(places(&one), None);
+    }
+
+    #[test]
+    fn a_mirror_port_that_copies_each_packet_at_once_is_one_point() {
+        let (packets, _) = both(1, 0);
+        let twice: Vec<Segment> = packets
+            .iter()
+            .filter(|packet| packet.ttl == 64)
+            .flat_map(|packet| [*packet, *packet])
+            .collect();
+        assert_eq!(places(&twice), None);
+    }
+}
