@@ -20,7 +20,7 @@ come some time later.
 ## What to do
 
 Capture on one interface, not on `any`, and mirror one direction of a switch port only. Where captures of two points
-were merged, so that nearly all packets stand there twice, `tcpwin pair FILE` splits them and says what was lost between.
+were merged, so that nearly all packets stand there twice, `tcpwin pair FILE` splits them and says what was lost.
 """
 
 from __future__ import annotations
