@@ -49,7 +49,7 @@ pub struct Rare {
     pub missed: Missed,
     /// Sent before the first captured byte and acknowledged since, or in flight then.
     pub before_bytes: u64,
-    /// When bytes never captured were first acknowledged, before any that were.
+    /// When bytes never captured were first acknowledged, or skipped by a segment of this side.
     pub unseen_since_ns: Option<i64>,
     /// Of a side that was never captured: what was last acknowledged of it was one sequence number.
     pub ends_with_one: bool,

@@ -275,7 +275,7 @@ impl Detail {
             budget.finish(connection, side);
         }
         for (side, track) in self.tracks.iter_mut().enumerate() {
-            track.take_path(connection, side);
+            track.finish(connection, side);
         }
         if connection.end_ns >= span.start_ns {
             self.tracks.iter_mut().for_each(Track::settle);

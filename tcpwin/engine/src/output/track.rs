@@ -201,11 +201,17 @@ impl Track {
         rto.add(now_ns, direction.ledger.rto_ns(near_ns));
     }
 
-    /// The connection is over: what its rounds delivered, in bits a second, and how long their segments waited in queues.
-    pub fn take_path(&mut self, connection: &Connection, side: usize) {
+    /// The connection is over: what was in flight then, what its rounds delivered, in bits a second, and how long their segments waited in queues.
+    pub fn finish(&mut self, connection: &Connection, side: usize) {
         let Some(pace) = connection.directions[side].pace() else {
             return;
         };
+        let most = connection.directions[side].flight_seen().unwrap_or(0);
+        if pace.view.is_some() && most > self.most_sender_flight {
+            // ACKs that reach the sender after the last segment may show that more was in flight.
+            let [_, _, _, _, _, _, _, _, _, sender_flight, ..] = &mut self.series;
+            sender_flight.add(connection.end_ns, i64::from(most));
+        }
         let Some(path) = pace.path.as_deref() else {
             return;
         };

@@ -138,8 +138,8 @@ impl Direction {
         if !is_early {
             view.miss_initial();
         }
-        // What was acknowledged or reported here so far has not reached the sender.
-        if newest.una.is_after(first.una) {
+        // What was acknowledged, opened or reported here so far has not reached the sender.
+        if !newest.una.is_before(first.una) {
             view.acked(newest, self.last_ack_ns);
         }
         let last_answer = self.rare.as_ref().and_then(|rare| rare.last_answer);

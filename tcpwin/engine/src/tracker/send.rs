@@ -105,8 +105,13 @@ pub fn take(
 /// that and this segment, the capture never held.
 fn note_before(sent: &mut Direction, seq: Seq) {
     let ahead = i64::from(sent.flight.una.to(seq));
-    if sent.flight.is_acked && ahead.unsigned_abs() <= u64::from(MAX_JUMP) {
-        let acked_bytes = sent.acked_bytes;
+    let acked_bytes = sent.acked_bytes;
+    if sent.flight.is_acked && ahead.unsigned_abs() > u64::from(MAX_JUMP) {
+        // It stands elsewhere altogether: nothing of what was acknowledged is the capture's to hold.
+        if acked_bytes > 0 {
+            sent.rare().before_bytes = acked_bytes;
+        }
+    } else if sent.flight.is_acked {
         let before = acked_bytes.saturating_add_signed(ahead);
         if before > 0 {
             sent.rare().before_bytes = before;
@@ -135,6 +140,8 @@ fn take_gap(
         return events;
     }
     let rare = sent.rare();
+    // Before any data was captured: what lies before this segment was carried by now.
+    rare.unseen_since_ns.get_or_insert(segment.time_ns);
     rare.unseen.insert(from, seq);
     rare.holes.open(from, seq, segment);
     events | event::PREVIOUS_SEGMENT_MISSING

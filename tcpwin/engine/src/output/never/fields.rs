@@ -2,7 +2,6 @@
 
 use crate::connection::journal::Journal;
 use crate::connection::state::Connection;
-use crate::event;
 use crate::output::detail::EventRecord;
 use crate::output::field::{ConnectionView, DirectionView, Value};
 use crate::output::fields::{
@@ -10,7 +9,6 @@ use crate::output::fields::{
 };
 use crate::output::never::{detail, Ledger, Violation};
 use crate::output::place::path_rtt_ns;
-use crate::window::scale::ScaleState;
 
 /// Times spent in something, or between two packets of the connection: none is above its life.
 const WITHIN_LIFE: [&str; 16] = [
@@ -244,7 +242,6 @@ fn check_direction(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
         || format!("{spent:?} is not {life_ns}"),
     );
     check_volume(view, ledger);
-    check_window(view, ledger);
 }
 
 /// Bytes carried fit the sequence space.
@@ -260,34 +257,4 @@ fn check_volume(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
         ("acked_bytes", acked),
         ("half of it an ACK", largest_advance),
     );
-}
-
-/// Flight stays below the right edge, as far as no segment was seen to overrun it.
-fn check_window(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
-    let data = view.data();
-    // Known from the beginning: what was sent before is compared with no window.
-    let is_certain = matches!(
-        view.answers().own_scale,
-        ScaleState::Known | ScaleState::Disabled
-    );
-    let is_plain_start = view.connection.handshake_rtt_ns().is_some()
-        && view.connection.established_ns() <= Some(data.first_data_ns);
-    if !is_certain || !is_plain_start || data.event_count(event::ZERO_WINDOW_PROBE) > 0 {
-        return;
-    }
-    let get = |name| match direction_field(name).map(|field| (field.get)(view)) {
-        Some(Value::Int(value)) => Some(value),
-        _ => None,
-    };
-    if get("window_overrun") != Some(0) || get("window_shrinks") != Some(0) {
-        return;
-    }
-    for name in ["flight_max_bytes", "sender_flight_max_bytes"] {
-        if let (Some(flight), Some(window)) = (get(name), get("receive_window_max_bytes")) {
-            // A FIN and a probe's byte need no room.
-            ledger.demand(flight <= window + 2, "flight is within the window", || {
-                format!("{name} {flight} > receive_window_max_bytes {window}")
-            });
-        }
-    }
 }

@@ -2,14 +2,16 @@
 
 use crate::connection::direction::Direction;
 use crate::connection::state::Connection;
-use crate::event::{CAPTURE_DUPLICATE, KEEP_ALIVE, ZERO_WINDOW_PROBE};
+use crate::event::{self, CAPTURE_DUPLICATE, KEEP_ALIVE, ZERO_WINDOW_PROBE};
 use crate::output::detail::Detail;
-use crate::output::field::DirectionView;
+use crate::output::field::{DirectionView, Value};
+use crate::output::fields::direction_field;
 use crate::output::never::Ledger;
 use crate::output::timeline::Timeline;
 use crate::sequence::Seq;
 use crate::timing::item::Item;
 use crate::tracker::Annotation;
+use crate::window::scale::ScaleState;
 use crate::wire::{Segment, ACK, FIN, RST, SYN};
 
 /// Of one sender, a few show the mechanism.
@@ -35,8 +37,16 @@ impl Room {
         }
         let side = usize::from(annotation.side);
         // What lacks an ACK, or is a SYN in mid-connection, is dropped where it arrives (RFC 9293 §3.10.7.4).
+        let (data, heard) = (
+            &connection.directions[side],
+            &connection.directions[1 - side],
+        );
+        let acknowledges_data = heard.acked_bytes > 1 && Seq(segment.ack) == heard.flight.una;
         let is_late_syn = segment.flags & SYN != 0
-            && (segment.payload_len > 0 || connection.directions[side].data_segments > 0);
+            && (segment.payload_len > 0
+                || segment.flags & FIN != 0
+                || data.data_segments > 0
+                || acknowledges_data);
         self.is_odd |=
             segment.flags & (ACK | SYN | RST) == 0 || is_late_syn || segment.time_ns < self.now_ns;
         self.now_ns = self.now_ns.max(segment.time_ns);
@@ -49,6 +59,7 @@ impl Room {
             is_known.then_some(data)
         };
         self.senders[side].send(segment, annotation, known_in_bytes(side));
+        self.senders[1 - side].is_asked |= segment.payload_len > 0;
         for sender in [side, 1 - side] {
             // What is in flight at a reset is given up (RFC 9293 §3.5.3).
             let data = known_in_bytes(sender).filter(|_| !self.is_over);
@@ -61,6 +72,7 @@ impl Room {
         if self.is_odd {
             return;
         }
+        check_window(view, ledger);
         let sender = &mut self.senders[view.sender];
         sender.end_full(self.now_ns);
         for fault in &sender.faults {
@@ -91,10 +103,15 @@ struct Sender {
     /// Since when, and in which spans, data was in flight and the window had room for no byte more.
     full_since_ns: Option<i64>,
     full_ns: Vec<(i64, i64)>,
-    /// The same of a window that is closed, until what is sent after it opens tells whether anything waited.
+    /// The same of a window that closed, or shrank onto what was in flight, until what is sent after it opens tells
+    /// whether anything waited.
     closed_ns: Vec<(i64, i64)>,
     is_closed: bool,
+    /// An ACK left no room, not a segment of its own.
+    is_shrunk: bool,
     opened_ns: Option<i64>,
+    /// The peer sent data since the window closed or shrank: what follows may be an answer that waited for no room.
+    is_asked: bool,
 }
 
 impl Sender {
@@ -114,7 +131,9 @@ impl Sender {
         if !is_new {
             return;
         }
-        self.decide(segment.time_ns);
+        if segment.payload_len > 0 {
+            self.decide(segment.time_ns);
+        }
         // A probe's byte and a FIN need no room (RFC 9293 §3.8.6.1); a SYN's data goes before any window.
         let needs_room = segment.payload_len > 0
             && segment.flags & (SYN | FIN | RST) == 0
@@ -146,13 +165,23 @@ impl Sender {
             if is_closed {
                 // It was open for a while, and nothing came.
                 self.closed_ns.clear();
+                self.is_asked = false;
             }
             self.is_closed = is_closed;
         }
         let is_full = data.is_some_and(|data| self.is_full(data, is_own));
         if is_full && self.full_since_ns.is_none() {
             self.full_since_ns = Some(now_ns);
+            self.is_shrunk = !is_own;
+            if self.is_shrunk && !self.is_closed {
+                // It was open for a while, and nothing came.
+                self.closed_ns.clear();
+                self.is_asked = false;
+            }
         } else if !is_full {
+            if self.full_since_ns.is_some() && self.is_shrunk && !self.is_closed {
+                self.opened_ns = Some(now_ns);
+            }
             self.end_full(now_ns);
         }
     }
@@ -171,7 +200,7 @@ impl Sender {
     fn end_full(&mut self, now_ns: i64) {
         let since_ns = self.full_since_ns.take();
         if let Some(since_ns) = since_ns.filter(|since_ns| *since_ns < now_ns) {
-            let spans_ns = if self.is_closed {
+            let spans_ns = if self.is_closed || self.is_shrunk {
                 &mut self.closed_ns
             } else {
                 &mut self.full_ns
@@ -186,7 +215,7 @@ impl Sender {
     /// waits to be sent (`tcp_write_xmit`, net/ipv4/tcp_output.c).
     fn decide(&mut self, now_ns: i64) {
         if let Some(opened_ns) = self.opened_ns.take() {
-            if now_ns.saturating_sub(opened_ns) <= SOON_NS {
+            if now_ns.saturating_sub(opened_ns) <= SOON_NS && !self.is_asked {
                 self.full_ns.append(&mut self.closed_ns);
             }
             self.closed_ns.clear();
@@ -218,6 +247,36 @@ impl Sender {
                     )
                 },
             );
+        }
+    }
+}
+
+/// Flight stays below the right edge, as far as no segment was seen to overrun it.
+fn check_window(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
+    let data = view.data();
+    // Known from the beginning: what was sent before is compared with no window.
+    let is_certain = matches!(
+        view.answers().own_scale,
+        ScaleState::Known | ScaleState::Disabled
+    );
+    let is_plain_start = view.connection.handshake_rtt_ns().is_some()
+        && view.connection.established_ns() <= Some(data.first_data_ns);
+    if !is_certain || !is_plain_start || data.event_count(event::ZERO_WINDOW_PROBE) > 0 {
+        return;
+    }
+    let get = |name| match direction_field(name).map(|field| (field.get)(view)) {
+        Some(Value::Int(value)) => Some(value),
+        _ => None,
+    };
+    if get("window_overrun") != Some(0) || get("window_shrinks") != Some(0) {
+        return;
+    }
+    for name in ["flight_max_bytes", "sender_flight_max_bytes"] {
+        if let (Some(flight), Some(window)) = (get(name), get("receive_window_max_bytes")) {
+            // A FIN and a probe's byte need no room.
+            ledger.demand(flight <= window + 2, "flight is within the window", || {
+                format!("{name} {flight} > receive_window_max_bytes {window}")
+            });
         }
     }
 }
