@@ -7,7 +7,7 @@ kernel's chronographs decide how much of the busy time was waiting for the windo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -137,9 +137,18 @@ class Budget:
         return abs(by_packets - self.kernel.rwnd_limited_ns) / self.total_ns
 
 
-def draw_up(direction: Direction, samples: Sequence[SocketSample] = ()) -> Budget:
-    """The budget of a direction, with the samples of its sender's socket."""
-    packets = {item: int(getattr(direction, f"budget_{item}_ns")) for item in ITEMS}
+def draw_up(
+    direction: Direction, samples: Sequence[SocketSample] = (), *, spent_ns: Iterable[int] | None = None
+) -> Budget:
+    """The budget of a direction.
+
+    Args:
+        samples: of its sender's socket.
+        spent_ns: by the packets alone, of each of `ITEMS`, where that is at hand.
+    """
+    if spent_ns is None:
+        spent_ns = (int(getattr(direction, f"budget_{item}_ns")) for item in ITEMS)
+    packets = dict(zip(ITEMS, spent_ns, strict=True))
     kernel = _kernel(direction, samples)
     if kernel is None:
         return Budget(packets, packets)

@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits.budget import ITEMS
-from tcpwin.limits.division import NONE, ORDER, Division, by_limit, divide, traits_of, worse
+from tcpwin.limits.division import (
+    GROUPS_WEIGHED,
+    MIN_COST_NS,
+    NONE,
+    ORDER,
+    Division,
+    by_limit,
+    divide,
+    traits_of,
+    weigh,
+    worse,
+)
 from tcpwin.limits.gains import Gain, carried_of, gain_of
 from tcpwin.limits.roles import WELL_KNOWN_PORTS
 from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection, judge_worded, numbers_text
@@ -81,23 +92,60 @@ def rank(analysis: Analysis, limit: int, *, rows: int = ROWS) -> tuple[list[Rank
     worst: list[Ranked] = []
     problems: list[Ranked] = []
     for start in range(0, len(analysis), rows):
-        part = _Part(analysis, start, min(start + rows, len(analysis)))
-        lost_ns = part.divided("lost_ns")
-        carried = np.sum([side.numbers("payload_bytes") for side in part.sides], axis=0)
+        lost_ns, carried, is_problem = _weighed(analysis, start, min(start + rows, len(analysis)))
         ids = np.arange(start, start + len(lost_ns))
         rows_of = np.stack((lost_ns, carried, -ids), axis=1)
-        problems += map(tuple, rows_of[part.is_problem].tolist())
-        order = np.lexsort((-ids, carried, lost_ns))[-limit:] if limit else ids[:0]
+        problems += map(tuple, rows_of[is_problem].tolist())
+        # No other can be among the worst.
+        least_ns = np.partition(lost_ns, -limit)[-limit] if 0 < limit < len(lost_ns) else 0
+        near = np.flatnonzero(lost_ns >= least_ns)
+        order = near[np.lexsort((-ids[near], carried[near], lost_ns[near]))[-limit:]] if limit else ids[:0]
         worst = nlargest(limit, [*worst, *map(tuple, rows_of[order].tolist())])
     return worst, problems
+
+
+def _weighed(analysis: Analysis, start: int, stop: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Of the connections from `start` to before `stop` the lost time, the payload, and whether there is a problem."""
+    import numpy as np
+
+    fields = ("syn_retransmissions", "payload_bytes", "acked_bytes", "unique_bytes")
+    names = ["close", "sampled", *(f"{side}.{field}" for side in SIDES for field in fields)]
+    table = {
+        name: np.ma.filled(column, 0)
+        for name, column in analysis.connections.table(names, start=start, stop=stop).items()
+    }
+    is_sampled = table["sampled"].astype(bool)
+    is_again = [table[f"{side}.syn_retransmissions"] > 0 for side in SIDES]
+    is_disturbed = is_again[0] | is_again[1] | (table["close"] == "unanswered")
+    sums = analysis._engine.budget_sums(start, stop, GROUPS_WEIGHED).reshape(len(SIDES), len(GROUPS_WEIGHED), -1)
+    losses = []
+    for side, sums_ns in zip(SIDES, sums, strict=True):
+        is_stalled = np.zeros(stop - start, dtype=bool)
+        loss = weigh(sums_ns, is_disturbed=is_disturbed, is_stalled=is_stalled, is_sampled=is_sampled)
+        # A stall at the end matters only where much was lost, though little of a long time: seldom.
+        for place in np.flatnonzero((loss.lost_ns >= MIN_COST_NS) & ~loss.is_problem).tolist():
+            stalled_by = analysis._engine.direction_value(start + place, side == SIDES[0], "stall_at_end")
+            is_stalled[place] = stalled_by is not None
+        losses.append(weigh(sums_ns, is_disturbed=is_disturbed, is_stalled=is_stalled, is_sampled=is_sampled))
+    carried = [np.maximum(table[f"{side}.acked_bytes"], table[f"{side}.unique_bytes"]) for side in SIDES]
+    there, back = losses
+    is_back = worse(there, back, carried[1] > carried[0], np.where).astype(bool)
+    payload = table["a_to_b.payload_bytes"] + table["b_to_a.payload_bytes"]
+    return np.where(is_back, back.lost_ns, there.lost_ns), payload, there.is_problem | back.is_problem
 
 
 def judged_closely(analysis: Analysis, found: Findings | None = None) -> dict[int, Verdict]:
     """The verdicts on the connections of which more is known than their packets' budget says."""
     found = analysis.findings if found is None else found
+    return {
+        id: judge_connection(analysis.connections[id], found.of(id)) for id in sorted(known_closely(analysis, found))
+    }
+
+
+def known_closely(analysis: Analysis, found: Findings) -> set[int]:
+    """Numbers of the connections of which a rule or a host's snapshot says more than their packets' budget."""
     claimed = {each.connection for each in found if each.connection is not None and each.items_ns}
-    sampled = {match.connection for host in analysis.hosts for match in host.found}
-    return {id: judge_connection(analysis.connections[id], found.of(id)) for id in sorted(claimed | sampled)}
+    return claimed | {match.connection for host in analysis.hosts for match in host.found}
 
 
 def budget_columns(analysis: Analysis, start: int, stop: int) -> dict[str, dict[str, NDArray[np.int64]]]:

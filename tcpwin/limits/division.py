@@ -1,12 +1,12 @@
 """The judge's division of time: what each limit has, which is the largest, what was lost, and whether that matters.
 
 In: numbers of one direction, or columns of all directions of a capture: the same lines serve both, so that nothing
-decides twice. Out: Traits, Division. It reads no packets and has no words.
+decides twice. Out: Traits, Loss, Division. It reads no packets and has no words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -45,6 +45,14 @@ ORDER = tuple(dict.fromkeys([*(ITEM_LIMITS[item] for item in ITEMS), *LIMITS]))
 """Of limits that have the same time the first is named."""
 NONE, HANDSHAKE, SENDER_APPLICATION = (ORDER.index(limit) for limit in ("none", "handshake", "sender_application"))
 PATH_RATE, CONGESTION = (ORDER.index(limit) for limit in ("path_rate", "congestion_control"))
+_IDLE = (NONE, SENDER_APPLICATION, HANDSHAKE)
+"""Limits whose time is none in which the sender had work."""
+GROUPS_WEIGHED = tuple(
+    tuple(place for place, item in enumerate(ITEMS) if ITEM_LIMITS[item] in limits)
+    for limits in (MENDABLE, {ORDER[place] for place in _IDLE}, {"handshake"}, set(ORDER))
+)
+"""Places in `ITEMS` of the items that `weigh` takes the sums of: of those lost, whichever of a window's two limits they
+are of, of those in which the sender had no work, of the handshake, and of all."""
 
 Pick = Callable[[Any, Any, Any], Any]
 """``where`` of arrays; of one connection the same of plain numbers."""
@@ -91,16 +99,12 @@ def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[st
         items_ns: of its budget.
     """
     window_ns = sum(items_ns[item] for item in WINDOW_ITEMS)
-    most, mean = number("receive_window_max_bytes"), number("receive_window_mean_bytes")
-    is_closed = (number("zero_window_episode_count") > 0) & (number("zero_window_ns") >= CLOSED_SHARE * window_ns)
     reader_ns = items_ns["reader"]
-    is_unread = (reader_ns > 0) & (reader_ns >= READER_SHARE * window_ns)
-    is_low = is_scaled & (mean > 0) & (mean < most / 2)
     acked = number("acked_bytes")
     segments, queue_ns = number("data_segments"), number("queue_mean_ns")
     turns, first_byte_ns = number("turns"), number("first_byte_p50_ns")
     return Traits(
-        is_slow=is_closed | is_low | is_unread,
+        is_slow=is_slow_of(number, is_scaled, items_ns),
         is_mostly_closed=items_ns["zero_window"] * 2 >= window_ns,
         is_mostly_recovering=sum(items_ns[item] for item in GROUPS["loss recovery"]) >= items_ns["after_loss"],
         is_growing=items_ns["slow_start"] >= items_ns["congestion"],
@@ -111,6 +115,43 @@ def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[st
         & (first_byte_ns > ANSWER_ROUND_TRIPS * number("rtt_min_ns")),
         is_doubled=(segments >= DOUBLED_SEGMENTS) & (number("retransmissions") >= DOUBLED_SHARE * segments),
     )
+
+
+def is_slow_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[str, Any]) -> Any:
+    """The trait `is_slow` of a direction; for the arguments see `traits_of`."""
+    window_ns = sum(items_ns[item] for item in WINDOW_ITEMS)
+    most, mean = number("receive_window_max_bytes"), number("receive_window_mean_bytes")
+    is_closed = (number("zero_window_episode_count") > 0) & (number("zero_window_ns") >= CLOSED_SHARE * window_ns)
+    reader_ns = items_ns["reader"]
+    is_unread = (reader_ns > 0) & (reader_ns >= READER_SHARE * window_ns)
+    is_low = is_scaled & (mean > 0) & (mean < most / 2)
+    return is_closed | is_low | is_unread
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a direction lost, and whether that matters: what `Division` says of it."""
+
+    lost_ns: Any
+    is_problem: Any
+
+
+def weigh(sums_ns: Iterable[Any], *, is_disturbed: Any, is_stalled: Any, is_sampled: Any) -> Loss:
+    """What `divide` says of a direction's loss where no rule found anything, by sums alone.
+
+    Args:
+        sums_ns: of its budget's `GROUPS_WEIGHED`; for the others see `divide`.
+    """
+    lost_ns, idle_ns, handshake_ns, total_ns = sums_ns
+    disturbed_ns = handshake_ns * is_disturbed
+    lost_ns = lost_ns + disturbed_ns
+    busy_ns = total_ns - idle_ns + disturbed_ns
+    return Loss(lost_ns, _is_problem(lost_ns, busy_ns, is_stalled, is_sampled))
+
+
+def _is_problem(lost_ns: Any, busy_ns: Any, is_stalled: Any, is_sampled: Any) -> Any:
+    is_much = (lost_ns >= MIN_COST_NS) & ((lost_ns >= MIN_SHARE * busy_ns) | is_stalled)
+    return is_much & (is_sampled ^ True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +207,9 @@ def divide(
     mended[HANDSHAKE] = pick(is_disturbed, times[HANDSHAKE], mended[HANDSHAKE])
     lost_to = tuple(ns if limit in MENDABLE else beyond for limit, ns, beyond in zip(ORDER, times, mended, strict=True))
     lost_ns, total_ns = sum(lost_to), sum(times)
-    idle_ns = sum(times[each] - mended[each] for each in (NONE, SENDER_APPLICATION, HANDSHAKE))
+    idle_ns = sum(times[each] - mended[each] for each in _IDLE)
     busy_ns = total_ns - idle_ns
-    is_much = (lost_ns >= MIN_COST_NS) & ((lost_ns >= MIN_SHARE * busy_ns) | is_stalled)
-    is_problem = is_much & (is_sampled ^ True)
+    is_problem = _is_problem(lost_ns, busy_ns, is_stalled, is_sampled)
     first, first_ns, second, second_ns = _largest_two(times, pick)
     most_lost, *_ = _largest_two(lost_to, pick)
     is_like = (first_ns - second_ns < CLOSE_SHARE * total_ns) | (second_ns >= LIKE_SHARE * first_ns)
@@ -217,7 +257,7 @@ def _largest_two(times: tuple[Any, ...], pick: Pick) -> tuple[Any, Any, Any, Any
     first = first_ns = second = second_ns = times[NONE] * 0
     first = second = first + NONE
     for place, ns in enumerate(times):
-        if place == NONE:
+        if place == NONE or (type(ns) is int and ns == 0):
             continue
         leads = ns > first_ns
         follows = ns > second_ns

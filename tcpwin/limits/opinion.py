@@ -11,7 +11,7 @@ from typing import Any
 
 from tcpwin.analysis import Connection, Direction
 from tcpwin.limits.budget import GROUPS, Budget
-from tcpwin.limits.division import Traits, traits_of
+from tcpwin.limits.division import Traits, is_slow_of, traits_of
 from tcpwin.limits.gains import Carried, carried_of
 from tcpwin.limits.names import FIND_LOSS, read_faster
 from tcpwin.limits.roles import ENDS, role_of
@@ -56,17 +56,24 @@ class Situation:
     @cached_property
     def traits(self) -> Traits:
         """What the direction is like."""
-        data = self.data
+        return traits_of(self._number, self._is_scaled, self.budget.items_ns)
 
-        def number(name: str) -> Any:
-            return getattr(data, name) or 0
+    @property
+    def is_slow(self) -> bool:
+        """The trait of that name, by itself: it decides whose a window's time is."""
+        return bool(is_slow_of(self._number, self._is_scaled, self.budget.items_ns))
 
-        return traits_of(number, data.window_scale.state != "disabled", self.budget.items_ns)
+    @property
+    def _is_scaled(self) -> bool:
+        return self.data.window_scale.state != "disabled"
+
+    def _number(self, name: str) -> Any:
+        return getattr(self.data, name) or 0
 
     @cached_property
     def carried(self) -> Carried:
         """What the direction carried, and over what."""
-        return carried_of(lambda name: getattr(self.data, name) or 0, self.connection.path_rtt_ns or 0)
+        return carried_of(self._number, self.connection.path_rtt_ns or 0)
 
     @property
     def data(self) -> Direction:

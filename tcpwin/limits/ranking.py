@@ -1,22 +1,25 @@
 """Which connections deserve a look first, and which have a problem: by their verdicts, for any number of connections.
 
-In: an analysis, and what rules found. Out: numbers of connections. Those that a rule or a host's snapshot says more of
-are judged one by one; of many others only the time that they lost is looked at.
+In: an analysis, and what rules found. Out: numbers of connections. What each lost is weighed without the words of its
+verdict; of many connections those of which no rule and no host says more are weighed in columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import nlargest
 from weakref import WeakKeyDictionary
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits.bulk import FEW, Ranked, judged_closely, rank
+from tcpwin.limits.bulk import Ranked, known_closely, rank
 from tcpwin.limits.findings import Findings
-from tcpwin.limits.verdict import Verdict, judge_connection
+from tcpwin.limits.verdict import weigh_connection
 
 LEAST = 100
 """So many of the worst are looked for at once."""
+MANY = 5000
+"""More connections are weighed in columns: loading numpy costs what weighing so many one by one does."""
 
 
 def worst(analysis: Analysis, limit: int, found: Findings | None = None) -> list[int]:
@@ -29,6 +32,16 @@ def problems(analysis: Analysis, found: Findings | None = None) -> list[int]:
     return [-row[-1] for row in sorted(_ranking(analysis, 0, found).problems, reverse=True)]
 
 
+def problems_by_limit(analysis: Analysis, most: int, found: Findings | None = None) -> dict[str, tuple[int, ...]]:
+    """So many of `problems` by the limit that cost each most, in the same order."""
+    ranking = _ranking(analysis, 0, found)
+    by_limit: dict[str, list[int]] = {}
+    for id in problems(analysis, found)[:most]:
+        limit = ranking.limits.get(id) or weigh_connection(analysis.connections[id], ranking.found.of(id)).limit
+        by_limit.setdefault(limit or "none", []).append(id)
+    return {limit: tuple(ids) for limit, ids in by_limit.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class _Ranking:
     """The connections of an analysis as they are put in order, in any order.
@@ -36,12 +49,14 @@ class _Ranking:
     Attributes:
         worst: the `limit` worst are among these.
         problems: all with a problem.
+        limits: of those with a problem that were weighed one by one, the limit that cost most.
     """
 
     found: Findings
     limit: int
     worst: list[Ranked]
     problems: list[Ranked]
+    limits: dict[int, str]
 
 
 _RANKINGS: WeakKeyDictionary[Analysis, _Ranking] = WeakKeyDictionary()
@@ -56,23 +71,23 @@ def _ranking(analysis: Analysis, limit: int, found: Findings | None) -> _Ranking
 
 
 def _rank(analysis: Analysis, limit: int, found: Findings) -> _Ranking:
-    verdicts = judged_closely(analysis, found)
     worst: list[Ranked] = []
     problems: list[Ranked] = []
-    if len(analysis) > FEW:
-        ranked = rank(analysis, limit + len(verdicts))
-        worst, problems = ([row for row in rows if -row[-1] not in verdicts] for rows in ranked)
-    else:
-        verdicts |= {each.id: judge_connection(each, found.of(each.id)) for each in analysis if each.id not in verdicts}
-    for id, verdict in verdicts.items():
-        row = _row(analysis, id, verdict)
+    one_by_one: Collection[int] = range(len(analysis))
+    if len(analysis) > MANY:
+        one_by_one = known_closely(analysis, found)
+        ranked = rank(analysis, limit + len(one_by_one))
+        worst, problems = ([row for row in rows if -row[-1] not in one_by_one] for rows in ranked)
+    limits = {}
+    for id in one_by_one:
+        weighed = weigh_connection(analysis.connections[id], found.of(id))
+        row = (weighed.lost_ns, _payload_bytes(analysis, id), -id)
         worst.append(row)
-        if verdict.is_problem:
+        if weighed.limit is not None:
             problems.append(row)
-    return _Ranking(found, limit, worst, problems)
+            limits[id] = weighed.limit
+    return _Ranking(found, limit, worst, problems, limits)
 
 
-def _row(analysis: Analysis, id: int, verdict: Verdict) -> Ranked:
-    engine = analysis._engine
-    carried = sum(engine.direction_value(id, is_from_a, "payload_bytes") for is_from_a in (True, False))
-    return (verdict.lost_ns, carried, -id)
+def _payload_bytes(analysis: Analysis, id: int) -> int:
+    return sum(analysis._engine.direction_value(id, is_from_a, "payload_bytes") for is_from_a in (True, False))

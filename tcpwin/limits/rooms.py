@@ -13,9 +13,10 @@ from tcpwin.limits.verdict import Verdict, choose_direction, judge_directions
 def budgets_of(connection: Connection) -> dict[str, Budget]:
     """Where the sender's time went, by direction: ``a_to_b`` and ``b_to_a``."""
     sockets = connection.socket_samples
+    there_ns, back_ns = connection._analysis._engine.budget(connection.id)
     return {
-        "a_to_b": draw_up(connection.a_to_b, sockets.get("a", ())),
-        "b_to_a": draw_up(connection.b_to_a, sockets.get("b", ())),
+        "a_to_b": draw_up(connection.a_to_b, sockets.get("a", ()), spent_ns=there_ns),
+        "b_to_a": draw_up(connection.b_to_a, sockets.get("b", ()), spent_ns=back_ns),
     }
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.names import LIMIT_NAMES
-from tcpwin.limits.ranking import problems, worst
+from tcpwin.limits.ranking import problems, problems_by_limit, worst
 from tcpwin.limits.verdict import Verdict, judge_connection
 from tcpwin.units import bytes_text, count_text, short_name, time_text
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tcpwin.limits.findings import Findings
 
 WORST = 3
-FEW = 500
-"""Connections that are looked at one by one; of more, columns are read, for which numpy is loaded."""
 MOST_COUNTED = 1000
 """Connections with a problem whose limits are counted; of more, the worst."""
 
@@ -91,11 +89,7 @@ class _Telling:
 
     @cached_property
     def problems(self) -> dict[str, tuple[int, ...]]:
-        by_limit: dict[str, list[int]] = {}
-        for id in self.ids[:MOST_COUNTED]:
-            verdict = self._judge(id)
-            by_limit.setdefault(verdict.also or verdict.limit, []).append(id)
-        return {limit: tuple(ids) for limit, ids in by_limit.items()}
+        return problems_by_limit(self.analysis, MOST_COUNTED, self.found)
 
     @cached_property
     def costly(self) -> list[Finding]:
@@ -107,12 +101,7 @@ class _Telling:
     def carried(self) -> str:
         if not self.count:
             return "No TCP connection in this capture."
-        # What was acknowledged was carried, though the capture may lack it.
-        total = sum(
-            max(sizes)
-            for name in ("a_to_b", "b_to_a")
-            for sizes in zip(self._values(name, "unique_bytes"), self._values(name, "acked_bytes"), strict=True)
-        )
+        total = self.analysis._engine.carried_bytes()
         took = time_text(self.analysis.capture.duration_ns or 0)
         connections, captures = count_text(self.count, "connection"), len(self.analysis.capture.files)
         if captures > 1:
@@ -182,21 +171,6 @@ class _Telling:
             lacks.append("it has no times")
         if lacks:
             yield f"The capture is incomplete: {', '.join(lacks)}."
-
-    def _values(self, direction: str, field: str) -> Sequence[int]:
-        """A field of all connections; 0 where there is none."""
-        if self.count > FEW:
-            values: list[int | None] = self.analysis.connections.column(f"{direction}.{field}").tolist()
-        else:
-            values = [fields[field] for fields in self._fields[direction]]
-        return [value or 0 for value in values]
-
-    @cached_property
-    def _fields(self) -> dict[str, list[dict[str, Any]]]:
-        engine = self.analysis._engine
-        return {
-            name: [engine.direction(id, name == "a_to_b") for id in range(self.count)] for name in ("a_to_b", "b_to_a")
-        }
 
 
 def sentences_of_one(verdict: Verdict) -> Iterable[str]:

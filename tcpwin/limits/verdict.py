@@ -9,12 +9,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tcpwin.analysis import Connection
 from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
 from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.crossing import Crossing
-from tcpwin.limits.division import MENDABLE, MIN_COST_NS, NONE, ORDER, Division, by_limit, divide, pick_one, worse
+from tcpwin.limits.division import (
+    GROUPS_WEIGHED,
+    MENDABLE,
+    MIN_COST_NS,
+    NONE,
+    ORDER,
+    Division,
+    Lossy,
+    by_limit,
+    divide,
+    pick_one,
+    weigh,
+    worse,
+)
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
 from tcpwin.limits.gains import Gain, gain_of
 from tcpwin.limits.names import LIMIT_NAMES
@@ -29,6 +43,7 @@ VERDICT_FIELDS = (
 """Attributes of `Verdict` that every machine form has, by these names."""
 DISAGREEING_SHARE = 0.1
 """Of the duration: packets and kernel further apart than this do not agree."""
+_Lossy = TypeVar("_Lossy", bound=Lossy)
 UNNAMED = {"none": "Nothing limited it", "capture": "Not known what limited it for {share} of the time"}
 """Limits that are none, in words."""
 
@@ -116,6 +131,19 @@ class Verdict:
         return self.cost_ns if self.limit in MENDABLE else self.lost_ns
 
 
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What a connection lost.
+
+    Attributes:
+        lost_ns: as `Verdict` has it.
+        limit: the one that the fix is about, the first or the one beside it; None where there is no problem.
+    """
+
+    lost_ns: int
+    limit: str | None
+
+
 def judge_connection(connection: Connection, findings: Sequence[Finding] = ()) -> Verdict:
     """The verdict on a connection: that of the direction that lost most, else of the one with more data."""
     return choose_direction(connection, judge_directions(connection, findings))
@@ -129,19 +157,61 @@ def judge_directions(
     Args:
         crossings: what the capture of the other end proves besides, by direction.
     """
-    main = main_direction(connection) or "a_to_b"
-    found: dict[str, list[Finding]] = {"a_to_b": [], "b_to_a": []}
-    for each in findings:
-        found[each.direction or main].append(each)
+    found = _by_direction(connection, findings)
     both = crossings or {}
     return {name: judge_worded(connection, name, own, both.get(name))[0] for name, own in found.items()}
 
 
-def choose_direction(connection: Connection, verdicts: dict[str, Verdict]) -> Verdict:
-    """The connection's verdict of those of its directions."""
+def choose_direction(connection: Connection, verdicts: Mapping[str, _Lossy]) -> _Lossy:
+    """The connection's verdict of those of its directions; the same of what their losses are."""
     is_back_main = main_direction(connection) == "b_to_a"
     there, back = verdicts["a_to_b"], verdicts["b_to_a"]
     return back if worse(there, back, is_back_main, pick_one) else there
+
+
+def weigh_connection(connection: Connection, findings: Sequence[Finding] = ()) -> Weighed:
+    """What `judge_connection` would say of the loss, without the words, which cost most."""
+    found = _by_direction(connection, findings)
+    chosen = choose_direction(connection, {name: _weigh(connection, name, own) for name, own in found.items()})
+    if not chosen.is_problem:
+        return Weighed(chosen.lost_ns, None)
+    divided = chosen.divided or _Judge(chosen.seen, found[chosen.seen.name]).divided
+    return Weighed(chosen.lost_ns, ORDER[divided.first if divided.also == NONE else divided.also])
+
+
+def _by_direction(connection: Connection, findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """Findings by the direction that they are of: those of both, of the one with more data."""
+    found: dict[str, list[Finding]] = {"a_to_b": [], "b_to_a": []}
+    if findings:
+        main = main_direction(connection) or "a_to_b"
+        for each in findings:
+            found[each.direction or main].append(each)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _OneWay:
+    """A direction's loss, and its division where that was made."""
+
+    seen: Situation
+    lost_ns: int
+    is_problem: bool
+    divided: Division | None = None
+
+
+def _weigh(connection: Connection, name: str, findings: Sequence[Finding]) -> _OneWay:
+    seen = Situation(connection, name, connection.budget[name])
+    items_ns = tuple(seen.budget.items_ns.values())
+    if findings and any(items_ns):
+        divided = _Judge(seen, findings).divided
+        return _OneWay(seen, divided.lost_ns, divided.is_problem, divided)
+    loss = weigh(
+        [sum([items_ns[place] for place in group]) for group in GROUPS_WEIGHED],
+        is_disturbed=seen.is_handshake_disturbed,
+        is_stalled=seen.is_stalled,
+        is_sampled=connection.sampled,
+    )
+    return _OneWay(seen, loss.lost_ns, loss.is_problem)
 
 
 def judge_worded(
@@ -207,7 +277,7 @@ class _Judge:
             if shown != ITEM_LIMITS[item]:
                 times[shown] += left.pop(item)
                 mended[shown] += self._mended_ns(ns)
-        for limit, ns in by_limit(left, self.seen.traits.is_slow, pick_one).items():
+        for limit, ns in by_limit(left, self.seen.is_slow, pick_one).items():
             times[limit] += ns
         self.divided = divide(
             times,

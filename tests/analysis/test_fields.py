@@ -14,6 +14,7 @@ from live import HANG_S
 import tcpwin
 from tcpwin import _engine
 from tcpwin.analysis import Direction, WindowScale
+from tcpwin.limits.budget import ITEMS
 
 KINDS = {"bool": bool, "int": int, "float": float, "str": str}
 SCALE_FIELDS = {
@@ -128,3 +129,23 @@ def test_unknown_columns_are_refused() -> None:
 def test_bundled_captures_are_there() -> None:
     assert len(TRUTHS) > 40
     assert tcpwin.__version__
+
+
+@pytest.mark.parametrize("path", READABLE, ids=name_of)
+def test_budgets_and_their_sums_are_those_of_the_fields(path: Path) -> None:
+    analysis = analyze(path)
+    engine, items = analysis._engine, ITEMS
+    groups = [[0], [2, 1], list(range(len(items))), []]
+    sums = engine.budget_sums(0, len(analysis), groups).reshape(2, len(groups), -1)
+    carried = 0
+    for connection in analysis.connections:
+        for side, (way, spent) in enumerate(
+            zip((connection.a_to_b, connection.b_to_a), engine.budget(connection.id), strict=True)
+        ):
+            assert spent == [getattr(way, f"budget_{item}_ns") for item in items]
+            told = [sum(spent[place] for place in group) for group in groups]
+            assert sums[side, :, connection.id].tolist() == told
+            carried += max(way.unique_bytes, way.acked_bytes)
+    assert engine.carried_bytes() == carried
+    with pytest.raises(IndexError):
+        engine.budget_sums(0, 1, [[len(items)]])

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from analysis.bundled import READABLE
+from analysis.bundled import CAPTURES, READABLE
 from report.made_findings import STALL, bundled, found
 
 import tcpwin
-from tcpwin.limits import summarize
+from tcpwin.limits import ranking, summarize
 
 
 def test_summary_of_one_connection() -> None:
@@ -75,7 +75,10 @@ def test_summary_of_the_analysis_asks_the_rules() -> None:
 
 
 def test_summary_of_very_many_connections_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    analysis = bundled("many-short.pcap.gz")
-    few = summarize(analysis).text
-    monkeypatch.setattr("tcpwin.limits.summary.FEW", 64)
-    assert summarize(analysis).text == few
+    few = summarize(tcpwin.analyze(CAPTURES / "wild" / "many-short.pcap.gz"))
+    columns = []
+    rank = ranking.rank
+    monkeypatch.setattr(ranking, "MANY", 64)
+    monkeypatch.setattr(ranking, "rank", lambda *given: columns.append(given) or rank(*given))
+    assert summarize(tcpwin.analyze(CAPTURES / "wild" / "many-short.pcap.gz")) == few
+    assert columns

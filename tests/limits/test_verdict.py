@@ -32,7 +32,7 @@ from tcpwin.limits import (
 )
 from tcpwin.limits.bulk import rank, verdict_columns
 from tcpwin.limits.division import MENDABLE
-from tcpwin.limits.verdict import max_confidence, min_confidence, one_less
+from tcpwin.limits.verdict import max_confidence, min_confidence, one_less, weigh_connection
 
 MS = 1_000_000
 
@@ -251,7 +251,8 @@ def test_refused_unanswered_and_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
 def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
     analysis = tcpwin.analyze(path)
-    by_packets = {-row[-1]: row[0] for row in rank(analysis, len(analysis))[0]}
+    lost, lossy = rank(analysis, len(analysis))
+    by_packets, slowed = {-row[-1]: row[0] for row in lost}, {-row[-1] for row in lossy}
     for connection in analysis.connections[:70]:
         for name, verdict in judge_directions(connection).items():
             budget = connection.budget[name]
@@ -264,7 +265,14 @@ def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
             assert "None" not in verdict.text
         # What many connections are ranked by is what is judged here of those without more evidence.
         if not analysis.hosts:
-            assert by_packets[connection.id] == judge_connection(connection).lost_ns
+            by_budget = judge_connection(connection)
+            assert by_packets[connection.id] == by_budget.lost_ns
+            assert (connection.id in slowed) == by_budget.is_problem
+        # So are they weighed one by one, without findings and with them.
+        for findings in ((), connection.findings):
+            verdict, weighed = judge_connection(connection, findings), weigh_connection(connection, findings)
+            assert weighed.lost_ns == verdict.lost_ns
+            assert weighed.limit == ((verdict.also or verdict.limit) if verdict.is_problem else None)
 
 
 @pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)

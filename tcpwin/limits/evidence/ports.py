@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from tcpwin.analysis import Endpoint
+from tcpwin.analysis import Analysis, Endpoint
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, FRAMES
 
@@ -52,6 +53,16 @@ class Attempts:
         return max(each.end_ns for each in self.connections)
 
 
+_ACCEPTED: WeakKeyDictionary[Analysis, dict[tuple[str, int], int]] = WeakKeyDictionary()
+
+
+def _accepted(analysis: Analysis) -> dict[tuple[str, int], int]:
+    """How many connections to each address and port were established: looked up once for all rules."""
+    if analysis not in _ACCEPTED:
+        _ACCEPTED[analysis] = analysis.responders("connection", (("established_ns", ">", 0),))
+    return _ACCEPTED[analysis]
+
+
 def attempts(case: Case, close: str, least: float) -> Iterator[Attempts]:
     """The ports with at least so many connections that ended so, those with most first."""
     ports: dict[tuple[str, int], list[Connection]] = {}
@@ -60,7 +71,7 @@ def attempts(case: Case, close: str, least: float) -> Iterator[Attempts]:
         ports.setdefault((connection.b.address, connection.b.port), []).append(connection)
     if not ports:
         return
-    accepted = case.analysis.responders("connection", (("established_ns", ">", 0),))
+    accepted = _accepted(case.analysis)
     ranked = sorted(ports.values(), key=lambda each: (-len(each), each[0].first_frame))
     for connections in ranked[:PORTS]:
         if len(connections) < max(least, 1):

@@ -160,7 +160,7 @@ impl DirectionView<'_> {
     /// as the window, so that no second segment fits, and none is needed.
     fn fits_any_window(&self) -> bool {
         let data = self.data();
-        let sent = data.payload_bytes.saturating_sub(self.resent_bytes());
+        let sent = self.unique_bytes();
         let most = sent.max(data.acked_payload_bytes());
         self.is_certain() && most < u64::from(data.window.min_bytes)
     }

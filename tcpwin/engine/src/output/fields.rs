@@ -110,6 +110,17 @@ impl<'a> DirectionView<'a> {
         self.rare().map_or(0, |rare| rare.resent_bytes)
     }
 
+    /// Payload sent, each byte counted once.
+    pub(super) fn unique_bytes(&self) -> u64 {
+        let sent_bytes = self.data().payload_bytes;
+        sent_bytes.saturating_sub(self.resent_bytes())
+    }
+
+    /// What was acknowledged was carried, though the capture may lack it.
+    pub fn carried_bytes(&self) -> u64 {
+        self.unique_bytes().max(self.data().acked_payload_bytes())
+    }
+
     pub(super) fn transfer_ns(&self) -> i64 {
         let data = self.data();
         if data.data_segments == 0 {
@@ -379,7 +390,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     segments Int "Segments sent, the capture's own duplicates left out." |v| int(v.data().segments);
     data_segments Int "Segments that carried payload." |v| int(v.data().data_segments);
     payload_bytes Int "Payload sent, retransmissions included." |v| count(v.data().payload_bytes);
-    unique_bytes Int "Payload sent, each byte counted once." |v| count(v.data().payload_bytes.saturating_sub(v.resent_bytes()));
+    unique_bytes Int "Payload sent, each byte counted once." |v| count(v.unique_bytes());
     acked_bytes Int "Payload that the receiver acknowledged." |v| count(v.data().acked_payload_bytes());
     first_data_ns Int "Time of the first payload." |v| if v.data().data_segments > 0 { int(v.data().first_data_ns) } else { Value::None };
     last_data_ns Int "Time of the last payload." |v| if v.data().data_segments > 0 { int(v.data().last_data_ns) } else { Value::None };

@@ -42,6 +42,10 @@ impl Comparison {
         let (Some(left), Some(right)) = (number(field), number(wanted)) else {
             return false;
         };
+        self.holds_of_numbers(left, right)
+    }
+
+    fn holds_of_numbers(self, left: f64, right: f64) -> bool {
         match self {
             Comparison::AtLeast => left >= right,
             Comparison::AtMost => left <= right,
@@ -71,6 +75,8 @@ pub struct Condition {
     subject: Subject,
     comparison: Comparison,
     wanted: Value,
+    /// `wanted`, where it is a number.
+    wanted_number: Option<f64>,
     /// Of its field among those that the questions ask for.
     place: usize,
 }
@@ -90,9 +96,20 @@ impl Condition {
         Some(Condition {
             subject,
             comparison,
+            wanted_number: number(&wanted),
             wanted,
             place: 0,
         })
+    }
+
+    fn holds(&self, read: &Read) -> bool {
+        match (read, self.wanted_number) {
+            (Read::Number(number), Some(wanted)) => {
+                self.comparison.holds_of_numbers(*number, wanted)
+            }
+            (Read::Number(_), None) => false,
+            (Read::Other(value), _) => self.comparison.holds(value, &self.wanted),
+        }
     }
 
     fn field(&self) -> (bool, &'static str) {
@@ -112,9 +129,28 @@ pub struct Question {
 /// A connection's number, and whether the direction is the initiator's; true for connections.
 pub type Picked = (u32, bool);
 
+/// A field's value: nearly all are numbers, or none.
+enum Read {
+    Number(f64),
+    Other(Value),
+}
+
+impl Read {
+    #[inline]
+    fn of(value: Value) -> Self {
+        // One part after the other: a value that was just written in parts is slow to copy as a whole.
+        match value {
+            Value::Int(value) => Read::Number(value as f64),
+            Value::Real(value) => Read::Number(value),
+            Value::Bool(value) => Read::Number(f64::from(u8::from(value))),
+            value => Read::Other(value),
+        }
+    }
+}
+
 /// Values of the fields that questions ask for, each read at most once of what is being looked at.
 struct Values {
-    known: Vec<Value>,
+    known: Vec<Read>,
     /// When each was read: what is older than the direction, or connection, is of another.
     read_at: Vec<u64>,
 }
@@ -122,16 +158,23 @@ struct Values {
 /// What each question picks, in order of the connections, in one walk over them: each field is read once for all.
 pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked>> {
     let places = place(&mut questions);
+    shared_first(&mut questions, places);
     let mut values = Values {
-        known: vec![Value::None; places],
+        known: (0..places).map(|_| Read::Other(Value::None)).collect(),
         read_at: vec![0; places],
     };
     let mut picked = vec![Vec::new(); questions.len()];
+    let is_of_directions = questions.iter().any(|question| question.of_directions);
+    let ways: &[bool] = if is_of_directions {
+        &[true, false]
+    } else {
+        &[true]
+    };
     let mut now = 0;
     for (id, connection) in (0u32..).zip(connections.iter()) {
         let connection_view = ConnectionView { id, connection };
         let since_connection = now + 1;
-        for from_initiator in [true, false] {
+        for from_initiator in ways.iter().copied() {
             now += 1;
             let view = DirectionView::new(connection, from_initiator);
             for (question, picked) in questions.iter().zip(&mut picked) {
@@ -140,18 +183,18 @@ pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked
                 }
                 let holds = |condition: &Condition| {
                     let place = condition.place;
-                    let (since, read): (u64, &dyn Fn() -> Value) = match condition.subject {
-                        Subject::Connection(field) => {
-                            (since_connection, &|| (field.get)(&connection_view))
-                        }
-                        Subject::Direction(field) => (now, &|| (field.get)(&view)),
+                    let since = match condition.subject {
+                        Subject::Connection(_) => since_connection,
+                        Subject::Direction(_) => now,
                     };
                     if values.read_at[place] < since {
-                        values.known[place] = read();
+                        values.known[place] = Read::of(match condition.subject {
+                            Subject::Connection(field) => (field.get)(&connection_view),
+                            Subject::Direction(field) => (field.get)(&view),
+                        });
                         values.read_at[place] = now;
                     }
-                    let value = &values.known[place];
-                    condition.comparison.holds(value, &condition.wanted)
+                    condition.holds(&values.known[place])
                 };
                 if question.conditions.iter().all(holds) {
                     picked.push((id, from_initiator));
@@ -160,6 +203,18 @@ pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked
         }
     }
     picked
+}
+
+/// Ask each question first what most others ask as well: that is read anyway, and mostly answers it.
+fn shared_first(questions: &mut [Question], places: usize) {
+    let mut asked = vec![0; places];
+    for condition in questions.iter().flat_map(|question| &question.conditions) {
+        asked[condition.place] += 1;
+    }
+    for question in questions {
+        let conditions = &mut question.conditions;
+        conditions.sort_by_key(|condition| std::cmp::Reverse(asked[condition.place]));
+    }
 }
 
 /// How many connections to each address and port meet a question, themselves or in the initiator's direction.

@@ -35,6 +35,7 @@ use crate::output::pass::{Findings, Sink};
 use crate::output::select::{by_responder, pick};
 use crate::output::series::Span;
 use crate::output::table::{fill_columns, Column};
+use crate::timing::item::ITEMS;
 use crate::tracker::Tracker;
 
 /// Sums over the connections that say how far the capture's numbers can be trusted.
@@ -295,6 +296,65 @@ impl Result {
             spent
         });
         Ok(PyArray1::from_vec(py, spent))
+    }
+
+    /// The same of one connection, of its data from the initiator and back.
+    fn budget(&self, id: u32) -> PyResult<[Vec<i64>; 2]> {
+        let connection = self.get(id)?;
+        let budget = |from_initiator| DirectionView::new(connection, from_initiator).budget();
+        Ok([true, false].map(|from_initiator| budget(from_initiator).to_vec()))
+    }
+
+    /// Of connections `start` to before `stop` the sums of groups of items: of data from the initiator each group's,
+    /// connection after connection, then of the data back. Raises IndexError for an item that there is not.
+    fn budget_sums<'py>(
+        &self,
+        py: Python<'py>,
+        start: u32,
+        stop: u32,
+        groups: Vec<Vec<usize>>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        if groups.iter().flatten().any(|item| *item >= ITEMS) {
+            return Err(PyIndexError::new_err(format!("a budget has {ITEMS} items")));
+        }
+        let connections = self.all()?;
+        let numbers = start.min(connections.len())..stop.min(connections.len());
+        let sums = py.detach(|| {
+            let mut sums = vec![0; 2 * groups.len() * numbers.len()];
+            let mut columns: Vec<&mut [i64]> =
+                sums.chunks_exact_mut(numbers.len().max(1)).collect();
+            let ways = [true, false];
+            for (place, id) in numbers.enumerate() {
+                let Some(connection) = connections.get(id) else {
+                    continue;
+                };
+                for (from_initiator, columns) in
+                    ways.iter().zip(columns.chunks_mut(groups.len().max(1)))
+                {
+                    let budget = DirectionView::new(connection, *from_initiator).budget();
+                    for (group, column) in groups.iter().zip(columns) {
+                        let items = group.iter().filter_map(|item| budget.get(*item));
+                        column[place] = items.fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+                    }
+                }
+            }
+            sums
+        });
+        Ok(PyArray1::from_vec(py, sums))
+    }
+
+    /// Payload of all connections: what was acknowledged was carried, though the capture may lack it. Raises IndexError
+    /// where one of them was not read.
+    fn carried_bytes(&self) -> PyResult<u64> {
+        let mut sum = 0u64;
+        for id in 0..self.__len__() as u32 {
+            let connection = self.get(id)?;
+            for from_initiator in [true, false] {
+                let carried_bytes = DirectionView::new(connection, from_initiator).carried_bytes();
+                sum = sum.saturating_add(carried_bytes);
+            }
+        }
+        Ok(sum)
     }
 
     /// What each question picks: connections, or their directions, that meet all conditions. One walk over the
