@@ -211,6 +211,11 @@ class Direction:
     sender_window_limited_ns: int | None
     cwnd_estimate_max_bytes: int | None
     cwnd_model_bytes: int | None
+    sender_algorithm: str | None
+    sender_algorithm_confidence: str | None
+    window_cuts: int
+    window_cut_mean: float | None
+    rate_probes: int
     clock_step_ns: int
     slow_start_ns: int
     idle_gaps: int

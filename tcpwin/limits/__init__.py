@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
+    from tcpwin.limits.algorithm import Algorithm, algorithms_of
     from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, Budget, KernelLimits
     from tcpwin.limits.bulk import VERDICT_COLUMNS, verdict_columns
     from tcpwin.limits.case import Case
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         judge_directions,
     )
     from tcpwin.limits.verdict_document import (
+        describe_algorithms,
         describe_budget,
         describe_capture,
         describe_judged,
@@ -59,6 +61,10 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "algorithm": (
+        "Algorithm",
+        "algorithms_of",
+    ),
     "budget": (
         "Budget",
         "GROUPS",
@@ -145,6 +151,7 @@ _HOMES = {
         "judge_directions",
     ),
     "verdict_document": (
+        "describe_algorithms",
         "describe_budget",
         "describe_capture",
         "describe_judged",
@@ -167,6 +174,7 @@ __all__ = [
     "SCHEMA",
     "VERDICT_COLUMNS",
     "VERDICT_FIELDS",
+    "Algorithm",
     "Budget",
     "Case",
     "Change",
@@ -185,6 +193,7 @@ __all__ = [
     "Threshold",
     "Verdict",
     "advice_label",
+    "algorithms_of",
     "all_rules",
     "asked_of",
     "budgets_of",
@@ -193,6 +202,7 @@ __all__ = [
     "choose_direction",
     "compare",
     "cost_sentence",
+    "describe_algorithms",
     "describe_budget",
     "describe_capture",
     "describe_finding",

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tcpwin.analysis import Analysis, Connection
+from tcpwin.limits.algorithm import Algorithm, algorithm_rows, algorithms_of
 from tcpwin.limits.budget import ITEMS, Budget
 from tcpwin.limits.bulk import FEW, SIDES, budget_columns, judged_closely, verdict_parts
 from tcpwin.limits.document import describe_finding
@@ -33,6 +34,11 @@ def describe_budget(budget: Budget) -> dict[str, Any]:
         "items_ns": {item: ns for item, ns in budget.items_ns.items() if ns},
         "kernel": None if budget.kernel is None else asdict(budget.kernel),
     }
+
+
+def describe_algorithms(algorithms: dict[str, Algorithm | None]) -> dict[str, Any]:
+    """Each sender's congestion control by direction; null where nothing tells it."""
+    return {side: None if each is None else asdict(each) for side, each in algorithms.items()}
 
 
 def describe_summary(summary: Summary, analysis: Analysis) -> dict[str, Any]:
@@ -73,13 +79,15 @@ def describe_judged(
         verdicts = zip(*(part[name].tolist() for name in VERDICT_FIELDS), strict=True)
         budgets = budget_columns(analysis, start, start + len(part["limit"]))
         spent = [zip(*(items[item].tolist() for item in ITEMS), strict=True) for items in budgets.values()]
-        for id, (verdict, *both) in enumerate(zip(verdicts, *spent, strict=True), start):
+        algorithms = algorithm_rows(analysis, start, start + len(part["limit"]))
+        for id, (verdict, algorithm, *both) in enumerate(zip(verdicts, algorithms, *spent, strict=True), start):
             if id in counted:
                 yield _described(closely[id], analysis.connections[id])
             else:
                 yield {
                     "verdict": dict(zip(VERDICT_FIELDS, verdict, strict=True)),
                     "budget": dict(zip(SIDES, map(_by_packets, both), strict=True)),
+                    "algorithm": describe_algorithms(algorithm),
                 }
         start += len(part["limit"])
 
@@ -92,7 +100,8 @@ def judged_members(analysis: Analysis, *, only: int | None = None) -> Iterator[s
 
 def _described(verdict: Verdict, connection: Connection) -> dict[str, Any]:
     budget = {name: describe_budget(each) for name, each in connection.budget.items()}
-    return {"verdict": describe_verdict(verdict), "budget": budget}
+    algorithm = describe_algorithms(algorithms_of(connection))
+    return {"verdict": describe_verdict(verdict), "budget": budget, "algorithm": algorithm}
 
 
 def _by_packets(spent_ns: tuple[int, ...]) -> dict[str, Any]:

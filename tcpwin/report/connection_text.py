@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcpwin.analysis import Connection, Direction, Event, Percentiles
-from tcpwin.limits import roles_of, way_of
+from tcpwin.limits import algorithms_of, roles_of, way_of
 from tcpwin.report.loss import render_loss
 from tcpwin.report.resent import render_resent
 from tcpwin.report.summary import render_budgets, render_stalls, render_verdict
 from tcpwin.report.text import head_line
 from tcpwin.report.timing import (
     render_acks,
+    render_algorithm,
     render_restart_frames,
     render_round_trips,
     render_sender_flight,
@@ -101,6 +102,7 @@ def _render_direction(
     lines += render_loss(connection, direction)
     lines += render_acks(receiver, direction)
     lines += render_start(direction)
+    lines += render_algorithm(algorithms_of(connection)[name])
     lines += [*render_timing(connection, direction), *render_restart_frames(events)]
     lines += _set_apart(render_round_trips(receiver, direction, connection.round_trips(direction=name)))
     lines += table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcpwin.analysis import Connection, Direction, Event, RoundTrips
+from tcpwin.limits import Algorithm
 from tcpwin.units import bytes_text, count_text, time_text
 
 MESSAGES_FOR_SHARES = 5
@@ -113,6 +114,13 @@ def render_start(direction: Direction) -> list[str]:
         small = count_text(direction.tinygrams, "segment")
         lines.append(f"tinygrams: {small} smaller than the MSS with more data right behind")
     return lines
+
+
+def render_algorithm(algorithm: Algorithm | None) -> list[str]:
+    """The sender's congestion control, and what shows it. Nothing where that is not known."""
+    if algorithm is None:
+        return []
+    return [f"congestion control: {algorithm.name} ({algorithm.confidence}): {algorithm.evidence}"]
 
 
 def render_acks(receiver: str, direction: Direction) -> list[str]:

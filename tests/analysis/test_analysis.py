@@ -10,7 +10,7 @@ import pytest
 from analysis.bundled import READABLE, WHOLE, analyze, name_of, plain_bytes, rows_of
 
 import tcpwin
-from tcpwin.limits import VERDICT_FIELDS
+from tcpwin.limits import VERDICT_FIELDS, algorithms_of, describe_algorithms
 from tcpwin.sources import FileSource
 
 MANY = next(path for path in WHOLE if path.name == "many-short.pcap.gz")
@@ -155,6 +155,7 @@ def test_json_equals_the_attributes(path: Path) -> None:
                 "items_ns": {item: ns for item, ns in drawn_up.items_ns.items() if ns},
                 "kernel": None,
             }
+        assert entry.pop("algorithm") == describe_algorithms(algorithms_of(connection))
         assert entry == connection.fields
         for group, fields in groups.items():
             check_direction(getattr(connection, group), fields)

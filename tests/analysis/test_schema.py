@@ -33,7 +33,7 @@ def test_schema_is_a_schema() -> None:
 def test_schema_lists_every_field_with_its_kind(group: str) -> None:
     told = SCHEMA["$defs"][group]
     nested = {
-        "connection": ["a_to_b", "b_to_a", "verdict", "budget"],
+        "connection": ["a_to_b", "b_to_a", "verdict", "budget", "algorithm"],
         "direction": ["window_scale_evidence", "zero_window_episodes"],
     }
     # Only where one connection is asked for.

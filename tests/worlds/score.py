@@ -28,6 +28,7 @@ ENDS = ("sender", "receiver")
 CERTAIN = "certain"
 LIKE = 1.5
 """A cost within this factor of the gain is right; so is one within `NEAR` of the duration."""
+CONGESTION_CONTROL = "net.ipv4.tcp_congestion_control"
 NEAR = 0.1
 
 
@@ -47,6 +48,8 @@ class Row:
     Attributes:
         gains_ns: of each limit, the most that lifting it gained.
         answers: by tool: ``packets`` and ``snapshots`` are tcpwin's.
+        algorithm: the sender's congestion control, as drawn.
+        told: the one that tcpwin tells by the packets; empty where it tells none.
     """
 
     seed: int
@@ -58,6 +61,8 @@ class Row:
     completion_ns: int
     gains_ns: dict[str, int]
     answers: dict[str, Answer]
+    algorithm: str = ""
+    told: str = ""
 
     def is_right(self, tool: str) -> bool:
         """Whether a limit that the answer leaves is one whose lifting gains about most."""
@@ -93,9 +98,10 @@ def _world(bundle: Path, truth: Truth) -> Iterable[Row]:
         samples = (folder / "ss_sender.txt").read_text(encoding="utf8")
         for end in ENDS:
             capture = folder / f"{end}.pcap.gz"
+            connection = _largest(tcpwin.analyze(capture))
             answers = {
-                "packets": _answer(tcpwin.analyze(capture)),
-                "snapshots": _answer(tcpwin.analyze(bundle, capture=capture.name)),
+                "packets": _answer(connection.verdict),
+                "snapshots": _answer(_largest(tcpwin.analyze(bundle, capture=capture.name)).verdict),
             }
             if end == "sender":
                 answers["ss"] = Answer(tuple(sorted(by_chronographs(samples, result.base.completion_ns))))
@@ -112,11 +118,16 @@ def _world(bundle: Path, truth: Truth) -> Iterable[Row]:
                 result.base.completion_ns,
                 gains_ns,
                 answers,
+                truth.drawn["sysctl"][CONGESTION_CONTROL],
+                connection.b_to_a.sender_algorithm or "",
             )
 
 
-def _answer(analysis: tcpwin.Analysis) -> Answer:
-    verdict: Verdict = max(analysis.connections, key=lambda each: each.b_to_a.unique_bytes).verdict
+def _largest(analysis: tcpwin.Analysis) -> tcpwin.Connection:
+    return max(analysis.connections, key=lambda each: each.b_to_a.unique_bytes)
+
+
+def _answer(verdict: Verdict) -> Answer:
     return Answer((verdict.limit,), verdict.confidence, verdict.cost_ns)
 
 
@@ -175,6 +186,21 @@ def confusion(rows: Sequence[Row], end: str, tool: str) -> str:
     return "\n".join(lines)
 
 
+def algorithms(rows: Sequence[Row], end: str) -> str:
+    """A table: the sender's congestion control as drawn, against the one told by the packets."""
+    counts = Counter((row.algorithm, row.told) for row in rows if row.end == end)
+    names = sorted({name for name, _ in counts} | {told for _, told in counts if told})
+    lines = [f"| sends by \\ told | {' | '.join(names)} | none told |", f"|---{'|---' * (len(names) + 1)}|"]
+    for name in sorted({name for name, _ in counts}):
+        cells = [
+            f"**{count}**" if count and told == name else str(count or "")
+            for told in names
+            for count in [counts[name, told]]
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} | {counts[name, '']} |")
+    return "\n".join(lines)
+
+
 def _of(part: int, whole: int) -> str:
     return f"{part} ({100 * part / whole:.0f} %)" if whole else "0"
 
@@ -195,6 +221,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     for seed, rows in found.items():
         parts = [f"# Seed {seed}", summary(rows), beside(rows)]
+        parts += [f"{end}, congestion control\n\n{algorithms(rows, end)}" for end in ENDS]
         parts += [f"{end}, {tool}\n\n{confusion(rows, end, tool)}" for end in ENDS for tool in ("packets", "snapshots")]
         sys.stdout.write("\n\n".join(parts) + "\n")
     return 0

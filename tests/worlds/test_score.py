@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from worlds.peers import APPLICATION, NETWORK, NOTHING, RECEIVER, SEND_BUFFER, by_chronographs, by_tcptrace, by_tshark
-from worlds.score import Answer, Row, beside, confusion, main, rows_of, summary
+from worlds.score import Answer, Row, algorithms, beside, confusion, main, rows_of, summary
 from worlds.truths import read_truths
 
 from tcpwin.lab import world
@@ -68,6 +69,18 @@ def test_the_tables_count_rows() -> None:
     assert confusion(rows, "sender", "packets").splitlines()[2:] == [
         "| path_loss | **1** |  |  |",
         "| receiver_window |  | **1** | 2 |",
+    ]
+
+
+def test_the_table_of_algorithms_counts_what_is_told() -> None:
+    told = [("reno", "reno"), ("reno", ""), ("bbr", ""), ("cubic", "reno")]
+    rows = [replace(row("path_loss"), algorithm=name, told=other) for name, other in told]
+    assert algorithms(rows, "sender").splitlines() == [
+        "| sends by \\ told | bbr | cubic | reno | none told |",
+        "|---|---|---|---|---|",
+        "| bbr |  |  |  | 1 |",
+        "| cubic |  |  | 1 | 0 |",
+        "| reno |  |  | **1** | 1 |",
     ]
 
 

@@ -60,6 +60,15 @@ def test_a_standing_queue_is_measured(path: Path) -> None:
     assert 0.1 * longest_ns < data.queue_mean_ns <= data.queue_max_ns <= 1.1 * longest_ns
 
 
+@pytest.mark.parametrize("path", CAPTURES, ids=ids)
+def test_the_senders_algorithm_is_told_or_not_known(path: Path) -> None:
+    told = tcpwin.analyze(path).connections[0].b_to_a.sender_algorithm
+    drawn = truth_of(path).drawn["sysctl"]["net.ipv4.tcp_congestion_control"]
+    shown = {"seed-1-003-sender": "cubic", "seed-1-040-sender": "reno"}
+    assert told == shown.get(ids(path))
+    assert told in (None, drawn)
+
+
 def test_what_a_limit_cost_is_what_its_lift_gained() -> None:
     """Within a factor of 1.5, or a tenth of the time, in eight of ten."""
     near = []

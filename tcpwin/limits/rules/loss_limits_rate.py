@@ -24,7 +24,8 @@ memory looks the same from the sender.
 ## What to do
 
 Find where the path loses: error counters of interfaces, radio links, a policer, a queue too small. Consider BBR on the
-sender: it does not treat every loss as congestion.
+sender: it does not treat every loss as congestion. Of a sender that has it, by `ss` or by how its flight moves
+(`sender_algorithm`), that is not said.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.analysis import Direction
+from tcpwin.limits.algorithm import algorithms_of
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.doubled import copied_after_ns
 from tcpwin.limits.evidence.loss import busy_ns, culprit, needless, pairs, pairs_shown, resent, round_trip_ns
@@ -117,7 +119,8 @@ def _remedy(case: Case, owner: str) -> Remedy:
             "`nstat` there (TcpExtTCPRcvQDrop, TcpExtRcvPruned).",
             side_effects="A larger net.ipv4.tcp_rmem costs memory for each connection that fills it.",
         )
-    if any((sample.congestion_control or "").startswith("bbr") for sample in case.sockets(case.sender)):
+    algorithm = algorithms_of(case.connection)[case.direction or ""]
+    if algorithm is not None and algorithm.is_bbr:
         return Remedy(FIND_LOSS)
     return Remedy(
         find_loss(case.the_sender),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tcpwin.analysis import EVENT_FIELDS, Analysis, Connection, View
 from tcpwin.hosts import describe_joined
-from tcpwin.limits import plain, role_of
+from tcpwin.limits import algorithms_of, describe_algorithms, plain, role_of
 from tcpwin.reference import compare, describe_comparison
 from tcpwin.report import figures
 from tcpwin.units import count_text
@@ -91,6 +91,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
         "roles": {side: role_of(connection, side) for side in ("a", "b")},
         "verdict": {**plain(verdict), "named_ns": verdict.named_ns},
         "budget": budget,
+        "algorithm": describe_algorithms(algorithms_of(connection)),
         "stalls": [plain(stall) for stall in view.stalls],
         "percentiles": {
             side: {name: plain(view.percentiles(name, direction=side)) for name in ("receive_window", "flight", "pipe")}

@@ -59,6 +59,7 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
                 ("mean", _of(bytes_text, "flight_mean_bytes")),
                 ("greatest", _of(bytes_text, "flight_max_bytes")),
                 ("of the window, in the mean", _of(share_text, "window_utilisation")),
+                ("congestion control", _algorithm),
             ],
         ),
         (
@@ -85,9 +86,10 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
             ],
         ),
     ]
+    sides = [{**connection[side], "algorithm": connection["algorithm"][side]} for side in SIDES]
     found = []
     for title, rows in groups:
-        told = [(name, [tell(connection[side]) for side in SIDES]) for name, tell in rows]
+        told = [(name, [tell(facts) for facts in sides]) for name, tell in rows]
         kept = [Measure(name, (a or "–", b or "–")) for name, (a, b) in told if a or b]
         if kept:
             found.append((title, kept))
@@ -123,6 +125,11 @@ def _of(text: Callable[[Any], str], field: str, *, is_zero_told: bool = True) ->
         return None if value is None or not (value or is_zero_told) else text(value)
 
     return tell
+
+
+def _algorithm(facts: Facts) -> str | None:
+    algorithm = facts["algorithm"]
+    return algorithm and f"{algorithm['name']} ({algorithm['confidence']}): {algorithm['evidence']}"
 
 
 def _acknowledged(facts: Facts) -> str | None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 4
+VERSION = 5
 """Of the results: what an earlier version wrote is written anew when the service starts."""
 
 CAPTURE = "capture.json"

@@ -7,6 +7,7 @@ use crate::output::place::{nearer, path_rtt_ns, Nearer};
 use crate::timing::capacity::Bottleneck;
 use crate::timing::delays::Delays;
 use crate::timing::idle::Idle;
+use crate::timing::response::{Algorithm, Response};
 use crate::timing::sender_view::SenderView;
 use crate::timing::turns::Turns;
 
@@ -53,6 +54,15 @@ impl DirectionView<'_> {
     fn queue_ns(&self) -> Option<(i64, i64)> {
         let path = self.data().pace()?.path.as_deref()?;
         self.bottleneck()?.queue_ns(path.records())
+    }
+
+    /// What the sender's moves were like.
+    fn response(&self) -> Option<&Response> {
+        self.data().pace()?.path.as_deref()?.response()
+    }
+
+    fn algorithm(&self) -> Option<Algorithm> {
+        self.response()?.algorithm()
     }
 
     fn smoothed_ns(&self) -> Option<i64> {
@@ -127,6 +137,11 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     sender_window_limited_ns Int "Time in which the window that the sender knew held no further segment, from when data was in flight until one fitted; none where the capture point is the sender's: window_limited_ns tells it." |v| optional(v.sender_view().filter(|_| v.is_certain()).map(|view| view.limited_ns));
     cwnd_estimate_max_bytes Int "Most bytes outstanding, as the sender saw it: without loss the least that the congestion window was at its largest; in recovery SACKed bytes count too, which are no longer in it." |v| optional(v.flight_seen());
     cwnd_model_bytes Int "Congestion window at the end by Linux's rules: ten segments at first, widened by what was acknowledged while it was used, cut to seven tenths by loss and halved by idle timeouts; none before a round trip was seen." |v| optional(v.data().pace().filter(|p| p.window_bytes > 0).map(|p| p.window_bytes));
+    sender_algorithm Text "Congestion control of the sender by its moves: reno, cubic, bbr or dctcp, as Linux names them; none where they are too few, agree with none of them, or were not captured at the sender." |v| v.algorithm().map_or(Value::None, |(name, _)| text(name));
+    sender_algorithm_confidence Text "How sure that is: likely, or possible where few moves show it." |v| v.algorithm().map_or(Value::None, |(_, sure)| text(sure.name()));
+    window_cuts Int "Losses and marks after which the flight shows what was left of the congestion window." |v| int(v.response().map_or(0, |r| r.cuts));
+    window_cut_mean Real "What they left of it on average: a half by Reno, seven tenths by CUBIC; none without such a cut." |v| v.response().and_then(Response::left).map_or(Value::None, |left| Value::Real(f64::from(left)));
+    rate_probes Int "Times that the flight rose by an eighth and more and fell back without a loss, as BBR's does." |v| int(v.response().map_or(0, |r| r.probes));
     clock_step_ns Int "By how much the capture's clock was set during the connection, in all. Forward: time in silences that it counts and the timestamps of the sender that ended them do not; it is in duration_ns and in no rate. Back: what follows counts from the latest time before." |v| v.rare_int(|c| c.clock_step_ns);
     slow_start_ns Int "Time in round trips whose flight was a third and more above the one before, below the threshold that a loss set." |v| v.of_pace(|p| p.slow_start_ns);
     idle_gaps Int "Times that data followed a silence longer than the retransmission timeout with nothing in flight." |v| v.idle(|i| i64::from(i.gaps));

@@ -323,6 +323,7 @@ impl Pace {
             marked: 0,
         };
         let path = self.path.get_or_insert_with(Box::default);
+        path.note_moves(&record, round.mss, round.is_recovering);
         let delay_us = path.end_round(record, &mut self.delay, round.delivered_bytes);
         let round_trip_ns = round.round_trip_ns.max(i64::from(delay_us) * 1000);
         if round_trip_ns > 0 {

@@ -3,11 +3,15 @@
 //!
 //! Comes in: what was delivered by when, round trips, rounds. It judges nothing and charges nothing: `full_path` does.
 
+use crate::recovery::cause::Cause;
 use crate::timing::item::Item;
 use crate::timing::loss_spans::{LossSpans, Steady};
+use crate::timing::response::{Moved, Response};
 
 /// Records of rounds that are kept; beyond it neighbours are joined, and a record holds twice as many rounds.
 const MAX_RECORDS: usize = 256;
+/// Smaller flights do not show how their sender answers losses and marks.
+const RESPONSE_SEGMENTS: u32 = 8;
 /// A train is so many segments long, or so much of the flight where that is less.
 const TRAIN_SEGMENTS: u32 = 24;
 const TRAIN_OF_FLIGHT: (u32, u32) = (2, 5);
@@ -356,6 +360,8 @@ pub struct Path {
     loss_delay_us: u32,
     is_marked: bool,
     spans: LossSpans,
+    /// Once a flight was large enough to show it.
+    response: Option<Box<Response>>,
 }
 
 impl Default for Path {
@@ -382,6 +388,7 @@ impl Path {
             loss_delay_us: 0,
             is_marked: false,
             spans: LossSpans::default(),
+            response: None,
         }
     }
 
@@ -420,6 +427,46 @@ impl Path {
     /// The receiver told of a mark.
     pub fn note_mark(&mut self) {
         self.is_marked = true;
+    }
+
+    /// A segment was sent again, with so much in flight and not reported by SACK.
+    pub fn note_resent(&mut self, cause: Cause, pipe_bytes: u32, mss: u32) {
+        if let Some(response) = &mut self.response {
+            response.note_resent(cause, pipe_bytes, mss);
+        }
+    }
+
+    /// A duplicate ACK, or a report of SACK, came.
+    pub fn note_disorder(&mut self) {
+        if let Some(response) = &mut self.response {
+            response.note_disorder();
+        }
+    }
+
+    /// A round is over: how its sender's flight moved. Away from the sender what is in flight is no window.
+    pub fn note_moves(&mut self, record: &Record, mss: u32, is_recovering: bool) {
+        if self.is_away {
+            return;
+        }
+        if self.response.is_none() && record.peak_bytes < mss.saturating_mul(RESPONSE_SEGMENTS) {
+            return;
+        }
+        self.response
+            .get_or_insert_with(Box::default)
+            .end_round(&Moved {
+                end_ns: record.end_ns,
+                elapsed_ns: record.elapsed_ns,
+                held_ns: record.idle_ns.max(record.full_ns),
+                peak_bytes: record.peak_bytes,
+                mss,
+                is_recovering,
+                is_marked: self.is_marked,
+            });
+    }
+
+    /// How the sender answered losses and marks, where its flights were large enough to show it.
+    pub fn response(&self) -> Option<&Response> {
+        self.response.as_deref()
     }
 
     /// What went through between losses, where it was the same each second.

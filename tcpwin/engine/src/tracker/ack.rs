@@ -91,6 +91,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
             0
         };
     }
+    if new_sacked > 0 || answer.events & event::DUPLICATE_ACK != 0 {
+        acked.note_disorder();
+    }
     let is_of_loss = before.had_doubts || answer.events & event::DUPLICATE_ACK != 0;
     keep_answer(sent, acked, segment, is_of_loss);
     answer

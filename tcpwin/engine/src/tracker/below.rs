@@ -151,9 +151,13 @@ fn take_resent(sent: &mut Direction, cause: Cause, resent: &Resent) -> Events {
     let (mss, flight_bytes) = (sent.segment_size(), sent.flight_as_sent());
     let is_head = resent.seq == sent.flight.una && sent.flight.is_outstanding();
     let asks_window = is_window_closed(sent) && is_head;
-    if matches!(cause, Cause::Fast | Cause::Rto) {
-        if let Some(pace) = sent.ledger.pace_mut() {
+    let pipe_bytes = flight_bytes.saturating_sub(sent.sacked_bytes());
+    if let Some(pace) = sent.ledger.pace_mut() {
+        if matches!(cause, Cause::Fast | Cause::Rto) {
             pace.note_loss(flight_bytes.max(mss));
+        }
+        if let Some(path) = &mut pace.path {
+            path.note_resent(cause, pipe_bytes, mss);
         }
     }
     let rare = sent.rare();

@@ -197,6 +197,14 @@ impl Direction {
         }
     }
 
+    /// Data arrived behind a gap, or in another order.
+    #[cold]
+    pub fn note_disorder(&mut self) {
+        if let Some(path) = self.ledger.pace_mut().and_then(|pace| pace.path.as_mut()) {
+            path.note_disorder();
+        }
+    }
+
     /// Close what is open at the end of the connection.
     pub fn finish_pace(&mut self, end_ns: i64) {
         if let Some(rare) = &mut self.rare {
