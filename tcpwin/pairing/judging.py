@@ -60,6 +60,7 @@ class JudgedDirection:
 
     Attributes:
         index: 0 or 1, as in the paired connection.
+        names: ``a_to_b`` or ``b_to_a`` as each capture's analysis has it, by letter.
         verdict: of both captures.
         judged_in: the capture in which the sender's waiting was read: where its data leave, or the other one where
             that cannot tell.
@@ -69,6 +70,7 @@ class JudgedDirection:
     """
 
     index: int
+    names: Mapping[str, str]
     verdict: Verdict
     judged_in: str
     budget: Budget
@@ -163,6 +165,7 @@ class Judging:
         verdict = judge_directions(connection, connection.findings, {names[base]: crossing})[names[base]]
         return JudgedDirection(
             index,
+            names,
             verdict,
             base,
             crossing.corrected(connection.budget[names[base]]),

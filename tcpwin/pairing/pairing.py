@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Capture, Endpoint
 from tcpwin.pairing.clock import Clock, ClockPiece
 from tcpwin.pairing.connection import Change, Delay, PairedConnection, PairedDirection, Resent
 from tcpwin.pairing.judging import JudgedConnection, Judging
+from tcpwin.pairing.packets import NO_NUMBER, PacketTable
 from tcpwin.pairing.unpaired import Proxy, UnpairedConnection, find_proxies
 
 if TYPE_CHECKING:
@@ -22,12 +24,6 @@ if TYPE_CHECKING:
 
     _Measure = Callable[[str], Analysis]
     _Read = Callable[[Callable[[dict[str, NDArray[Any]]], object]], object]
-
-_NO_NUMBER = -(1 << 63)
-_COLUMNS = (
-    *("connection", "direction", "fate", "frame_a", "frame_b", "time_a_ns", "time_b_ns", "seq", "ack"),
-    *("length", "flags", "is_resend", "cause", "lost_frame", "pairs_before"),
-)
 
 
 class Pairing:
@@ -123,7 +119,7 @@ class Pairing:
         return tuple(map(str, (*Capture.warnings_of(a), *Capture.warnings_of(b))))
 
     def packets(self) -> dict[str, NDArray[Any]]:
-        """One row for each packet, as columns: both captures are read once more.
+        """One row for each packet, as columns, in the order of frames: both captures are read once more.
 
         ``connection``, ``direction``, ``fate`` (delivered, late, duplicated, lost, unknown, captured_twice, injected),
         ``frame_a`` and ``frame_b`` (0 where the capture lacks it), ``time_a_ns`` and ``time_b_ns`` (the least number
@@ -131,36 +127,27 @@ class Pairing:
         ``cause``: why it was sent again (lost, ack_lost, needless, refused, unknown; None of what was not), and
         ``lost_frame``: the copy before, where that was lost, in the capture where it left (0 without).
         """
-        import numpy as np
+        return self._table.all()
 
-        from tcpwin import _engine
+    def read_packets(self, take: Callable[[dict[str, NDArray[Any]]], object]) -> None:
+        """The same some packets at a time, in the order in which their fates were found out, whatever there are.
 
-        chunks: list[dict[str, NDArray[Any]]] = []
-        self._read(chunks.append)
-        none = [np.empty(0, np.int64)]
-        columns = {name: np.concatenate([chunk[name] for chunk in chunks] or none) for name in _COLUMNS}
-        columns["delay_ns"] = self._delays(columns)
-        columns["fate"] = self._fates(columns)
-        columns["cause"] = np.array([*_engine.PAIR_CAUSES, None], dtype=object)[
-            np.minimum(columns["cause"], len(_engine.PAIR_CAUSES))
-        ]
-        del columns["pairs_before"]
-        order = np.lexsort((columns["frame_b"], columns["frame_a"]))
-        return {name: values[order] for name, values in columns.items()}
+        Args:
+            take: called with the columns of at most 131,072 packets; what it raises ends the reading.
+        """
+        self._table.read(take)
 
     def write_packets(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write the table of packets as Parquet.
+        """Write the table of packets as Parquet, in the order in which their fates were found out.
 
         Raises:
             ImportError: polars is not installed (the extra ``tables``).
         """
-        import polars
+        self._table.write_parquet(Path(path) if isinstance(path, str | os.PathLike) else path)
 
-        target = os.fspath(path) if isinstance(path, os.PathLike) else path
-        texts = {"fate": polars.String, "cause": polars.String}
-        packets = self.packets()
-        columns = {name: values.tolist() if name in texts else values for name, values in packets.items()}
-        polars.DataFrame(columns, schema_overrides=texts).write_parquet(target)
+    @cached_property
+    def _table(self) -> PacketTable:
+        return PacketTable(self._found["lanes"], self.clock, self._read)
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``tcpwin pair --json`` writes."""
@@ -216,66 +203,12 @@ class Pairing:
             resent=Resent(*(lane[f"resent_{name}"] for name in ("lost", "ack_lost", "needless", "refused", "unknown"))),
             altered=lane["altered"],
             bytes=lane["bytes"],
-            hops=None if hops[0] == _NO_NUMBER else hops,
+            hops=None if hops[0] == NO_NUMBER else hops,
             delay=None
-            if least_ns == _NO_NUMBER
-            else Delay(least_ns, mean_ns, most_ns, None if before_ns == _NO_NUMBER else before_ns),
+            if least_ns == NO_NUMBER
+            else Delay(least_ns, mean_ns, most_ns, None if before_ns == NO_NUMBER else before_ns),
             changes=(*rewritten, *changes.get((number, index), ())),
         )
-
-    def _delays(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        """Far less near time of each packet that both captures have, by one clock."""
-        import numpy as np
-
-        delay_ns = np.full(len(columns["frame_a"]), _NO_NUMBER, np.int64)
-        both = (columns["frame_a"] > 0) & (columns["frame_b"] > 0)
-        if self.clock is None or not both.any():
-            return delay_ns
-        pieces = self.clock.pieces
-        time_ns = columns["time_a_ns"][both]
-        apart_ns = columns["time_b_ns"][both] - time_ns
-        before = columns["pairs_before"][both].astype(np.int64)
-        index = np.searchsorted([piece.pairs_before for piece in pieces], before, side="right") - 1
-        least: NDArray[np.int64] | None = None
-        # Near the moment at which a clock was set, the piece by which a packet took less time is its own.
-        for nearby in (-1, 0, 1) if len(pieces) > 1 else (0,):
-            chosen = np.clip(index + nearby, 0, len(pieces) - 1)
-            from_ns, offset_ns, drift = (
-                np.array([getattr(piece, name) for piece in pieces])[chosen]
-                for name in ("from_ns", "offset_ns", "drift_ppm")
-            )
-            by_piece = apart_ns - offset_ns - np.rint((time_ns - from_ns) * drift * 1e-6).astype(np.int64)
-            least = by_piece if least is None else np.where(np.abs(by_piece) < np.abs(least), by_piece, least)
-        leaves_at_b = self._found["lanes"]["leaves_at_b"][self._lanes(columns)[both]]
-        if least is not None:
-            delay_ns[both] = np.where(leaves_at_b, -least, least)
-        return delay_ns
-
-    def _fates(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        """Fates by what is known at the end: which captures have gaps."""
-        import numpy as np
-
-        from tcpwin import _engine
-
-        lanes = self._lanes(columns)
-        near, far = (self._found["lanes"][f"{end}_has_gaps"][lanes].astype(bool) for end in ("near", "far"))
-        names = np.array(_engine.PAIR_FATES, dtype=object)[columns["fate"]]
-        fates: NDArray[Any] = names.copy()
-        fates[names == "near_missed"] = "delivered"
-        fates[names == "far_missed"] = "delivered"
-        fates[(names == "far_missed") & near & far] = "unknown"
-        fates[names == "unseen"] = "lost"
-        hole_is_proof = self._found["lanes"]["hole_is_proof"][lanes].astype(bool)
-        fates[((names == "unseen") | ((names == "lost") & ~hole_is_proof)) & far] = "unknown"
-        fates[names == "outside"] = "unknown"
-        return fates
-
-    @staticmethod
-    def _lanes(columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        import numpy as np
-
-        lanes: NDArray[Any] = columns["connection"].astype(np.int64) * 2 + columns["direction"]
-        return lanes
 
 
 def _plain(values: Any) -> list[Any]:

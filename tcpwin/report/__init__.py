@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from tcpwin.report.ladder import draw_ladder
     from tcpwin.report.likeness import render_against, render_likeness
     from tcpwin.report.output import open_whole
-    from tcpwin.report.pairing import change_on_the_way, most_lost_first, render_pairing, summarize_pairing
+    from tcpwin.report.pairing import (
+        change_on_the_way,
+        most_lost_first,
+        render_pairing,
+        summarize_pairing,
+        verdict_lines,
+        view_lines,
+    )
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
     from tcpwin.report.rules import render_page, render_rules, threshold_text
     from tcpwin.report.sarif import sarif_document
@@ -66,6 +73,8 @@ _HOMES = {
         "most_lost_first",
         "render_pairing",
         "summarize_pairing",
+        "verdict_lines",
+        "view_lines",
     ),
     "reference": (
         "rates_text",
@@ -137,6 +146,8 @@ __all__ = [
     "tabulate_connections",
     "threshold_text",
     "value_text",
+    "verdict_lines",
+    "view_lines",
 ]
 
 __getattr__ = loader(__name__, _HOMES)

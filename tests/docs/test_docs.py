@@ -77,7 +77,12 @@ def fields_of(source: str) -> list[str]:
 def known_names() -> set[str]:
     """Return every name that tcpwin gives to something."""
     events = {field.name for kind in (tcpwin.Event, tcpwin.Series, tcpwin.BudgetSeries) for field in fields(kind)}
-    series = {name for kind in (tcpwin.Connection, tcpwin.View) for name in dir(kind) if not name.startswith("_")}
+    series = {
+        name
+        for kind in (tcpwin.Connection, tcpwin.View, tcpwin.Pairing)
+        for name in dir(kind)
+        if not name.startswith("_")
+    }
     columns = {*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS, *_engine.EVENT_NAMES, *_engine.SERIES_NAMES}
     listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES
     listed |= {name for part in SCHEMA["$defs"].values() for name in part.get("properties", {})} | PAIR_NAMES

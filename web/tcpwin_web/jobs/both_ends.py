@@ -6,7 +6,9 @@ Runs in worker processes.
 from typing import Any
 
 from tcpwin import Pairing, pair
-from tcpwin.report import change_on_the_way, draw_ladder, most_lost_first, summarize_pairing
+from tcpwin.limits import LIMIT_NAMES
+from tcpwin.pairing import PairedConnection
+from tcpwin.report import change_on_the_way, draw_ladder, most_lost_first, summarize_pairing, verdict_lines
 from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.work import FileSet
@@ -28,26 +30,33 @@ def tell_pairing(a: FileSet, b: FileSet) -> dict[str, Any]:
         "answer": first,
         "more": rest,
         "total": len(pairing),
-        "connections": [
-            {
-                "number": connection.number,
-                "directions": [
-                    {
-                        "ends": f"{direction.source} → {direction.target}",
-                        "ends_in_b": f"{direction.source_in_b} → {direction.target_in_b}",
-                        "direction": direction,
-                        "changes": [change_on_the_way(each) for each in direction.changes],
-                    }
-                    for direction in connection.directions
-                ],
-            }
-            for connection in most_lost_first(pairing)[:CONNECTIONS_TOLD]
-        ],
+        "connections": [_tell(pairing, each) for each in most_lost_first(pairing)[:CONNECTIONS_TOLD]],
         "proxies": [
             (f"{each.in_a.source} ↔ {each.in_a.target}", f"{each.in_b.source} ↔ {each.in_b.target}")
             for each in pairing.proxies
         ],
         "alone": {side: sum(each.capture == side for each in pairing.unpaired) for side in ("a", "b")},
+    }
+
+
+def _tell(pairing: Pairing, connection: PairedConnection) -> dict[str, Any]:
+    """A connection: its verdict by both captures, and its directions."""
+    judged = pairing.judge(connection.number)
+    first = connection.directions[0]
+    return {
+        "number": connection.number,
+        "ends": f"{first.source} ↔ {first.target}",
+        "verdict": [] if judged is None else list(verdict_lines(judged)),
+        "directions": [
+            {
+                "ends": f"{direction.source} → {direction.target}",
+                "ends_in_b": f"{direction.source_in_b} → {direction.target_in_b}",
+                "direction": direction,
+                "limit": "–" if judged is None else LIMIT_NAMES[judged.directions[direction.index].verdict.limit],
+                "changes": [change_on_the_way(each) for each in direction.changes],
+            }
+            for direction in connection.directions
+        ],
     }
 
 

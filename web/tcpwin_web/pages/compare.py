@@ -12,11 +12,9 @@ from tcpwin.units import change_text, time_text
 from tcpwin_web.api.parts import ServiceOf
 from tcpwin_web.jobs.answers import ENDS_TOLD, compare_file_sets
 from tcpwin_web.pages.parts import show
+from tcpwin_web.pages.two import HEIGHT, CaptureAsked, both_file_sets
 
 TOLERANCE = 0.1
-HEIGHT = 640
-"""Of two figures above each other, in pixels."""
-CaptureAsked = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")]
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
     ) -> Response:
         captures = await service.captures.choices()
         comparison: Any = None
-        if old and new:
-            for capture_id in (old, new):
-                await service.captures.get(capture_id)
-            file_sets = [await service.queue.file_set(each) for each in (old, new)]
+        if file_sets := await both_file_sets(service, (old, new)):
             comparison = await service.queue.run(compare_file_sets, *file_sets, TOLERANCE)
         pairs = comparison["pairs"][:ENDS_TOLD] if comparison else []
         return show(

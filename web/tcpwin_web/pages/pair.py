@@ -9,9 +9,7 @@ from fastapi.templating import Jinja2Templates
 from tcpwin_web.api.parts import ServiceOf
 from tcpwin_web.jobs.both_ends import tell_pairing
 from tcpwin_web.pages.parts import show
-
-HEIGHT = 640
-CaptureAsked = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")]
+from tcpwin_web.pages.two import HEIGHT, CaptureAsked, both_file_sets
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
@@ -28,12 +26,9 @@ def routes(templates: Jinja2Templates) -> APIRouter:
     ) -> Response:
         captures = await service.captures.choices()
         told: Any = None
-        if a and b:
-            for capture_id in (a, b):
-                await service.captures.get(capture_id)
-            file_sets = [await service.queue.file_set(each) for each in (a, b)]
+        if file_sets := await both_file_sets(service, (a, b)):
             told = await service.queue.run(tell_pairing, *file_sets)
-        numbers = [each["number"] for each in told["connections"]] if told else []
+        by_number = {each["number"]: each for each in told["connections"]} if told else {}
         return show(
             templates,
             request,
@@ -41,7 +36,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             captures=captures,
             told=told,
             asked={"a": a, "b": b},
-            chosen=connection if connection in numbers else next(iter(numbers), None),
+            chosen=by_number.get(connection, next(iter(by_number.values()), None)),
             height=HEIGHT,
         )
 

@@ -1,0 +1,193 @@
+"""The table of packets: a row for each, of two captures read once more, some rows at a time.
+
+In: what the first reading found, by which delays and fates are known at the end only. Out: columns, or Parquet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.pairing.clock import Clock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import IO
+
+    from numpy.typing import NDArray
+
+    Columns = dict[str, NDArray[Any]]
+
+NO_NUMBER = -(1 << 63)
+"""No time, no delay."""
+_COLUMNS = (
+    *("connection", "direction", "fate", "frame_a", "frame_b", "time_a_ns", "time_b_ns", "seq", "ack"),
+    *("length", "flags", "is_resend", "cause", "lost_frame", "pairs_before"),
+)
+_TEXTS = ("fate", "cause")
+_WAITING = 2
+"""Chunks between the reading and the writing."""
+
+
+class PacketTable:
+    """The packets of a pairing."""
+
+    def __init__(
+        self,
+        lanes: Mapping[str, NDArray[Any]],
+        clock: Clock | None,
+        read: Callable[[Callable[[Columns], object]], object],
+    ) -> None:
+        self._lanes = lanes
+        self._clock = clock
+        self._read = read
+
+    def read(self, take: Callable[[Columns], object]) -> None:
+        """Hand the columns of some packets at a time to `take`."""
+        self._read(lambda chunk: take(self._told(chunk)))
+
+    def all(self) -> Columns:
+        """All of them, in the order of frames."""
+        import numpy as np
+
+        chunks: list[Columns] = []
+        self._read(chunks.append)
+        none = [np.empty(0, np.int64)]
+        columns = self._told({name: np.concatenate([chunk[name] for chunk in chunks] or none) for name in _COLUMNS})
+        order = np.lexsort((columns["frame_b"], columns["frame_a"]))
+        return {name: values[order] for name, values in columns.items()}
+
+    def write_parquet(self, target: str | Path | IO[bytes]) -> None:
+        """Write them, as they are found out: no more than some chunks are in memory."""
+        import polars
+        from polars.io.plugins import register_io_source
+
+        kinds: dict[str, type[polars.DataType]] = {}
+        for name in (*_COLUMNS[:-1], "delay_ns"):
+            kinds[name] = polars.Boolean if name == "is_resend" else polars.Int64
+        kinds |= dict.fromkeys(_TEXTS, polars.String)
+
+        failures: list[Exception] = []
+
+        def frames(*_: object) -> Iterator[polars.DataFrame]:
+            try:
+                for chunk in self._chunks():
+                    told = {name: values.tolist() if name in _TEXTS else values for name, values in chunk.items()}
+                    yield polars.DataFrame(told).select(polars.col(name).cast(kind) for name, kind in kinds.items())
+            except Exception as error:
+                failures.append(error)
+                raise
+
+        try:
+            register_io_source(frames, schema=polars.Schema(kinds)).sink_parquet(target, engine="streaming")
+        except polars.exceptions.PolarsError:
+            # Polars tells an error of its source in words only.
+            if failures:
+                raise failures[0] from None
+            raise
+
+    def _chunks(self) -> Iterator[Columns]:
+        """The chunks of a reading, which goes on in a thread of its own and waits for who takes them."""
+        from queue import Queue
+        from threading import Thread
+
+        queue: Queue[Columns | BaseException | None] = Queue(_WAITING)
+        is_over = False
+
+        def put(chunk: Columns) -> None:
+            if is_over:
+                raise _OverError
+            queue.put(chunk)
+
+        def run() -> None:
+            try:
+                self.read(put)
+                queue.put(None)
+            except _OverError:
+                pass
+            except BaseException as error:  # noqa: BLE001 (raised where the chunks are taken)
+                queue.put(error)
+
+        thread = Thread(target=run, daemon=True)
+        thread.start()
+        try:
+            while (item := queue.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            is_over = True
+            while thread.is_alive():
+                if not queue.empty():
+                    queue.get()
+                thread.join(0.01)
+
+    def _told(self, columns: Columns) -> Columns:
+        """The columns of an engine's chunk with delays and fates."""
+        import numpy as np
+
+        from tcpwin import _engine
+
+        told = {**columns, "delay_ns": self._delays(columns), "fate": self._fates(columns)}
+        causes = np.array([*_engine.PAIR_CAUSES, None], dtype=object)
+        told["cause"] = causes[np.minimum(columns["cause"], len(_engine.PAIR_CAUSES))]
+        del told["pairs_before"]
+        return told
+
+    def _delays(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """Far less near time of each packet that both captures have, by one clock."""
+        import numpy as np
+
+        delay_ns = np.full(len(columns["frame_a"]), NO_NUMBER, np.int64)
+        both = (columns["frame_a"] > 0) & (columns["frame_b"] > 0)
+        if self._clock is None or not both.any():
+            return delay_ns
+        pieces = self._clock.pieces
+        time_ns = columns["time_a_ns"][both]
+        apart_ns = columns["time_b_ns"][both] - time_ns
+        before = columns["pairs_before"][both].astype(np.int64)
+        index = np.searchsorted([piece.pairs_before for piece in pieces], before, side="right") - 1
+        least: NDArray[np.int64] | None = None
+        # Near the moment at which a clock was set, the piece by which a packet took less time is its own.
+        for nearby in (-1, 0, 1) if len(pieces) > 1 else (0,):
+            chosen = np.clip(index + nearby, 0, len(pieces) - 1)
+            from_ns, offset_ns, drift = (
+                np.array([getattr(piece, name) for piece in pieces])[chosen]
+                for name in ("from_ns", "offset_ns", "drift_ppm")
+            )
+            by_piece = apart_ns - offset_ns - np.rint((time_ns - from_ns) * drift * 1e-6).astype(np.int64)
+            least = by_piece if least is None else np.where(np.abs(by_piece) < np.abs(least), by_piece, least)
+        leaves_at_b = self._lanes["leaves_at_b"][_lanes_of(columns)[both]]
+        if least is not None:
+            delay_ns[both] = np.where(leaves_at_b, -least, least)
+        return delay_ns
+
+    def _fates(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """Fates by what is known at the end: which captures have gaps."""
+        import numpy as np
+
+        from tcpwin import _engine
+
+        lanes = _lanes_of(columns)
+        near, far = (self._lanes[f"{end}_has_gaps"][lanes].astype(bool) for end in ("near", "far"))
+        names = np.array(_engine.PAIR_FATES, dtype=object)[columns["fate"]]
+        fates: NDArray[Any] = names.copy()
+        fates[names == "near_missed"] = "delivered"
+        fates[names == "far_missed"] = "delivered"
+        fates[(names == "far_missed") & near & far] = "unknown"
+        fates[names == "unseen"] = "lost"
+        hole_is_proof = self._lanes["hole_is_proof"][lanes].astype(bool)
+        fates[((names == "unseen") | ((names == "lost") & ~hole_is_proof)) & far] = "unknown"
+        fates[names == "outside"] = "unknown"
+        return fates
+
+
+class _OverError(Exception):
+    """Nobody takes chunks any more."""
+
+
+def _lanes_of(columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    import numpy as np
+
+    lanes: NDArray[Any] = columns["connection"].astype(np.int64) * 2 + columns["direction"]
+    return lanes
