@@ -22,6 +22,7 @@ from tcpwin.report.drawing.export import write
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "tcpwin" / "docs" / "images"
 CAPTURES = ROOT / "captures"
+WORLDS = ROOT / "tests" / "worlds" / "captures"
 HERE = Path(__file__).parent / "pictures"
 """Runs of the project's lab: an oscillating reader over 300 ms and 10 Mbit/s, with a large and with a small buffer."""
 REPORT_SIZE = {"width": 1180, "height": 860}
@@ -55,6 +56,12 @@ def overview(path: Path) -> None:
     _write(analysis.figure("overview"), path, width=900, height=417)
 
 
+def path_and_queue(path: Path) -> None:
+    """Draw a full path: a drawn world with a queue that overflows."""
+    connection = tcpwin.analyze(WORLDS / "seed-1-003-sender.pcap.gz").connections[0]
+    _write(connection.figure("path"), path, width=900, height=640)
+
+
 def reference_window(path: Path) -> None:
     """Draw a transfer with a small window beside the reference that it should have been."""
     bundle = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
@@ -82,6 +89,7 @@ PICTURES = {
     "timeline": timeline,
     "time-sequence": time_sequence,
     "overview": overview,
+    "path": path_and_queue,
     "reference-window": reference_window,
     "report": report,
 }

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from web.crafted import API, CLIENT, SERVER, analysed, segment, settle, written, zero_window_connection
 
 import tcpwin
-from tcpwin.limits import LIMIT_NAMES, LIMITS, OWNERS, VERDICT_COLUMNS
+from tcpwin.limits import LIMIT_NAMES, LIMITS, OWNERS, VERDICT_COLUMNS, algorithms_of
 from tcpwin.units import time_text
 from tcpwin_web import Settings, create_app
 from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
@@ -68,6 +68,16 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
         assert [row["id"] for row in rows_of(served, id, limited_by=limit)] == expected
         page = served.get(f"/captures/{id}", params={"limited_by": limit}).text
         assert page.count('<tr><th scope="row" class="number">') == len(expected)
+
+    for row in rows[:5]:
+        # What the path gives is looked at first where it, or its losses, are the limit.
+        page = served.get(f"/captures/{id}/connections/{row['id']}").text
+        checked = re.findall(r'name="panel" value="([a-z-]+)"[^>]* checked', page)
+        assert checked
+        assert ("path" in checked) is (row["verdict"]["limit"] in ("path_rate", "path_policer", "path_loss"))
+        assert (">congestion control<" in page) is any(
+            each for each in algorithms_of(analysis.connections[row["id"]]).values()
+        )
 
     worst = analysis.verdict
     assert worst is not None

@@ -34,6 +34,7 @@ class FigureKind:
         has_time_axis: its horizontal axis is time, which it can share with others.
         has_fields: it draws any of several fields, or runs, that are asked for by name.
         is_in_timeline: a timeline shows it where nothing else is asked for.
+        limits: of connections with one of these limits a timeline shows it as well.
         order: place in lists, and from top to bottom of a timeline.
     """
 
@@ -46,7 +47,12 @@ class FigureKind:
     has_time_axis: bool = True
     has_fields: bool = False
     is_in_timeline: bool = False
+    limits: frozenset[str] = frozenset()
     order: int = 100
+
+    def is_shown_of(self, limit: str) -> bool:
+        """Whether a timeline of a connection with this limit shows it where nothing else is asked for."""
+        return self.is_in_timeline or limit in self.limits
 
     @property
     def summary(self) -> str:

@@ -46,7 +46,8 @@ COLOURS = {
     "queue": CONGESTION,
     "overhead": VIOLET,
     "ceiling": SLATE,
-    "path": SLATE,
+    "path's rate": SLATE,
+    "fills the path": VIOLET,
 }
 """What is drawn, by its colour."""
 

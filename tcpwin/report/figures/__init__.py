@@ -95,8 +95,8 @@ def timeline(
     """Several figures of a connection, one above the other, on one time axis that all follow when one is zoomed.
 
     Args:
-        names: from top to bottom; where none are given, those with ``is_in_timeline``. What has nothing to show is
-            left out.
+        names: from top to bottom; where none are given, those with ``is_in_timeline``, and those about the
+            connection's limit. What has nothing to show is left out.
 
     Raises:
         KeyError: there is no such figure.
@@ -132,7 +132,8 @@ def plain_timeline(connection: Connection, names: Sequence[str] | None = None, *
     from tcpwin.report.drawing.compose import compose, nothing
 
     if names is None:
-        names = [name for name, kind in all_figures().items() if kind.is_in_timeline]
+        limit = connection.verdict.limit
+        names = [name for name, kind in all_figures().items() if kind.is_shown_of(limit)]
     kinds = [get(name) for name in names]
     for kind in kinds:
         if kind.scope != "connection" or not kind.has_time_axis:

@@ -5,7 +5,7 @@ there and back takes when nothing waits. Less in flight than their product leave
 
 - **Delivery rate**: what was delivered, by round trip. Dashed is **the path's rate**, where the packets show one
   (`path_rate_bps`). A curve along the line: the path is full. A curve below it: something else limits.
-- **In flight**, with the receive window: dashed is what **fills the path**, its rate times the least round trip. Flight
+- **In flight**, with the receive window: dotted is what **fills the path**, its rate times the least round trip. Flight
   far above it is a queue; flight below it, with the window right above, is the window's doing.
 - **Waiting in queues**: by how much round trips were longer than the least. It stands high where a queue never empties
   (a full path, a bloated one), and lies at nothing under losses at random, a policer or a small window.
@@ -46,7 +46,7 @@ def draw(request: Request) -> Panel:
     panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, heading="Delivery rate", notes=[_answer(request, rate_bps)])
     panel.traces += curve(request, delivered, "delivery rate", COLOURS["goodput"], unit="bit/s", width=2)
     if rate_bps is not None:
-        panel.traces += _limit(request, rate_bps, "path's rate", f"{rate_text(rate_bps)}: the path's rate")
+        panel.traces += _limit(request, rate_bps, "path's rate", "dash", f"{rate_text(rate_bps)}: the path's rate")
     panel.shades = [*stalls(request), *zero_windows(request)]
     panel.below = [_flight(request, rate_bps), *_queue(request)]
     return panel
@@ -75,7 +75,7 @@ def _flight(request: Request, rate_bps: float | None) -> Panel:
     fill = rate_bps * trip_ns / 8e9 if rate_bps is not None and trip_ns else 0.0
     if fill:
         said = f"{bytes_text(round(fill))}: the path's rate for {time_text(trip_ns)}"
-        panel.traces += _limit(request, fill, "fills the path", said)
+        panel.traces += _limit(request, fill, "fills the path", "dot", said)
     offered = int(window.max.max()) if len(window) else 0
     far = {"the window": offered, "what fills the path": round(fill)}
     far = {name: high for name, high in far.items() if high > FAR * most > 0}
@@ -110,8 +110,8 @@ def _least_round_trip(request: Request) -> int:
     return request.connection.path_rtt_ns or request.facts.rtt_min_ns or 0
 
 
-def _limit(request: Request, height: float, name: str, said: str) -> list[Trace]:
-    """A line across the picture."""
+def _limit(request: Request, height: float, name: str, dash: str, said: str) -> list[Trace]:
+    """A line across the picture, with a colour of its name's."""
     ends = np.array([request.start_ns, request.end_ns])
     return [
         {
@@ -120,7 +120,7 @@ def _limit(request: Request, height: float, name: str, said: str) -> list[Trace]
             "name": name,
             "x": request.seconds(ends),
             "y": np.array([height, height]),
-            "line": {"color": COLOURS["path"], "dash": "dash", "width": 1.8},
+            "line": {"color": COLOURS[name], "dash": dash, "width": 1.8 if dash == "dash" else 2.4},
             "hovertemplate": f"{said}<extra>{name}</extra>",
         }
     ]
@@ -132,5 +132,6 @@ FIGURE = FigureKind(
     scope="connection",
     page=__doc__ or "",
     draw=draw,
+    limits=frozenset({"path_rate", "path_policer", "path_loss"}),
     order=15,
 )

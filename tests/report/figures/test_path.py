@@ -73,3 +73,21 @@ def test_one_panel_of_it_stands_in_a_timeline_of_several() -> None:
         "<b>Waiting in queues",
         "<b>Where the sender's time went",
     ]
+
+
+def test_a_timeline_shows_it_where_the_path_is_the_limit() -> None:
+    """Of a full path, and of one that loses; not where the window limits."""
+    for path, is_shown in ((FULL[0], True), (LOSS, True), (WINDOW[0], False)):
+        of = connection(path)
+        assert (of.verdict.limit in ("path_rate", "path_loss")) is is_shown
+        assert ("path" in figures.timeline(of).layout.meta["figures"]) is is_shown
+
+
+def test_its_two_limits_look_different() -> None:
+    """By dash and by colour: they are another thing each, a rate and bytes."""
+    figure = drawn("path", FULL[0])
+    rate, fill = trace(figure, "path's rate").line, trace(figure, "fills the path").line
+    assert rate.dash != fill.dash
+    assert rate.color != fill.color
+    others = {each.line.color for each in figure.data if each.name not in ("path's rate", "fills the path")}
+    assert not {rate.color, fill.color} & others

@@ -42,6 +42,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             ),
             asyncio.to_thread(queries.read_figures, folder / layout.connection(connection_id)),
         )
+        limit = document["verdict"]["limit"]
         timeline = drawn.get(TIMELINE, {}).get("meta", {})
         compared, kinds = _kinds()
         return show(
@@ -54,7 +55,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             findings=findings,
             measures=measures(document),
             percentiles=percentiles(document),
-            panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, timeline)],
+            panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, limit, timeline)],
             others=[kind for kind in kinds if not kind.has_time_axis],
             beside=[kind for kind in compared if document["comparison"]["nearest"]],
             busier=timeline.get("direction", "a_to_b"),
@@ -71,7 +72,7 @@ def _kinds() -> tuple[list[FigureKind], list[FigureKind]]:
     return compared, [kind for kind in kinds if kind not in compared]
 
 
-def _is_empty(kind: FigureKind, timeline: dict[str, Any]) -> bool:
+def _is_empty(kind: FigureKind, limit: str, timeline: dict[str, Any]) -> bool:
     """Whether the timeline left a figure out, as it had nothing to show."""
     shown = timeline.get("figures")
-    return shown is not None and kind.is_in_timeline and kind.name not in shown
+    return shown is not None and kind.is_shown_of(limit) and kind.name not in shown
