@@ -165,8 +165,11 @@ def _window_sum(seen: Situation) -> str:
     }
     total_ns = sum(parts_ns.values())
     parts = [f"{time_text(ns)} {what}" for what, ns in parts_ns.items() if ns >= LEAST_PART * total_ns and ns]
+    life = time_text(seen.connection.duration_ns)
     waited = f"the {seen.sender} waited "
-    return waited + (parts[0] if len(parts) == 1 else f"{time_text(total_ns)}: {' + '.join(parts)}" if parts else "")
+    if len(parts) == 1:
+        return waited + parts[0]
+    return f"{waited}{time_text(total_ns)} of {life}: {' + '.join(parts)}" if parts else waited
 
 
 def _window(seen: Situation) -> Opinion:
@@ -258,7 +261,7 @@ def _loss(seen: Situation) -> Opinion:
 def _congestion(seen: Situation) -> Opinion:
     phrase = f"the {seen.sender}'s congestion window"
     if seen.traits.is_growing:
-        meaning = "The window was still growing."
+        meaning = "The congestion window was still growing."
         return Opinion(phrase, "nobody", None, "likely", "slow start, as at the beginning of every transfer", meaning)
     return Opinion(phrase, "nobody", None, "likely", "no other limit shows")
 

@@ -94,7 +94,9 @@ def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
         said.append(f"{lost}{whole}" if whole else f"time lost {lost}")
     if finding.lost_bps:
         said.append(f"rate lost {rate_text(finding.lost_bps)}")
-    return [*said, finding.confidence]
+    # What was seen may be surer than that it was the limit.
+    is_surer = verdict is not None and is_part_of(finding, verdict) and finding.confidence != verdict.confidence
+    return [*said, f"itself {finding.confidence}" if is_surer else finding.confidence]
 
 
 def details(analysis: Analysis, finding: Finding) -> Iterator[str]:

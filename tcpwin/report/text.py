@@ -14,6 +14,9 @@ from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
 
 WHOLE = "no drops, gaps, duplicates or damage found"
 LEAST_MEAN_BYTES = 0.001
+INITIAL_SEGMENTS, INITIAL_BYTES = 10, 14_600
+"""The initial congestion window (RFC 6928 §2): what fits it has a delay, and no rate worth the name."""
+
 DETAILED = 3
 """Connections shown in full even when nothing is wrong with them."""
 
@@ -149,6 +152,8 @@ def _rate_words(connection: Connection, direction: Direction) -> str:
     goodput_bps = direction.goodput_bps
     if goodput_bps is None:
         return ""
+    if direction.data_segments <= INITIAL_SEGMENTS and direction.acked_bytes <= INITIAL_BYTES:
+        return f", {count_text(direction.data_segments, 'segment')}"
     rate = rate_text(goodput_bps)
     took = time_text(direction.acked_bytes * 8e9 / goodput_bps) if goodput_bps and direction.acked_bytes else ""
     return f" in {took} ({rate})" if took and took != time_text(connection.duration_ns) else f" at {rate}"

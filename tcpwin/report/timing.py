@@ -13,6 +13,12 @@ MESSAGES_FOR_SHARES = 5
 
 FRAMES_SHOWN = 10
 
+OWN_PACE = 0.1
+"""Share of the life in which the application had nothing to send, from which on messages are told."""
+
+SAMPLES_FOR_MEAN = 5
+"""Of fewer round trips, a smoothed one is hardly more than the first."""
+
 SEEN_FROM = {"receiver": "captured near the receiver", "between": "captured in between"}
 
 
@@ -30,7 +36,9 @@ def render_timing(connection: Connection, direction: Direction) -> list[str]:
         cut = "the congestion window was cut" if direction.view == "sender" else "the congestion window seems cut"
         cost = f"{trips} lost, {time_text(direction.idle_restart_cost_ns)}"
         lines.append(f"idle restarts: {cut} after {direction.idle_restarts:,} of them: {cost}")
-    if direction.messages >= MESSAGES_FOR_SHARES:
+    # Where something else stops the sender, it is that which ends its bursts, not the application.
+    is_own_pace = direction.budget_application_ns >= OWN_PACE * connection.duration_ns
+    if direction.messages >= MESSAGES_FOR_SHARES and is_own_pace:
         p50, p95, p99 = (
             time_text(ns)
             for ns in (direction.message_delay_p50_ns, direction.message_delay_p95_ns, direction.message_delay_p99_ns)
@@ -68,6 +76,8 @@ def _render_round_trip(connection: Connection, direction: Direction) -> list[str
         where = "captured at the sender" if direction.view == "sender" else "capture point unknown"
     least = f"least {time_text(least_ns)}, " if least_ns is not None else ""
     timeout = f", RTO {time_text(direction.rto_ns)}" if direction.rto_ns is not None else ""
+    if least and direction.rtt_samples < SAMPLES_FOR_MEAN:
+        return [f"round trip: {least}{count_text(direction.rtt_samples, 'sample')}; {where}"]
     return [f"round trip: {least}smoothed {time_text(smoothed_ns)}{timeout}; {where}"]
 
 

@@ -33,7 +33,7 @@ PARAGRAPH = [
     "Cost: up to 28.1 s: without this limit it would have taken as little as 2 s instead of 30.1 s",
     "Fix: Make the client's application read faster, or the server send less. `ss -tmi` on the client shows whether "
     "unread data (Recv-Q) fills the buffer.",
-    "Evidence: the server waited 28.1 s: 20.5 s with the window full (no room for another segment) + "
+    "Evidence: the server waited 28.1 s of 30.1 s: 20.5 s with the window full (no room for another segment) + "
     "6.1 s at zero window (no room offered, 66 times) + 1.48 s for ACKs that came late because "
     "the application read late; "
     "frame.number in {1474, 1475, 1577, 1578, 1627, 1628} "

@@ -45,7 +45,7 @@ def test_text() -> None:
     assert told[-2:] == [
         "    gone  TW101 window-scaling-not-negotiated server→client  better",
         "    now: nothing to fix: limited by the server's congestion window (74 % of the time, likely). "
-        "The window was still growing.",
+        "The congestion window was still growing.",
     ]
     back = lines(FAST, SLOW)
     assert back[-1].startswith("    Fix: Switch on window scaling on the client ")

@@ -95,17 +95,20 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
         for sender, told in re.findall(r"^    (\w+) → \w+  (.*(?:\n       .*)*)", block, re.MULTILINE):
             direction = connection.a_to_b if sender == role_of(connection, "a") else connection.b_to_a
             acked = re.search(
-                r"^(\S+ \S+) acknowledged(?: at| in (\S+ \S+))?(?: \(?(\S+ [^\s)]+?)\)?)?, ([\d,]+) retransmission",
+                r"^(\S+ \S+) acknowledged(?: at| in (\S+ \S+))?(?: \(?(\S+ [^\s)]+?)\)?)?"
+                r"(?:, ([\d,]+) segments?)?, ([\d,]+) retransmission",
                 told,
             )
             assert acked, told
             assert direction.acked_bytes == near(acked[1], SCALES)
-            assert (direction.goodput_bps is None) == (acked[3] is None)
+            assert (direction.goodput_bps is None) == (acked[3] is None and acked[4] is None)
+            if acked[4]:
+                assert direction.data_segments == int(acked[4])
             if acked[3]:
                 assert direction.goodput_bps == near(acked[3], RATES)
             if acked[2]:
                 assert direction.acked_bytes * 8e9 / direction.goodput_bps == near(acked[2], TIMES)
-            assert direction.retransmissions == int(acked[4].replace(",", ""))
+            assert direction.retransmissions == int(acked[5].replace(",", ""))
             if window := re.search(r"window of the \w+: (\S+ \S+) to (\S+ \S+), mean (\S+ \S+), (.*)", told):
                 assert direction.receive_window_min_bytes == near(window[1], SCALES)
                 assert direction.receive_window_max_bytes == near(window[2], SCALES)
@@ -147,7 +150,7 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
 
 
 def test_messages_whose_delays_are_not_known_have_one_word_for_it() -> None:
-    connection = next(analyze(path) for path in WHOLE if path.name.startswith("slow-reader")).connections[0]
+    connection = next(analyze(path) for path in WHOLE if path.name.startswith("idle-restart")).connections[0]
     unknown = dict.fromkeys(("message_delay_p50_ns", "message_delay_p95_ns", "message_delay_p99_ns"))
     lines = render_timing(connection, replace(connection.b_to_a, **unknown))
     assert f"messages: {connection.b_to_a.messages}, first byte sent to last byte arrived: unknown" in lines

@@ -219,7 +219,7 @@ def test_nothing_wrong() -> None:
     assert verdict.headline in answer
     assert (cost, evidence) == ("", f"Evidence: {verdict.reason}")
     assert not any("Fix" in line for line in lines)
-    assert "    client → server  5 B acknowledged in 5.54 s (7 bit/s), 0 retransmissions" in lines
+    assert "    client → server  5 B acknowledged, 1 segment, 0 retransmissions" in lines
     # 65,483 in the SYN/ACK and 64 << 10 = 65,536 after it print alike: no change to speak of.
     assert any(
         line.startswith("           window of the server: 65.5 kB throughout, shift 10 (from the SYNs)")

@@ -65,9 +65,9 @@ def judge(case: Case) -> Iterator[Finding]:
     mathis_bps = mathis_rate_bps(data.mss_bytes, round_trip_ns(case), data.recoveries / data.data_segments)
     yield case.finding(
         f"Loss slows {case.the_sender} to {rate_text(data.goodput_bps or 0)}: {share_text(lost, places=1)} of its "
-        f"segments were sent again, its congestion window was cut {count_text(data.recoveries, 'time')}, and "
+        f"segments were sent again, its congestion window was cut {count_text(data.recoveries, 'time')}. "
         f"{time_text(data.recovery_ns)} ({share_text(share)} of the connection) went into recovery"
-        f"{_afterwards(data)}. The segments were lost {guilty.where}",
+        f"{_afterwards(data)}. The segments were lost {guilty.where}.",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else None,
         confidence=guilty.confidence,
@@ -84,7 +84,8 @@ def judge(case: Case) -> Iterator[Finding]:
                 "goodput_bps": round(data.goodput_bps or 0),
                 "mathis_bps": round(mathis_bps),
             },
-            ruled_out="Not reordering: nothing proves the retransmissions needless. " + guilty.ruled_out,
+            ruled_out="Not reordering: no DSACK or other sign that what was sent again had arrived. "
+            + guilty.ruled_out,
             frames_of=pairs_shown("first", events),
         ),
         remedy=_remedy(case, guilty.owner),
