@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     "figure",
     type=click.Path(dir_okay=False),
     metavar="OUT",
-    help="Draw one connection: .html, .png, .svg, .pdf or .json.",
+    help="Write a report (.html), or draw one connection (.png, .svg, .pdf, .json).",
 )
 @click.option(
-    "--connection", type=ConnectionNumber(), metavar="N", help="To draw; default: the one that lost most packets."
+    "--connection",
+    type=ConnectionNumber(),
+    metavar="N",
+    help="To draw or report; default: which lost most.",
 )
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
 def pair(
@@ -61,14 +64,14 @@ def pair(
     if out is not None:
         _check_parquet()
     if figure is not None:
-        _check_figure(figure)
+        _check_output(figure)
     import tcpwin
 
     pairing = tcpwin.pair(_source(a), None if b is None else _source(b))
     if out is not None:
         _write_packets(pairing, out)
     if figure is not None:
-        _draw(pairing, connection, figure, theme)
+        _report(pairing, connection, figure, limit=limit, theme=theme)
     if as_json:
         import json
 
@@ -93,25 +96,38 @@ def _check_parquet() -> None:
         raise OutputError("parquet needs polars: pip install 'tcpwin[tables]'") from None
 
 
-def _check_figure(out: str) -> None:
+def _check_output(out: str) -> None:
     try:
         import plotly  # noqa: F401
     except ImportError:
         raise OutputError("figures need plotly: pip install 'tcpwin[plot]'") from None
     from tcpwin.report.drawing import check
+    from tcpwin.report.standalone import require
 
     check(out)
+    if _is_page(out):
+        require()
 
 
-def _draw(pairing: Pairing, connection: int | None, out: str, theme: str) -> None:
-    from tcpwin.report import draw_ladder
+def _is_page(out: str) -> bool:
+    return out.lower().endswith((".html", ".htm"))
+
+
+def _report(pairing: Pairing, connection: int | None, out: str, *, limit: int, theme: str) -> None:
+    """Write all as a page, or one connection as a figure."""
+    from tcpwin.report import draw_ladder, most_lost_first, open_whole
     from tcpwin.report.drawing import write
+    from tcpwin.report.standalone import render_pair_page
 
+    check_connection(connection, len(pairing))
+    if _is_page(out):
+        page = render_pair_page(pairing, connection=connection, limit=limit, theme=theme)
+        with open_whole(out) as file:
+            file.write(page)
+        return
     if not len(pairing):
         raise SourceError("no connection is in both captures: there is nothing to draw")
-    check_connection(connection, len(pairing))
-    worst = max(pairing.connections, key=lambda each: (each.lost, each.unknown, -each.number)).number
-    number = worst if connection is None else connection
+    number = most_lost_first(pairing)[0].number if connection is None else connection
     write(draw_ladder(pairing, number, theme=theme), out, title=f"{pairing.name_a} – {pairing.name_b}")
 
 

@@ -47,7 +47,8 @@ def report(
     is the analysis with findings and time budgets; Markdown is for tickets. Without -o the report goes to standard
     output.
 
-    FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
+    FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`. A report on captures
+    of both ends is `tcpwin pair A B -o OUT.html`.
     """
     out = None if out == "-" else out
     try:

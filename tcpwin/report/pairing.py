@@ -65,7 +65,9 @@ def render_pairing(pairing: Pairing, *, limit: int = 10) -> Iterator[str]:
     if len(worst_first) > limit:
         yield ""
         yield f"{count_text(len(worst_first) - limit, 'more connection')}: --limit N, --json"
-    yield from _unpaired_lines(pairing)
+    for line in unpaired_lines(pairing):
+        yield ""
+        yield line
 
 
 def summarize_pairing(pairing: Pairing) -> Iterator[str]:
@@ -185,6 +187,7 @@ def _window_text(view: View) -> str | None:
 
 
 def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None) -> Iterator[str]:
+    """Counts, and what there is to say of them."""
     loss = f" ({share_text(direction.loss, places=2)})" if direction.lost else ""
     counts = [f"{direction.sent:,} sent", f"{direction.lost:,} lost{loss}"]
     counts += [
@@ -199,27 +202,33 @@ def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None)
     ]
     unit = " (as segments of the wire)" if direction.unit == "segment" else ""
     yield f"    {direction.source} → {direction.target}: {', '.join(counts)}{unit}"
+    for line in direction_lines(direction, judged):
+        yield f"        {line}"
+
+
+def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) -> Iterator[str]:
+    """Delays, flight and windows, why data were sent again, what is unknown and why, what was changed."""
     if direction.delay is not None:
         delay = direction.delay
         least, mean, most = (time_text(ns) for ns in (delay.least_ns, delay.mean_ns, delay.most_ns))
         before = delay.before_loss_ns
         lost = f"; {time_text(before)} before a lost packet" if before is not None and direction.lost else ""
-        yield f"        delay {least} at least, {mean} on average, {most} at most{lost}"
+        yield f"delay {least} at least, {mean} on average, {most} at most{lost}"
     if judged is not None:
-        yield from (f"        {line}" for line in view_lines(judged))
+        yield from view_lines(judged)
     if direction.retransmissions:
         causes = ((getattr(direction.resent, name), words) for name, words in _CAUSES.items())
         said = ", ".join(f"{count:,} {words}" for count, words in causes if count)
-        yield f"        {count_text(direction.retransmissions, 'retransmission')}: {said}"
+        yield f"{count_text(direction.retransmissions, 'retransmission')}: {said}"
     for why, count in (
         ("the other capture was not running, or may not have been", direction.outside),
         ("not in a capture that lacks packets", direction.unseen),
         ("in neither capture, by the sender's IP ids", direction.in_neither),
     ):
         if count:
-            yield f"        unknown {count:,}: {why}"
+            yield f"unknown {count:,}: {why}"
     for change in direction.changes:
-        yield f"        changed on the way: {change_on_the_way(change)}"
+        yield f"changed on the way: {change_on_the_way(change)}"
 
 
 def change_on_the_way(change: Change) -> str:
@@ -233,20 +242,19 @@ def change_on_the_way(change: Change) -> str:
     return f"{name} {values} ({count_text(change.packets, 'packet')}, {frames}{rule})"
 
 
-def _unpaired_lines(pairing: Pairing) -> Iterator[str]:
+def unpaired_lines(pairing: Pairing) -> Iterator[str]:
+    """Proxies, and connections that one capture has alone, the largest of them by name."""
     for proxy in pairing.proxies[:_NAMED]:
-        yield ""
         yield (
             f"Proxy: {proxy.in_a.source} ↔ {proxy.in_a.target} in a and {proxy.in_b.source} ↔ {proxy.in_b.target} in b "
             "carry the same bytes as two connections: something in between ends TCP."
         )
     for letter in "ab":
-        alone = [each for each in pairing.unpaired if each.capture == letter]
+        alone = sorted((each for each in pairing.unpaired if each.capture == letter), key=lambda each: -sum(each.bytes))
         if alone:
-            yield ""
-            yield f"Only in {letter}: {count_text(len(alone), 'connection')}"
-            for each in sorted(alone, key=lambda each: -sum(each.bytes))[:_NAMED]:
-                yield f"    {_unpaired_text(each)}"
+            named = "; ".join(map(_unpaired_text, alone[:_NAMED]))
+            more = "; …" if len(alone) > _NAMED else ""
+            yield f"Only in {letter}: {count_text(len(alone), 'connection')}: {named}{more}"
 
 
 def _unpaired_text(each: UnpairedConnection) -> str:

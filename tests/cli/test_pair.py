@@ -71,3 +71,13 @@ def test_a_figure(tmp_path: Path) -> None:
     assert {"data", "ACKs", "lost"} <= names
     assert "no connection 7" in refused("pair", *BOTH, "-o", out, "--connection", 7)
     assert "nothing to draw" in refused("pair", BOTH[0], CAPTURES / "lab" / "slow-reader.pcap.gz", "-o", out)
+
+
+def test_a_report(tmp_path: Path) -> None:
+    out = tmp_path / "pair.html"
+    assert tcpwin("pair", *BOTH, "-o", out).returncode == 0
+    page = out.read_text(encoding="utf8")
+    assert "Lost between a and b: 59 of 5,586 packets" in page
+    assert "Limited by loss on the path" in page
+    assert "no connection 7" in refused("pair", *BOTH, "-o", out, "--connection", 7)
+    assert out.read_text(encoding="utf8") == page

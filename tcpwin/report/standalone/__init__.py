@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from tcpwin.report.standalone.figures import typed
     from tcpwin.report.standalone.finding import begin
     from tcpwin.report.standalone.html_page import render_page
+    from tcpwin.report.standalone.pair_page import render_pair_page
     from tcpwin.report.standalone.pdf import find_browser, print_page
     from tcpwin.report.standalone.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
+    from tcpwin.report.standalone.shell import require
 
 _HOMES = {
     "figures": ("typed",),
     "finding": ("begin",),
     "html_page": ("render_page",),
+    "pair_page": ("render_pair_page",),
     "pdf": (
         "find_browser",
         "print_page",
@@ -31,6 +34,7 @@ _HOMES = {
         "THEMES",
         "form_of",
     ),
+    "shell": ("require",),
 }
 
 __all__ = [
@@ -43,6 +47,8 @@ __all__ = [
     "form_of",
     "print_page",
     "render_page",
+    "render_pair_page",
+    "require",
     "typed",
 ]
 

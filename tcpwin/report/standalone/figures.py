@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tcpwin.analysis import Connection
     from tcpwin.report.standalone.report import Report
 
-MAX_PACKED_BYTES = 1_500_000
+FIGURES_BYTES = 1_500_000
 """Of all figures: with plotly.js and the table a report stays below 5 MB."""
 POINTS = 600
 """Of a curve: as many as a figure has pixels on most screens."""
@@ -82,7 +82,7 @@ def draw_overview(report: Report) -> Drawn | None:
     """All connections in one figure; None where there is one connection or nothing to draw."""
     if len(report.analysis) < 2 or OVERVIEW not in figures.names("analysis"):
         return None
-    found = _drawable(figures.plain(OVERVIEW, report.analysis, direction=None, **OPTIONS))
+    found = drawable(figures.plain(OVERVIEW, report.analysis, direction=None, **OPTIONS))
     if found is None:
         return None
     kind = figures.get(OVERVIEW)
@@ -92,7 +92,7 @@ def draw_overview(report: Report) -> Drawn | None:
 def draw_connections(report: Report) -> list[Drawn]:
     """The figures of each connection told in full, as long as they fit into the file."""
     drawn: list[Drawn] = []
-    left = MAX_PACKED_BYTES
+    left = FIGURES_BYTES
     for told in report.connections:
         each = _draw_connection(told.connection)
         if len(each.packed) > left:
@@ -112,7 +112,7 @@ def draw_beside(report: Report) -> dict[int, Drawn]:
             continue
         name = f"{run.reference}/{run.name}"
         plain = figures.plain_timeline(told.connection, BESIDE, direction=None, field=name, **OPTIONS)
-        found = _drawable(plain)
+        found = drawable(plain)
         if found is not None:
             summary = f"{BESIDE_SUMMARY} Dashed is {name}, as its sender's kernel was sampled."
             title = "This connection and the run over time"
@@ -125,7 +125,7 @@ def _draw_connection(connection: Connection) -> Drawn:
     for direction in _directions(connection):
         words = f"{direction[0]} → {direction[-1]}"
         for name in ("timeline", "path", "time-sequence", *(("messages",) if _has_messages(connection) else ())):
-            figure = _drawable(_draw(name, connection, direction))
+            figure = drawable(_draw(name, connection, direction))
             if figure is None:
                 continue
             kind = None if name == "timeline" else figures.get(name)
@@ -166,7 +166,7 @@ def _has_messages(connection: Connection) -> bool:
     return max(connection.a_to_b.messages or 0, connection.b_to_a.messages or 0) >= MANY_MESSAGES
 
 
-def _drawable(figure: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def drawable(figure: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """A figure that JSON can hold; None where it only says that there is nothing to show."""
     if "nothing" in figure["layout"]["meta"]:
         return None

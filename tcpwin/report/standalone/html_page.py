@@ -6,23 +6,17 @@ capture stands in the page as markup. A policy in the page lets only the scripts
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
-from importlib.util import find_spec
+from datetime import datetime
 from typing import Any
 
-from tcpwin.errors import OutputError
 from tcpwin.limits import role_of
-from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.findings import counts_line
-from tcpwin.report.standalone.finding import begin, tell_findings
+from tcpwin.report.standalone.finding import tell_findings
 from tcpwin.report.standalone.method import capture_facts, file_rows, host_views, method_text, rule_views, unread
 from tcpwin.report.standalone.references import tell_likeness
 from tcpwin.report.standalone.report import THEMES, Report
-from tcpwin.report.standalone.table import ConnectionTable, make_table, pack_bytes
+from tcpwin.report.standalone.shell import fill, require
+from tcpwin.report.standalone.table import ConnectionTable, make_table
 from tcpwin.report.text import WHOLE, quality_remarks
 from tcpwin.units import count_text, name_text, short_name
 
@@ -43,33 +37,26 @@ def render_page(
     """
     if theme not in THEMES:
         raise ValueError(f"no theme is called {theme}: there are {', '.join(THEMES)}")
-    for package in ("jinja2", "tsdownsample"):
-        if find_spec(package) is None:
-            raise OutputError(f"a report as HTML needs {package}: pip install 'tcpwin[report]'")
-    from tcpwin.report.standalone.figures import colours, draw_beside, draw_connections, draw_overview
+    require("tsdownsample")
+    from tcpwin.report.standalone.figures import draw_beside, draw_connections, draw_overview
 
-    script = _page_file("report.js")
     drawn = draw_connections(report)
     overview = draw_overview(report)
     beside = draw_beside(report)
     table = make_table(report)
-    page: str = _template().render(
+    return fill(
+        "report.html.j2",
         theme="light" if is_printed else theme,
         is_printed=is_printed,
-        policy=_policy(script, _plotly()),
-        css=_page_file("report.css") + colours().css,
-        js=script,
-        colours=colours().document,
-        plotly=_packed_plotly() if overview or beside or any(each.packed for each in drawn) else "",
+        has_figures=bool(overview or beside or any(each.packed for each in drawn)),
         overview=overview,
         drawn=drawn,
         beside=beside,
         table=table,
         table_words=table_words(table),
-        made_at=f"{made_at or datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        made_at=made_at,
         **_words(report),
     )
-    return page
 
 
 def _words(report: Report) -> dict[str, Any]:
@@ -84,7 +71,6 @@ def _words(report: Report) -> dict[str, Any]:
     like, far = tell_likeness(zip(report.connections, report.comparisons, strict=True))
     only = analysis.connections[0] if len(analysis) == 1 else None
     return {
-        "version": __version__,
         "name": short_name(analysis.name),
         "facts": capture_facts(analysis),
         "summary": name_text(report.summary.text),
@@ -108,7 +94,6 @@ def _words(report: Report) -> dict[str, Any]:
         "files": file_rows(analysis),
         "rules": rule_views(report),
         "contents": _contents(report, has_hosts=bool(hosts)),
-        "plotly_version": _plotly_version(),
     }
 
 
@@ -134,46 +119,4 @@ def table_words(table: ConnectionTable) -> str:
         f"{table.rows:,} of {count_text(table.total, 'connection')}: those that lost most time to what can be "
         "mended, then those with most data. The other "
         f"{table.total - table.rows:,} do not fit into this file; tcpwin analyze --json has them all."
-    )
-
-
-@cache
-def _template() -> Any:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
-    environment.filters["begin"] = begin
-    return environment.from_string(_page_file("report.html.j2"))
-
-
-@cache
-def _page_file(name: str) -> str:
-    return files("tcpwin.report.standalone").joinpath("page", name).read_text(encoding="utf-8")
-
-
-@cache
-def _plotly() -> str:
-    return read_asset(PLOTLY).decode()
-
-
-@cache
-def _packed_plotly() -> str:
-    return pack_bytes(read_asset(PLOTLY))
-
-
-@cache
-def _plotly_version() -> str:
-    import tomllib
-
-    return str(tomllib.loads(read_asset("plotly-cartesian.toml").decode())["version"])
-
-
-def _policy(*scripts: str) -> str:
-    """Only these scripts run, and nothing is fetched; plotly.js writes styles, and makes pictures of figures."""
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
-    )
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
     )
