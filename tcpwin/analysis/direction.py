@@ -186,6 +186,7 @@ class Direction:
     partial_acks: int
     ce_segments: int
     ece_acks: int
+    ace_marks: int | None
     cwr_segments: int
     delayed_acks: int
     stretch_acks: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,53 @@ def test_a_mark_is_no_retransmission_and_no_loss(tmp_path: Path) -> None:
     names = [name for name in dir(plain) if name.endswith(("_bytes", "_segments", "retransmissions", "_acks"))]
     differ = {name for name in names if getattr(marked, name) != getattr(plain, name)}
     assert differ == set(own)
+
+
+def counted(
+    values: list[int], *, first: int = 0b010, request: int = 5, acks: list[int] | None = None
+) -> tuple[int | None, int | None]:
+    """Marks that the client counts of the server's data, and the server of the client's; AccECN is agreed on.
+
+    Args:
+        values: of the client's three flags, in one ACK each.
+        first: of its first ACK, which tells how the SYN/ACK came.
+        request: of its only segment with data.
+        acks: how many segments each ACK covers in all; one more each where it is None.
+    """
+
+    def flags(value: int) -> str:
+        return "A" + "".join(letter for bit, letter in ((4, "N"), (2, "C"), (1, "E")) if value & bit)
+
+    packets = [
+        segment(CLIENT, "SNEC", 100, 0),
+        segment(SERVER, "SAC", 500, 101),
+        segment(CLIENT, flags(first), 101, 501),
+        segment(CLIENT, flags(request), 101, 501, size=100),
+    ]
+    packets += [segment(SERVER, flags(5), 501 + 1000 * number, 201, size=1000) for number in range(len(values))]
+    covered = acks or list(range(1, len(values) + 1))
+    packets += [
+        segment(CLIENT, flags(value), 201, 501 + 1000 * upto) for value, upto in zip(values, covered, strict=True)
+    ]
+    for number, packet in enumerate(packets):
+        packet.time = 1_700_000_000 + number * 0.001
+    with tempfile.TemporaryDirectory() as folder:
+        connection = analyze(packets, Path(folder))
+    assert connection.ecn == "accecn"
+    return connection.b_to_a.ace_marks, connection.a_to_b.ace_marks
+
+
+def test_a_receivers_counter_of_marks_is_decoded() -> None:
+    """RFC 9768 §3.2.2: three bits that begin with five, and wrap; zero has no flag at all."""
+    assert counted([5, 5, 5]) == (0, 0)
+    assert counted([6, 6, 0, 1]) == (4, 0)
+    # It ends at zero: an ordinary segment by its flags.
+    assert counted([6, 7, 0]) == (3, 0)
+    assert counted([6, 6], first=0b110) == (1, 0)
+    # The third one is older than the second, and came late.
+    assert counted([5, 7, 6, 7], acks=[1, 3, 2, 4]) == (2, 0)
+
+
+def test_a_counter_that_was_cleared_on_the_way_is_none() -> None:
+    """A middlebox that clears the flags leaves zeros, with which no counter begins."""
+    assert counted([0, 0, 3], first=0, request=0) == (None, 0)

@@ -58,6 +58,12 @@ impl Ecn {
     }
 }
 
+/// Whether a SYN asks for AccECN, or takes it.
+#[inline]
+pub fn may_count(one: &SynOptions, other: &SynOptions) -> bool {
+    (one.kinds | other.kinds) & syn_kind::AE != 0
+}
+
 /// Whether ECE and CWR of a segment after the handshake say what RFC 3168 §6.1 says: of hosts that agreed on that, or, where
 /// no SYN was captured, of a segment without the bit that only the counter of RFC 9768 sets.
 #[cold]

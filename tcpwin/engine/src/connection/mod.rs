@@ -1,5 +1,6 @@
 //! Connections: four-tuple and epoch, who began it, its handshake and how it closed.
 
+pub mod ace;
 pub mod arena;
 pub mod claim;
 pub mod cut_size;

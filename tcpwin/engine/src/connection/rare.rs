@@ -1,5 +1,6 @@
 //! What most directions never need, kept behind one pointer so that the record stays small.
 
+use crate::connection::ace::Ace;
 use crate::connection::claim::Claim;
 use crate::connection::cut_size::CutSize;
 use crate::connection::end_stall::{EndStall, Tries};
@@ -89,6 +90,8 @@ pub struct Rare {
     pub scale_confirming: Option<(u64, u16)>,
     /// What one segment claimed of a place that no window allows.
     pub claim: Option<Claim>,
+    /// Marks that the receiver counts, by AccECN.
+    pub ace: Option<Box<Ace>>,
 }
 
 /// Frames of SYNs that a later retransmission may repeat.
@@ -187,6 +190,8 @@ impl Rare {
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()
+            // Its counter stands in every segment.
+            && self.ace.is_none()
             && self.zero.as_ref().is_none_or(|zero| !zero.is_undecided())
     }
 }

@@ -34,6 +34,11 @@ impl DirectionView<'_> {
         int(events.saturating_sub(disproved))
     }
 
+    fn ace_marks(&self) -> Value {
+        let counted = self.rare().and_then(|rare| rare.ace.as_ref()?.counted());
+        counted.map_or(Value::None, count)
+    }
+
     fn ack_loss(&self, get: fn((u32, u32)) -> u32) -> Value {
         let judged = self
             .data()
@@ -81,6 +86,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     partial_acks Int "ACKs within a fast recovery that did not end it (RFC 6582)." |v| v.answer_count(event::PARTIAL_ACK);
     ce_segments Int "Segments that came marked: congestion experienced (RFC 3168 section 5). Only a capture behind the router that marks has them." |v| v.sent_count(event::CONGESTION_EXPERIENCED);
     ece_acks Int "ACKs of the receiver that tell of such a mark (ECE), by the RFC 3168 that both SYNs agree on; with AccECN the flag is a counter's." |v| v.answer_count(event::CONGESTION_ECHO);
+    ace_marks Int "Marked packets that the receiver counted, by AccECN's three flags (RFC 9768 section 3.2.2): the least that they can be, eight looking like none; none where AccECN was not agreed on, or nothing told." |v| v.ace_marks();
     cwr_segments Int "Segments with which the sender says that it has reduced its window for one (CWR), likewise." |v| v.sent_count(event::WINDOW_REDUCED);
     delayed_acks Int "ACKs of one segment that came 40 to 500 ms later than the fastest." |v| v.answer_count(event::DELAYED_ACK);
     stretch_acks Int "ACKs of more than two full segments (RFC 2525 section 2.13)." |v| v.of_pace(|p| i64::from(p.stretch));

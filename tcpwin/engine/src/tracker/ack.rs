@@ -1,7 +1,8 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
+use crate::connection::ace::Ace;
 use crate::connection::direction::Direction;
-use crate::connection::ecn;
+use crate::connection::ecn::{self, Ecn};
 use crate::connection::rare::Rare;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
@@ -80,6 +81,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         acked.note_mark();
         answer.events |= event::CONGESTION_ECHO;
     }
+    if ecn::may_count(&sent.syn, &acked.syn) {
+        take_counter(sent, acked, segment, &answer);
+    }
     acked.end_ack(segment.time_ns, answer.is_new, sent);
     answer.events |= judge_window(sent, acked, segment, &advertised);
     if is_empty(segment) {
@@ -110,6 +114,19 @@ fn infer_fin(sent: &Direction, acked: &mut Direction, segment: &Segment, advance
     let is_closing = sent.has_fin || segment.flags & FIN != 0;
     if is_closing && acked.rare.as_ref().is_some_and(|rare| rare.ends_with_one) {
         (acked.has_fin, acked.fin_end) = (true, acked.flight.una);
+    }
+}
+
+/// What the receiver counts by AccECN, in a segment that is no SYN.
+#[cold]
+fn take_counter(sent: &Direction, acked: &mut Direction, segment: &Segment, answer: &Answer) {
+    if Ecn::of(&sent.syn, &acked.syn) != Ecn::Accurate || answer.is_old {
+        return;
+    }
+    let is_handshake = !sent.syn.is_answer() && segment.ack == (acked.isn + 1).0;
+    let ace = acked.rare().ace.get_or_insert_with(Box::default);
+    if ace.take(Ace::value(segment), is_handshake, answer.is_new) > 0 {
+        acked.note_mark();
     }
 }
 

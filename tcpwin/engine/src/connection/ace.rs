@@ -1,0 +1,96 @@
+//! AccECN's counter of marks (RFC 9768 §3.2.2): three flags of each segment after the SYNs, decoded.
+//!
+//! Comes in: what the segments of a receiver say, in order. Goes out: how many marked packets have reached it. Eight marks
+//! look like none: what came between two of its segments is the least that it can be.
+
+use crate::wire::{Segment, AE, CWR, ECE};
+
+/// What a receiver begins with: no zero, which a middlebox that clears the flags would leave (RFC 9768 §3.2.1).
+const FIRST: u8 = 5;
+/// A client's first ACK tells how the SYN/ACK came instead (RFC 9768 §3.2.2.1, table 3): these say "not marked".
+const UNMARKED_SYN_ACK: [u8; 3] = [0b010, 0b011, 0b100];
+
+/// The counter of one receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ace {
+    /// Its last value; None before the first.
+    last: Option<u8>,
+    /// It began with zero: the flags were cleared on the way (RFC 9768 §3.2.2.4).
+    is_cleared: bool,
+    pub marks: u64,
+}
+
+impl Ace {
+    /// The three flags as a number.
+    pub fn value(segment: &Segment) -> u8 {
+        let bit = |flag: u16, place: u8| u8::from(segment.flags & flag != 0) << place;
+        bit(AE, 2) | bit(CWR, 1) | bit(ECE, 0)
+    }
+
+    /// A segment of the receiver. `is_handshake`: it acknowledges the SYN/ACK and nothing more; `is_new`: more than any
+    /// before it. Gives the marks that it adds.
+    pub fn take(&mut self, value: u8, is_handshake: bool, is_new: bool) -> u8 {
+        if self.is_cleared || (is_handshake && UNMARKED_SYN_ACK.contains(&value)) {
+            return 0;
+        }
+        let Some(last) = self.last else {
+            self.is_cleared = value == 0;
+            return self.advance(FIRST, value);
+        };
+        // An older segment that comes late would count seven marks too many.
+        if !is_new {
+            return 0;
+        }
+        self.advance(last, value)
+    }
+
+    fn advance(&mut self, last: u8, value: u8) -> u8 {
+        if self.is_cleared {
+            return 0;
+        }
+        self.last = Some(value);
+        let added = value.wrapping_sub(last) & 7;
+        self.marks = self.marks.saturating_add(u64::from(added));
+        added
+    }
+
+    /// None while nothing told, or the flags are cleared.
+    pub fn counted(&self) -> Option<u64> {
+        self.last.filter(|_| !self.is_cleared).map(|_| self.marks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_that_wraps_is_followed() {
+        let mut ace = Ace::default();
+        assert_eq!(ace.take(0b010, true, false), 0, "how the SYN/ACK came");
+        assert_eq!(ace.counted(), None);
+        assert_eq!(ace.take(5, true, false), 0);
+        assert_eq!(ace.counted(), Some(0));
+        let added: Vec<u8> = [6, 6, 0, 2]
+            .map(|value| ace.take(value, false, true))
+            .into();
+        assert_eq!(added, [1, 0, 2, 2]);
+        assert_eq!(ace.take(0, false, false), 0, "it was overtaken");
+        assert_eq!(ace.counted(), Some(5));
+    }
+
+    #[test]
+    fn a_marked_syn_ack_counts() {
+        let mut ace = Ace::default();
+        assert_eq!(ace.take(6, true, false), 1);
+        assert_eq!(ace.counted(), Some(1));
+    }
+
+    #[test]
+    fn flags_that_were_cleared_tell_nothing() {
+        let mut ace = Ace::default();
+        assert_eq!(ace.take(0, false, true), 0);
+        assert_eq!(ace.take(3, false, true), 0);
+        assert_eq!(ace.counted(), None);
+    }
+}
