@@ -53,7 +53,7 @@ impl DirectionView<'_> {
     /// Mean and most.
     fn queue_ns(&self) -> Option<(i64, i64)> {
         let path = self.data().pace()?.path.as_deref()?;
-        self.bottleneck()?.queue_ns(path.records())
+        self.bottleneck()?.queue_ns(&path.records())
     }
 
     /// What the sender's moves were like.

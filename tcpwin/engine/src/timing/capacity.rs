@@ -73,7 +73,7 @@ impl Bottleneck {
             let link = plain.by_trains(path).filter(|_| !found.is_policed);
             return Some(link.map_or(found, |link| found.at(link.bytes_per_s)));
         }
-        (plain.by_trains(path)).or_else(|| plain.by_rounds(path.records(), mss))
+        (plain.by_trains(path)).or_else(|| plain.by_rounds(&path.records(), mss))
     }
 
     fn at(self, bytes_per_s: f64) -> Self {
@@ -97,7 +97,7 @@ impl Bottleneck {
             let fast: u32 = fast.map(|(_, count)| count).sum();
             f64::from(fast) >= f64::from(number(&trains)) * FAST_SHARE
         } else {
-            steady.size_spread <= POLICED_SPREAD && found.drops_unqueued(path.records(), mss)
+            steady.size_spread <= POLICED_SPREAD && found.drops_unqueued(&path.records(), mss)
         };
         Bottleneck {
             is_policed,
@@ -133,7 +133,7 @@ impl Bottleneck {
         match (long.map(at), fast_bin.map(at)) {
             (Some(slow), Some(fast)) if fast_bin >= long.map(|bin| bin + DIFFERENT_BINS) => {
                 // Where nothing waited no queue spaced the long trains: the bursts of the start are the better witness.
-                Some(if slow.had_queue(path.records()) {
+                Some(if slow.had_queue(&path.records()) {
                     slow
                 } else {
                     fast

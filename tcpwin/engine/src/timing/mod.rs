@@ -17,6 +17,7 @@ pub mod loss_spans;
 pub mod pace;
 pub mod path;
 pub mod reading;
+mod records;
 pub mod response;
 pub mod round_limit;
 pub mod sender_view;

@@ -354,7 +354,7 @@ impl Pace {
         match &self.path {
             Some(path) => {
                 let (bottleneck, base_us) = (self.bottleneck(mss), path.base_us(&self.delay));
-                full_path::moves(bottleneck.as_ref(), path.records(), base_us, mss)
+                full_path::moves(bottleneck.as_ref(), &path.records(), base_us, mss)
             }
             None => Vec::new(),
         }

@@ -6,6 +6,7 @@
 use crate::recovery::cause::Cause;
 use crate::timing::item::Item;
 use crate::timing::loss_spans::{LossSpans, Steady};
+use crate::timing::records::Records;
 use crate::timing::response::{Moved, Response};
 
 /// Records of rounds that are kept; beyond it neighbours are joined, and a record holds twice as many rounds.
@@ -346,7 +347,7 @@ pub struct Path {
     rounds_open: u32,
     /// It stands here, where every round looks anyway.
     open: Option<Open>,
-    records: Vec<Record>,
+    records: Records,
     rates: [Rates; CLASSES],
     /// Newest trains by class and bin: entered together, so that few of them wait for memory.
     newest: [(u8, u16); NEWEST],
@@ -377,7 +378,7 @@ impl Path {
             rounds_each: 1,
             rounds_open: 0,
             open: None,
-            records: Vec::new(),
+            records: Records::default(),
             rates: Default::default(),
             newest: [(0, 0); NEWEST],
             newest_count: 0,
@@ -517,14 +518,15 @@ impl Path {
 
     /// End the record that is open.
     pub fn close(&mut self) {
-        self.records
-            .extend(self.open.take().map(|open| open.closed()));
+        if let Some(open) = self.open.take() {
+            self.records.push(&open.closed());
+        }
         self.rounds_open = 0;
     }
 
     /// Those that are closed.
-    pub fn records(&self) -> &[Record] {
-        &self.records
+    pub fn records(&self) -> Vec<Record> {
+        self.records.unpack()
     }
 
     /// The trains of these classes, from the shortest to the longest, by rate.
@@ -553,11 +555,13 @@ impl Path {
 
     #[cold]
     fn halve(&mut self) {
-        let pairs = self.records.chunks_mut(2).map(|pair| {
-            if let [one, other] = pair {
-                one.join(other);
+        let records = self.records.unpack();
+        let pairs = records.chunks(2).map(|pair| {
+            let mut joined = pair[0];
+            if let Some(other) = pair.get(1) {
+                joined.join(other);
             }
-            pair[0]
+            joined
         });
         self.records = pairs.collect();
         self.rounds_each *= 2;
