@@ -1,8 +1,11 @@
 """A router in one process between two namespaces, with real TCPs on both sides: it translates, rewrites and drops.
 
-Run as `unshare -rn python forwarder.py FOLDER`: no right of the host is needed but to make namespaces. Sockets and TUN
-devices stay in the namespace in which they were made, so that one process holds the server in one, the client in the
-other, and itself between. Out: client.pcap and server.pcap, the packets on either side of it, and truth.json.
+Run as `unshare -rn python forwarder.py FOLDER KIND`: no right of the host is needed but to make namespaces. Sockets and
+TUN devices stay in the namespace in which they were made, so that one process holds the server in one, the client in
+the other, and itself between. Out: client.pcap and server.pcap, the packets on either side of it, and truth.json.
+
+KIND: ``rewriter`` translates the client and rewrites options; ``both_ways`` translates client and server, and nothing
+else; ``proxy`` ends TCP in a namespace of its own, with real sockets on both sides.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ TUNSETIFF, IFF_TUN_NO_PI = 0x400454CA, 0x1001
 CLONE_NEWNET = 0x40000000
 LINKTYPE_RAW = 101
 CLIENT, TRANSLATED, SERVER = "10.1.0.2", "10.9.0.9", "10.2.0.2"
+VIRTUAL, PROXY = "10.7.0.7", ("10.8.0.1", "10.8.0.2")
 PORT, CLAMPED_MSS, SHIFT = 7000, 1200, 5
 DELAY_S = 0.01
 BYTES = 400_000
@@ -50,19 +54,26 @@ def checksum(data: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def rewrite(packet: bytes, *, from_client: bool) -> bytes:
-    """Translate the client's address and port, bleach ECN, clamp the MSS and rewrite the client's window scale."""
+def rewrite(packet: bytes, *, from_client: bool, kind: str) -> bytes:
+    """Translate the client's address and port, bleach ECN, clamp the MSS and rewrite the client's window scale.
+
+    Or translate the server's address besides, and rewrite nothing.
+    """
     data = bytearray(packet)
-    data[1] &= 0xFC
     data[8] -= 1
     header = (data[0] & 15) * 4
+    if kind == "both_ways":
+        data[16:20] = data[16:20] if not from_client else socket.inet_aton(SERVER)
+        data[12:16] = data[12:16] if from_client else socket.inet_aton(VIRTUAL)
+    else:
+        data[1] &= 0xFC
     if from_client:
         data[12:16] = socket.inet_aton(TRANSLATED)
         struct.pack_into(">H", data, header, struct.unpack_from(">H", data, header)[0] ^ 0x4000)
     else:
         data[16:20] = socket.inet_aton(CLIENT)
         struct.pack_into(">H", data, header + 2, struct.unpack_from(">H", data, header + 2)[0] ^ 0x4000)
-    if data[header + 13] & SYN:
+    if data[header + 13] & SYN and kind == "rewriter":
         at, end = header + 20, header + (data[header + 12] >> 4) * 4
         while at < end and data[at]:
             if data[at] == MSS:
@@ -91,7 +102,7 @@ class Recorder:
         self.frames += 1
 
 
-def forward(client: int, server: int, stop: threading.Event, folder: Path) -> None:
+def forward(client: int, server: int, stop: threading.Event, folder: Path, kind: str) -> None:
     """Move packets between the two devices until told to stop."""
     records = {client: Recorder(folder / "client.pcap"), server: Recorder(folder / "server.pcap")}
     others = {client: server, server: client}
@@ -111,7 +122,7 @@ def forward(client: int, server: int, stop: threading.Event, folder: Path) -> No
                 dropped.append(records[device].frames)
                 continue
             count += 1
-            changed = rewrite(packet, from_client=device == client)
+            changed = rewrite(packet, from_client=device == client, kind=kind)
             heapq.heappush(waiting, (time.monotonic() + DELAY_S, count, others[device], changed))
         while waiting and waiting[0][0] <= time.monotonic():
             _, _, device, packet = heapq.heappop(waiting)
@@ -122,18 +133,34 @@ def forward(client: int, server: int, stop: threading.Event, folder: Path) -> No
     (folder / "truth.json").write_text(json.dumps({"dropped": dropped}))
 
 
-def main(folder: Path) -> None:
-    """Send some data from the client to the server, through the router."""
-    server = open_tun("t0", SERVER, TRANSLATED)
-    listener = socket.create_server((SERVER, PORT))
+def shuttle(end: int, proxy: int, stop: threading.Event, path: Path) -> None:
+    """Move packets between an end's device and the proxy's, as they are, and record them."""
+    record, others = Recorder(path), {end: proxy, proxy: end}
+    while not stop.is_set():
+        for device in select.select([end, proxy], [], [], 0.05)[0]:
+            packet = os.read(device, 65_536)
+            if packet[0] >> 4 == 4 and packet[9] == 6:
+                record.write(packet)
+                os.write(others[device], packet)
+    record.file.close()
+
+
+def leave_namespace() -> None:
+    """Go on in a new network namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
-    client = open_tun("t1", CLIENT, SERVER)
-    sender = socket.socket()
-    stop = threading.Event()
-    router = threading.Thread(target=forward, args=(client, server, stop, folder))
-    router.start()
+
+
+def pump(source: socket.socket, target: socket.socket) -> None:
+    """Move bytes from one socket to another until the source ends."""
+    while data := source.recv(65_536):
+        target.sendall(data)
+    target.shutdown(socket.SHUT_WR)
+
+
+def transfer(sender: socket.socket, listener: socket.socket, address: str) -> None:
+    """Send some data, and wait until they were read."""
 
     def receive() -> None:
         accepted, _ = listener.accept()
@@ -143,14 +170,68 @@ def main(folder: Path) -> None:
 
     receiver = threading.Thread(target=receive)
     receiver.start()
-    sender.connect((SERVER, PORT))
+    sender.connect((address, PORT))
     sender.sendall(bytes(BYTES))
     sender.close()
     receiver.join()
     time.sleep(0.3)
+
+
+def through_a_router(folder: Path, kind: str) -> None:
+    server = open_tun("t0", SERVER, TRANSLATED)
+    listener = socket.create_server((SERVER, PORT))
+    leave_namespace()
+    asked = VIRTUAL if kind == "both_ways" else SERVER
+    client = open_tun("t1", CLIENT, asked)
+    sender = socket.socket()
+    stop = threading.Event()
+    router = threading.Thread(target=forward, args=(client, server, stop, folder, kind))
+    router.start()
+    transfer(sender, listener, asked)
     stop.set()
     router.join()
 
 
+def through_a_proxy(folder: Path) -> None:
+    server = open_tun("t0", SERVER, PROXY[1])
+    listener = socket.create_server((SERVER, PORT))
+    leave_namespace()
+    towards_client, towards_server = open_tun("p0", PROXY[0], CLIENT), open_tun("p1", PROXY[1], SERVER)
+    entry, back = socket.create_server((PROXY[0], PORT)), socket.socket()
+    back.bind((PROXY[1], 0))
+    leave_namespace()
+    client = open_tun("t1", CLIENT, PROXY[0])
+    sender = socket.socket()
+
+    def serve() -> None:
+        front, _ = entry.accept()
+        back.connect((SERVER, PORT))
+        pump(front, back)
+        front.close()
+        back.close()
+
+    stop = threading.Event()
+    work = [
+        threading.Thread(target=shuttle, args=(client, towards_client, stop, folder / "client.pcap")),
+        threading.Thread(target=shuttle, args=(server, towards_server, stop, folder / "server.pcap")),
+        threading.Thread(target=serve),
+    ]
+    for each in work:
+        each.start()
+    transfer(sender, listener, PROXY[0])
+    stop.set()
+    for each in work:
+        each.join()
+    (folder / "truth.json").write_text(json.dumps({"dropped": []}))
+
+
+def main(folder: Path, kind: str) -> None:
+    """Send some data from the client to the server, through what stands between."""
+    if kind == "proxy":
+        through_a_proxy(folder)
+    else:
+        through_a_router(folder, kind)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -1,6 +1,7 @@
 """Real TCPs of this kernel, and a router between them that translates, clamps, bleaches, rewrites and drops.
 
-What it did is known to it; what `tcpwin.pair` says of the captures on both sides of it must be the same.
+What it did is known to it; what `tcpwin.pair` says of the captures on both sides of it must be the same. Each kind is
+tried live, and on the headers of one run that are kept in `captures`.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ from reference import KERNEL_LACKS, NO_RIGHT
 
 import tcpwin
 
+KEPT = Path(__file__).with_name("captures")
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a transfer through the router; skip where namespaces or TUN devices are not to be had."""
+
+def made(tmp_path_factory: pytest.TempPathFactory, how: str, kind: str) -> Path:
+    """Return the folder of a transfer; skip where namespaces or TUN devices are not to be had."""
+    if how == "kept":
+        return KEPT / kind
     if shutil.which("unshare") is None or shutil.which("ip") is None or not Path("/dev/net/tun").exists():
         pytest.skip(f"{KERNEL_LACKS} namespaces and TUN devices to try")
-    path = tmp_path_factory.mktemp("router")
-    command = ["unshare", "-rn", sys.executable, forwarder.__file__, str(path)]
+    path = tmp_path_factory.mktemp(kind)
+    command = ["unshare", "-rn", sys.executable, forwarder.__file__, str(path), kind]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
     if done.returncode and any(words in done.stderr for words in ("Operation not permitted", "Permission denied")):
         pytest.skip(f"{NO_RIGHT} make namespaces and TUN devices")
@@ -34,9 +38,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def paired(folder: Path) -> tcpwin.Pairing:
+    return tcpwin.pair(*(next(folder.glob(f"{end}.pcap*")) for end in ("client", "server")))
+
+
+@pytest.fixture(scope="module", params=["live", "kept"])
+def how(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, how: str) -> Path:
+    """Return the folder of a transfer through the router that rewrites."""
+    return made(tmp_path_factory, how, "rewriter")
+
+
 @pytest.fixture(scope="module")
 def pairing(folder: Path) -> tcpwin.Pairing:
-    return tcpwin.pair(folder / "client.pcap", folder / "server.pcap")
+    return paired(folder)
 
 
 def test_lost_packets_are_those_that_the_router_dropped(folder: Path, pairing: tcpwin.Pairing) -> None:
@@ -82,3 +101,29 @@ def test_one_clock_and_the_delay_that_it_made(pairing: tcpwin.Pairing) -> None:
     for direction in pairing.connections[0].directions:
         assert direction.delay is not None
         assert direction.delay.least_ns + pairing.clock.uncertainty_ns >= forwarder.DELAY_S * 1e9
+
+
+def test_client_and_server_that_are_both_translated(tmp_path_factory: pytest.TempPathFactory, how: str) -> None:
+    folder = made(tmp_path_factory, how, "both_ways")
+    dropped = json.loads((folder / "truth.json").read_text())["dropped"]
+    pairing = paired(folder)
+    [connection] = pairing.connections
+    data, acks = connection.directions
+    assert (data.source.address, data.target.address) == (forwarder.CLIENT, forwarder.VIRTUAL)
+    assert (data.source_in_b.address, data.target_in_b.address) == (forwarder.TRANSLATED, forwarder.SERVER)
+    assert frames_by_fate(pairing, data)["lost"] == set(dropped)
+    assert (acks.lost, data.unknown, acks.unknown) == (0, 0, 0)
+    # Addresses and ports are all that it changed.
+    assert not data.changes
+    assert not acks.changes
+    assert not pairing.unpaired
+
+
+def test_a_proxy_that_ends_tcp(tmp_path_factory: pytest.TempPathFactory, how: str) -> None:
+    folder = made(tmp_path_factory, how, "proxy")
+    pairing = paired(folder)
+    assert len(pairing) == 0
+    [proxy] = pairing.proxies
+    assert (proxy.in_a.source.address, proxy.in_a.target.address) == (forwarder.CLIENT, forwarder.PROXY[0])
+    assert (proxy.in_b.source.address, proxy.in_b.target.address) == (forwarder.PROXY[1], forwarder.SERVER)
+    assert proxy.in_a.bytes[0] == proxy.in_b.bytes[0] == forwarder.BYTES
