@@ -38,6 +38,7 @@ def split(capture: Capture) -> list[Capture]:
                 bundle_id=capture.id,
                 expires_ns=capture.expires_ns,
                 uploaded_bytes=capture.uploaded_bytes,
+                window_scales=capture.window_scales,
                 tags=[Tag(tag=tag.tag) for tag in capture.tags],
             )
             made.append(of_part)

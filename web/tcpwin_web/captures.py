@@ -4,7 +4,7 @@ Deleted means gone: the rows, the results, and every file that no other capture 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -61,12 +61,25 @@ class Captures:
         # Between a file's arrival and its row nobody may take it for one that no capture has.
         self._files = asyncio.Lock()
 
-    async def create(self, name: str, tags: Sequence[str] = (), *, origin: str | None = None) -> Capture:
+    async def create(
+        self,
+        name: str,
+        tags: Sequence[str] = (),
+        *,
+        origin: str | None = None,
+        window_scales: Mapping[str, int] | None = None,
+    ) -> Capture:
         """Make a capture without files."""
         days = self._settings.retention_days
         expires_ns = now_ns() + int(days * DAY_NS) if days and origin is None else None
         async with self._database.begin() as session:
-            capture = Capture(name=show_name(name), origin=origin, expires_ns=expires_ns, tags=_tags(tags))
+            capture = Capture(
+                name=show_name(name),
+                origin=origin,
+                expires_ns=expires_ns,
+                window_scales=dict(window_scales or {}) or None,
+                tags=_tags(tags),
+            )
             session.add(capture)
         return capture
 

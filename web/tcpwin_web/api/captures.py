@@ -12,6 +12,7 @@ from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, 
 from tcpwin_web.captures import NotFoundError
 from tcpwin_web.jobs import answers, both_ends
 from tcpwin_web.results import layout, queries
+from tcpwin_web.scales import MAX_SCALES, scales_of
 from tcpwin_web.storage.models import Capture, File
 
 router = APIRouter(tags=["captures"])
@@ -82,6 +83,7 @@ class CaptureEntry(BaseModel):
                     "summary": "6 MB in 30.1 s. Limited by a slow reader on the client (93 % of the time, certain).",
                     "tags": ["bundled"],
                     "is_bundled": True,
+                    "window_scales": None,
                 }
             ]
         },
@@ -104,6 +106,7 @@ class CaptureEntry(BaseModel):
     summary: str | None
     tags: list[str]
     is_bundled: bool
+    window_scales: Annotated[dict[str, int] | None, Field(description="shifts given by hand, by address")]
 
     @classmethod
     def of(cls, capture: Capture) -> "CaptureEntry":
@@ -158,6 +161,10 @@ class NewCapture(BaseModel):
 
     name: Annotated[Words, Field(min_length=1, max_length=255)]
     tags: Tags = []
+    window_scales: Annotated[
+        list[Annotated[Words, Field(max_length=64)]],
+        Field(max_length=MAX_SCALES, description="shifts of hosts whose SYNs the capture lacks, each as HOST=N"),
+    ] = []
 
 
 class CaptureChange(BaseModel):
@@ -201,7 +208,7 @@ async def list_captures(
 async def create_capture(service: ServiceOf, request: Request, new: NewCapture) -> CaptureEntry:
     """Make a capture; files are then added, and its analysis started."""
     service.rates.take("upload", request)
-    capture = await service.captures.create(new.name, new.tags)
+    capture = await service.captures.create(new.name, new.tags, window_scales=scales_of(new.window_scales))
     await service.audit.note(request, "capture.create", capture.id)
     return CaptureEntry.of(capture)
 

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from tcpwin_web import metrics
 from tcpwin_web.api.captures import CaptureEntry, FileEntry
 from tcpwin_web.api.parts import CaptureId, ServiceOf, Words
+from tcpwin_web.scales import MAX_SCALES, scales_of
 from tcpwin_web.service import Service
 from tcpwin_web.storage.models import File
 from tcpwin_web.uploads.stream import Arriving, UploadError
@@ -43,13 +44,21 @@ async def upload(
     name: Name,
     kind: Kind = None,
     tag: Annotated[list[Annotated[Words, Query(max_length=64)]] | None, Query(max_length=20)] = None,
+    window_scale: Annotated[
+        list[Annotated[Words, Query(max_length=64)]] | None,
+        Query(
+            max_length=MAX_SCALES,
+            description="shift of the windows of a host whose SYN the capture lacks, as HOST=N",
+            examples=[["10.0.0.1=7"]],
+        ),
+    ] = None,
 ) -> CaptureEntry:
     """Upload one capture or bundle, as the body of the request, and start its analysis.
 
     A bundle with several captures becomes so many captures: `bundle_id` leads to the others.
     """
     service.rates.take("upload", request)
-    capture = await service.captures.create(name, tag or ())
+    capture = await service.captures.create(name, tag or (), window_scales=scales_of(window_scale or ()))
     try:
         await take(service, request, capture.id, name, kind)
         started = await service.captures.start(capture.id)

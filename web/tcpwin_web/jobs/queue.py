@@ -153,7 +153,7 @@ class Queue:
             if found is None:
                 raise JobError("the capture was deleted")
             files = tuple(self._stored(file) for file in found.files)
-            return work.FileSet(found.name, files, str(self._data.results(capture_id)))
+            return work.FileSet(found.name, files, str(self._data.results(capture_id)), found.window_scales)
 
     async def run(self, fn: Any, *args: Any) -> Any:
         """Run a call that somebody waits for, in a worker beside those that analyse."""

@@ -46,12 +46,14 @@ class FileSet:
     """Files that are analysed together.
 
     Attributes:
+        window_scales: given by hand, by address.
         results: the folder of its results, where there are some.
     """
 
     name: str
     files: Sequence[StoredFile] = field(default_factory=tuple)
     results: str | None = None
+    window_scales: Mapping[str, int] | None = None
 
     @property
     def source(self) -> HeadersSource:
@@ -80,7 +82,13 @@ class FileSet:
             for each in self.files
             if each.kind == "snapshot"
         ]
-        analysis = analyze(source, snapshots=snapshots, index=index or self.index, progress=progress)
+        analysis = analyze(
+            source,
+            snapshots=snapshots,
+            window_scales=self.window_scales,
+            index=index or self.index,
+            progress=progress,
+        )
         analysis.notes = (*(note for each in self.files for note in each.notes), *analysis.notes)
         return analysis
 

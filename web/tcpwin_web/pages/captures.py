@@ -15,6 +15,7 @@ from tcpwin_web.api.parts import CaptureId, Limits, Offset, ServiceOf, Words
 from tcpwin_web.pages.parts import require_own_form, show
 from tcpwin_web.results import layout, queries
 from tcpwin_web.results.columns import OF_VERDICTS
+from tcpwin_web.scales import scales_of
 from tcpwin_web.service import Service
 from tcpwin_web.uploads.stream import Arriving, UploadError
 
@@ -146,7 +147,9 @@ async def _take_form(request: Request, service: Service) -> Response:
         pasted = form.get("pasted")
         if not files:
             raise UploadError(422, "Choose a capture or a bundle.")
-        capture = await service.captures.create(files[0].filename or "capture")
+        given = form.get("window_scales")
+        scales = scales_of(given.split() if isinstance(given, str) else ())
+        capture = await service.captures.create(files[0].filename or "capture", window_scales=scales)
         try:
             for each in files:
                 await _store(service, capture.id, each.filename or "unnamed", _chunks(each))

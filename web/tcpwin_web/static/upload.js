@@ -48,7 +48,7 @@ async function upload() {
   const capture = await ask("/api/v1/captures", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ name }),
+    body: JSON.stringify({ name, window_scales: document.getElementById("window_scales").value.split(/\s+/).filter(Boolean) }),
   });
   const place = `/api/v1/captures/${capture.id}`;
   try {

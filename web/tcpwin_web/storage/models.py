@@ -54,6 +54,8 @@ class Capture(Base):
     """That of the worst connection."""
     results_version: Mapped[int | None] = mapped_column(Integer)
     """In which the results are written."""
+    window_scales: Mapped[dict[str, int] | None] = mapped_column(JSON)
+    """Given by hand: the shift of each host by its address."""
 
     files: Mapped[list["File"]] = relationship(cascade="all, delete-orphan", order_by="File.position")
     tags: Mapped[list["Tag"]] = relationship(cascade="all, delete-orphan", order_by="Tag.tag", lazy="selectin")
