@@ -3,9 +3,15 @@
 use std::collections::HashMap;
 
 use crate::connection::arena::Arena;
+use crate::connection::state::Connection;
 use crate::output::address::address_text;
 use crate::output::field::{ConnectionField, ConnectionView, DirectionField, DirectionView, Value};
 use crate::output::fields::{connection_field, direction_field};
+
+/// From the initiator, and back.
+const WAYS: [bool; 2] = [true, false];
+/// Connections that are looked at together: their records fit the second-level cache.
+const TOGETHER: usize = 256;
 
 /// How a field is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +118,17 @@ impl Condition {
         }
     }
 
+    /// Its field's value.
+    #[inline]
+    fn read(&self, id: u32, connection: &Connection, from_initiator: bool) -> Read {
+        Read::of(match self.subject {
+            Subject::Connection(field) => (field.get)(&ConnectionView { id, connection }),
+            Subject::Direction(field) => {
+                (field.get)(&DirectionView::new(connection, from_initiator))
+            }
+        })
+    }
+
     fn field(&self) -> (bool, &'static str) {
         match self.subject {
             Subject::Connection(field) => (false, field.name),
@@ -148,59 +165,92 @@ impl Read {
     }
 }
 
-/// Values of the fields that questions ask for, each read at most once of what is being looked at.
-struct Values {
-    known: Vec<Read>,
-    /// When each was read: what is older than the direction, or connection, is of another.
-    read_at: Vec<u64>,
+/// Values of one field for the directions of some connections: of each the initiator's first.
+struct Column {
+    values: Vec<Read>,
+    /// Of which connections they are: the number of the first one.
+    first: Option<u32>,
 }
 
-/// What each question picks, in order of the connections, in one walk over them: each field is read once for all.
+impl Column {
+    /// The values of a condition's field.
+    fn fill(
+        &mut self,
+        condition: &Condition,
+        first: u32,
+        connections: &[Connection],
+        ways: &[bool],
+    ) {
+        if self.first == Some(first) {
+            return;
+        }
+        self.first = Some(first);
+        self.values.clear();
+        for (id, connection) in (first..).zip(connections) {
+            for from_initiator in ways {
+                let value = condition.read(id, connection, *from_initiator);
+                self.values.push(value);
+            }
+        }
+    }
+}
+
+/// What each question picks, in order of the connections, in one walk over them.
+///
+/// Few meet the condition that a question asks first. So that is asked of some connections at a time, whose values are
+/// read once for all questions that begin with the same field; the others are asked of what is left.
 pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked>> {
     let places = place(&mut questions);
     shared_first(&mut questions, places);
-    let mut values = Values {
-        known: (0..places).map(|_| Read::Other(Value::None)).collect(),
-        read_at: vec![0; places],
+    let new_column = || Column {
+        values: Vec::new(),
+        first: None,
     };
+    let mut columns: Vec<Column> = (0..places).map(|_| new_column()).collect();
     let mut picked = vec![Vec::new(); questions.len()];
     let is_of_directions = questions.iter().any(|question| question.of_directions);
-    let ways: &[bool] = if is_of_directions {
-        &[true, false]
+    let ways = if is_of_directions {
+        &WAYS[..]
     } else {
-        &[true]
+        &WAYS[..1]
     };
-    let mut now = 0;
-    for (id, connection) in (0u32..).zip(connections.iter()) {
-        let connection_view = ConnectionView { id, connection };
-        let since_connection = now + 1;
-        for from_initiator in ways.iter().copied() {
-            now += 1;
-            let view = DirectionView::new(connection, from_initiator);
-            for (question, picked) in questions.iter().zip(&mut picked) {
-                if !(question.of_directions || from_initiator) {
+    let mut first = 0u32;
+    for some in connections
+        .blocks()
+        .flat_map(|block| block.chunks(TOGETHER))
+    {
+        for (question, picked) in questions.iter().zip(&mut picked) {
+            let every = if question.of_directions {
+                1
+            } else {
+                WAYS.len()
+            };
+            let (gate, others) = match question.conditions.split_first() {
+                Some((gate, others)) => (Some(gate), others),
+                None => (None, Default::default()),
+            };
+            let mut values: &[Read] = &[];
+            if let Some(gate) = gate {
+                columns[gate.place].fill(gate, first, some, ways);
+                values = &columns[gate.place].values;
+            }
+            for place in (0..some.len() * ways.len()).step_by(every) {
+                if gate
+                    .is_some_and(|gate| !values.get(place).is_some_and(|value| gate.holds(value)))
+                {
                     continue;
                 }
+                let (nth, from_initiator) = (place / ways.len(), ways[place % ways.len()]);
+                let (id, connection) = (first + nth as u32, &some[nth]);
                 let holds = |condition: &Condition| {
-                    let place = condition.place;
-                    let since = match condition.subject {
-                        Subject::Connection(_) => since_connection,
-                        Subject::Direction(_) => now,
-                    };
-                    if values.read_at[place] < since {
-                        values.known[place] = Read::of(match condition.subject {
-                            Subject::Connection(field) => (field.get)(&connection_view),
-                            Subject::Direction(field) => (field.get)(&view),
-                        });
-                        values.read_at[place] = now;
-                    }
-                    condition.holds(&values.known[place])
+                    condition.holds(&condition.read(id, connection, from_initiator))
                 };
-                if question.conditions.iter().all(holds) {
+                if others.iter().all(holds) {
                     picked.push((id, from_initiator));
                 }
             }
         }
+        first += some.len() as u32;
     }
     picked
 }
