@@ -98,7 +98,8 @@ def _duration_words(each: Pair) -> str:
         return ""
     if abs(factor - 1) < SAME or abs(factor * goodput.old / goodput.new - 1) < SAME:
         return ""
-    return f", duration {time_text(took.old)} → {time_text(took.new)} ({change_text(1 / factor)})"
+    durations = f"{time_text(took.old)} → {time_text(took.new)} ({change_text(1 / factor)})"
+    return f" between first data and last ACK; whole duration {durations}"
 
 
 def _pair(each: Pair, old: Connection, new: Connection) -> Iterator[str]:

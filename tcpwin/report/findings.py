@@ -96,7 +96,12 @@ def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
         said.append(f"rate lost {rate_text(finding.lost_bps)}")
     # What was seen may be surer than that it was the limit.
     is_surer = verdict is not None and is_part_of(finding, verdict) and finding.confidence != verdict.confidence
-    return [*said, f"itself {finding.confidence}" if is_surer else finding.confidence]
+    sure = (
+        f"the limit {verdict.confidence}, what was seen {finding.confidence}"
+        if verdict and is_surer
+        else finding.confidence
+    )
+    return [*said, sure]
 
 
 def details(analysis: Analysis, finding: Finding) -> Iterator[str]:

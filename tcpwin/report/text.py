@@ -17,6 +17,9 @@ LEAST_MEAN_BYTES = 0.001
 INITIAL_SEGMENTS, INITIAL_BYTES = 10, 14_600
 """The initial congestion window (RFC 6928 §2): what fits it has a delay, and no rate worth the name."""
 
+SILENT_SHARE = 0.05
+"""Share of the life after the last ACK of new data, from which on it is told: it is in the times, not in the rate."""
+
 DETAILED = 3
 """Connections shown in full even when nothing is wrong with them."""
 
@@ -156,7 +159,12 @@ def _rate_words(connection: Connection, direction: Direction) -> str:
         return f", {count_text(direction.data_segments, 'segment')}"
     rate = rate_text(goodput_bps)
     took = time_text(direction.acked_bytes * 8e9 / goodput_bps) if goodput_bps and direction.acked_bytes else ""
-    return f" in {took} ({rate})" if took and took != time_text(connection.duration_ns) else f" at {rate}"
+    if not took or took == time_text(connection.duration_ns):
+        return f" at {rate}"
+    carried_ns = direction.acked_bytes * 8e9 / goodput_bps
+    idle_ns = connection.end_ns - (direction.first_data_ns or connection.start_ns) - carried_ns
+    silent = f", nothing in the last {time_text(idle_ns)}" if idle_ns >= SILENT_SHARE * connection.duration_ns else ""
+    return f" in {took} ({rate}){silent}"
 
 
 def render_direction(connection: Connection, sender: str, receiver: str, direction: Direction) -> list[str]:

@@ -28,7 +28,7 @@ def test_text() -> None:
         f"old  {SLOW}: 1 connection",
         f"new  {FAST}: 1 connection",
         "",
-        "Better: goodput × 14.1, duration 13.3 s → 1.03 s (-92 %).",
+        "Better: goodput × 14.1 between first data and last ACK; whole duration 13.3 s → 1.03 s (-92 %).",
         "",
         "#0 → #0  10.9.1.1:5201 server→client  better",
         "    limited by                 the client's receive window (95 % of the time, certain) → "
@@ -49,7 +49,7 @@ def test_text() -> None:
     ]
     back = lines(FAST, SLOW)
     assert back[-1].startswith("    Fix: Switch on window scaling on the client ")
-    assert back[3] == "Worse: goodput × 0.071, duration 1.03 s → 13.3 s (× 13)."
+    assert back[3] == "Worse: goodput × 0.071 between first data and last ACK; whole duration 1.03 s → 13.3 s (× 13)."
     assert back[8] == "    goodput                    84.9 Mbit/s → 6.03 Mbit/s (-93 %)  worse"
     assert (
         lines(FAST, SLOW, "--tolerance", "93%")[8] == "    goodput                    84.9 Mbit/s → 6.03 Mbit/s (-93 %)"
@@ -142,7 +142,7 @@ def test_bundles_and_snapshots_of_either_side(tmp_path: Path) -> None:
 def test_standard_input_is_one_of_them() -> None:
     told = lines("-", FAST, input=SLOW.read_bytes())
     assert told[0] == "old  standard input: 1 connection"
-    assert told[3] == "Better: goodput × 14.1, duration 13.3 s → 1.03 s (-92 %)."
+    assert told[3] == "Better: goodput × 14.1 between first data and last ACK; whole duration 13.3 s → 1.03 s (-92 %)."
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
             direction = connection.a_to_b if sender == role_of(connection, "a") else connection.b_to_a
             acked = re.search(
                 r"^(\S+ \S+) acknowledged(?: at| in (\S+ \S+))?(?: \(?(\S+ [^\s)]+?)\)?)?"
-                r"(?:, ([\d,]+) segments?)?, ([\d,]+) retransmission",
+                r"(?:, ([\d,]+) segments?)?(?:, nothing in the last \S+ \S+)?, ([\d,]+) retransmission",
                 told,
             )
             assert acked, told
