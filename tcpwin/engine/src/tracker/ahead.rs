@@ -80,6 +80,14 @@ impl Ahead {
     }
 }
 
+/// Ask for all of a value.
+#[inline(always)]
+pub(super) fn ask_for_all<T>(value: &T) {
+    for line in 0..size_of::<T>().div_ceil(LINE_BYTES) {
+        ask_for(from(value).wrapping_add(line * LINE_BYTES));
+    }
+}
+
 #[inline(always)]
 fn from<T>(value: &T) -> *const u8 {
     std::ptr::from_ref(value).cast()

@@ -6,6 +6,7 @@ use crate::timing::echo::Echo;
 use crate::timing::pace::{Pace, Round};
 use crate::timing::sender_view::{Known, SenderView};
 use crate::timing::turns::PAUSE_MIN_NS;
+use crate::tracker::ahead::ask_for_all;
 use crate::tracker::spending::open_state;
 
 /// The capture point is away from an end when this share of the path lies between them.
@@ -28,6 +29,13 @@ impl Direction {
     /// Close the round: all that was in flight when it began is acknowledged, or the sender paused.
     #[cold]
     pub fn end_round(&mut self, now_ns: i64, peer: Option<&Direction>) {
+        if let Some(pace) = self.pace() {
+            // What only rounds look at is in no cache where there are many connections.
+            ask_for_all(pace);
+            if let Some(path) = &pace.path {
+                ask_for_all(path.as_ref());
+            }
+        }
         let round = Round {
             now_ns,
             nxt: self.flight.nxt,
