@@ -223,7 +223,7 @@ pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked
             let every = if question.of_directions {
                 1
             } else {
-                WAYS.len()
+                ways.len()
             };
             let (gate, others) = match question.conditions.split_first() {
                 Some((gate, others)) => (Some(gate), others),
