@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pairing.packets import each, joined, read, shuffled, skewed, stepped, thinned
+from pairing.packets import each, joined, read, shuffled, skewed, stepped, thinned, write
 from pairing.pairs import ack_direction, bent, captures, data_direction, frames_by_fate, lost_frames
 
 import tcpwin
@@ -236,3 +236,37 @@ def test_headers_only(tmp_path: Path) -> None:
         return each(packets, lambda packet: replace(packet, data=packet.data[: packet.header_bytes]))
 
     holds(bent(LOSSY[0], tmp_path, a=bend, b=bend), LOSSY[0])
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("scenario", IN_ORDER)
+def test_a_file_that_ends_within_a_packet(scenario: str, side: str, tmp_path: Path) -> None:
+    """What is there is paired, and the damage is told; what left after the end is unknown."""
+    paths = [write(tmp_path / f"{name}.pcap", read(each)) for name, each in zip("ab", captures(scenario), strict=True)]
+    cut = paths["ab".index(side)]
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size * 2 // 3 + 7])
+    pairing = tcpwin.pair(*paths)
+    assert any("cut" in each or "ends" in each for each in pairing.warnings)
+    truth, data = lost_frames(scenario)["data"], data_direction(pairing)
+    fates = frames_by_fate(pairing, data)
+    assert fates["lost"] <= truth
+    assert len(fates["lost"]) >= 0.5 * len(truth)
+    assert not fates["delivered"] & truth
+    assert (ack_direction(pairing).lost, data.outside > 0) == (0, side == "b")
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_the_clocks_error_is_true_though_packets_are_missing(scenario: str, side: str, tmp_path: Path) -> None:
+    ahead_ns = 5_000_000
+    bends = {
+        "a": lambda packets: thinned(packets, 0.3) if side == "a" else packets,
+        "b": lambda packets: skewed(thinned(packets, 0.3) if side == "b" else packets, 50, ahead_ns),
+    }
+    clock = bent(scenario, tmp_path, **bends).clock
+    assert clock is not None
+    assert clock.uncertainty_ns is not None
+    assert abs(clock.offset_ns - ahead_ns) <= clock.uncertainty_ns
+    if scenario in IN_ORDER:
+        assert abs(clock.offset_ns - ahead_ns) <= 30_000
+        assert abs(clock.drift_ppm - 50) <= 0.5

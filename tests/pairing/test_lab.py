@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import zipfile
+from pathlib import Path
 
 import pytest
 from pairing.pairs import captures, data_direction, frames_by_fate, lost_frames
 from reference import LAB_RUNS, ROOT
 
 import tcpwin
+
+
+def two_captures(path: Path) -> bool:
+    with zipfile.ZipFile(path) as members:
+        return sum(".pcap" in name for name in members.namelist()) == 2
+
 
 RUNS = sorted(folder.name for folder in LAB_RUNS.iterdir() if folder.is_dir())
 # netem varies the data's delay: the quickest packet there is quicker than the quickest back by half a jitter and more.
@@ -109,3 +118,28 @@ def test_late_are_those_that_others_overtook(pairings: dict[str, tcpwin.Pairing]
     assert late
     assert frames_by_fate(pairing, data)["late"] == late
     assert data.late == len(late)
+
+
+BUNDLES = sorted(path for path in (ROOT / "captures").glob("*/*.zip") if two_captures(path))
+
+
+@pytest.mark.parametrize("path", BUNDLES, ids=lambda path: path.stem)
+def test_bundles_lost_what_their_queues_dropped(path: Path) -> None:
+    with zipfile.ZipFile(path) as members:
+        counters = members.read(next(name for name in members.namelist() if name.endswith("tc.txt"))).decode()
+    dropped = [int(count) for count in re.findall(r"dropped (\d+)", counters)]
+    assert dropped
+    pairing = tcpwin.pair(path)
+    assert len(pairing) >= 1
+    assert sum(connection.lost for connection in pairing.connections) == sum(dropped)
+    assert sum(connection.unknown for connection in pairing.connections) == 0
+    assert pairing.clock is not None
+    assert abs(pairing.clock.offset_ns) <= 10 * MICROSECOND_NS
+
+
+def test_memory_is_what_is_on_its_way_and_what_was_lost() -> None:
+    """8,552 packets; a flight has 80, and what never comes is given up after 20 s."""
+    pairing = tcpwin.pair(*captures("loss1_cubic_sack1"))
+    data = data_direction(pairing)
+    assert data.sent > 5_000
+    assert pairing._found["most_waiting"] <= 80 + 80 + data.lost
