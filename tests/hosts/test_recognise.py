@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
 
 import pytest
 from hosts.truth_files import TRUTH
@@ -10,38 +13,56 @@ from reference import LAB_RUNS
 
 from tcpwin.errors import SnapshotError
 from tcpwin.hosts import SnapshotFile
-from tcpwin.hosts.format import formats, recognise
+from tcpwin.hosts.format import HEAD_LINES, formats, recognise
+from tcpwin.hosts.lines import Lines
+from tcpwin.hosts.times import Stamps
 
 ENDINGS = (".txt", ".csv", ".json", ".jsonl")
 OF_NAMES = {"ss": "ss", "sockstat": "sockstat", "nstat": "nstat"}
 
 
-def truths() -> list[Path]:
+@dataclass(frozen=True)
+class Truth:
+    """An input of a format: a file of its folder, or an entry of `TRUTHS` in its test."""
+
+    format: str
+    name: str
+    content: bytes
+
+
+def truths() -> list[Truth]:
     """Return the inputs of all formats."""
     inputs = []
     for folder in sorted(TRUTH.iterdir()):
-        inputs += [path for path in sorted(folder.iterdir()) if path.suffix in ENDINGS]
+        files = [path for path in sorted(folder.iterdir()) if path.suffix in ENDINGS]
+        inputs += [Truth(folder.name, path.stem, path.read_bytes()) for path in files]
+    for name in sorted(formats()):
+        module = f"hosts.test_{name}"
+        told = getattr(import_module(module), "TRUTHS", {}) if find_spec(module) else {}
+        inputs += [Truth(name, each, text.encode()) for each, text in told.items()]
     return inputs
 
 
 def test_there_are_truths() -> None:
-    assert {"netsh", "iperf3", "iperf3_json", "histogram"} <= {path.parent.name for path in truths()}
-    assert {path.parent.name for path in truths()} <= set(formats())
+    assert {"netsh", "iperf3", "iperf3_json", "histogram"} <= {truth.format for truth in truths()}
+    assert {truth.format for truth in truths()} <= set(formats())
 
 
-@pytest.mark.parametrize("path", truths(), ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_truth_is_recognised(path: Path) -> None:
-    assert SnapshotFile(path).format == path.parent.name
+@pytest.mark.parametrize("truth", truths(), ids=lambda truth: f"{truth.format}-{truth.name}")
+def test_a_truth_is_recognised(truth: Truth) -> None:
+    assert SnapshotFile(truth.content).format == truth.format
 
 
-@pytest.mark.parametrize("path", truths(), ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_only_one_format_is_sure_of_a_truth(path: Path) -> None:
+@pytest.mark.parametrize("truth", truths(), ids=lambda truth: f"{truth.format}-{truth.name}")
+def test_only_one_format_is_sure_of_a_truth(truth: Truth) -> None:
     """A second one that is as sure would win or lose by its name."""
-    head = path.read_text(encoding="utf8").splitlines()[:200]
+    stamps = Stamps()
+    raw_lines = truth.content.decode("utf8").splitlines()
+    head = list(islice(Lines(stamps.ahead(raw_lines), stamps=stamps), HEAD_LINES))
     scores = {name: each.recognise(head) for name, each in formats().items()}
     best = max(scores.values())
     assert all(0 <= score <= 100 for score in scores.values())
-    assert [name for name, score in scores.items() if score == best] == [path.parent.name]
+    assert [name for name, score in scores.items() if score == best] == [truth.format]
 
 
 @pytest.mark.parametrize(

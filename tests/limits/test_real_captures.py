@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from stories.shown import CHECKS, Shown, belongs
 
 from tcpwin import analyze
 from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding
+from tcpwin.limits import Finding, all_rules
 
 HAND_CHECKS = Path(__file__).parent / "hand_checks.toml"
 FEWEST = 40
@@ -64,7 +66,7 @@ def test_the_frames_of_every_finding_show_it(real: Real, tool: Callable[[str], s
         opened = open_capture(tshark, real.folder / name)
         for finding in findings:
             shown = Shown(finding, real.analyses[name], opened)
-            if found := [*belongs(shown), *CHECKS[finding.code](shown)]:
+            if found := [*belongs(shown), *check_of(finding.code)(shown)]:
                 complaints.setdefault((Path(name).name, finding.code), []).extend(found)
     assert complaints == DIFFERENT
 
@@ -100,8 +102,22 @@ def test_every_rule_that_fires_was_checked_by_hand(real: Real) -> None:
 
 
 def hand_checks() -> list[dict[str, Any]]:
+    """Those of the file, and those that a rule's own test brings as `HAND_CHECKS`, with the same keys."""
     checks: list[dict[str, Any]] = tomllib.loads(HAND_CHECKS.read_text(encoding="utf-8"))["check"]
+    for code in all_rules():
+        checks += [{**check, "code": code} for check in own(code, "HAND_CHECKS") or []]
     return checks
+
+
+def own(code: str, name: str) -> Any:
+    """What the test of a rule brings for its own rule."""
+    module = f"limits.test_{code.lower()}"
+    return getattr(import_module(module), name, None) if find_spec(module) else None
+
+
+def check_of(code: str) -> Callable[[Shown], Iterator[str]]:
+    """What must be seen of a rule's findings: `check_shown` of its own test, or an entry of the table."""
+    return own(code, "check_shown") or CHECKS[code]
 
 
 def key_of(check: dict[str, Any]) -> tuple[Any, ...]:

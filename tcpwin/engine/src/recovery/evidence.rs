@@ -24,6 +24,14 @@ impl Kind {
             Kind::Duration => Some(0),
         }
     }
+
+    /// Whether it is a time between two packets of the connection. A timer may be longer than what came of it.
+    pub fn is_within_life(self) -> bool {
+        match self {
+            Kind::Interval => true,
+            Kind::Frame | Kind::Duration => false,
+        }
+    }
 }
 
 type Frame = u64;

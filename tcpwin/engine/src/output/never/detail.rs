@@ -42,8 +42,7 @@ pub fn check_events(connection: &Connection, events: &[EventRecord], ledger: &mu
                 format!("frame {frame} {cause}: {name} {value}")
             });
             ledger.demand(
-                // A timer may be longer than what came of it.
-                part.kind == Kind::Duration || value <= life_ns,
+                !part.kind.is_within_life() || value <= life_ns,
                 "no time is above the life",
                 || format!("frame {frame} {cause}: {name} {value} > {life_ns}"),
             );
