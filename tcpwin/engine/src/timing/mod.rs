@@ -16,6 +16,7 @@ pub mod ledger;
 pub mod loss_spans;
 pub mod pace;
 pub mod path;
+mod rate_probe;
 pub mod reading;
 mod records;
 pub mod response;

@@ -4,6 +4,7 @@
 //! several of its moves agree, and what they were. A flight that something else held down says nothing and is left out.
 
 use crate::recovery::cause::{Cause, Confidence};
+use crate::timing::rate_probe::RateProbe;
 
 /// Smaller flights, in segments, can not be told apart after a cut: of seven Reno leaves three, CUBIC four.
 const LEAST_SEGMENTS: f32 = 8.0;
@@ -32,11 +33,6 @@ const FITS_BETTER: f32 = 0.08;
 /// one (HyStart); what grows by a segment a round grows by less from so many segments on.
 const FIRST_GROWTH: std::ops::Range<f32> = 1.03..1.07;
 const FIRST_SEGMENTS: f32 = 40.0;
-/// BBR sends a quarter more than it has measured for one round in eight, and falls back without a loss.
-const PROBE_RISE: std::ops::RangeInclusive<f32> = 1.12..=1.5;
-const PROBE_RETURN: std::ops::RangeInclusive<f32> = 0.85..=1.08;
-const PROBE_ROUNDS: u32 = 4;
-const PROBE_SEGMENTS: f32 = 16.0;
 /// DCTCP cuts by half of the share that was marked (RFC 8257 §3.3), all others as after a loss (RFC 3168 §6.1.2).
 const MILD_CUT: f32 = 0.8;
 const MARK_SEGMENTS: f32 = 10.0;
@@ -103,14 +99,6 @@ struct Cycle {
     until_ns: i64,
 }
 
-/// A flight that rises, and may fall back.
-#[derive(Clone, Copy, Debug)]
-enum Probe {
-    None,
-    From(f32),
-    Up { base: f32, top: f32, rounds: u32 },
-}
-
 /// What the moves so far were like.
 #[derive(Clone, Copy, Debug)]
 pub struct Response {
@@ -123,7 +111,7 @@ pub struct Response {
     cycle: Option<Cycle>,
     /// In flight when marks began to come, and the least since.
     marked_at: Option<(f32, f32)>,
-    probe: Probe,
+    probe: RateProbe,
     has_lost: bool,
     has_marks: bool,
     /// Cuts, of which so many left the window as it was; the sum of what they left.
@@ -151,7 +139,7 @@ impl Default for Response {
             is_disordered: false,
             cycle: None,
             marked_at: None,
-            probe: Probe::None,
+            probe: RateProbe::None,
             has_lost: false,
             has_marks: false,
             cuts: 0,
@@ -226,35 +214,10 @@ impl Response {
 
     fn follow_probe(&mut self, last: Option<Round>, round: Round) {
         if !round.is_plain() {
-            self.probe = Probe::None;
-            return;
+            self.probe = RateProbe::None;
+        } else if last.is_some_and(Round::is_plain) && self.probe.take(round.segments) {
+            self.probes = self.probes.saturating_add(1);
         }
-        if !last.is_some_and(Round::is_plain) || round.segments < PROBE_SEGMENTS {
-            return;
-        }
-        let now = round.segments;
-        self.probe = match self.probe {
-            Probe::From(base) if PROBE_RISE.contains(&(now / base)) => Probe::Up {
-                base,
-                top: now,
-                rounds: 0,
-            },
-            Probe::From(base) if (*PROBE_RETURN.start()..1.12).contains(&(now / base)) => {
-                Probe::From(base.min(now))
-            }
-            Probe::Up { base, top, rounds } => {
-                let (top, rounds) = (top.max(now), rounds + 1);
-                if top > base * PROBE_RISE.end() || rounds > PROBE_ROUNDS {
-                    Probe::From(now)
-                } else if PROBE_RETURN.contains(&(now / base)) {
-                    self.probes = self.probes.saturating_add(1);
-                    Probe::From(now)
-                } else {
-                    Probe::Up { base, top, rounds }
-                }
-            }
-            _ => Probe::From(now),
-        };
     }
 
     /// From the first round with marks to the one after the last.

@@ -1,8 +1,7 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
-use crate::connection::ace::Ace;
 use crate::connection::direction::Direction;
-use crate::connection::ecn::{self, Ecn};
+use crate::connection::ecn;
 use crate::connection::rare::Rare;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
@@ -23,8 +22,8 @@ const MAX_JUMP: i32 = 1 << 30;
 pub struct Answer {
     pub events: Events,
     pub rtt_ns: Option<u64>,
-    is_new: bool,
-    is_old: bool,
+    pub(super) is_new: bool,
+    pub(super) is_old: bool,
     /// It acknowledges what no window allowed, as far as one segment can tell: nothing of it is taken.
     pub is_doubted: bool,
     is_partial: bool,
@@ -82,7 +81,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         answer.events |= event::CONGESTION_ECHO;
     }
     if ecn::may_count(&sent.syn, &acked.syn) {
-        take_counter(sent, acked, segment, &answer);
+        acked.take_counter(sent, segment, &answer);
     }
     acked.end_ack(segment.time_ns, answer.is_new, sent);
     answer.events |= judge_window(sent, acked, segment, &advertised);
@@ -114,19 +113,6 @@ fn infer_fin(sent: &Direction, acked: &mut Direction, segment: &Segment, advance
     let is_closing = sent.has_fin || segment.flags & FIN != 0;
     if is_closing && acked.rare.as_ref().is_some_and(|rare| rare.ends_with_one) {
         (acked.has_fin, acked.fin_end) = (true, acked.flight.una);
-    }
-}
-
-/// What the receiver counts by AccECN, in a segment that is no SYN.
-#[cold]
-fn take_counter(sent: &Direction, acked: &mut Direction, segment: &Segment, answer: &Answer) {
-    if Ecn::of(&sent.syn, &acked.syn) != Ecn::Accurate || answer.is_old {
-        return;
-    }
-    let is_handshake = !sent.syn.is_answer() && segment.ack == (acked.isn + 1).0;
-    let ace = acked.rare().ace.get_or_insert_with(Box::default);
-    if ace.take(Ace::value(segment), is_handshake, answer.is_new) > 0 {
-        acked.note_mark();
     }
 }
 

@@ -3,11 +3,14 @@
 //! Whoever moves SND.UNA does it here, but where a capture begins: what an ACK covers is timed before the time of the
 //! last ACK moves, and the sender sees SND.UNA and the window of one ACK together, the window having been taken.
 
+use crate::connection::ace::Ace;
 use crate::connection::direction::Direction;
+use crate::connection::ecn::Ecn;
 use crate::event::{self, Events};
 use crate::sequence::Seq;
 use crate::timing::ledger::{Covered, Echoed};
 use crate::timing::sender_view::Known;
+use crate::tracker::ack::Answer;
 use crate::tracker::spending::open_state;
 use crate::window::flight::Unknown;
 use crate::window::receive::Advertisement;
@@ -21,6 +24,19 @@ const DELAYED_MAX_NS: u64 = 520_000_000;
 const SILENT_MIN_NS: i64 = 35_000_000;
 
 impl Direction {
+    /// What the receiver, whose own half is `sent`, counts by AccECN, in a segment that is no SYN.
+    #[cold]
+    pub(super) fn take_counter(&mut self, sent: &Direction, segment: &Segment, answer: &Answer) {
+        if Ecn::of(&sent.syn, &self.syn) != Ecn::Accurate || answer.is_old {
+            return;
+        }
+        let is_handshake = !sent.syn.is_answer() && segment.ack == (self.isn + 1).0;
+        let ace = self.rare().ace.get_or_insert_with(Box::default);
+        if ace.take(Ace::value(segment), is_handshake, answer.is_new) > 0 {
+            self.note_mark();
+        }
+    }
+
     /// An ACK above SND.UNA. `covered` is what it covers that was sent once, `echoed` the copy that its timestamps tell.
     /// Gives the round trip that it completed.
     #[inline]
