@@ -35,7 +35,7 @@ class Resent:
         lost: the copy before was lost on the way.
         ack_lost: it came, and the ACKs that said so were lost.
         needless: the receiver had the bytes, and no ACK was lost.
-        refused: the copy before came, and the receiver dropped it.
+        refused: the copy before came to the second point and was dropped after it, by the receiver or on the way to it.
         unknown: cannot be told.
     """
 

@@ -45,7 +45,7 @@ _CAUSES = {
     "lost": "after a lost packet",
     "ack_lost": "after lost ACKs",
     "needless": "needless",
-    "refused": "dropped before by the receiver",
+    "refused": "after packets dropped beyond {far}",
     "unknown": "cause unknown",
 }
 _PARTS_PER_MILLION = 0.05
@@ -217,7 +217,8 @@ def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) 
     if judged is not None:
         yield from view_lines(judged)
     if direction.retransmissions:
-        causes = ((getattr(direction.resent, name), words) for name, words in _CAUSES.items())
+        far = {"a": "b", "b": "a"}[direction.leaves_at]
+        causes = ((getattr(direction.resent, name), words.format(far=far)) for name, words in _CAUSES.items())
         said = ", ".join(f"{count:,} {words}" for count, words in causes if count)
         yield f"{count_text(direction.retransmissions, 'retransmission')}: {said}"
     for why, count in (

@@ -12,6 +12,9 @@ from pairing.packets import Packet, segment, write
 from pairing.pairs import captures, data_direction, run_of
 
 import tcpwin
+from tcpwin.report.pairing import render_pairing
+
+Rung = tuple[list[Packet], list[Packet]]
 
 SYN, ACK = 0x02, 0x10
 LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
@@ -46,17 +49,23 @@ def test_a_lost_copy_is_named(scenario: str) -> None:
     assert {each.passage.left.frame: each.earlier[-1].left.frame for each in lost}.items() <= found.items()
 
 
+def both(time_ms: float, *, to_a: bool = True, to_b: bool = True, **what: Any) -> Rung:
+    """A packet at each point, 10 ms and one router apart."""
+    left = segment(time_ms, **what)
+    came = segment(time_ms + 10, **what, ttl=63)
+    at_a, at_b = (left, came) if what["client"] else (came, left)
+    return [at_a] * to_a, [at_b] * to_b
+
+
+def written(folder: Path, ladder: list[Rung]) -> list[Path]:
+    return [
+        write(folder / f"{name}.pcap", [packet for rung in ladder for packet in rung[side]])
+        for side, name in enumerate("ab")
+    ]
+
+
 def test_lost_acks_that_made_a_sender_repeat(tmp_path: Path) -> None:
     """The client's data come, the server's ACK of them is lost, and the client sends them again."""
-    delay_ms, router = 10, 1
-
-    def both(time_ms: float, *, to_a: bool = True, to_b: bool = True, **what: Any) -> tuple[list[Packet], list[Packet]]:
-        client = what["client"]
-        left = segment(time_ms, **what)
-        came = segment(time_ms + delay_ms, **what, ttl=64 - router)
-        at_a, at_b = (left, came) if client else (came, left)
-        return [at_a] * to_a, [at_b] * to_b
-
     ladder = [
         both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
         both(10, client=False, seq=499, ack=100, flags=SYN | ACK),
@@ -68,11 +77,7 @@ def test_lost_acks_that_made_a_sender_repeat(tmp_path: Path) -> None:
         both(400, client=True, seq=1100, ack=500, flags=ACK, payload=10, ip_id=14),
         both(410, client=False, seq=500, ack=1110, flags=ACK, ip_id=22),
     ]
-    paths = [
-        write(tmp_path / f"{name}.pcap", [packet for rung in ladder for packet in rung[side]])
-        for side, name in enumerate("ab")
-    ]
-    pairing = tcpwin.pair(*paths)
+    pairing = tcpwin.pair(*written(tmp_path, ladder))
     [connection] = pairing.connections
     data, acks = connection.directions
     assert (data.sent, data.lost, data.unknown) == (5, 0, 0)
@@ -82,3 +87,25 @@ def test_lost_acks_that_made_a_sender_repeat(tmp_path: Path) -> None:
     assert table["cause"][table["is_resend"]].tolist() == ["ack_lost"]
     assert pairing.clock is not None
     assert abs(pairing.clock.offset_ns) <= 1_000
+
+
+def test_a_packet_dropped_beyond_the_second_point(tmp_path: Path) -> None:
+    """Point b is on the way: the first data pass it, the server behind it asks for them again, and they are sent again.
+
+    Nothing shows whether the server dropped them or the rest of the path did: neither is said.
+    """
+    ladder = [
+        both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
+        both(10, client=False, seq=499, ack=100, flags=SYN | ACK),
+        both(20, client=True, seq=100, ack=500, flags=ACK, ip_id=11),
+        both(21, client=True, seq=100, ack=500, flags=ACK, payload=1000, ip_id=12),
+        both(22, client=True, seq=1100, ack=500, flags=ACK, payload=1000, ip_id=13),
+        both(42, client=False, seq=500, ack=100, flags=ACK, ip_id=20),
+        both(321, client=True, seq=100, ack=500, flags=ACK, payload=1000, ip_id=14),
+        both(341, client=False, seq=500, ack=2100, flags=ACK, ip_id=21),
+    ]
+    pairing = tcpwin.pair(*written(tmp_path, ladder))
+    [connection] = pairing.connections
+    data = connection.directions[0]
+    assert (data.sent, data.lost, data.retransmissions, data.resent.refused) == (5, 0, 1, 1)
+    assert "1 retransmission: 1 after packets dropped beyond b" in "\n".join(render_pairing(pairing))

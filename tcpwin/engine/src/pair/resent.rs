@@ -14,7 +14,7 @@ pub enum Cause {
     AckLost,
     /// The receiver had the bytes already, and no ACK was lost: the sender did not wait, or the copy before came late.
     Needless,
-    /// The copy before came, and the receiver dropped it itself.
+    /// The copy before came to the second point and was dropped after it, by the receiver or on the way to it.
     Refused,
     /// Which of these cannot be told.
     Unknown,
