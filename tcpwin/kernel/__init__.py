@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         smallest_shift,
         windows_shift,
     )
-    from tcpwin.kernel.tuning import Plan, Reach, plan
+    from tcpwin.kernel.tuning import SEND_BUFFER_FACTOR, Plan, Reach, plan
 
 _HOMES = {
     "advice": ("Advice", "audit"),
@@ -50,7 +50,7 @@ _HOMES = {
         "receive_memory",
     ),
     "scale": ("MAX_SHIFT", "MAX_WINDOW_BYTES", "WINDOWS_SHIFTS", "linux_shift", "smallest_shift", "windows_shift"),
-    "tuning": ("Plan", "Reach", "plan"),
+    "tuning": ("SEND_BUFFER_FACTOR", "Plan", "Reach", "plan"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -61,6 +61,7 @@ __all__ = [
     "MAX_SHIFT",
     "MAX_WINDOW_BYTES",
     "SCALING_RATIO_SINCE",
+    "SEND_BUFFER_FACTOR",
     "WINDOWS_SHIFTS",
     "AdvWinScale",
     "Advice",

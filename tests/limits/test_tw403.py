@@ -37,6 +37,15 @@ def test_fires_where_the_kernel_says_so(tmp_path: Path) -> None:
     assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_wmem="4096 65535 4194304"',)
 
 
+def test_names_no_setting_that_the_host_has_already(tmp_path: Path) -> None:
+    """The kernel keeps it in a signed int, and this is its largest: the application chose its buffer itself."""
+    settings = tmp_path / "snd-sysctl.txt"
+    settings.write_text("net.ipv4.tcp_wmem = 4096 65535 2147483647\n", encoding="ascii")
+    [finding] = judged(tcpwin.analyze(CAPTURE, snapshots=[("snd", SS), ("snd", settings)]), "TW403")
+    assert finding.remedy is not None
+    assert finding.remedy.settings == ()
+
+
 def test_numbers_beyond_all_sense_do_no_harm(tmp_path: Path) -> None:
     damaged = tmp_path / "ss.txt"
     huge = "9" * 400

@@ -47,8 +47,11 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
         "best_goodput_bps": pytest.approx(1_262_336.18),
     }
     assert finding.remedy is not None
-    # Twice 1,262,336.18 bit/s × 196 ms ÷ 8 = 61,854.5 bytes in flight, and twice that of memory.
-    assert finding.remedy.settings == ("net.ipv4.tcp_wmem = 4096 65535 123710",)
+    # The kernel's default: more than twice the buffer. It is one setting: TW403 names the same value.
+    assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_wmem="4096 65535 4194304"',)
+    [other] = judged(analyze(tmp_path), "TW403")
+    assert other.remedy is not None
+    assert other.remedy.settings == finding.remedy.settings
 
 
 # 18 s × 0.05 = 900 ms.

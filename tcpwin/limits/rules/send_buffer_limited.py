@@ -29,13 +29,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.send_buffer import larger_send_buffer
 from tcpwin.limits.evidence.sockets import LARGEST, grown
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import bytes_text, share_text, time_text
-
-DEFAULT_WMEM = (4096, 16_384, 4_194_304)
-"""net.ipv4.tcp_wmem of Linux (Documentation/networking/ip-sysctl.rst)."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -69,13 +67,9 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _remedy(case: Case, buffer_bytes: int) -> Remedy:
-    host = case.host(case.sender)
-    known = host.settings.numbers("net.ipv4.tcp_wmem") if host is not None and host.settings is not None else None
-    least, default, most = known if known is not None and len(known) == 3 else DEFAULT_WMEM
-    wanted = max(DEFAULT_WMEM[2], 2 * most, 2 * buffer_bytes)
     return Remedy(
         f"Let {case.the_sender}'s send buffer grow, and do not set SO_SNDBUF in its application.",
-        settings=(f'sysctl -w net.ipv4.tcp_wmem="{least} {default} {wanted}"',),
+        settings=larger_send_buffer(case, buffer_bytes),
         side_effects=(
             "Each connection may then use that much memory; what waits in a larger buffer is older when it is sent."
         ),

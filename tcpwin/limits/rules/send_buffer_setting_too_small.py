@@ -19,8 +19,8 @@ A program that sets SO_SNDBUF chose the buffer itself: then it is below the sett
 
 ## What to do
 
-Raise the third value of `net.ipv4.tcp_wmem` on the sender. The line is for the fastest connection seen between the same
-two addresses, and at least for twice the present rate.
+Raise the third value of `net.ipv4.tcp_wmem` on the sender. The line is the same from every rule on send buffers: twice
+the buffer, what the fastest connection between the same two addresses takes, and the kernel's default at least.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import best_goodput_bps, kernel_version, sizes_of
+from tcpwin.limits.evidence.send_buffer import larger_send_buffer
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.units import bytes_text, rate_text, share_text, time_text
+from tcpwin.units import bytes_text, share_text, time_text
 
 SETTING = "net.ipv4.tcp_wmem"
 AT_LIMIT = 0.95
@@ -85,8 +86,8 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not a slow application: the kernel counts this only while a writer waits for room.",
         ),
         remedy=Remedy(
-            f"Raise the third value of {SETTING} on {case.the_sender}; the line is for {rate_text(wanted_bps)}.",
-            settings=(advice.line,),
+            f"Raise the third value of {SETTING} on {case.the_sender}.",
+            settings=larger_send_buffer(case, max(buffers, default=0)),
             side_effects=advice.side_effects,
         ),
     )
