@@ -33,11 +33,12 @@ impl<R: Rows> Pairer<'_, R> {
         if packet.has(SYN) {
             self.note_syn(number, &packet);
         }
-        let mark = if side == self.way(number).near {
+        let mut mark = if side == self.way(number).near {
             self.note_sent(number, &packet)
         } else {
             Mark::default()
         };
+        mark.has_new_ack = self.way_mut(number).note_newest_ack(side, &packet);
         self.note_ack(number ^ 1, side, &packet);
         self.place(number, side, packet, mark);
     }
@@ -283,7 +284,7 @@ impl<R: Rows> Pairer<'_, R> {
             self.note_arrived_alone(number, &packet);
             mark.id_place = packet.id().and_then(|id| self.way(number).ids.place(id));
         }
-        if self.learn(number, side, &packet) {
+        if self.learn(number, side, &packet, &mark) {
             self.place(number, side, packet, mark);
             return;
         }
@@ -319,17 +320,22 @@ impl<R: Rows> Pairer<'_, R> {
 
     /// Learn from a packet without its other sighting whether ids or timestamps are changed on the way. Return true
     /// where that gives it one.
-    fn learn(&mut self, number: u32, side: Side, packet: &Sighting) -> bool {
+    fn learn(&mut self, number: u32, side: Side, packet: &Sighting, mark: &Mark) -> bool {
+        // Duplicate ACKs are alike without being the same packet.
+        let is_telling =
+            |packet: &Sighting, mark: &Mark| packet.sequence_len() > 0 || mark.has_new_ack;
         let way = self.way(number);
-        if !way.id.is_open() && !way.timestamp.is_open() {
+        if !way.id.is_open() && !way.timestamp.is_open() || !is_telling(packet, mark) {
             return false;
         }
         let mut at = way.lists[side.other().index()].first;
         let mut looked = 0;
         let (mut id_is_odd, mut timestamp_is_odd, mut is_proof) = (false, false, false);
         while at != NONE && looked < LOOK_BACK {
-            let other = &self.room.get(at).packet;
-            let is_alike = other.seq == packet.seq
+            let entry = self.room.get(at);
+            let other = &entry.packet;
+            let is_alike = is_telling(other, &entry.mark)
+                && other.seq == packet.seq
                 && other.ack == packet.ack
                 && other.payload_len == packet.payload_len
                 && other.kind() == packet.kind();

@@ -35,6 +35,8 @@ pub struct Waiting {
 /// What is known of a packet that the other capture lacks so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mark {
+    /// It acknowledges more than its way's packets before it in the same capture.
+    pub has_new_ack: bool,
     /// One that left later has arrived.
     pub is_overtaken: bool,
     /// How long the newest packet had taken that came before it was overtaken, as far less near time, and the packets

@@ -10,6 +10,7 @@ use super::tally::{Delays, Tally};
 use super::waiting::{List, NONE};
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
+use crate::wire::ACK;
 
 /// Newest arrivals whose keys are kept, to know a second one of the same packet.
 const ARRIVALS: usize = 256;
@@ -133,6 +134,8 @@ pub struct Way {
     /// The captures cut the bytes into frames differently.
     pub is_resegmented: bool,
     arrivals: VecDeque<u64>,
+    /// Highest acknowledgment number of its own packets, by capture.
+    newest_acks: [Option<Seq>; 2],
     /// Beyond the highest byte that left.
     pub sent_end: Option<Seq>,
     /// The receiver's highest acknowledgment, and what it has beyond.
@@ -180,6 +183,7 @@ impl Way {
             segment_len: 0,
             is_resegmented: false,
             arrivals: VecDeque::new(),
+            newest_acks: [None; 2],
             sent_end: None,
             acked: None,
             sacked: RangeSet::default(),
@@ -257,6 +261,21 @@ impl Way {
     /// Whether the fields tell two packets of the same bytes apart.
     pub fn tells_apart(&self, packet: &Sighting) -> bool {
         self.id.holds() && packet.id().is_some() || self.timestamp.holds() && packet.has_timestamps
+    }
+
+    /// Return whether a packet acknowledges more than those before it in its capture.
+    #[inline]
+    pub fn note_newest_ack(&mut self, side: Side, packet: &Sighting) -> bool {
+        if !packet.has(ACK) {
+            return false;
+        }
+        let ack = Seq(packet.ack);
+        let newest = &mut self.newest_acks[side.index()];
+        let before = *newest;
+        if before.is_none_or(|before| before.is_before(ack)) {
+            *newest = Some(ack);
+        }
+        before.is_some_and(|before| before.is_before(ack))
     }
 
     pub fn note_arrival(&mut self, key: u64) {
