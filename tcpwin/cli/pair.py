@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 @click.argument("b", required=False, type=click.Path(allow_dash=True), metavar="[B]")
 @click.option("--json", "as_json", is_flag=True, help="Write the whole result as JSON.")
 @click.option(
-    "--packets", "out", type=click.Path(dir_okay=False), metavar="FILE.parquet", help="Write one row per packet."
+    "--packets",
+    "out",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.parquet",
+    help="Write one row per packet: its connection and fate, frame and time in both captures, delay, numbers, why it "
+    "was sent again.",
 )
 @click.option(
     "--limit", default=10, show_default=True, type=click.IntRange(min=0), metavar="N", help="Connections to show."
@@ -62,7 +67,7 @@ def pair(
     for written in (out, figure):
         spare_captures(tuple(each for each in (a, b) if each is not None), written)
     if out is not None:
-        _check_parquet()
+        _check_parquet(out)
     if figure is not None:
         _check_output(figure)
     import tcpwin
@@ -89,7 +94,9 @@ def _source(name: str) -> str | Source:
     return open_captures((name,), keep=True) if name == "-" else name
 
 
-def _check_parquet() -> None:
+def _check_parquet(out: str) -> None:
+    if not out.lower().endswith(".parquet"):
+        raise click.UsageError(f"--packets writes Parquet, and {out} is not named .parquet")
     try:
         import polars  # noqa: F401
     except ImportError:

@@ -124,6 +124,9 @@ class Crossing:
             if self.late >= self.for_refused:
                 reason += f"; {count_text(self.late, 'packet')} came after others that had left later"
                 fix = f"Find what reorders packets: the {seen.receiver} drops those with old timestamps (RFC 7323)."
+                if self.for_lost:
+                    reason += f"; {self._lost_words()}"
+                    fix += f" Find, too, what drops others between {self.near} and {self.far}."
                 return opinion.restated("network", None, "likely", reason, fix)
             fix = (
                 f"Give the {seen.receiver} the memory that its window promises, or make its application read faster. "
@@ -143,7 +146,8 @@ class Crossing:
             return opinion
         way = f"between {self.near} and {self.far}"
         reason = (
-            f"{self.lost:,} of {count_text(self.known, 'packet')} lost {way} ({share_text(self.lost / self.known)})"
+            f"{self.lost:,} of {count_text(self.known, 'packet')} lost {way} "
+            f"({share_text(self.lost / self.known, places=2)})"
         )
         return opinion.restated("network", None, "certain", f"{reason}; {opinion.reason}", _find(opinion, way))
 

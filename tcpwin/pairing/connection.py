@@ -101,6 +101,7 @@ class PairedDirection:
         bytes: payload in the first capture, copies included.
         hops: fewest and most routers between the two points, by the time to live.
         delay: None where no packet was paired.
+        lost_frames: of the lost, the first 64 or so, in the capture where they left.
     """
 
     connection: int
@@ -131,6 +132,7 @@ class PairedDirection:
     hops: tuple[int, int] | None
     delay: Delay | None
     changes: tuple[Change, ...]
+    lost_frames: tuple[int, ...] = ()
 
     @property
     def loss(self) -> float | None:

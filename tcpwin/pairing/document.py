@@ -101,6 +101,7 @@ def _direction(direction: PairedDirection) -> dict[str, Any]:
         "leaves_at": direction.leaves_at,
         "unit": direction.unit,
         **{name: getattr(direction, name) for name in _COUNTS},
+        "lost_frames": list(direction.lost_frames),
         "resent": asdict(direction.resent),
         "hops": None if direction.hops is None else list(direction.hops),
         "delay_ns": None

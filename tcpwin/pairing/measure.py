@@ -136,8 +136,23 @@ def _captures(bundle: Bundle) -> tuple[Source, Source]:
         told = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
         raise SourceError(
             f"{bundle.name} has {count_text(len(names), 'capture')}, not two{': ' + told if told else ''}"
+            f"{_bundles_in(bundle.name)}"
         )
     first, second = sorted(
         names, key=lambda name: not any(word in name.lower() for word in ("sender", "client", "snd"))
     )
     return open_capture(bundle, first), open_capture(bundle, second)
+
+
+def _bundles_in(name: str) -> str:
+    """What else to name of a folder of bundles."""
+    from pathlib import Path
+
+    folder = Path(name)
+    if not folder.is_dir():
+        return ""
+    archives = sorted(each.name for each in folder.iterdir() if each.name.endswith((".zip", ".tar", ".tar.gz", ".tgz")))
+    if not archives:
+        return ""
+    told = ", ".join(archives[:_NAMED]) + (", …" if len(archives) > _NAMED else "")
+    return f"; each of its archives is a bundle by itself: {told}"

@@ -25,6 +25,8 @@ _COLUMNS = (
     *("length", "flags", "is_resend", "cause", "lost_frame", "pairs_before"),
 )
 _TEXTS = ("fate", "cause")
+_TIMES = ("time_a_ns", "time_b_ns", "delay_ns")
+_FRAMES = ("frame_a", "frame_b", "lost_frame")
 _WAITING = 2
 """Chunks between the reading and the writing."""
 
@@ -73,7 +75,9 @@ class PacketTable:
             try:
                 for chunk in self._chunks():
                     told = {name: values.tolist() if name in _TEXTS else values for name, values in chunk.items()}
-                    yield polars.DataFrame(told).select(polars.col(name).cast(kind) for name, kind in kinds.items())
+                    frame = polars.DataFrame(told).select(polars.col(name).cast(kind) for name, kind in kinds.items())
+                    frame = frame.with_columns(polars.col(*_TIMES).replace(NO_NUMBER, None))
+                    yield frame.with_columns(polars.col(*_FRAMES).replace(0, None))
             except Exception as error:
                 failures.append(error)
                 raise

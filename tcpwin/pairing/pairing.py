@@ -114,9 +114,26 @@ class Pairing:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Damage of either capture."""
+        """Damage of either capture, and captures that cannot be of two points of one path."""
         a, b = self._found["facts"]
-        return tuple(map(str, (*Capture.warnings_of(a), *Capture.warnings_of(b))))
+        odd = []
+        if not self.connections:
+            odd.append("no connection is in both captures: they may be of different traffic or times")
+        elif self._is_one_capture:
+            odd.append("every packet has the same time in both captures: they seem to be copies of one capture")
+        return (*map(str, (*Capture.warnings_of(a), *Capture.warnings_of(b))), *odd)
+
+    @property
+    def spans_ns(self) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+        """The time of the first and the last packet of each capture, by its own clock; None of an empty one."""
+        a, b = (_span_of(facts) for facts in self._found["facts"])
+        return a, b
+
+    @property
+    def _is_one_capture(self) -> bool:
+        delays = [each.delay for connection in self.connections for each in connection.directions if each.delay]
+        is_at_once = all(delay.least_ns == delay.most_ns == 0 for delay in delays)
+        return bool(delays) and is_at_once and self.clock is not None and self.clock.offset_ns == 0
 
     def packets(self) -> dict[str, NDArray[Any]]:
         """One row for each packet, as columns, in the order of frames: both captures are read once more.
@@ -208,7 +225,14 @@ class Pairing:
             if least_ns == NO_NUMBER
             else Delay(least_ns, mean_ns, most_ns, None if before_ns == NO_NUMBER else before_ns),
             changes=(*rewritten, *changes.get((number, index), ())),
+            lost_frames=tuple(self._found["lost_frames"][2 * number + index]),
         )
+
+
+def _span_of(facts: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
+    firsts = [each["first_time_ns"] for each in facts if each["first_time_ns"] is not None]
+    lasts = [each["last_time_ns"] for each in facts if each["last_time_ns"] is not None]
+    return (min(firsts), max(lasts)) if firsts and lasts else None
 
 
 def _plain(values: Any) -> list[Any]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
 
 _NAMED = 5
+_LOST_NAMED = 12
 _FIELDS = {
     "mss": "MSS",
     "window_scale": "window scale",
@@ -54,8 +55,8 @@ _PARTS_PER_MILLION = 0.05
 
 def render_pairing(pairing: Pairing, *, limit: int = 10) -> Iterator[str]:
     """The answer, the clocks, then connections: those that lost most packets first."""
-    for letter, name in (("a", pairing.name_a), ("b", pairing.name_b)):
-        yield f"{letter}  {short_name(name)}"
+    for letter, name in zip("ab", capture_names(pairing), strict=True):
+        yield f"{letter}  {name}"
     yield ""
     yield from summarize_pairing(pairing)
     worst_first = most_lost_first(pairing)
@@ -64,10 +65,16 @@ def render_pairing(pairing: Pairing, *, limit: int = 10) -> Iterator[str]:
         yield from _connection_lines(connection, pairing.judge(connection.number))
     if len(worst_first) > limit:
         yield ""
-        yield f"{count_text(len(worst_first) - limit, 'more connection')}: --limit N, --json"
+        yield f"{count_text(len(worst_first) - limit, 'more connection')}: see --limit N or --json"
     for line in unpaired_lines(pairing):
         yield ""
         yield line
+
+
+def capture_names(pairing: Pairing) -> tuple[str, str]:
+    """Names of both captures without their folders, but where these alone tell them apart."""
+    one, other = short_name(pairing.name_a), short_name(pairing.name_b)
+    return (one, other) if one != other else (name_text(pairing.name_a), name_text(pairing.name_b))
 
 
 def summarize_pairing(pairing: Pairing) -> Iterator[str]:
@@ -93,15 +100,36 @@ def _answer(pairing: Pairing) -> Iterator[str]:
         for leaves_at in "ab":
             there = [each for each in directions if each.leaves_at == leaves_at]
             way = f"between {leaves_at} and {'b' if leaves_at == 'a' else 'a'}"
-            count, of = sum(each.lost for each in there), sum(each.sent for each in there)
+            count, of = sum(each.lost for each in there), sum(each.sent - each.unknown for each in there)
             if count:
                 yield f"Lost {way}: {count:,} of {of:,} packets ({share_text(count / of, places=2)})."
             elif of:
                 yield f"Lost {way}: none of {of:,} packets."
     else:
         yield f"No packet was lost between the two points, of {sent:,} in both directions."
+    for letter in "ab":
+        refused = sum(each.resent.refused for each in directions if each.leaves_at != letter)
+        if refused:
+            yield f"Dropped beyond {letter}: {count_text(refused, 'packet')} came there and had to be sent again."
     if unknown:
         yield f"Unknown: {count_text(unknown, 'packet')}, which may have been lost."
+    if any(each.outside for each in directions):
+        yield from _span_lines(pairing)
+
+
+def _span_lines(pairing: Pairing) -> Iterator[str]:
+    """Which time each capture has, from the beginning of the earlier one."""
+    clock = pairing.clock
+    if clock is None or None in pairing.spans_ns:
+        return
+    a, b = (span for span in pairing.spans_ns if span is not None)
+    b = (b[0] - clock.offset_ns, b[1] - clock.offset_ns)
+    first_ns = min(a[0], b[0])
+    told = [
+        f"{letter} from {time_text(begin - first_ns)} to {time_text(end - first_ns)}"
+        for letter, (begin, end) in (("a", a), ("b", b))
+    ]
+    yield f"The captures do not cover the same time: {', '.join(told)}."
 
 
 def _clock_lines(clock: Clock | None) -> Iterator[str]:
@@ -110,14 +138,19 @@ def _clock_lines(clock: Clock | None) -> Iterator[str]:
     for index, piece in enumerate(clock.pieces):
         offset = time_text(abs(piece.offset_ns))
         ahead = "equal to" if not piece.offset_ns else f"{offset} {'ahead of' if piece.offset_ns > 0 else 'behind'}"
-        drift = f", {piece.drift_ppm:+.2f} ppm" if abs(piece.drift_ppm) >= _PARTS_PER_MILLION else ", no drift"
+        is_drifting = abs(piece.drift_ppm) >= _PARTS_PER_MILLION
+        drift = f", {piece.drift_ppm:+.2f} ppm" if is_drifting else ", no drift to be seen"
         within = (
-            "; packets of one direction only: the offset includes the delay"
-            if piece.uncertainty_ns is None
-            else f"; off by at most {time_text(piece.uncertainty_ns)} if delays differ between the directions"
+            "; packets of one direction only: the offset includes the delay" if piece.uncertainty_ns is None else ""
         )
         begin = "Clock of b" if index == 0 else f"  set by {time_text(clock.steps_ns[index - 1])}, from then on"
         yield f"{begin}: {ahead} a{drift}{within}."
+    most_ns = max((piece.uncertainty_ns or 0 for piece in clock.pieces), default=0)
+    if most_ns:
+        yield (
+            "If the path is not as quick one way as the other, delays and clock are off by at most "
+            f"{time_text(most_ns)}: one way takes as much longer as the other takes less."
+        )
 
 
 def _gap_lines(pairing: Pairing) -> Iterator[str]:
@@ -150,7 +183,7 @@ def verdict_lines(judged: JudgedConnection) -> Iterator[str]:
     for label, text in words.advice:
         if label != "Evidence":
             yield f"{label}: {text}"
-    frames = f"; in {main.judged_in}: {frames_filter(verdict.frames)}" if verdict.frames else ""
+    frames = f"; to look at, in {main.judged_in}: {frames_filter(verdict.frames)}" if verdict.frames else ""
     yield f"Why: {words.why}{frames}"
     yield from alone_lines(main)
 
@@ -182,8 +215,12 @@ def view_lines(judged: JudgedDirection) -> Iterator[str]:
 def _window_text(view: View) -> str | None:
     if view.window_max_bytes is None or view.window_min_bytes is None:
         return None
-    text = f"{bytes_text(view.window_min_bytes)} to {bytes_text(view.window_max_bytes)}"
+    text = _range_text(bytes_text(view.window_min_bytes), bytes_text(view.window_max_bytes))
     return f"{text}, closed for {time_text(view.zero_window_ns)}" if view.zero_window_ns else text
+
+
+def _range_text(least: str, most: str) -> str:
+    return most if least == most else f"{least} to {most}"
 
 
 def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None) -> Iterator[str]:
@@ -207,13 +244,22 @@ def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None)
 
 
 def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) -> Iterator[str]:
-    """Delays, flight and windows, why data were sent again, what is unknown and why, what was changed."""
+    """Lost frames, delays, flight and windows, why data were sent again, what is unknown and why, what was changed."""
+    if direction.lost_frames:
+        more = direction.lost - len(direction.lost_frames[:_LOST_NAMED])
+        others = f" and {more:,} more" if more > 0 else ""
+        yield f"lost, in {direction.leaves_at}: {frames_filter(direction.lost_frames[:_LOST_NAMED])}{others}"
+    if direction.missed_at_target:
+        far = {"a": "b", "b": "a"}[direction.leaves_at]
+        missed = count_text(direction.missed_at_target, "packet")
+        yield f"delivered by the receiver's ACKs alone, not in {far}: {missed}"
     if direction.delay is not None:
         delay = direction.delay
         least, mean, most = (time_text(ns) for ns in (delay.least_ns, delay.mean_ns, delay.most_ns))
         before = delay.before_loss_ns
         lost = f"; {time_text(before)} before a lost packet" if before is not None and direction.lost else ""
-        yield f"delay {least} at least, {mean} on average, {most} at most{lost}"
+        told = f"{least} for each packet" if least == most else f"{least} at least, {mean} on average, {most} at most"
+        yield f"delay {told}{lost}"
     if judged is not None:
         yield from view_lines(judged)
     if direction.retransmissions:

@@ -55,6 +55,8 @@ def test_wrong_usage() -> None:
     assert "bundle" in refused("pair", BOTH[0])
     assert "read once" in refused("pair", "-", "-", status=2)
     assert "1 capture" in refused("pair", CAPTURES / "bundles" / "slow-reader.zip")
+    assert "slow-reader.zip" in refused("pair", CAPTURES / "bundles")
+    assert "packets.csv" in refused("pair", *BOTH, "--packets", "packets.csv", status=2)
     assert "no-such" in refused("pair", BOTH[0], "no-such.pcap")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from importlib.resources import files
 from pathlib import Path
@@ -12,11 +13,12 @@ import jsonschema
 import polars
 import pytest
 from pairing.packets import read, stepped, thinned, write
-from pairing.pairs import bent, captures, data_direction
+from pairing.pairs import bent, captures, data_direction, lost_frames
 from reference import LAB_RUNS, ROOT
 
 import tcpwin
 from tcpwin.errors import SourceError
+from tcpwin.report import render_pairing
 
 SCHEMA = json.loads(files("tcpwin.pairing").joinpath("schema.json").read_text(encoding="utf8"))
 LOSSY = "loss1_cubic_sack1"
@@ -133,3 +135,72 @@ def test_written_captures_are_what_was_read(tmp_path: Path) -> None:
     packets = read(captures(LOSSY)[0])
     again = read(write(tmp_path / "again.pcap", packets))
     assert [(each.time_ns, each.data) for each in again] == [(each.time_ns, each.data) for each in packets]
+
+
+def test_lost_frames_are_those_of_the_lab() -> None:
+    document = tcpwin.pair(*captures(LOSSY)).to_dict()
+    acks, data = document["connections"][0]["directions"]
+    assert set(data["lost_frames"]) == lost_frames(LOSSY)["data"]
+    assert data["lost_frames"] == sorted(data["lost_frames"])
+    assert acks["lost_frames"] == []
+
+
+def test_what_a_capture_lacks_is_null_in_the_file(tmp_path: Path) -> None:
+    pairing = tcpwin.pair(*captures(LOSSY))
+    pairing.write_packets(tmp_path / "packets.parquet")
+    table = polars.read_parquet(tmp_path / "packets.parquet")
+    is_lost = polars.col("fate") == "lost"
+    lost = table.filter(is_lost)
+    assert len(lost) == 59
+    for name in ("frame_b", "time_b_ns", "delay_ns"):
+        assert lost[name].null_count() == 59
+        assert table.filter(~is_lost)[name].null_count() == 0
+    assert table["frame_a"].null_count() == table["time_a_ns"].null_count() == 0
+    assert table["lost_frame"].drop_nulls().min() == min(lost["frame_a"])
+
+
+def test_captures_of_other_traffic_or_one_twice_are_warned_of() -> None:
+    apart = tcpwin.pair(captures(LOSSY)[0], captures("slow_reader")[1])
+    assert any("no connection is in both" in each for each in apart.warnings)
+    twice = tcpwin.pair(captures(LOSSY)[0], captures(LOSSY)[0])
+    assert any("copies of one capture" in each for each in twice.warnings)
+    assert tcpwin.pair(*captures(LOSSY)).warnings == ()
+
+
+def test_a_capture_that_ends_early(tmp_path: Path) -> None:
+    """What left after it had ended is unknown, and so is why it was sent again; one share is said, of what is known."""
+    wild = ROOT / "captures" / "wild"
+    cut = write(tmp_path / "cut.pcap", read(wild / "lossy-path-receiver.pcap.gz")[:800])
+    pairing = tcpwin.pair(wild / "lossy-path.pcapng.gz", cut)
+    data = data_direction(pairing)
+    whole = data_direction(tcpwin.pair(wild / "lossy-path.pcapng.gz", wild / "lossy-path-receiver.pcap.gz"))
+    assert 0 < data.lost < whole.lost <= data.lost + data.unknown
+    assert set(data.lost_frames) < set(whole.lost_frames)
+    assert data.resent.lost == data.lost
+    assert data.resent.unknown == data.retransmissions - data.lost
+    text = "\n".join(render_pairing(pairing))
+    shares = re.findall(rf"{data.lost} (?:of [\d,]+ packets )?(?:lost[^(]*)?\(([\d.]+) %\)", text)
+    assert len(shares) >= 3
+    assert len(set(shares)) == 1
+    assert "do not cover the same time" in text
+
+
+def test_captures_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for folder, capture in zip(("client", "server"), captures(LOSSY), strict=True):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "eth0.pcap.gz").write_bytes(capture.read_bytes())
+    pairing = tcpwin.pair(*(tmp_path / folder / "eth0.pcap.gz" for folder in ("client", "server")))
+    first, second, *_ = render_pairing(pairing)
+    assert ("client" in first, "server" in second) == (True, True)
+
+
+def test_both_kinds_of_drops_are_named() -> None:
+    """Some packets are lost between the points, more are dropped by the receiver for their old timestamps."""
+    pairing = tcpwin.pair(*captures("loss1_reorder_cubic_sack1"))
+    text = "\n".join(render_pairing(pairing))
+    assert "Lost between a and b: 43 of" in text
+    assert "Dropped beyond b: 56 packets" in text
+    found = pairing.judge(0)
+    assert found is not None
+    assert "reorders" in (found.verdict.fix or "")
+    assert "between a and b" in (found.verdict.fix or "")

@@ -12,13 +12,25 @@ import tcpwin
 WILD = Path(__file__).parents[2] / "captures" / "wild"
 
 
+LEAST_DELAY_NS = 15_000_000
+"""The lab's: half of it in each direction's qdisc, one clock."""
+
+
 # The receiver's capture has duplicate ACKs of one number from its packet 127 on, and of others up to 700.
 @pytest.mark.parametrize("first", range(120, 700, 20))
 def test_duplicate_acks_are_not_taken_for_each_other(first: int, tmp_path: Path) -> None:
-    """Nothing between the two points changes a field."""
+    """Nothing between the two points changes a field, both hosts have one clock, and no packet beats the path."""
     later = write(tmp_path / "later.pcap", read(WILD / "lossy-path-receiver.pcap.gz")[first:])
 
-    (connection,) = tcpwin.pair(WILD / "lossy-path.pcapng.gz", later).connections
+    pairing = tcpwin.pair(WILD / "lossy-path.pcapng.gz", later)
 
+    (connection,) = pairing.connections
+    assert [direction.leaves_at for direction in connection.directions] == ["a", "b"]
     for direction in connection.directions:
         assert direction.changes == ()
+        assert direction.delay is not None
+        assert LEAST_DELAY_NS <= direction.delay.least_ns <= direction.delay.most_ns <= 1.1 * LEAST_DELAY_NS
+    assert pairing.clock is not None
+    assert len(pairing.clock.pieces) == 1
+    assert abs(pairing.clock.offset_ns) <= 50_000
+    assert pairing.clock.drift_ppm == 0

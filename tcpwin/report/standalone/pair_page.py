@@ -10,11 +10,18 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.report.ladder import draw_ladder
-from tcpwin.report.pairing import direction_lines, most_lost_first, summarize_pairing, unpaired_lines, verdict_lines
+from tcpwin.report.pairing import (
+    capture_names,
+    direction_lines,
+    most_lost_first,
+    summarize_pairing,
+    unpaired_lines,
+    verdict_lines,
+)
 from tcpwin.report.standalone.figures import FIGURES_BYTES, drawable
 from tcpwin.report.standalone.shell import fill, require
 from tcpwin.report.standalone.table import pack
-from tcpwin.units import count_text, name_text, share_text, short_name, time_text
+from tcpwin.units import count_text, name_text, share_text, time_text
 
 if TYPE_CHECKING:
     from tcpwin.pairing import PairedConnection, PairedDirection, Pairing
@@ -64,7 +71,7 @@ def render_pair_page(
         left -= len(told.packed)
         connections.append(told)
     apart = list(unpaired_lines(pairing))
-    names = [short_name(name) for name in (pairing.name_a, pairing.name_b)]
+    names = capture_names(pairing)
     total = len(pairing)
     return fill(
         "pair.html.j2",

@@ -29,6 +29,7 @@ def tell_pairing(a: FileSet, b: FileSet) -> dict[str, Any]:
     return {
         "answer": first,
         "more": rest,
+        "warnings": pairing.warnings,
         "total": len(pairing),
         "connections": [_tell(pairing, each) for each in most_lost_first(pairing)[:CONNECTIONS_TOLD]],
         "proxies": [

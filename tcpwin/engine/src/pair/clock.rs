@@ -16,6 +16,8 @@ const MOST_PIECES: usize = 64;
 const TERNARY_STEPS: usize = 100;
 /// Packets of both ways come a little out of the order of A's clock: among so many windows theirs is looked for.
 const NEWEST: usize = 128;
+/// A drift is seen where it moves the clocks apart by so many times what the quickest packets vary by on average.
+const SURE: f64 = 4.0;
 /// No queue changes the delay by so much at once.
 const STEP_NS: i64 = 1_000_000_000;
 
@@ -301,12 +303,16 @@ impl Hulls {
         };
         let (drift, apart) = steadier?;
         // Within what the delays vary by, a slope is an accident of the quickest packets.
-        let drift = if drift.abs() * self.span() < apart {
-            0.0
-        } else {
-            drift
-        };
+        let is_seen = drift.abs() * self.span() >= SURE * apart && self.is_of_both(drift);
+        let drift = if is_seen { drift } else { 0.0 };
         (drift.abs() <= MOST_DRIFT).then_some(drift)
+    }
+
+    /// Whether neither direction's delays are steadier without a drift: one of the clocks shows in both.
+    fn is_of_both(&self, drift: f64) -> bool {
+        let is_steadier =
+            |points: &[(f64, f64)], sign| spread(points, sign, drift) <= spread(points, sign, 0.0);
+        is_steadier(&self.all_upper, 1.0) && is_steadier(&self.all_lower, -1.0)
     }
 
     /// Time from the first bound to the last.
@@ -366,6 +372,14 @@ fn edge_at_middle(hull: &[(f64, f64)], points: &[(f64, f64)]) -> Option<(f64, f6
         .map(|(t, d)| (d - line(*t)).abs())
         .sum::<f64>();
     Some((slope, apart / points.len() as f64))
+}
+
+/// How far points are on average from the tightest bound of a slope.
+fn spread(points: &[(f64, f64)], sign: f64, slope: f64) -> f64 {
+    let beyond = points.iter().map(|(t, d)| sign * (d - slope * t));
+    let least = beyond.clone().fold(f64::INFINITY, f64::min);
+    let sum = beyond.sum::<f64>();
+    sum / points.len().max(1) as f64 - if points.is_empty() { 0.0 } else { least }
 }
 
 /// The line through a run of windows that allows one.

@@ -271,7 +271,7 @@ impl<R: Rows> Pairer<'_, R> {
             let came = has_data && covered && self.must_have_come(at);
             let (fate, open_bytes) = (self.fate_of_missing(at, came), self.open_bytes(at));
             if self.room.get(at).mark.is_copied && fate != Fate::FarMissed {
-                self.note_given_up(self.room.handle(at));
+                self.note_given_up(self.room.handle(at), fate);
             }
             let (packet, mark) = self.remove(at);
             let segments = self.way(number).segments(open_bytes);
@@ -334,7 +334,7 @@ impl<R: Rows> Pairer<'_, R> {
     }
 
     /// Whether the far capture may not have been running when a packet came, or should have come.
-    fn is_outside(&self, number: u32, packet: &Sighting, mark: Mark) -> bool {
+    pub fn is_outside(&self, number: u32, packet: &Sighting, mark: Mark) -> bool {
         let way = self.way(number);
         let first = self.progress[way.near.index()].first_paired_ns;
         let range_ns = way.most_apart_ns.saturating_sub(way.least_apart_ns).max(0);
@@ -392,6 +392,7 @@ impl<R: Rows> Pairer<'_, R> {
         let resent = is_told.then(|| self.judge_resent(number, packet, &mark, false));
         let way = self.way_mut(number);
         way.tally.add(fate, 1, u64::from(segments));
+        way.note_lost(fate, packet.frame);
         if let (Fate::Lost | Fate::Unseen, Some((apart_ns, pairs))) = (fate, mark.apart_before) {
             let a_ns = match side {
                 Side::A => packet.time_ns,

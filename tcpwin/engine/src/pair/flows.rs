@@ -64,6 +64,8 @@ pub struct Courtship {
     pub has_syn: bool,
     /// By this capture's direction: the other capture's time less this one's, of a packet that both have.
     pub apart_ns: [Option<i64>; 2],
+    /// That packet is one and the same, not a copy of it or an ACK like it.
+    pub is_one: [bool; 2],
     /// This capture's time to live less the other's, of such a packet.
     pub hops: [Option<i16>; 2],
     /// Packets since it could have been judged.
@@ -79,6 +81,7 @@ struct Place {
     ack: u32,
     time_ns: i64,
     ttl: u8,
+    look: u16,
 }
 
 /// One look-up that hit: what the packet here and the one there say together.
@@ -89,6 +92,8 @@ pub struct Hit {
     pub shifts: [u32; 2],
     pub is_sure: bool,
     pub is_syn: bool,
+    /// The same packet, by its IP id or timestamp.
+    pub is_one: bool,
     pub direction: u8,
     pub apart_ns: i64,
     pub hops: i16,
@@ -241,6 +246,7 @@ impl Flows {
             ack: packet.ack,
             time_ns: packet.time_ns,
             ttl: packet.ttl,
+            look: self.look_of(packet),
         };
         let flow = &mut self.flows[number as usize];
         for key in keys.into_iter().flatten() {
@@ -284,12 +290,19 @@ impl Flows {
                 shifts,
                 is_sure,
                 is_syn: !packet.has(ACK),
+                is_one: has_look(packet) && place.look == self.look_of(packet),
                 direction,
                 apart_ns: place.time_ns.wrapping_sub(packet.time_ns),
                 hops: i16::from(packet.ttl) - i16::from(place.ttl),
             });
         }
         None
+    }
+
+    /// What tells a packet from its copies and from ACKs of the same number.
+    fn look_of(&self, packet: &Sighting) -> u16 {
+        let look = words(packet.tsval, packet.id().unwrap_or(0));
+        self.seed.hash(look, 0, 5) as u16
     }
 
     /// Keys by which a packet is looked up, the surest first.
@@ -366,6 +379,7 @@ impl Courtship {
             votes: 0,
             has_syn: false,
             apart_ns: [None; 2],
+            is_one: [false; 2],
             hops: [None; 2],
             patience: 0,
         };
@@ -383,8 +397,34 @@ impl Courtship {
             .saturating_add(if hit.is_sure { VOTES } else { 1 });
         self.has_syn |= hit.is_syn;
         let at = usize::from(hit.direction);
-        self.apart_ns[at] = Some(hit.apart_ns);
+        if hit.is_one || !self.is_one[at] {
+            self.apart_ns[at] = Some(hit.apart_ns);
+            self.is_one[at] = hit.is_one;
+        }
         self.hops[at] = Some(hit.hops);
         true
     }
+
+    /// Take what the mate's own look-ups say.
+    pub fn adopt(&mut self, theirs: &Courtship) {
+        for direction in 0..2 {
+            let there = if self.is_flipped {
+                1 - direction
+            } else {
+                direction
+            };
+            let is_better = theirs.is_one[there] && !self.is_one[direction];
+            if is_better || self.apart_ns[direction].is_none() {
+                self.apart_ns[direction] = theirs.apart_ns[there].map(i64::wrapping_neg);
+                self.is_one[direction] = theirs.is_one[there];
+            }
+            let hops = theirs.hops[there].map(|hops| -hops);
+            self.hops[direction] = self.hops[direction].or(hops);
+        }
+    }
+}
+
+/// Whether a packet has what tells it apart: duplicate ACKs may share a timestamp.
+fn has_look(packet: &Sighting) -> bool {
+    packet.id().is_some() || packet.has_timestamps && packet.sequence_len() > 0
 }

@@ -147,17 +147,7 @@ impl<R: Rows> Pairer<'_, R> {
             theirs,
             &mut self.flows[side.index()].flows[number as usize].courtship,
         ) {
-            for direction in 0..2 {
-                let there = if known.is_flipped {
-                    1 - direction
-                } else {
-                    direction
-                };
-                let reverse = theirs.apart_ns[there].map(|apart| apart.wrapping_neg());
-                known.apart_ns[direction] = known.apart_ns[direction].or(reverse);
-                let hops = theirs.hops[there].map(|hops| -hops);
-                known.hops[direction] = known.hops[direction].or(hops);
-            }
+            known.adopt(&theirs);
         }
     }
 
@@ -172,8 +162,8 @@ impl<R: Rows> Pairer<'_, R> {
         }
         courtship.patience = courtship.patience.saturating_add(1);
         let courtship = *courtship;
-        let near = nearest(&courtship);
-        if near.is_none() && courtship.patience < PATIENCE {
+        let is_known = nearest(&courtship, true).is_some();
+        if !is_known && courtship.patience < PATIENCE {
             return;
         }
         self.settle(side, number, &courtship);
@@ -202,7 +192,9 @@ impl<R: Rows> Pairer<'_, R> {
             return;
         }
         // Of this capture's direction 0.
-        let is_near = nearest(courtship).unwrap_or_else(|| self.guess(side, courtship));
+        let is_near = nearest(courtship, true)
+            .or_else(|| nearest(courtship, false))
+            .unwrap_or_else(|| self.guess(side, courtship));
         let near = if is_near { side } else { side.other() };
         let mut ways = [Way::new(near, 0), Way::new(near.other(), 0)];
         for (way, shift) in ways.iter_mut().zip(courtship.shifts) {
@@ -277,14 +269,18 @@ impl<R: Rows> Pairer<'_, R> {
 /// Whether this capture is nearer to the sender of its direction 0; `None` where it cannot be told yet.
 ///
 /// A router takes one from the time to live. Else, the round trip to the far host is longer at the near point: delay
-/// there and back are together positive whatever the clocks say.
-fn nearest(courtship: &Courtship) -> Option<bool> {
+/// there and back are together positive whatever the clocks say. That holds for times of one and the same packet, as
+/// they are where `is_sure` is asked for.
+fn nearest(courtship: &Courtship, is_sure: bool) -> Option<bool> {
     let fewer = |hops: Option<i16>| hops.filter(|hops| *hops != 0).map(|hops| hops > 0);
     match (fewer(courtship.hops[0]), fewer(courtship.hops[1])) {
         (Some(near), None) => return Some(near),
         (None, Some(far)) => return Some(!far),
         (Some(near), Some(far)) if near != far => return Some(near),
         _ => {}
+    }
+    if is_sure && courtship.is_one != [true; 2] {
+        return None;
     }
     match courtship.apart_ns {
         [Some(there), Some(back)] if there != back => Some(there > back),

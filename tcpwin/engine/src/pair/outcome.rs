@@ -8,6 +8,7 @@ use super::resent::Cause;
 use super::run::{Pair, Pairer, Rows};
 use super::tally::{Count, Delay, Fate, Tally};
 use super::waiting::NONE;
+use super::way::MOST_LOST_FRAMES;
 use crate::capture::CaptureFacts;
 
 /// Both hosts of a connection as one capture names them.
@@ -31,6 +32,8 @@ pub struct Lane {
     pub delay: Option<Delay>,
     /// Of the packets that came before the lost ones.
     pub delay_before_loss: Option<Delay>,
+    /// Some of the packets counted as lost: in the near capture.
+    pub lost_frames: Vec<u64>,
     pub changes: Vec<Change>,
     pub altered: u64,
     pub resent: u64,
@@ -134,6 +137,18 @@ impl Lane {
         }
     }
 
+    /// Keep the frames of those that [`Lane::lost`] counts.
+    fn name_lost(&mut self, claimed: Vec<u64>, unseen: Vec<u64>) {
+        if !self.far_has_gaps || self.is_hole_proof() {
+            self.lost_frames.extend(claimed);
+        }
+        if !self.far_has_gaps {
+            self.lost_frames.extend(unseen);
+        }
+        self.lost_frames.sort_unstable();
+        self.lost_frames.truncate(MOST_LOST_FRAMES);
+    }
+
     pub fn unknown(&self) -> u64 {
         let unseen = self.doubtful();
         let missed = if self.is_acked_proof() {
@@ -218,7 +233,7 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
         way.tally.add(Fate::NearMissed, let_go, let_go);
         let near_has_gaps = missed[near] > 0;
         let in_neither = way.ids.missing().filter(|_| near_has_gaps).unwrap_or(0);
-        Lane {
+        let mut lane = Lane {
             near: way.near,
             delay: way.delays.corrected(clock, way.near == Side::A),
             delay_before_loss: way.delays_before_loss.corrected(clock, way.near == Side::A),
@@ -235,7 +250,10 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
             bytes: own[near].bytes[there[near]],
             hops: way.hops,
             sequence_shift: way.shift,
-        }
+            lost_frames: Vec::new(),
+        };
+        lane.name_lost(way.lost_frames, way.unseen_frames);
+        lane
     });
     Paired {
         ends,

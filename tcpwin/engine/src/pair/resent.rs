@@ -2,6 +2,7 @@
 
 use super::packet::Sighting;
 use super::run::{Pairer, Rows};
+use super::tally::Fate;
 use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
 use crate::sequence::Seq;
 
@@ -88,7 +89,7 @@ impl<R: Rows> Pairer<'_, R> {
     }
 
     /// A packet is given up: tell those that are copies of it.
-    pub fn note_given_up(&mut self, handle: (u32, u32)) {
+    pub fn note_given_up(&mut self, handle: (u32, u32), fate: Fate) {
         let frame = self.room.get(handle.0).packet.frame;
         // Copies are younger than it.
         let mut at = self.room.next_in_way(handle.0);
@@ -98,7 +99,8 @@ impl<R: Rows> Pairer<'_, R> {
             }
             let mark = &mut self.room.get_mut(at).mark;
             if mark.copy_before == Some(handle) {
-                mark.lost_before = frame;
+                mark.copy_is_outside = fate == Fate::Outside;
+                mark.lost_before = if mark.copy_is_outside { 0 } else { frame };
             }
             at = self.room.next_in_way(at);
         }
@@ -118,7 +120,15 @@ impl<R: Rows> Pairer<'_, R> {
             .copy_before
             .filter(|handle| self.room.is_there(*handle));
         let is_hole = waiting.is_some_and(|(at, _)| self.room.get(at).mark.has_hole);
-        let lost_frame = waiting.map_or(mark.lost_before, |(at, _)| self.room.get(at).packet.frame);
+        let is_outside = waiting.map_or(mark.copy_is_outside, |(at, _)| {
+            let copy = self.room.get(at);
+            !is_hole && self.is_outside(number, &copy.packet, copy.mark)
+        });
+        let lost_frame = match waiting {
+            _ if is_outside => 0,
+            Some((at, _)) => self.room.get(at).packet.frame,
+            None => mark.lost_before,
+        };
         let (is_covered, lacks_first) = if arrives {
             (way.is_covered(start, end), way.lacks_first_of(packet))
         } else {
@@ -131,6 +141,8 @@ impl<R: Rows> Pairer<'_, R> {
             } else {
                 Cause::Needless
             }
+        } else if is_outside {
+            Cause::Unknown
         } else if lost_frame != 0 {
             if is_hole || self.progress[way.far().index()].missed == 0 {
                 Cause::Lost

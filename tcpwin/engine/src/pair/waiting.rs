@@ -58,6 +58,8 @@ pub struct Mark {
     pub copy_before: Option<(u32, u32)>,
     /// That copy was given up meanwhile: its frame.
     pub lost_before: u64,
+    /// That copy may have come while the far capture was not running.
+    pub copy_is_outside: bool,
     /// Of one that is sent again: the receiver had its bytes as it left, and lacked its first byte.
     pub was_covered: bool,
     pub was_lacking: bool,

@@ -6,7 +6,7 @@ use super::altered::Change;
 use super::keys::{words, Seed};
 use super::packet::{Side, Sighting};
 use super::resent::Cause;
-use super::tally::{Delays, Tally};
+use super::tally::{Delays, Fate, Tally};
 use super::waiting::{List, NONE};
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
@@ -19,6 +19,8 @@ const USUAL_PAYLOAD: u32 = 1_448;
 /// So many disagreements without one agreement, and it is known not to.
 const ODD: u8 = 4;
 const SLACK_NS: i64 = 1_000_000;
+/// Frames of lost packets that are kept, as examples.
+pub const MOST_LOST_FRAMES: usize = 64;
 
 /// Whether a field passes the way unchanged, so that it tells packets apart.
 #[derive(Clone, Copy, Debug, Default)]
@@ -151,6 +153,9 @@ pub struct Way {
     pub doubtful: Vec<(u32, u32)>,
     pub tally: Tally,
     pub delays: Delays,
+    /// Frames of the first packets that the receiver lacked, and of those that the far capture lacks.
+    pub lost_frames: Vec<u64>,
+    pub unseen_frames: Vec<u64>,
     /// Of the packets before those that were lost.
     pub delays_before_loss: Delays,
     pub changes: Vec<Change>,
@@ -193,6 +198,8 @@ impl Way {
             doubtful: Vec::new(),
             tally: Tally::default(),
             delays: Delays::default(),
+            lost_frames: Vec::new(),
+            unseen_frames: Vec::new(),
             delays_before_loss: Delays::default(),
             changes: Vec::new(),
             altered: 0,
@@ -276,6 +283,18 @@ impl Way {
             *newest = Some(ack);
         }
         before.is_some_and(|before| before.is_before(ack))
+    }
+
+    /// Keep the frame of a packet that may be counted as lost.
+    pub fn note_lost(&mut self, fate: Fate, frame: u64) {
+        let frames = match fate {
+            Fate::Lost => &mut self.lost_frames,
+            Fate::Unseen => &mut self.unseen_frames,
+            _ => return,
+        };
+        if frames.len() < MOST_LOST_FRAMES {
+            frames.push(frame);
+        }
     }
 
     pub fn note_arrival(&mut self, key: u64) {

@@ -155,6 +155,9 @@ fn outcome_to_python<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<
     dict.set_item("lanes", lanes_to_python(py, &outcome.pairs)?)?;
     dict.set_item("changes", changes_to_python(py, &outcome.pairs)?)?;
     dict.set_item("alone", alone_to_python(py, &outcome.alone)?)?;
+    let lanes = outcome.pairs.iter().flat_map(|pair| &pair.lanes);
+    let frames: Vec<_> = lanes.map(|lane| lane.lost_frames.clone()).collect();
+    dict.set_item("lost_frames", frames)?;
     let clock: Vec<_> = outcome
         .clock
         .iter()
