@@ -25,7 +25,7 @@ HANG = 2
 STYLES = (
     (r"[Ll]imited by [^(]+", "bold"),
     (r"^ *(?:Cost|Fix|Evidence|Also)\b(?: \([^)]*\))?:", "bold"),
-    (r"^ *(?:owner|remedy|beware|evidence|ruled out|values|when|ends)\b", "bold"),
+    (r"^ *(?:owner|remedy|beware|evidence|(?:not )?ruled out|values|when|ends)\b", "bold"),
     (r"(?:Cost|Fix)(?: first)?(?: \([^)]*\))?:", "bold"),
     (r"No problem found|Nothing to fix|Too little time lost to be a problem", "green"),
     (r"no drops, gaps, duplicates or damage found", "green"),

@@ -206,7 +206,12 @@ def _kernel_words(seen: Situation) -> str:
 
 
 def _application(seen: Situation) -> Opinion:
-    reason = f"{seen.sender} idle for {time_text(seen.budget.items_ns['application'])}"
+    idle_ns, data = seen.budget.items_ns["application"], seen.data
+    reason = f"{seen.sender} idle for {time_text(idle_ns)}"
+    if data.turns == 1 and data.first_byte_p50_ns and seen.traits.is_answering:
+        reason += f", {time_text(data.first_byte_p50_ns)} of it between the request and the first byte of the answer"
+    elif data.idle_gaps and not data.zero_window_ns and data.idle_ns <= idle_ns:
+        reason += f", {time_text(data.idle_ns)} of it in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
     if seen.data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     owner, meaning = f"{seen.sending_end}_application", f"The {seen.sender} had nothing to send."

@@ -115,12 +115,14 @@ class _Telling:
         if self.count == 1:
             yield from sentences_of_one(self.verdict)
             return
-        least = f"by at least {time_text(MIN_COST_NS)} and {MIN_SHARE * 100:.0f} % of the time with data to send"
+        who = "they" if len(self.ids) > 1 else "it"
+        share = f"at least {MIN_SHARE * 100:.0f} % of the time in which {who} had data to send"
+        least = f"lost at least {time_text(MIN_COST_NS)}, and {share}"
         if not self.ids:
-            yield f"No problem found: no connection slowed {least}."
+            yield f"No problem found: no connection {least}."
             return
         by_limit = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
-        yield f"{count_text(len(self.ids), 'connection')} slowed {least}: {by_limit}."
+        yield f"{count_text(len(self.ids), 'connection')} {least}: {by_limit}."
 
     def first_change(self) -> Iterable[str]:
         verdict = self.verdict

@@ -5,6 +5,7 @@ In: an analysis and what the rules found. Out: lines. It leaves out nothing of a
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -26,6 +27,9 @@ from tcpwin.limits import (
 )
 from tcpwin.units import bytes_text, count_text, name_text, rate_text, share_text, time_text
 
+_OPEN = "Not ruled out: "
+"""So begins what a rule says of another explanation that stays possible."""
+_NEGATION = re.compile(r"(^|[.;] )Not (?!ruled out)(\w)")
 _UNITS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("_ns", time_text),
     ("_bytes", bytes_text),
@@ -97,7 +101,7 @@ def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
     # What was seen may be surer than that it was the limit.
     is_surer = verdict is not None and is_part_of(finding, verdict) and finding.confidence != verdict.confidence
     sure = (
-        f"the limit {verdict.confidence}, what was seen {finding.confidence}"
+        f"{finding.confidence}; that this limited it is {verdict.confidence}"
         if verdict and is_surer
         else finding.confidence
     )
@@ -191,7 +195,19 @@ def _evidence(analysis: Analysis, evidence: Evidence) -> Iterator[tuple[str, str
     if evidence.values:
         yield "values", ", ".join(value_text(name, value) for name, value in evidence.values.items())
     if evidence.ruled_out:
-        yield "ruled out", evidence.ruled_out
+        yield ruled_out_words(evidence.ruled_out)
+
+
+def begin(text: str) -> str:
+    """A text as a sentence begins; a side, ``a`` or ``b``, keeps its name."""
+    return text if text[1:2] in (" ", "'") else text[:1].upper() + text[1:]
+
+
+def ruled_out_words(text: str) -> tuple[str, str]:
+    """The other explanations under a label: what is ruled out stands there without its ``Not``."""
+    if text.startswith(_OPEN):
+        return "not ruled out", begin(text.removeprefix(_OPEN))
+    return "ruled out", _NEGATION.sub(lambda found: f"{found[1]}{found[2].upper()}", text)
 
 
 def _line(name: str, text: str) -> str:

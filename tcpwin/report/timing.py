@@ -74,6 +74,8 @@ def _render_round_trip(connection: Connection, direction: Direction) -> list[str
     else:
         least_ns, smoothed_ns = direction.rtt_min_ns, direction.rtt_smoothed_ns
         where = "captured at the sender" if direction.view == "sender" else "capture point unknown"
+    if connection.a.address == connection.b.address:
+        where = "captured on the host of both ends"
     least = f"least {time_text(least_ns)}, " if least_ns is not None else ""
     timeout = f", RTO {time_text(direction.rto_ns)}" if direction.rto_ns is not None else ""
     if least and direction.rtt_samples < SAMPLES_FOR_MEAN:

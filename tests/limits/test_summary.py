@@ -55,7 +55,7 @@ def test_summary_counts_connections_by_the_limit_that_cost_most() -> None:
     summary = summarize(analysis)
     counts = {limit: len(ids) for limit, ids in summary.problems.items()}
     assert counts == {"receiver_application": 1, "path_loss": 1, "idle_restart": 1}
-    assert "3 connections slowed" in summary.text
+    assert "3 connections lost" in summary.text
     worst = analysis.connections[analysis.problems[0]]
     assert summary.verdict == worst.verdict
     assert worst.verdict.lost_ns == max(each.verdict.lost_ns for each in analysis.connections)

@@ -120,7 +120,9 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
                 )
                 assert direction.flight_max_bytes == near(flight[2], SCALES)
             if trip := re.search(r"round trip: least (\S+ \S+), smoothed (\S+ \S+), RTO (\S+ \S+); (.*)", told):
-                is_whole_path = trip[4] in ("captured near the receiver", "captured in between")
+                is_whole_path = direction.view in ("receiver", "between")
+                is_told = trip[4] in ("captured near the receiver", "captured in between")
+                assert is_told == (is_whole_path and connection.a.address != connection.b.address)
                 assert (connection.path_rtt_ns if is_whole_path else direction.rtt_min_ns) == near(trip[1], TIMES)
                 smoothed_ns = direction.sender_rtt_smoothed_ns if is_whole_path else direction.rtt_smoothed_ns
                 assert smoothed_ns == near(trip[2], TIMES)

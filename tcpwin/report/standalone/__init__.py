@@ -11,7 +11,6 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.report.standalone.figures import typed
-    from tcpwin.report.standalone.finding import begin
     from tcpwin.report.standalone.html_page import render_page
     from tcpwin.report.standalone.pair_page import render_pair_page
     from tcpwin.report.standalone.pdf import find_browser, print_page
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "figures": ("typed",),
-    "finding": ("begin",),
     "html_page": ("render_page",),
     "pair_page": ("render_pair_page",),
     "pdf": (
@@ -42,7 +40,6 @@ __all__ = [
     "FORMS",
     "THEMES",
     "Report",
-    "begin",
     "find_browser",
     "form_of",
     "print_page",

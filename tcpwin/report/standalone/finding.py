@@ -10,12 +10,9 @@ from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Remedy, role_of
-from tcpwin.report.findings import owner_text, span_text, value_words
+from tcpwin.report.findings import begin, owner_text, ruled_out_words, span_text, value_words
 from tcpwin.report.verdict_words import frames_filter
 from tcpwin.units import name_text, rate_text, time_text
-
-OPEN = "Not ruled out: "
-"""So begins what a rule says of another explanation that stays possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ def _anchors(findings: Sequence[Finding]) -> dict[int, str]:
 
 def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingView:
     evidence, remedy = finding.evidence, finding.remedy
-    is_open = (evidence.ruled_out or "").startswith(OPEN)
+    ruling, ruled_out = ruled_out_words(evidence.ruled_out or "")
     ends = direction = ""
     if finding.connection is not None:
         connection = analysis.connections[finding.connection]
@@ -97,8 +94,8 @@ def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingView:
         owner=owner_text(finding.owner),
         when=span_text(analysis, evidence) or "",
         values=[tuple(map(name_text, value_words(name, value))) for name, value in evidence.values.items()],  # type: ignore[misc]
-        ruling="Not ruled out" if is_open else "Ruled out",
-        ruled_out=begin(name_text(evidence.ruled_out or "").removeprefix(OPEN)),
+        ruling=begin(ruling),
+        ruled_out=begin(name_text(ruled_out)),
         remedy=remedy
         and Remedy(
             name_text(remedy.text),
@@ -109,8 +106,3 @@ def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingView:
         filter=frames_filter(evidence.frames) if evidence.frames else "",
         is_detailed=bool(anchor),
     )
-
-
-def begin(text: str) -> str:
-    """A text as a sentence begins; a side, ``a`` or ``b``, keeps its name."""
-    return text if text[1:2] in (" ", "'") else text[:1].upper() + text[1:]

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tcpwin.report.findings import counts_line
-from tcpwin.report.standalone.finding import FindingView, begin, tell_findings
+from tcpwin.report.findings import begin, counts_line
+from tcpwin.report.standalone.finding import FindingView, tell_findings
 from tcpwin.report.standalone.method import capture_facts, file_rows, host_views, method_text, unread
 from tcpwin.report.standalone.references import FarView, LikeView, tell_likeness
 from tcpwin.report.text import WHOLE, quality_remarks

@@ -16,7 +16,7 @@ from typing import Any
 
 from tcpwin.errors import OutputError
 from tcpwin.report.assets import PLOTLY, read_asset
-from tcpwin.report.standalone.finding import begin
+from tcpwin.report.findings import begin
 from tcpwin.report.standalone.table import pack_bytes
 
 

@@ -22,10 +22,10 @@ import tcpwin
 from tcpwin.analysis import EVENT_FIELDS
 from tcpwin.errors import OutputError
 from tcpwin.limits import LIMIT_NAMES
+from tcpwin.report import begin
 from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.standalone import form_of
 from tcpwin.report.standalone import table as table_module
-from tcpwin.report.standalone.finding import begin
 from tcpwin.report.standalone.json_form import script_json
 from tcpwin.report.standalone.markdown_form import plain
 from tcpwin.report.standalone.pdf import VARIABLE, find_browser
