@@ -3,12 +3,15 @@
 import base64
 import io
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars
 import pytest
 from fastapi.testclient import TestClient
+from pairing.packets import read, write
+from pairing.pairs import captures
 from reference import ROOT
 from web.crafted import API, HOSTILE_NAME, SECRET, analysed, many_connections, settle, upload
 
@@ -284,6 +287,24 @@ def test_captures_of_both_ends_are_paired(client: TestClient) -> None:
     assert "12 of 1,052 packets" in page
     assert client.get(f"{API}/pair/figure", params={"a": a, "b": b, "connection": 7}).status_code == 422
     assert client.get(f"{API}/pair", params={"a": a, "b": "none"}).status_code == 404
+
+
+def test_one_capture_of_both_ends_is_paired_by_itself(client: TestClient, capture: bytes, tmp_path: Path) -> None:
+    """A packet in a hundred was dropped between them, 59 (captures/runs)."""
+    ends = [read(end) for end in captures("loss1_cubic_sack1")]
+    merged = write(tmp_path / "merged.pcap", sorted([*ends[0], *ends[1]], key=lambda each: each.time_ns))
+    a = analysed(client, merged.read_bytes(), "merged.pcap")
+    document = get(client, "/pair", a=a)
+    assert [each["lost"] for each in document["connections"][0]["directions"]] == [0, 59]
+    figure = get(client, "/pair/figure", a=a)
+    assert {"lost", "data"} <= {trace["name"] for trace in figure["data"]}
+    page = client.get("/pair", params={"a": a, "b": ""}, headers={"accept": "text/html"}).text
+    assert "59 of 5,586 packets" in page
+    assert "/captures/?" not in page
+    one = analysed(client, capture, "one.pcap")
+    refused = client.get(f"{API}/pair", params={"a": one})
+    assert refused.status_code == 422
+    assert "one point" in refused.json()["detail"]
 
 
 def test_progress_ends_with_how_it_ended(client: TestClient, capture: bytes) -> None:

@@ -331,11 +331,11 @@ async def compare(
 async def pair(
     service: ServiceOf,
     a: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
-    b: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
+    b: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="empty: `a` holds both")] = "",
 ) -> Response:
     """What became of each packet between two captures of the same traffic, as `tcpwin pair --json` says it."""
     file_sets = []
-    for capture_id in (a, b):
+    for capture_id in (a, b) if b else (a,):
         await service.captures.get(capture_id)
         file_sets.append(await service.queue.file_set(capture_id))
     return as_json(await service.queue.run(both_ends.pair_file_sets, *file_sets))

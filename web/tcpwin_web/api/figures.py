@@ -114,17 +114,18 @@ async def show_pair_figure(
 async def show_ladder(
     service: ServiceOf,
     a: CaptureQuery,
-    b: CaptureQuery,
+    b: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="empty: `a` holds both")] = "",
     connection: ConnectionQuery = 0,
     start_ns: StartNs = None,
     end_ns: EndNs = None,
     theme: ThemeName = "light",
 ) -> Response:
     """The ladder of a connection that both captures have: two time lines, and each packet between them."""
-    for capture_id in (a, b):
+    captures = (a, b) if b else (a,)
+    for capture_id in captures:
         await service.captures.get(capture_id)
-    file_sets = [await service.queue.file_set(each) for each in (a, b)]
-    drawn = await service.queue.run(draw_ladder_of, *file_sets, connection, (start_ns, end_ns), theme)
+    file_sets = [await service.queue.file_set(each) for each in captures]
+    drawn = await service.queue.run(draw_ladder_of, file_sets, connection, (start_ns, end_ns), theme)
     return Response(drawn, media_type="application/json")
 
 

@@ -1,8 +1,11 @@
-"""Two stored captures of the same traffic in, what became of each packet between them out: as `tcpwin pair` says it.
+"""Two stored captures of the same traffic, or one that holds both, in; what became of each packet between them out.
+
+As `tcpwin pair` says it.
 
 Runs in worker processes.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from tcpwin import Pairing, pair
@@ -17,14 +20,14 @@ CONNECTIONS_TOLD = 100
 """Of a page: those that lost most."""
 
 
-def pair_file_sets(a: FileSet, b: FileSet) -> dict[str, Any]:
+def pair_file_sets(*captures: FileSet) -> dict[str, Any]:
     """The document that `tcpwin pair --json` writes."""
-    return _pair(a, b).to_dict()
+    return _pair(captures).to_dict()
 
 
-def tell_pairing(a: FileSet, b: FileSet) -> dict[str, Any]:
+def tell_pairing(*captures: FileSet) -> dict[str, Any]:
     """What the page of two captures shows."""
-    pairing = _pair(a, b)
+    pairing = _pair(captures)
     first, *rest = summarize_pairing(pairing)
     return {
         "answer": first,
@@ -61,13 +64,13 @@ def _tell(pairing: Pairing, connection: PairedConnection) -> dict[str, Any]:
     }
 
 
-def draw_ladder_of(a: FileSet, b: FileSet, number: int, span_ns: tuple[int | None, int | None], theme: str) -> str:
+def draw_ladder_of(captures: Sequence[FileSet], number: int, span_ns: tuple[int | None, int | None], theme: str) -> str:
     """The ladder of a paired connection, as plotly draws it.
 
     Raises:
         JobError: there is no such connection.
     """
-    pairing = _pair(a, b)
+    pairing = _pair(captures)
     if number >= len(pairing):
         raise JobError(f"{count_text(len(pairing), 'connection')} in both captures, numbered from 0")
     start_ns, end_ns = span_ns
@@ -75,5 +78,5 @@ def draw_ladder_of(a: FileSet, b: FileSet, number: int, span_ns: tuple[int | Non
     return drawn
 
 
-def _pair(a: FileSet, b: FileSet) -> Pairing:
-    return pair(a.source, b.source)
+def _pair(captures: Sequence[FileSet]) -> Pairing:
+    return pair(*(each.source for each in captures))

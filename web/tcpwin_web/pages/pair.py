@@ -26,7 +26,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
     ) -> Response:
         captures = await service.captures.choices()
         told: Any = None
-        if file_sets := await both_file_sets(service, (a, b)):
+        # One capture alone may hold those of both ends.
+        if file_sets := await both_file_sets(service, (a, b) if b else (a,)):
             told = await service.queue.run(tell_pairing, *file_sets)
         by_number = {each["number"]: each for each in told["connections"]} if told else {}
         return show(

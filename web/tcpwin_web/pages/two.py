@@ -14,7 +14,7 @@ CaptureAsked = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")]
 
 
 async def both_file_sets(service: Service, ids: Sequence[str]) -> list[FileSet]:
-    """The files of both captures; none where either is not asked for.
+    """The files of the captures, in order; none where any is not asked for.
 
     Raises:
         HTTPException: 404, there is no such capture.
