@@ -130,6 +130,12 @@ def drained_share(case: Case) -> float:
     return float(widths[low].sum() / total) if total > 0 else 0.0
 
 
+FULL_FRAMES_OF = "data that left no room for more in the window"
+"""What `full_frames` gives, in words."""
+AFTER_SYN = f"the first packet, then {FULL_FRAMES_OF}"
+"""The same after the packet that a connection began with."""
+
+
 def full_frames(case: Case, limit: int = FRAMES) -> tuple[int, ...]:
     """Frames whose data left less than a segment's room in the window that the sender knew; from all the time.
 

@@ -34,6 +34,7 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.receive_buffer import MODERATE, Bound, find_bound, larger_buffer
 from tcpwin.limits.evidence.window import (
+    FULL_FRAMES_OF,
     HELD_BACK,
     HeldBack,
     full_frames,
@@ -77,6 +78,7 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns=held.held_ns,
         evidence=Evidence(
             frames=frames,
+            frames_of=FULL_FRAMES_OF,
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
             values=values,

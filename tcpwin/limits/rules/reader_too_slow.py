@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.full_buffer import full_buffer
-from tcpwin.limits.evidence.window import full_frames, held_back_ns, kernel_denies
+from tcpwin.limits.evidence.window import FULL_FRAMES_OF, full_frames, held_back_ns, kernel_denies
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.names import read_faster
 from tcpwin.limits.rule import Rule, Threshold
@@ -54,6 +54,7 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=full_frames(case),
+            frames_of=FULL_FRAMES_OF,
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
             values={

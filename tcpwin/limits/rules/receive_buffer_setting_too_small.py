@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import best_goodput_bps, kernel_version, sizes_of
 from tcpwin.limits.evidence.receive_buffer import larger_buffer
-from tcpwin.limits.evidence.window import HELD_BACK, full_frames, held_back, kernel_denies
+from tcpwin.limits.evidence.window import FULL_FRAMES_OF, HELD_BACK, full_frames, held_back, kernel_denies
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import bytes_text, rate_text, share_text, time_text
@@ -84,6 +84,7 @@ def judge(case: Case) -> Iterator[Finding]:
         confidence="certain" if buffers else "likely",
         evidence=Evidence(
             frames=full_frames(case),
+            frames_of=FULL_FRAMES_OF,
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
             values={

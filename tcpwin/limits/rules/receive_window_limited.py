@@ -38,6 +38,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.full_buffer import full_buffer
 from tcpwin.limits.evidence.receive_buffer import find_bound, larger_buffer
 from tcpwin.limits.evidence.window import (
+    FULL_FRAMES_OF,
     HELD_BACK,
     HeldBack,
     confidence_of,
@@ -134,7 +135,7 @@ def _evidence(case: Case, held: HeldBack, frames: tuple[int, ...], more: dict[st
         "goodput_bps": round(data.goodput_bps or 0),
         "held_back_ns": held.held_ns,
     }
-    return Evidence(frames, data.first_data_ns, data.last_data_ns, values | more, ruled_out)
+    return Evidence(frames, data.first_data_ns, data.last_data_ns, values | more, ruled_out, frames_of=FULL_FRAMES_OF)
 
 
 RULE = Rule(

@@ -32,6 +32,7 @@ from tcpwin.kernel import MAX_SHIFT
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.receive_buffer import larger_buffer
 from tcpwin.limits.evidence.window import (
+    FULL_FRAMES_OF,
     HELD_BACK,
     MAX_FIELD,
     confidence_of,
@@ -71,6 +72,7 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns=held.held_ns,
         evidence=Evidence(
             frames=frames,
+            frames_of=FULL_FRAMES_OF,
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
             values={

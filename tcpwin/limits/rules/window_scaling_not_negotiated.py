@@ -31,6 +31,7 @@ from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.window import (
+    AFTER_SYN,
     HELD_BACK,
     MAX_FIELD,
     full_frames,
@@ -83,6 +84,7 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns=held.held_ns,
         evidence=Evidence(
             frames=(connection.first_frame, *frames),
+            frames_of=AFTER_SYN,
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
             values={

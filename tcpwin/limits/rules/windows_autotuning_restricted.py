@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from tcpwin.kernel import WINDOWS_SHIFTS
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.window import (
+    AFTER_SYN,
     HELD_BACK,
     full_frames,
     held_back,
@@ -77,6 +78,7 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns=held.held_ns,
         evidence=Evidence(
             frames=(case.connection.first_frame, *frames),
+            frames_of=AFTER_SYN,
             start_ns=data.first_data_ns,
             end_ns=data.last_data_ns,
             values={

@@ -26,7 +26,7 @@ larger `net.ipv4.tcp_rmem` only postpones it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
@@ -71,7 +71,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "longest_ns": longest.duration_ns,
             },
             ruled_out="Not loss or congestion: the sender waited at a zero window, which only the receiver sets.",
-            frames_of=of_many("longest", len(frames) // 2, count, "start and end of the"),
+            frames_of=of_many("longest", len(frames) // 2, count, "start and end of the") or _of_all(frames),
             span_of=of_many("longest", 1, count),
         ),
         remedy=Remedy(
@@ -79,6 +79,13 @@ def judge(case: Case) -> Iterator[Finding]:
             side_effects="A larger receive buffer only postpones the stall, and adds delay.",
         ),
     )
+
+
+def _of_all(frames: Sequence[int | None]) -> str | None:
+    """What the frames are where all times are shown; None where the end of one is missing."""
+    if not all(frames):
+        return None
+    return "its start, its end" if len(frames) == 2 else "start and end of each"
 
 
 RULE = Rule(
