@@ -111,6 +111,11 @@ def name_text(name: str) -> str:
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in name)
 
 
+def begin(text: str) -> str:
+    """A text as a sentence begins; a side, ``a`` or ``b``, keeps its name."""
+    return text if text[1:2] in (" ", "'") else text[:1].upper() + text[1:]
+
+
 def short_name(name: str) -> str:
     """Write a capture's name without its folders, which say little; the member of a bundle stays whole."""
     path, colon, member = name.partition(": ")

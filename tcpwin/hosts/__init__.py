@@ -11,7 +11,7 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.hosts.bundle import Bundle, Member
-    from tcpwin.hosts.bundle_capture import captures_of, is_bundle, open_capture, opened
+    from tcpwin.hosts.bundle_capture import ARCHIVES, captures_of, is_bundle, open_capture, opened
     from tcpwin.hosts.clock import ClockOffset
     from tcpwin.hosts.counter_sources import names_in_order
     from tcpwin.hosts.counters import GAUGES, MEANINGS, CounterDelta, Meaning, deltas, falls
@@ -63,6 +63,7 @@ _HOMES = {
         "Member",
     ),
     "bundle_capture": (
+        "ARCHIVES",
         "captures_of",
         "is_bundle",
         "open_capture",
@@ -158,6 +159,7 @@ _HOMES = {
 
 __all__ = [
     "AMOUNTS",
+    "ARCHIVES",
     "COUNTER_KINDS",
     "FIELDS",
     "GAUGES",

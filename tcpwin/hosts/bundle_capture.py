@@ -21,7 +21,8 @@ from tcpwin.sources import FileSource, PathSource, Source
 if TYPE_CHECKING:
     from tcpwin.hosts.bundle import Bundle, Member
 
-_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
+"""Endings of bundles that are files."""
 _NAMED = 10
 _RING = re.compile(
     r"(.+\.(?:pcap|pcapng|cap|dmp))(?:(\.?)([0-9]{1,6}))?(?:\.(?:gz|zst|lz4))?", re.ASCII | re.IGNORECASE | re.DOTALL
@@ -36,7 +37,7 @@ def is_bundle(path: str | PathLike[str]) -> bool:
     """Whether a path is a folder, or an archive by its name. What cannot be looked at is none: reading it says why."""
     path = Path(path)
     try:
-        return path.is_dir() or (path.name.lower().endswith(_ARCHIVES) and path.is_file())
+        return path.is_dir() or (path.name.lower().endswith(ARCHIVES) and path.is_file())
     except OSError:
         return False
 

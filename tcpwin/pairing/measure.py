@@ -148,10 +148,12 @@ def _bundles_in(name: str) -> str:
     """What else to name of a folder of bundles."""
     from pathlib import Path
 
+    from tcpwin.hosts import ARCHIVES
+
     folder = Path(name)
     if not folder.is_dir():
         return ""
-    archives = sorted(each.name for each in folder.iterdir() if each.name.endswith((".zip", ".tar", ".tar.gz", ".tgz")))
+    archives = sorted(each.name for each in folder.iterdir() if each.name.lower().endswith(ARCHIVES))
     if not archives:
         return ""
     told = ", ".join(archives[:_NAMED]) + (", …" if len(archives) > _NAMED else "")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tcpwin.report.connection_table import ConnectionTable, render_table, tabulate_connections
     from tcpwin.report.connection_text import render_connection
     from tcpwin.report.counters import render_sample, render_step, render_steps_end, render_total
-    from tcpwin.report.findings import begin, counts_line, render_findings
+    from tcpwin.report.findings import counts_line, render_findings
     from tcpwin.report.github import render_github
     from tcpwin.report.junit import junit_document
     from tcpwin.report.ladder import draw_ladder
@@ -57,7 +57,6 @@ _HOMES = {
         "render_total",
     ),
     "findings": (
-        "begin",
         "counts_line",
         "render_findings",
     ),
@@ -109,7 +108,6 @@ __all__ = [
     "NAMES",
     "WHOLE",
     "ConnectionTable",
-    "begin",
     "change_on_the_way",
     "counts_line",
     "draw_ladder",

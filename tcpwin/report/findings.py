@@ -25,7 +25,7 @@ from tcpwin.limits import (
     roles_of,
     way_of,
 )
-from tcpwin.units import bytes_text, count_text, name_text, rate_text, share_text, time_text
+from tcpwin.units import begin, bytes_text, count_text, name_text, rate_text, share_text, time_text
 
 _OPEN = "Not ruled out: "
 """So begins what a rule says of another explanation that stays possible."""
@@ -196,11 +196,6 @@ def _evidence(analysis: Analysis, evidence: Evidence) -> Iterator[tuple[str, str
         yield "values", ", ".join(value_text(name, value) for name, value in evidence.values.items())
     if evidence.ruled_out:
         yield ruled_out_words(evidence.ruled_out)
-
-
-def begin(text: str) -> str:
-    """A text as a sentence begins; a side, ``a`` or ``b``, keeps its name."""
-    return text if text[1:2] in (" ", "'") else text[:1].upper() + text[1:]
 
 
 def ruled_out_words(text: str) -> tuple[str, str]:

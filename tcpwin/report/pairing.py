@@ -118,18 +118,18 @@ def _answer(pairing: Pairing) -> Iterator[str]:
 
 
 def _span_lines(pairing: Pairing) -> Iterator[str]:
-    """Which time each capture has, from the beginning of the earlier one."""
-    clock = pairing.clock
-    if clock is None or None in pairing.spans_ns:
+    """Which time each capture has, by a's clock from the beginning of the earlier one; not where one file has both."""
+    a, b = pairing.spans_ns
+    if a is None or b is None or a == b or pairing.clock is None:
         return
-    a, b = (span for span in pairing.spans_ns if span is not None)
-    b = (b[0] - clock.offset_ns, b[1] - clock.offset_ns)
-    first_ns = min(a[0], b[0])
-    told = [
-        f"{letter} from {time_text(begin - first_ns)} to {time_text(end - first_ns)}"
-        for letter, (begin, end) in (("a", a), ("b", b))
-    ]
-    yield f"The captures do not cover the same time: {', '.join(told)}."
+    first, last = pairing.clock.pieces[0], pairing.clock.pieces[-1]
+    b = (b[0] - first.at(a[0]), b[1] - last.at(a[1]))
+    from_ns = min(a[0], b[0])
+    spans = (
+        f"{letter} from {time_text(span[0] - from_ns)} to {time_text(span[1] - from_ns)}"
+        for letter, span in zip("ab", (a, b), strict=True)
+    )
+    yield f"Captured: {', '.join(spans)}."
 
 
 def _clock_lines(clock: Clock | None) -> Iterator[str]:
@@ -246,8 +246,10 @@ def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None)
 def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) -> Iterator[str]:
     """Lost frames, delays, flight and windows, why data were sent again, what is unknown and why, what was changed."""
     if direction.lost_frames:
-        more = direction.lost - len(direction.lost_frames[:_LOST_NAMED])
-        others = f" and {more:,} more" if more > 0 else ""
+        # An offloaded frame is several segments: of these nobody counted the frames.
+        more = direction.lost - _LOST_NAMED if direction.unit == "frame" else len(direction.lost_frames) - _LOST_NAMED
+        many = f"{more:,} " if direction.unit == "frame" else ""
+        others = f" and {many}more" if more > 0 else ""
         yield f"lost, in {direction.leaves_at}: {frames_filter(direction.lost_frames[:_LOST_NAMED])}{others}"
     if direction.missed_at_target:
         far = {"a": "b", "b": "a"}[direction.leaves_at]

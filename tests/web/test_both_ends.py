@@ -35,8 +35,10 @@ def redraw(page: Page, act: str) -> Request:
     answer = request.response()
     assert answer is not None
     assert answer.ok
-    page.wait_for_load_state("networkidle")
-    expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+    # What was drawn before stands until the answer is drawn.
+    page.wait_for_function(
+        "() => [span.from, span.to].every((end, at) => Math.abs(place.layout.xaxis.range[at] - end) < 1e-9)"
+    )
     return request
 
 
@@ -49,7 +51,8 @@ def test_buttons_go_from_loss_to_loss(page: Page) -> None:
         redraw(page, "Next loss")
         shown = page.evaluate(SHOWN)
         [middle] = [each for each in first["losses"] if abs(each - (shown["from"] + shown["to"]) / 2) < 1e-9]
-        assert any(abs(middle - cross) < 0.02 for cross in shown["crosses"])
+        # It ends on the way, less than the relay's 15 ms after it left.
+        assert any(0 <= cross - middle <= 0.015 for cross in shown["crosses"])
         seen.append(middle)
     assert seen == sorted(set(seen))
     redraw(page, "Loss before")

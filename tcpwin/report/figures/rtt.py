@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FAR = 5
 """Times the greatest round trip by which the timeout may lie above it."""
+SAME_HOST = "Captured on the host of both ends: the sender's own way is left out of each round trip, and hardly counts."
 PLACES = {
     "receiver": "Captured near the receiver: the way to the sender is left out of each round trip.",
     "between": "Captured in between: the way to the sender is left out of each round trip.",
@@ -57,6 +58,8 @@ def draw(request: Request) -> Panel:
         _look_at_round_trips(panel)
     panel.traces += timeouts
     place = PLACES.get(request.facts.view)
+    if request.connection.a.address == request.connection.b.address:
+        place = SAME_HOST
     if place is not None:
         panel.notes.append(place)
     return panel

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Remedy, role_of
-from tcpwin.report.findings import begin, owner_text, ruled_out_words, span_text, value_words
+from tcpwin.report.findings import owner_text, ruled_out_words, span_text, value_words
 from tcpwin.report.verdict_words import frames_filter
-from tcpwin.units import name_text, rate_text, time_text
+from tcpwin.units import begin, name_text, rate_text, time_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tcpwin.report.findings import begin, counts_line
+from tcpwin.report.findings import counts_line
 from tcpwin.report.standalone.finding import FindingView, tell_findings
 from tcpwin.report.standalone.method import capture_facts, file_rows, host_views, method_text, unread
 from tcpwin.report.standalone.references import FarView, LikeView, tell_likeness
 from tcpwin.report.text import WHOLE, quality_remarks
-from tcpwin.units import count_text, name_text, short_name
+from tcpwin.units import begin, count_text, name_text, short_name
 
 if TYPE_CHECKING:
     from tcpwin.report.standalone.connection_facts import ConnectionView, DirectionView

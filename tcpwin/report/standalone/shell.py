@@ -16,8 +16,8 @@ from typing import Any
 
 from tcpwin.errors import OutputError
 from tcpwin.report.assets import PLOTLY, read_asset
-from tcpwin.report.findings import begin
 from tcpwin.report.standalone.table import pack_bytes
+from tcpwin.units import begin
 
 
 def require(*packages: str) -> None:

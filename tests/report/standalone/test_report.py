@@ -22,7 +22,6 @@ import tcpwin
 from tcpwin.analysis import EVENT_FIELDS
 from tcpwin.errors import OutputError
 from tcpwin.limits import LIMIT_NAMES
-from tcpwin.report import begin
 from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.standalone import form_of
 from tcpwin.report.standalone import table as table_module
@@ -30,6 +29,7 @@ from tcpwin.report.standalone.json_form import script_json
 from tcpwin.report.standalone.markdown_form import plain
 from tcpwin.report.standalone.pdf import VARIABLE, find_browser
 from tcpwin.report.standalone.table import make_table
+from tcpwin.units import begin
 
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 LOSSY = CAPTURES / "wild" / "lossy-path.pcapng.gz"

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.report import ITEM_WORDS, begin, threshold_text
-from tcpwin.units import bytes_text, rate_text, time_text
+from tcpwin.report import ITEM_WORDS, threshold_text
+from tcpwin.units import begin, bytes_text, rate_text, time_text
 from tcpwin_web.pages.prose import prose
 from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
 

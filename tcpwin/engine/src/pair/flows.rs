@@ -81,7 +81,8 @@ struct Place {
     ack: u32,
     time_ns: i64,
     ttl: u8,
-    look: u16,
+    /// What tells the packet from its copies, and from ACKs of the same number.
+    fingerprint: u16,
 }
 
 /// One look-up that hit: what the packet here and the one there say together.
@@ -246,7 +247,7 @@ impl Flows {
             ack: packet.ack,
             time_ns: packet.time_ns,
             ttl: packet.ttl,
-            look: self.look_of(packet),
+            fingerprint: self.fingerprint_of(packet),
         };
         let flow = &mut self.flows[number as usize];
         for key in keys.into_iter().flatten() {
@@ -290,7 +291,7 @@ impl Flows {
                 shifts,
                 is_sure,
                 is_syn: !packet.has(ACK),
-                is_one: has_look(packet) && place.look == self.look_of(packet),
+                is_one: has_fingerprint(packet) && place.fingerprint == self.fingerprint_of(packet),
                 direction,
                 apart_ns: place.time_ns.wrapping_sub(packet.time_ns),
                 hops: i16::from(packet.ttl) - i16::from(place.ttl),
@@ -299,10 +300,10 @@ impl Flows {
         None
     }
 
-    /// What tells a packet from its copies and from ACKs of the same number.
-    fn look_of(&self, packet: &Sighting) -> u16 {
-        let look = words(packet.tsval, packet.id().unwrap_or(0));
-        self.seed.hash(look, 0, 5) as u16
+    /// Of IP id and timestamp.
+    fn fingerprint_of(&self, packet: &Sighting) -> u16 {
+        let fields = words(packet.tsval, packet.id().unwrap_or(0));
+        self.seed.hash(fields, 0, 5) as u16
     }
 
     /// Keys by which a packet is looked up, the surest first.
@@ -425,6 +426,6 @@ impl Courtship {
 }
 
 /// Whether a packet has what tells it apart: duplicate ACKs may share a timestamp.
-fn has_look(packet: &Sighting) -> bool {
+fn has_fingerprint(packet: &Sighting) -> bool {
     packet.id().is_some() || packet.has_timestamps && packet.sequence_len() > 0
 }
