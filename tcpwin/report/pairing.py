@@ -97,8 +97,9 @@ def _answer(pairing: Pairing) -> Iterator[str]:
     lost, sent = sum(each.lost for each in directions), sum(each.sent for each in directions)
     unknown = sum(each.unknown for each in directions)
     if lost:
-        for leaves_at in "ab":
-            there = [each for each in directions if each.leaves_at == leaves_at]
+        # The way on which packets were lost is the answer, whichever capture was named first.
+        ways = {letter: [each for each in directions if each.leaves_at == letter] for letter in "ab"}
+        for leaves_at, there in sorted(ways.items(), key=lambda way: not any(each.lost for each in way[1])):
             way = f"between {leaves_at} and {'b' if leaves_at == 'a' else 'a'}"
             count, of = sum(each.lost for each in there), sum(each.sent - each.unknown for each in there)
             if count:

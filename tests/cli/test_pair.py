@@ -20,6 +20,13 @@ def test_the_first_lines_say_where_packets_were_lost() -> None:
     assert lines.index(answer) < 5
 
 
+def test_losses_come_first_whichever_capture_was_named_first() -> None:
+    lines = tcpwin("pair", *BOTH[::-1]).stdout.decode().splitlines()
+    said = [line for line in lines if line.startswith("Lost between")]
+    assert [line.split(":")[0] for line in said] == ["Lost between b and a", "Lost between a and b"]
+    assert "59 of 5,586 packets" in said[0]
+
+
 def test_a_bundle_alone() -> None:
     done = tcpwin("pair", BUNDLE)
     assert done.returncode == 0
