@@ -50,6 +50,24 @@ class MemorySample:
     page_size_bytes: int
     values: Mapping[tuple[str, str], int]
 
+    @classmethod
+    def of(
+        cls, time_ns: int | None, line: int, values: Mapping[tuple[str, str], int], page_size_bytes: int
+    ) -> MemorySample:
+        """Make one of the kernel's numbers by section and name."""
+        return cls(
+            time_ns=time_ns,
+            line=line,
+            tcp_inuse=values.get(("TCP", "inuse")),
+            tcp_orphan=values.get(("TCP", "orphan")),
+            tcp_time_wait=values.get(("TCP", "tw")),
+            tcp_alloc=values.get(("TCP", "alloc")),
+            tcp_memory_pages=values.get(("TCP", "mem")),
+            tcp6_inuse=values.get(("TCP6", "inuse")),
+            page_size_bytes=page_size_bytes,
+            values=values,
+        )
+
     @property
     def tcp_memory_bytes(self) -> int | None:
         """Memory of all TCP sockets."""

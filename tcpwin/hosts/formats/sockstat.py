@@ -43,7 +43,7 @@ def read(lines: Lines) -> Iterator[MemorySample]:
         if block != lines.block or section in sections:
             block = lines.block
             if values:
-                yield _sample(start, values, lines.page_size_bytes)
+                yield MemorySample.of(*start, values, lines.page_size_bytes)
             values = {}
             sections = set()
         if len(sections) == MAX_SECTIONS:
@@ -56,22 +56,7 @@ def read(lines: Lines) -> Iterator[MemorySample]:
         for name, number in zip(words[::2], words[1::2], strict=True):
             values[section, name] = int(number)
     if values:
-        yield _sample(start, values, lines.page_size_bytes)
-
-
-def _sample(start: tuple[int | None, int], values: dict[tuple[str, str], int], page_size_bytes: int) -> MemorySample:
-    return MemorySample(
-        time_ns=start[0],
-        line=start[1],
-        tcp_inuse=values.get(("TCP", "inuse")),
-        tcp_orphan=values.get(("TCP", "orphan")),
-        tcp_time_wait=values.get(("TCP", "tw")),
-        tcp_alloc=values.get(("TCP", "alloc")),
-        tcp_memory_pages=values.get(("TCP", "mem")),
-        tcp6_inuse=values.get(("TCP6", "inuse")),
-        page_size_bytes=page_size_bytes,
-        values=values,
-    )
+        yield MemorySample.of(*start, values, lines.page_size_bytes)
 
 
 FORMAT = Format("sockstat", "/proc/net/sockstat and sockstat6: sockets and memory of TCP", recognise, read)
