@@ -19,6 +19,7 @@ from typing import IO, Any, Protocol
 from tcpwin.errors import SnapshotError
 from tcpwin.hosts.format import HEAD_LINES, Format, formats, recognise
 from tcpwin.hosts.lines import Lines, Unknown
+from tcpwin.hosts.quoting import find_quoting, unquoted
 from tcpwin.hosts.times import Stamps, find_style
 
 MAX_LINE_CHARACTERS = 1 << 20
@@ -86,7 +87,9 @@ class SnapshotFile:
         self._latest = self._find_latest()
         head, is_cut = self._read_head()
         self._encoding = _find_encoding(head)
-        raw_lines = self._raw_head(head, is_cut)
+        pasted = self._raw_head(head, is_cut)
+        self._quoting = find_quoting(pasted)
+        raw_lines = list(unquoted(pasted, self._quoting))
         self._style = find_style(raw_lines, is_cut=is_cut)
         self._format = self._find_format(format, raw_lines)
         self.format = self._format.name
@@ -101,7 +104,11 @@ class SnapshotFile:
         self.notes = set()
         with self._open_bytes() as raw, _text(raw, self._encoding) as file:
             stamps = Stamps(zone=self._zone, latest=self._latest, style=self._style)
-            lines = Lines(stamps.ahead(_bounded(file)), stamps=stamps, page_size_bytes=self._page_size_bytes)
+            lines = Lines(
+                stamps.ahead(unquoted(_bounded(file), self._quoting)),
+                stamps=stamps,
+                page_size_bytes=self._page_size_bytes,
+            )
             self.unknown = lines.unknown
             try:
                 yield from self._format.read(lines)
