@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from analysis.bundled import READABLE, analyze, name_of
 
+from tcpwin import _engine
 from tcpwin.analysis import Direction
 
 SIGNS: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt, "==": eq}
+WAYS = ("a_to_b", "b_to_a")
 QUESTIONS: list[tuple[str, list[tuple[str, str, Any]]]] = [
     ("direction", [("unique_bytes", ">=", 1000), ("connection.duration_ns", ">", 0)]),
     ("direction", [("window_scale_shift", "==", None)]),
@@ -52,6 +54,24 @@ def holds(connection: Any, way: str | None, name: str, sign: str, wanted: Any) -
     else:
         value = getattr(getattr(connection, way), name)
     return (value is None) == (wanted is None) and (wanted is None or SIGNS[sign](value, wanted))
+
+
+@pytest.mark.parametrize("path", READABLE, ids=name_of)
+def test_each_field_is_asked_for_as_it_reads(path: Any) -> None:
+    """What few have is looked for only where it may be: that must not miss any, nor those that have none."""
+    analysis = analyze(path)
+    asked = [
+        [(name, sign, 0.5)] for name, kind, _ in _engine.fields("direction") if kind == "int" for sign in (">", "<")
+    ]
+    found = analysis.select_all(("direction", conditions) for conditions in asked)
+    ways = [
+        (each.id, way, analysis._engine.direction(each.id, way == "a_to_b"))
+        for each in analysis.connections
+        for way in WAYS
+    ]
+    for ((name, sign, _),), picked in zip(asked, found, strict=True):
+        told = [(id, way, fields[name]) for id, way, fields in ways]
+        assert list(picked) == [(id, way) for id, way, value in told if value is not None and SIGNS[sign](value, 0.5)]
 
 
 def test_a_wrong_question_is_refused() -> None:

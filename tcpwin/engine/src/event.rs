@@ -78,6 +78,20 @@ pub fn count(counts: &mut Counts, mut events: Events) {
     }
 }
 
+/// How often the events of the set happened, together.
+#[inline]
+pub fn counted(counts: &Counts, mut events: Events) -> u32 {
+    let mut sum = 0;
+    while events != 0 {
+        sum += counts
+            .get(events.trailing_zeros() as usize)
+            .copied()
+            .unwrap_or(0);
+        events &= events - 1;
+    }
+    sum
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -254,13 +254,8 @@ impl Direction {
     }
 
     pub fn event_count(&self, events: Events) -> u32 {
-        self.rare.as_ref().map_or(0, |rare| {
-            event::NAMES
-                .iter()
-                .enumerate()
-                .filter(|(bit, _)| events >> bit & 1 == 1)
-                .map(|(bit, _)| rare.counts[bit])
-                .sum()
-        })
+        self.rare
+            .as_ref()
+            .map_or(0, |rare| event::counted(&rare.counts, events))
     }
 }

@@ -5,7 +5,7 @@ use crate::connection::claim::Claim;
 use crate::connection::cut_size::CutSize;
 use crate::connection::end_stall::{EndStall, Tries};
 use crate::connection::journal::TELLING;
-use crate::event::{Counts, Events};
+use crate::event::{self, Counts, Events};
 use crate::recovery::episode::{Episode, Phase};
 use crate::recovery::holes::Holes;
 use crate::recovery::missed::Missed;
@@ -123,9 +123,20 @@ impl Rare {
         self.waiting.get_or_insert_with(Box::default)
     }
 
+    /// What stalls when the capture, or a reset, ends the connection.
+    pub fn end_stall(&self) -> Option<EndStall> {
+        self.waiting.as_ref()?.end_stall
+    }
+
     /// What was lost or sent again, if anything ever was.
     pub fn episode(&self) -> Option<&Episode> {
         self.episode.as_deref()
+    }
+
+    /// Retransmissions that were lost as well, less those that a DSACK disproved.
+    pub fn lost_retransmissions(&self) -> u32 {
+        let disproved = self.episode().map_or(0, |episode| episode.lost_disproved);
+        event::counted(&self.counts, event::LOST_RETRANSMISSION).saturating_sub(disproved)
     }
 
     /// Change the episode; the first change makes it.

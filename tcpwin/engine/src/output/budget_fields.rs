@@ -31,6 +31,9 @@ impl DirectionView<'_> {
             spent[Item::Unknown as usize] = total_ns;
             return spent;
         }
+        if total_ns == 0 {
+            return spent;
+        }
         let mut left_ns = total_ns;
         let mut take = |item: Item, ns: i64| {
             let ns = ns.clamp(0, left_ns);
@@ -136,7 +139,7 @@ impl DirectionView<'_> {
 
     /// What stalls when the capture, or a reset, ends the connection.
     pub(super) fn end_stall(&self) -> Option<EndStall> {
-        self.rare()?.waiting.as_ref()?.end_stall
+        self.rare()?.end_stall()
     }
 
     /// Time of it in which the peer did not answer.
@@ -170,14 +173,16 @@ impl DirectionView<'_> {
     /// Both SYNs are there again sooner than any is sent again (RFC 6298 §2.1: after a second), and of the data as much
     /// as two in five segments.
     fn is_doubled(&self) -> bool {
+        let data = self.data();
+        if data.data_segments < DOUBLED_SEGMENTS {
+            return false;
+        }
         let is_copied = |direction: &Direction| {
             let age_ns = direction.rare.as_ref().and_then(|rare| rare.syn_copy_ns);
             age_ns.is_some_and(|ns| ns < SOONEST_SYN_NS)
         };
-        let data = self.data();
         let resent = u64::from(data.event_count(event::RESENT));
         self.connection.directions.iter().all(is_copied)
-            && data.data_segments >= DOUBLED_SEGMENTS
             && resent * 5 >= u64::from(data.data_segments) * 2
     }
 

@@ -23,9 +23,22 @@ pub enum Kind {
     Text,
 }
 
+/// What a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// Anything.
+    Record,
+    /// Only what is kept beside the record of the direction, or of the answers to it, or of its pace: where nothing is,
+    /// the value is 0.
+    Rare,
+    AnswersRare,
+    Pace,
+}
+
 pub struct Field<Get> {
     pub name: &'static str,
     pub kind: Kind,
+    pub within: Within,
     /// What it says, with its unit and, where it matters, its source.
     pub doc: &'static str,
     pub get: Get,
@@ -62,14 +75,60 @@ pub(super) fn text(value: &'static str) -> Value {
     Value::Text(Cow::Borrowed(value))
 }
 
+/// Fields, each with how its value is taken of a view; or, behind `@` and the name of a part of the record, of that part
+/// alone, which says that without the part the value is 0.
 macro_rules! fields {
-    ($($name:ident $kind:ident $doc:literal $get:expr;)*) => {
+    ($($name:ident $kind:ident $doc:literal $(@ $part:ident)? $get:expr;)*) => {
         &[$(crate::output::field::Field {
             name: stringify!($name),
             kind: crate::output::field::Kind::$kind,
+            within: crate::output::field::within!($($part)?),
             doc: $doc,
-            get: $get,
+            get: crate::output::field::getter!($(@ $part)? $get),
         }),*]
     };
 }
-pub(super) use fields;
+macro_rules! getter {
+    (@ sent $events:expr) => {
+        |v| v.sent_count($events)
+    };
+    (@ answered $events:expr) => {
+        |v| v.answer_count($events)
+    };
+    (@ rare $get:expr) => {
+        |v| v.rare_int($get)
+    };
+    (@ episode $get:expr) => {
+        |v| v.of_episode($get)
+    };
+    (@ zero $get:expr) => {
+        |v| v.zero_int($get)
+    };
+    (@ pace $get:expr) => {
+        |v| v.of_pace($get)
+    };
+    (@ idle $get:expr) => {
+        |v| v.idle($get)
+    };
+    ($get:expr) => {
+        $get
+    };
+}
+macro_rules! within {
+    () => {
+        crate::output::field::Within::Record
+    };
+    (answered) => {
+        crate::output::field::Within::AnswersRare
+    };
+    (pace) => {
+        crate::output::field::Within::Pace
+    };
+    (idle) => {
+        crate::output::field::Within::Pace
+    };
+    ($part:ident) => {
+        crate::output::field::Within::Rare
+    };
+}
+pub(super) use {fields, getter, within};

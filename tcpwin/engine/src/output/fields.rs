@@ -185,8 +185,9 @@ impl<'a> DirectionView<'a> {
         let held_back_ns = closed_ns
             .saturating_add(self.data().limited_ns())
             .min(life_ns);
-        if self.is_near_receiver() && self.fills_window() {
-            held_back_ns.max(self.transfer_ns())
+        let transfer_ns = self.transfer_ns();
+        if transfer_ns > held_back_ns && self.is_near_receiver() && self.fills_window() {
+            transfer_ns
         } else {
             held_back_ns
         }
@@ -422,21 +423,21 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     window_limited_ns Int "Time in which the next segment (at most half of the largest window) did not fit the open receive window, from when data was in flight until one fitted (Linux tcp_snd_wnd_test); a closed window is not counted here." |v| int(v.data().limited_ns());
     window_cost_ns Int "Time that the receive window cost: closed while the sender had more to send (it probed, or sent soon after the opening), or too small for the next segment; near the receiver, where flight cannot be seen, the whole transfer when its goodput fills the window once per round trip." |v| int(v.window_cost_ns());
     captured_near_receiver Bool "Data is acknowledged at the capture point in less than a tenth of the path's round trip: bytes in flight are a lower bound of the sender's." |v| Value::Bool(v.is_near_receiver());
-    window_full Int "Segments that ended exactly at the right edge of the window." |v| v.sent_count(event::WINDOW_FULL);
-    window_near_full Int "Segments that left less than one segment's room below the right edge." |v| v.rare_int(|c| i64::from(c.window_near_full));
-    window_overrun Int "Segments that ended beyond every right edge advertised so far." |v| v.rare_int(|c| i64::from(c.window_overrun));
-    window_updates Int "ACKs of the receiver that changed nothing but the window." |v| v.answer_count(event::WINDOW_UPDATE);
-    window_shrinks Int "ACKs that moved the right edge to the left by a unit of the scale or more." |v| v.answer_count(event::WINDOW_SHRINK);
-    sub_mss_windows Int "Accepted windows above zero that are smaller than one segment." |v| v.answer_count(event::SUB_MSS_WINDOW);
-    zero_window_segments Int "Segments of the receiver with a window of zero." |v| v.answer_count(event::ZERO_WINDOW);
-    zero_window_episode_count Int "Times the receiver closed its window." |v| v.zero_int(|z| i64::from(z.episode_count));
-    zero_window_ns Int "Time in which the receiver's window was closed." |v| v.zero_int(|z| z.total_ns);
-    zero_window_longest_ns Int "Longest time for which the receiver's window was closed." |v| v.zero_int(|z| z.longest_ns);
-    zero_window_probes Int "Probes sent into the closed window." |v| v.zero_int(|z| i64::from(z.probes));
-    keep_alives Int "Keep-alives sent." |v| v.sent_count(event::KEEP_ALIVE);
+    window_full Int "Segments that ended exactly at the right edge of the window." @sent event::WINDOW_FULL;
+    window_near_full Int "Segments that left less than one segment's room below the right edge." @rare |c| i64::from(c.window_near_full);
+    window_overrun Int "Segments that ended beyond every right edge advertised so far." @rare |c| i64::from(c.window_overrun);
+    window_updates Int "ACKs of the receiver that changed nothing but the window." @answered event::WINDOW_UPDATE;
+    window_shrinks Int "ACKs that moved the right edge to the left by a unit of the scale or more." @answered event::WINDOW_SHRINK;
+    sub_mss_windows Int "Accepted windows above zero that are smaller than one segment." @answered event::SUB_MSS_WINDOW;
+    zero_window_segments Int "Segments of the receiver with a window of zero." @answered event::ZERO_WINDOW;
+    zero_window_episode_count Int "Times the receiver closed its window." @zero |z| i64::from(z.episode_count);
+    zero_window_ns Int "Time in which the receiver's window was closed." @zero |z| z.total_ns;
+    zero_window_longest_ns Int "Longest time for which the receiver's window was closed." @zero |z| z.longest_ns;
+    zero_window_probes Int "Probes sent into the closed window." @zero |z| i64::from(z.probes);
+    keep_alives Int "Keep-alives sent." @sent event::KEEP_ALIVE;
     stall_at_end Text "What the sender waits for when the capture, or a reset, ends the connection: zero_window (the closed window to open), small_window (one that holds the next segment), unacknowledged (data in flight for longer than its retransmission timeout) or peer_silent (no answer to three retransmissions, probes or keep-alives and more); none where nothing stalls." |v| v.end_stall().map_or(Value::None, |stall| text(stall.kind.name()));
     stall_at_end_start_ns Int "Since when: the window closed, the oldest byte in flight was sent, the last acknowledgment came or the first probe or keep-alive was left unanswered." |v| optional(v.end_stall().map(|stall| stall.start_ns));
-    stall_at_end_ns Int "For how long: until the reset, or the capture's last packet, at most two minutes after the connection's." |v| int(v.end_stall().map_or(0, |stall| stall.duration_ns()));
+    stall_at_end_ns Int "For how long: until the reset, or the capture's last packet, at most two minutes after the connection's." @rare |c| c.end_stall().map_or(0, |stall| stall.duration_ns());
     stall_at_end_tries Int "Retransmissions, probes and keep-alives since the peer was last heard of, or last acknowledged data that is in flight, each of a timer of its own." |v| int(v.end_stall().map_or(0, |stall| stall.tries));
     fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin);
     rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);

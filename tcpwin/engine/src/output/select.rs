@@ -5,13 +5,17 @@ use std::collections::HashMap;
 use crate::connection::arena::Arena;
 use crate::connection::state::Connection;
 use crate::output::address::address_text;
-use crate::output::field::{ConnectionField, ConnectionView, DirectionField, DirectionView, Value};
+use crate::output::field::{
+    ConnectionField, ConnectionView, DirectionField, DirectionView, Value, Within,
+};
 use crate::output::fields::{connection_field, direction_field};
 
 /// From the initiator, and back.
 const WAYS: [bool; 2] = [true, false];
-/// Connections that are looked at together: their records fit the second-level cache.
-const TOGETHER: usize = 256;
+/// Connections that are looked at together: their records fit the nearest caches.
+const TOGETHER: usize = 64;
+/// Of many connections so many tell what few meet.
+const SAMPLED: u32 = 256;
 
 /// How a field is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +87,6 @@ pub struct Condition {
     wanted: Value,
     /// `wanted`, where it is a number.
     wanted_number: Option<f64>,
-    /// Of its field among those that the questions ask for.
-    place: usize,
 }
 
 impl Condition {
@@ -104,24 +106,12 @@ impl Condition {
             comparison,
             wanted_number: number(&wanted),
             wanted,
-            place: 0,
         })
     }
 
-    fn holds(&self, read: &Read) -> bool {
-        match (read, self.wanted_number) {
-            (Read::Number(number), Some(wanted)) => {
-                self.comparison.holds_of_numbers(*number, wanted)
-            }
-            (Read::Number(_), None) => false,
-            (Read::Other(value), _) => self.comparison.holds(value, &self.wanted),
-        }
-    }
-
-    /// Its field's value.
     #[inline]
-    fn read(&self, id: u32, connection: &Connection, from_initiator: bool) -> Read {
-        Read::of(match self.subject {
+    pub fn holds(&self, id: u32, connection: &Connection, from_initiator: bool) -> bool {
+        self.holds_of(match self.subject {
             Subject::Connection(field) => (field.get)(&ConnectionView { id, connection }),
             Subject::Direction(field) => {
                 (field.get)(&DirectionView::new(connection, from_initiator))
@@ -129,11 +119,45 @@ impl Condition {
         })
     }
 
+    #[inline]
+    fn holds_of(&self, value: Value) -> bool {
+        // Nearly all values are numbers. One part after the other: a value that was just written in parts is slow to copy.
+        let of_number = |left: f64| {
+            self.wanted_number
+                .is_some_and(|right| self.comparison.holds_of_numbers(left, right))
+        };
+        match value {
+            Value::Int(value) => of_number(value as f64),
+            Value::Real(value) => of_number(value),
+            Value::Bool(value) => of_number(f64::from(u8::from(value))),
+            value => self.comparison.holds(&value, &self.wanted),
+        }
+    }
+
+    /// What its field's value comes from; anything where a direction without that may meet it.
+    fn within(&self) -> Within {
+        match self.subject {
+            Subject::Direction(field) if !self.holds_of(Value::Int(0)) => field.within,
+            _ => Within::Record,
+        }
+    }
+
+    fn is_of_connection(&self) -> bool {
+        matches!(self.subject, Subject::Connection(_))
+    }
+
     fn field(&self) -> (bool, &'static str) {
         match self.subject {
             Subject::Connection(field) => (false, field.name),
             Subject::Direction(field) => (true, field.name),
         }
+    }
+
+    /// Whether it asks the same as another.
+    fn is_same(&self, other: &Condition) -> bool {
+        self.field() == other.field()
+            && self.comparison == other.comparison
+            && self.wanted == other.wanted
     }
 }
 
@@ -146,67 +170,14 @@ pub struct Question {
 /// A connection's number, and whether the direction is the initiator's; true for connections.
 pub type Picked = (u32, bool);
 
-/// A field's value: nearly all are numbers, or none.
-enum Read {
-    Number(f64),
-    Other(Value),
-}
-
-impl Read {
-    #[inline]
-    fn of(value: Value) -> Self {
-        // One part after the other: a value that was just written in parts is slow to copy as a whole.
-        match value {
-            Value::Int(value) => Read::Number(value as f64),
-            Value::Real(value) => Read::Number(value),
-            Value::Bool(value) => Read::Number(f64::from(u8::from(value))),
-            value => Read::Other(value),
-        }
-    }
-}
-
-/// Values of one field for the directions of some connections: of each the initiator's first.
-struct Column {
-    values: Vec<Read>,
-    /// Of which connections they are: the number of the first one.
-    first: Option<u32>,
-}
-
-impl Column {
-    /// The values of a condition's field.
-    fn fill(
-        &mut self,
-        condition: &Condition,
-        first: u32,
-        connections: &[Connection],
-        ways: &[bool],
-    ) {
-        if self.first == Some(first) {
-            return;
-        }
-        self.first = Some(first);
-        self.values.clear();
-        for (id, connection) in (first..).zip(connections) {
-            for from_initiator in ways {
-                let value = condition.read(id, connection, *from_initiator);
-                self.values.push(value);
-            }
-        }
-    }
-}
-
 /// What each question picks, in order of the connections, in one walk over them.
 ///
-/// Few meet the condition that a question asks first. So that is asked of some connections at a time, whose values are
-/// read once for all questions that begin with the same field; the others are asked of what is left.
+/// Few meet the condition that a question asks first. So that is asked of some connections at a time, once for all
+/// questions that begin with the same one; the others are asked of what is left.
 pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked>> {
-    let places = place(&mut questions);
-    shared_first(&mut questions, places);
-    let new_column = || Column {
-        values: Vec::new(),
-        first: None,
-    };
-    let mut columns: Vec<Column> = (0..places).map(|_| new_column()).collect();
+    strictest_first(&mut questions, connections);
+    let (gates, gate_of) = gates(&questions);
+    let mut met: Vec<Vec<(u32, bool)>> = vec![Vec::new(); gates.len()];
     let mut picked = vec![Vec::new(); questions.len()];
     let is_of_directions = questions.iter().any(|question| question.of_directions);
     let ways = if is_of_directions {
@@ -214,39 +185,49 @@ pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked
     } else {
         &WAYS[..1]
     };
+    let mut subjects = Subjects::default();
     let mut first = 0u32;
     for some in connections
         .blocks()
         .flat_map(|block| block.chunks(TOGETHER))
     {
-        for (question, picked) in questions.iter().zip(&mut picked) {
-            let every = if question.of_directions {
-                1
-            } else {
-                ways.len()
-            };
-            let (gate, others) = match question.conditions.split_first() {
-                Some((gate, others)) => (Some(gate), others),
-                None => (None, Default::default()),
-            };
-            let mut values: &[Read] = &[];
-            if let Some(gate) = gate {
-                columns[gate.place].fill(gate, first, some, ways);
-                values = &columns[gate.place].values;
-            }
-            for place in (0..some.len() * ways.len()).step_by(every) {
-                if gate
-                    .is_some_and(|gate| !values.get(place).is_some_and(|value| gate.holds(value)))
-                {
-                    continue;
-                }
-                let (nth, from_initiator) = (place / ways.len(), ways[place % ways.len()]);
-                let (id, connection) = (first + nth as u32, &some[nth]);
-                let holds = |condition: &Condition| {
-                    condition.holds(&condition.read(id, connection, from_initiator))
+        subjects.take(some, ways);
+        for (gate, met) in gates.iter().zip(&mut met) {
+            met.clear();
+            let within = gate.map_or(Within::Record, Condition::within);
+            let mut last = None;
+            let may_meet = subjects.of(within).iter().filter(|(nth, from_initiator)| {
+                let (Some(gate), Some(connection)) = (gate, some.get(*nth as usize)) else {
+                    return true;
                 };
-                if others.iter().all(holds) {
-                    picked.push((id, from_initiator));
+                // Of both its ways a connection's own field says the same.
+                match last {
+                    Some((asked, holds)) if asked == *nth && gate.is_of_connection() => holds,
+                    _ => {
+                        let holds = gate.holds(first + nth, connection, *from_initiator);
+                        last = Some((*nth, holds));
+                        holds
+                    }
+                }
+            });
+            met.extend(may_meet);
+        }
+        for ((question, gate), picked) in questions.iter().zip(&gate_of).zip(&mut picked) {
+            let others = question.conditions.get(1..).unwrap_or_default();
+            let subjects = met.get(*gate).into_iter().flatten();
+            // Of a connection as a whole its first way speaks.
+            for (nth, from_initiator) in
+                subjects.filter(|(_, is_first)| question.of_directions || *is_first)
+            {
+                let Some(connection) = some.get(*nth as usize) else {
+                    continue;
+                };
+                let id = first + nth;
+                if others
+                    .iter()
+                    .all(|condition| condition.holds(id, connection, *from_initiator))
+                {
+                    picked.push((id, *from_initiator));
                 }
             }
         }
@@ -255,22 +236,108 @@ pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked
     picked
 }
 
-/// Ask each question first what most others ask as well: that is read anyway, and mostly answers it.
-fn shared_first(questions: &mut [Question], places: usize) {
-    let mut asked = vec![0; places];
+/// Ways of some connections, by their places among these: all, and those of which something is kept beside the record.
+#[derive(Default)]
+struct Subjects {
+    all: Vec<(u32, bool)>,
+    rare: Vec<(u32, bool)>,
+    answers_rare: Vec<(u32, bool)>,
+    pace: Vec<(u32, bool)>,
+}
+
+impl Subjects {
+    fn take(&mut self, connections: &[Connection], ways: &[bool]) {
+        for kept in [
+            &mut self.all,
+            &mut self.rare,
+            &mut self.answers_rare,
+            &mut self.pace,
+        ] {
+            kept.clear();
+        }
+        for (nth, connection) in (0u32..).zip(connections) {
+            for from_initiator in ways {
+                let (view, subject) = (
+                    DirectionView::new(connection, *from_initiator),
+                    (nth, *from_initiator),
+                );
+                self.all.push(subject);
+                if view.data().rare.is_some() {
+                    self.rare.push(subject);
+                }
+                if view.answers().rare.is_some() {
+                    self.answers_rare.push(subject);
+                }
+                if view.data().pace().is_some() {
+                    self.pace.push(subject);
+                }
+            }
+        }
+    }
+
+    fn of(&self, within: Within) -> &[(u32, bool)] {
+        match within {
+            Within::Record => &self.all,
+            Within::Rare => &self.rare,
+            Within::AnswersRare => &self.answers_rare,
+            Within::Pace => &self.pace,
+        }
+    }
+}
+
+/// Ask each question first what fewest meet, by a sample of many connections; of such what most others ask as well.
+fn strictest_first(questions: &mut [Question], connections: &Arena) {
+    let mut asked: HashMap<(bool, &str), usize> = HashMap::new();
     for condition in questions.iter().flat_map(|question| &question.conditions) {
-        asked[condition.place] += 1;
+        *asked.entry(condition.field()).or_default() += 1;
     }
+    let step = connections.len() / SAMPLED;
+    let sample = || {
+        let places = (0..SAMPLED).map(|place| place * step);
+        places
+            .filter(|_| step > 1)
+            .filter_map(|id| Some((id, connections.get(id)?)))
+    };
     for question in questions {
-        let conditions = &mut question.conditions;
-        conditions.sort_by_key(|condition| std::cmp::Reverse(asked[condition.place]));
+        question.conditions.sort_by_cached_key(|condition| {
+            let meets = |(id, connection): (u32, &Connection)| {
+                let holds = |way: &&bool| condition.holds(id, connection, **way);
+                WAYS.iter().filter(holds).count()
+            };
+            let met: usize = sample().map(meets).sum();
+            let is_of_all = condition.within() == Within::Record;
+            (
+                met,
+                is_of_all,
+                std::cmp::Reverse(asked.get(&condition.field())),
+            )
+        });
     }
+}
+
+/// The first conditions of the questions, each once, and which of them each question begins with.
+fn gates(questions: &[Question]) -> (Vec<Option<&Condition>>, Vec<usize>) {
+    let mut gates: Vec<Option<&Condition>> = Vec::new();
+    let gate_of = questions.iter().map(|question| {
+        let first = question.conditions.first();
+        let is_same = |known: &Option<&Condition>| match (known, first) {
+            (Some(known), Some(first)) => known.is_same(first),
+            (known, first) => known.is_none() && first.is_none(),
+        };
+        gates.iter().position(is_same).unwrap_or_else(|| {
+            gates.push(first);
+            gates.len() - 1
+        })
+    });
+    let gate_of = gate_of.collect();
+    (gates, gate_of)
 }
 
 /// How many connections to each address and port meet a question, themselves or in the initiator's direction.
 pub fn by_responder(question: Question, connections: &Arena) -> HashMap<([u8; 16], u16), usize> {
     let mut found = HashMap::new();
-    for (id, from_initiator) in pick(vec![question], connections).concat() {
+    let picked = pick(vec![question], connections);
+    for (id, from_initiator) in picked.into_iter().flatten() {
         if let Some(connection) = connections.get(id).filter(|_| from_initiator) {
             let responder = &connection.endpoints[1 - connection.initiator_side()];
             *found
@@ -281,26 +348,10 @@ pub fn by_responder(question: Question, connections: &Arena) -> HashMap<([u8; 16
     found
 }
 
-/// Give each field that is asked for a place of its own; return how many there are.
-fn place(questions: &mut [Question]) -> usize {
-    let mut fields: Vec<(bool, &str)> = Vec::new();
-    let conditions = questions
-        .iter_mut()
-        .flat_map(|question| &mut question.conditions);
-    for condition in conditions {
-        let field = condition.field();
-        let known = fields.iter().position(|known| *known == field);
-        condition.place = known.unwrap_or(fields.len());
-        if known.is_none() {
-            fields.push(field);
-        }
-    }
-    fields.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Segment;
 
     #[test]
     fn numbers_compare_as_numbers_and_text_for_equality_only() {
@@ -331,28 +382,51 @@ mod tests {
         assert!(!Comparison::Equal.holds(&text(""), &Value::None));
     }
 
-    #[test]
-    fn a_field_has_one_place_among_those_of_all_questions() {
-        fn question(names: &[&str]) -> Question {
-            let condition =
-                |name: &&str| Condition::new(true, name, Comparison::AtLeast, Value::Int(0));
-            Question {
-                of_directions: true,
-                conditions: names.iter().filter_map(condition).collect(),
-            }
-        }
-        let mut questions = [
-            question(&["segments", "connection.duration_ns"]),
-            question(&["connection.duration_ns", "fin"]),
-        ];
-        assert_eq!(place(&mut questions), 3);
-        let places = |question: &Question| {
-            let conditions = question.conditions.iter();
-            conditions
-                .map(|condition| condition.place)
-                .collect::<Vec<_>>()
+    fn question(conditions: &[(&str, Comparison, i64)]) -> Question {
+        let condition = |(name, comparison, wanted): &(&str, Comparison, i64)| {
+            Condition::new(true, name, *comparison, Value::Int(*wanted))
         };
-        assert_eq!(questions.each_ref().map(places), [vec![0, 1], vec![1, 2]]);
+        Question {
+            of_directions: true,
+            conditions: conditions.iter().filter_map(condition).collect(),
+        }
+    }
+
+    #[test]
+    fn what_several_questions_begin_with_is_asked_once() {
+        let least = Comparison::AtLeast;
+        let questions = [
+            question(&[("segments", least, 1), ("fin", least, 1)]),
+            question(&[("segments", least, 2)]),
+            question(&[]),
+            question(&[("segments", least, 1)]),
+            question(&[]),
+        ];
+        let (gates, gate_of) = gates(&questions);
+        assert_eq!((gates.len(), gate_of), (3, vec![0, 1, 2, 0, 2]));
+    }
+
+    #[test]
+    fn what_few_meet_is_asked_first_and_the_order_changes_nothing() {
+        let mut arena = Arena::default();
+        for number in 0..SAMPLED * 3 {
+            let mut connection = Connection::new(&Segment::EMPTY, 0);
+            connection.directions[0].segments = number;
+            connection.directions[1].segments = 1;
+            connection.directions[1].data_segments = number % 2;
+            arena.push(connection);
+        }
+        let least = Comparison::AtLeast;
+        let few = ("segments", least, 700);
+        let ask = || question(&[("data_segments", Comparison::Below, 1), few]);
+        let mut questions = [ask(), question(&[("data_segments", least, 0)])];
+        strictest_first(&mut questions, &arena);
+        assert_eq!(questions[0].conditions[0].field(), (true, "segments"));
+        let picked = pick(vec![ask(), question(&[]), question(&[few])], &arena);
+        let numbers: Vec<_> = picked[0].iter().map(|(id, _)| *id).collect();
+        assert_eq!(numbers, (700..SAMPLED * 3).collect::<Vec<_>>());
+        assert_eq!(picked[0], picked[2]);
+        assert_eq!(picked[1].len(), 2 * SAMPLED as usize * 3);
     }
 
     #[test]
@@ -362,6 +436,26 @@ mod tests {
         assert!(new("connection.duration_ns").is_some());
         assert!(new("duration_ns").is_none());
         assert!(new("nonsense").is_none());
+    }
+
+    #[test]
+    fn what_is_kept_beside_no_record_is_not_asked_for_unless_nothing_meets_it() {
+        let mut arena = Arena::default();
+        for number in 0..3 {
+            let mut connection = Connection::new(&Segment::EMPTY, 0);
+            if number == 1 {
+                connection.directions[1].rare().resent_segments = 2;
+            }
+            arena.push(connection);
+        }
+        let resent = |comparison, wanted| {
+            let of_rare = question(&[("resent_segments", comparison, wanted)]);
+            assert_eq!(pick(vec![question(&[])], &arena)[0].len(), 6);
+            pick(vec![of_rare], &arena)[0].len()
+        };
+        assert_eq!(resent(Comparison::AtLeast, 1), 1);
+        assert_eq!(resent(Comparison::Below, 2), 5);
+        assert_eq!(resent(Comparison::Equal, 0), 5);
     }
 
     fn text(value: &'static str) -> Value {

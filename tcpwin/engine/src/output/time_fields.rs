@@ -142,13 +142,13 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     window_cuts Int "Losses and marks after which the flight shows what was left of the congestion window." |v| int(v.response().map_or(0, |r| r.cuts));
     window_cut_mean Real "What they left of it on average: a half by Reno, seven tenths by CUBIC; none without such a cut." |v| v.response().and_then(Response::left).map_or(Value::None, |left| Value::Real(f64::from(left)));
     rate_probes Int "Times that the flight rose by an eighth and more and fell back without a loss, as BBR's does." |v| int(v.response().map_or(0, |r| r.probes));
-    clock_step_ns Int "By how much the capture's clock was set during the connection, in all. Forward: time in silences that it counts and the timestamps of the sender that ended them do not; it is in duration_ns and in no rate. Back: what follows counts from the latest time before." |v| v.rare_int(|c| c.clock_step_ns);
-    slow_start_ns Int "Time in round trips whose flight was a third and more above the one before, below the threshold that a loss set." |v| v.of_pace(|p| p.slow_start_ns);
-    idle_gaps Int "Times that data followed a silence longer than the retransmission timeout with nothing in flight." |v| v.idle(|i| i64::from(i.gaps));
-    idle_ns Int "Time with nothing in flight in these gaps." |v| v.idle(|i| i.idle_ns);
-    idle_restarts Int "Of these, after which the congestion window had been cut: the burst ended within what Linux leaves, and went on with the ACK." |v| v.idle(|i| i64::from(i.restarts));
-    idle_restart_round_trips Int "Round trips that these restarts cost, against the window before." |v| v.idle(|i| i64::from(i.round_trips));
-    idle_restart_cost_ns Int "Time that they cost." |v| v.idle(|i| i.cost_ns);
+    clock_step_ns Int "By how much the capture's clock was set during the connection, in all. Forward: time in silences that it counts and the timestamps of the sender that ended them do not; it is in duration_ns and in no rate. Back: what follows counts from the latest time before." @rare |c| c.clock_step_ns;
+    slow_start_ns Int "Time in round trips whose flight was a third and more above the one before, below the threshold that a loss set." @pace |p| p.slow_start_ns;
+    idle_gaps Int "Times that data followed a silence longer than the retransmission timeout with nothing in flight." @idle |i| i64::from(i.gaps);
+    idle_ns Int "Time with nothing in flight in these gaps." @idle |i| i.idle_ns;
+    idle_restarts Int "Of these, after which the congestion window had been cut: the burst ended within what Linux leaves, and went on with the ACK." @idle |i| i64::from(i.restarts);
+    idle_restart_round_trips Int "Round trips that these restarts cost, against the window before." @idle |i| i64::from(i.round_trips);
+    idle_restart_cost_ns Int "Time that they cost." @idle |i| i.cost_ns;
     messages Int "Stretches of data without a word of the other side and without a pause of two round trips with nothing in flight." |v| int(v.messages());
     message_delay_p50_ns Int "From the first byte of a message sent to its last byte arrived: median." |v| v.message_delay(0.50);
     message_delay_p95_ns Int "The same: not exceeded by 95 % of the messages." |v| v.message_delay(0.95);
@@ -157,8 +157,8 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     first_byte_p50_ns Int "From the other side's last data to the first of the answer, at the capture point: median." |v| v.first_byte(0.50);
     first_byte_p95_ns Int "The same: not exceeded by 95 % of the answers." |v| v.first_byte(0.95);
     first_byte_p99_ns Int "The same: not exceeded by 99 % of the answers." |v| v.first_byte(0.99);
-    nagle_delays Int "Small segments that waited for the delayed ACK of a small one before them (Nagle, RFC 9293 section 3.7.4)." |v| v.of_pace(|p| i64::from(p.nagle_delays));
-    nagle_delay_ns Int "Time that they waited." |v| v.of_pace(|p| p.nagle_ns);
+    nagle_delays Int "Small segments that waited for the delayed ACK of a small one before them (Nagle, RFC 9293 section 3.7.4)." @pace |p| i64::from(p.nagle_delays);
+    nagle_delay_ns Int "Time that they waited." @pace |p| p.nagle_ns;
     tinygrams Int "Segments smaller than the MSS that more data followed before they were acknowledged." |v| int(v.data().ledger.tinygrams());
 };
 
