@@ -43,6 +43,8 @@ FEW = 200
 ROWS = 50_000
 """Connections whose columns are in memory together."""
 SIDES = ("a_to_b", "b_to_a")
+DISTURBED = (("syn_retransmissions", ">", 0.0), ("connection.close", "==", "unanswered"))
+"""Conditions of a direction, each of which says that the handshake was disturbed: then its time is lost as well."""
 
 Ranked = tuple[int, ...]
 """A connection's lost time, its payload, and its number as a negative: what connections are put in order by."""
@@ -83,6 +85,18 @@ def verdict_parts(
             for name, values in columns.items():
                 values[id - start] = getattr(known[id], name)
         yield columns
+
+
+def set_apart(analysis: Analysis, limit: int, most: int) -> tuple[set[int], list[Ranked]] | None:
+    """By packets alone the connections that may have lost time, and of those that lost none so many with most data.
+
+    None where more than `most` may have.
+    """
+    apart = analysis._engine.apart(GROUPS_WEIGHED[0], GROUPS_WEIGHED[2], DISTURBED, limit, most)
+    if apart is None:
+        return None
+    lossy, lossless = apart
+    return set(lossy), [(0, payload_bytes, -id) for payload_bytes, id in lossless]
 
 
 def rank(analysis: Analysis, limit: int, *, rows: int = ROWS) -> tuple[list[Ranked], list[Ranked]]:

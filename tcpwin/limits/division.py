@@ -7,8 +7,7 @@ decides twice. Out: Traits, Loss, Division. It reads no packets and has no words
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, WINDOW_ITEMS
 
@@ -43,13 +42,13 @@ ANSWER_ROUND_TRIPS = 10
 """A first byte after more of them is late by its application: away from the sender a round trip is in it."""
 ORDER = tuple(dict.fromkeys([*(ITEM_LIMITS[item] for item in ITEMS), *LIMITS]))
 """Of limits that have the same time the first is named."""
-NONE, HANDSHAKE, SENDER_APPLICATION = (ORDER.index(limit) for limit in ("none", "handshake", "sender_application"))
+NONE = ORDER.index("none")
 PATH_RATE, CONGESTION = (ORDER.index(limit) for limit in ("path_rate", "congestion_control"))
-_IDLE = (NONE, SENDER_APPLICATION, HANDSHAKE)
+_IDLE = ("none", "sender_application", "handshake")
 """Limits whose time is none in which the sender had work."""
 GROUPS_WEIGHED = tuple(
     tuple(place for place, item in enumerate(ITEMS) if ITEM_LIMITS[item] in limits)
-    for limits in (MENDABLE, {ORDER[place] for place in _IDLE}, {"handshake"}, set(ORDER))
+    for limits in (MENDABLE, set(_IDLE), {"handshake"}, set(ORDER))
 )
 """Places in `ITEMS` of the items that `weigh` takes the sums of: of those lost, whichever of a window's two limits they
 are of, of those in which the sender had no work, of the handshake, and of all."""
@@ -63,8 +62,7 @@ def pick_one(condition: Any, one: Any, other: Any) -> Any:
     return one if condition else other
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(NamedTuple):
     """What a direction is like, as far as the judge and its opinions ask; each a truth value, or a column of them.
 
     Attributes:
@@ -128,8 +126,7 @@ def is_slow_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[s
     return is_closed | is_low | is_unread
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(NamedTuple):
     """What a direction lost, and whether that matters: what `Division` says of it."""
 
     lost_ns: Any
@@ -154,8 +151,7 @@ def _is_problem(lost_ns: Any, busy_ns: Any, is_stalled: Any, is_sampled: Any) ->
     return is_much & (is_sampled ^ True)
 
 
-@dataclass(frozen=True, slots=True)
-class Division:
+class Division(NamedTuple):
     """The time of a direction by limit, and what follows from it. Limits are places in `ORDER`.
 
     Attributes:
@@ -202,13 +198,10 @@ def divide(
         is_sampled: the capture holds samples of it, which show no loss.
     """
     nothing = is_disturbed * 0
-    times = tuple(times_ns.get(limit, nothing) for limit in ORDER)
-    mended = [mended_ns.get(limit, nothing) for limit in ORDER]
-    mended[HANDSHAKE] = pick(is_disturbed, times[HANDSHAKE], mended[HANDSHAKE])
-    lost_to = tuple(ns if limit in MENDABLE else beyond for limit, ns, beyond in zip(ORDER, times, mended, strict=True))
+    lost, busy_ns = _lost(times_ns, mended_ns, is_disturbed)
+    times = tuple([times_ns.get(limit, nothing) for limit in ORDER])
+    lost_to = tuple([lost.get(limit, nothing) for limit in ORDER])
     lost_ns, total_ns = sum(lost_to), sum(times)
-    idle_ns = sum(times[each] - mended[each] for each in _IDLE)
-    busy_ns = total_ns - idle_ns
     is_problem = _is_problem(lost_ns, busy_ns, is_stalled, is_sampled)
     first, first_ns, second, second_ns = _largest_two(times, pick)
     most_lost, *_ = _largest_two(lost_to, pick)
@@ -237,6 +230,28 @@ def divide(
         is_problem=is_problem,
         also=pick(is_problem & (lost_to_first == 0), most_lost, NONE),
     )
+
+
+def lose(
+    times_ns: Mapping[str, int], mended_ns: Mapping[str, int], *, is_disturbed: bool, is_stalled: bool, is_sampled: bool
+) -> Loss:
+    """What `divide` says of one direction's loss, without which limit has most."""
+    lost, busy_ns = _lost(times_ns, mended_ns, is_disturbed)
+    lost_ns = sum(lost.values())
+    return Loss(lost_ns, _is_problem(lost_ns, busy_ns, is_stalled, is_sampled))
+
+
+def _lost(times_ns: Mapping[str, Any], mended_ns: Mapping[str, Any], is_disturbed: Any) -> tuple[dict[str, Any], Any]:
+    """What of the time of each limit that has any somebody can mend, and the time in which the sender had work."""
+    lost = {limit: ns for limit, ns in times_ns.items() if limit in MENDABLE}
+    mended = dict(mended_ns)
+    if "handshake" in times_ns:
+        # All of it where it was disturbed.
+        beyond_ns = times_ns["handshake"] - mended.get("handshake", 0)
+        mended["handshake"] = mended.get("handshake", 0) + beyond_ns * is_disturbed
+    lost |= {limit: ns for limit, ns in mended.items() if limit not in MENDABLE}
+    idle_ns = sum([times_ns.get(limit, 0) - mended.get(limit, 0) for limit in _IDLE])
+    return lost, sum(times_ns.values()) - idle_ns
 
 
 def by_limit(items_ns: Mapping[str, Any], is_slow: Any, pick: Pick) -> dict[str, Any]:

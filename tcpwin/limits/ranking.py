@@ -1,25 +1,27 @@
 """Which connections deserve a look first, and which have a problem: by their verdicts, for any number of connections.
 
 In: an analysis, and what rules found. Out: numbers of connections. What each lost is weighed without the words of its
-verdict; of many connections those of which no rule and no host says more are weighed in columns.
+verdict; those that lost nothing the engine tells apart, and of many others those of which no rule and no host says
+more are weighed in columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
 from heapq import nlargest
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits.bulk import Ranked, known_closely, rank
+from tcpwin.limits.bulk import Ranked, known_closely, rank, set_apart
 from tcpwin.limits.findings import Findings
-from tcpwin.limits.verdict import weigh_connection
+from tcpwin.limits.verdict import Weighed, weigh_connection
 
 LEAST = 100
 """So many of the worst are looked for at once."""
+MOST_COUNTED = 1000
+"""Connections with a problem whose limits are counted; of more, the worst."""
 MANY = 5000
-"""More connections are weighed in columns: loading numpy costs what weighing so many one by one does."""
+"""More connections that may have lost time are weighed in columns: loading numpy costs what weighing so many does."""
 
 
 def worst(analysis: Analysis, limit: int, found: Findings | None = None) -> list[int]:
@@ -42,14 +44,14 @@ def problems_by_limit(analysis: Analysis, most: int, found: Findings | None = No
     return {limit: tuple(ids) for limit, ids in by_limit.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
+class _Ranking(NamedTuple):
     """The connections of an analysis as they are put in order, in any order.
 
     Attributes:
         worst: the `limit` worst are among these.
         problems: all with a problem.
-        limits: of those with a problem that were weighed one by one, the limit that cost most.
+        limits: the limit that cost most, of those with a problem that were weighed one by one; of the first
+            `MOST_COUNTED`.
     """
 
     found: Findings
@@ -71,21 +73,26 @@ def _ranking(analysis: Analysis, limit: int, found: Findings | None) -> _Ranking
 
 
 def _rank(analysis: Analysis, limit: int, found: Findings) -> _Ranking:
-    worst: list[Ranked] = []
-    problems: list[Ranked] = []
-    one_by_one: Collection[int] = range(len(analysis))
-    if len(analysis) > MANY:
-        one_by_one = known_closely(analysis, found)
+    one_by_one = known_closely(analysis, found)
+    apart = set_apart(analysis, limit + len(one_by_one), MANY)
+    if apart is None:
         ranked = rank(analysis, limit + len(one_by_one))
-        worst, problems = ([row for row in rows if -row[-1] not in one_by_one] for rows in ranked)
-    limits = {}
+    else:
+        lossy, lossless = apart
+        ranked = lossless, []
+    worst, problems = ([row for row in rows if -row[-1] not in one_by_one] for rows in ranked)
+    if apart is not None:
+        one_by_one |= lossy
+    slowed: dict[int, Weighed] = {}
     for id in one_by_one:
         weighed = weigh_connection(analysis.connections[id], found.of(id))
         row = (weighed.lost_ns, _payload_bytes(analysis, id), -id)
         worst.append(row)
-        if weighed.limit is not None:
+        if weighed.is_problem:
             problems.append(row)
-            limits[id] = weighed.limit
+            slowed[id] = weighed
+    counted = (-row[-1] for row in nlargest(MOST_COUNTED, problems))
+    limits = {id: slowed[id].limit or "none" for id in counted if id in slowed}
     return _Ranking(found, limit, worst, problems, limits)
 
 

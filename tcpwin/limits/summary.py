@@ -14,7 +14,7 @@ from tcpwin.analysis import Analysis
 from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.names import LIMIT_NAMES
-from tcpwin.limits.ranking import problems, problems_by_limit, worst
+from tcpwin.limits.ranking import MOST_COUNTED, problems, problems_by_limit, worst
 from tcpwin.limits.verdict import Verdict, judge_connection
 from tcpwin.units import bytes_text, count_text, short_name, time_text
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tcpwin.limits.findings import Findings
 
 WORST = 3
-MOST_COUNTED = 1000
-"""Connections with a problem whose limits are counted; of more, the worst."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,24 +9,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from tcpwin.analysis import Connection
+from tcpwin.analysis import Connection, cached
 from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
 from tcpwin.limits.claims import claimed_limit
-from tcpwin.limits.crossing import Crossing
 from tcpwin.limits.division import (
-    GROUPS_WEIGHED,
     MENDABLE,
     MIN_COST_NS,
     NONE,
     ORDER,
     Division,
+    Loss,
     Lossy,
     by_limit,
     divide,
+    lose,
     pick_one,
-    weigh,
     worse,
 )
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
@@ -35,6 +34,10 @@ from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.opinion import Opinion, Situation, opinion_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.units import rest_text, share_text, time_text
+
+if TYPE_CHECKING:
+    # Only a pairing has one.
+    from tcpwin.limits.crossing import Crossing
 
 VERDICT_FIELDS = (
     *("limit", "second_limit", "share", "cost_ns", "cost_low_ns", "cost_high_ns", "confidence", "owner", "side"),
@@ -131,17 +134,26 @@ class Verdict:
         return self.cost_ns if self.limit in MENDABLE else self.lost_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """What a connection lost.
+class Weighed(NamedTuple):
+    """What a connection, or a direction of it, lost.
 
     Attributes:
-        lost_ns: as `Verdict` has it.
-        limit: the one that the fix is about, the first or the one beside it; None where there is no problem.
+        lost_ns, is_problem: as `Verdict` has them.
+        judge: of the direction whose loss it is.
     """
 
     lost_ns: int
-    limit: str | None
+    is_problem: bool
+    judge: _Judge
+
+    @property
+    def limit(self) -> str | None:
+        """The one that the fix is about, the first or the one beside it; None where there is no problem."""
+        if not self.is_problem:
+            return None
+        divided = self.judge.divided
+        place: int = divided.first if divided.also == NONE else divided.also
+        return ORDER[place]
 
 
 def judge_connection(connection: Connection, findings: Sequence[Finding] = ()) -> Verdict:
@@ -172,11 +184,7 @@ def choose_direction(connection: Connection, verdicts: Mapping[str, _Lossy]) -> 
 def weigh_connection(connection: Connection, findings: Sequence[Finding] = ()) -> Weighed:
     """What `judge_connection` would say of the loss, without the words, which cost most."""
     found = _by_direction(connection, findings)
-    chosen = choose_direction(connection, {name: _weigh(connection, name, own) for name, own in found.items()})
-    if not chosen.is_problem:
-        return Weighed(chosen.lost_ns, None)
-    divided = chosen.divided or _Judge(chosen.seen, found[chosen.seen.name]).divided
-    return Weighed(chosen.lost_ns, ORDER[divided.first if divided.also == NONE else divided.also])
+    return choose_direction(connection, {name: _weigh(connection, name, own) for name, own in found.items()})
 
 
 def _by_direction(connection: Connection, findings: Sequence[Finding]) -> dict[str, list[Finding]]:
@@ -189,29 +197,10 @@ def _by_direction(connection: Connection, findings: Sequence[Finding]) -> dict[s
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _OneWay:
-    """A direction's loss, and its division where that was made."""
-
-    seen: Situation
-    lost_ns: int
-    is_problem: bool
-    divided: Division | None = None
-
-
-def _weigh(connection: Connection, name: str, findings: Sequence[Finding]) -> _OneWay:
-    seen = Situation(connection, name, connection.budget[name])
-    items_ns = tuple(seen.budget.items_ns.values())
-    if findings and any(items_ns):
-        divided = _Judge(seen, findings).divided
-        return _OneWay(seen, divided.lost_ns, divided.is_problem, divided)
-    loss = weigh(
-        [sum([items_ns[place] for place in group]) for group in GROUPS_WEIGHED],
-        is_disturbed=seen.is_handshake_disturbed,
-        is_stalled=seen.is_stalled,
-        is_sampled=connection.sampled,
-    )
-    return _OneWay(seen, loss.lost_ns, loss.is_problem)
+def _weigh(connection: Connection, name: str, findings: Sequence[Finding]) -> Weighed:
+    judge = _Judge(Situation(connection, name, connection.budget[name]), findings)
+    loss = judge.loss
+    return Weighed(loss.lost_ns, loss.is_problem, judge)
 
 
 def judge_worded(
@@ -241,27 +230,27 @@ class _Judge:
     Attributes:
         crossing: what the capture of the other end proves; None without one.
         claimed: of each limit's time, what each finding claims.
-        divided: the direction's life.
     """
 
     seen: Situation
     findings: Sequence[Finding]
     crossing: Crossing | None = None
     claimed: dict[str, list[tuple[int, Finding]]] = field(default_factory=lambda: defaultdict(list))
-    divided: Division = field(init=False)
+    _left: dict[str, int] = field(init=False)
+    _times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _mended: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def __post_init__(self) -> None:
-        left = dict(self.seen.budget.items_ns)
-        times: dict[str, int] = defaultdict(int)
-        mended: dict[str, int] = defaultdict(int)
+        left = self._left = {item: ns for item, ns in self.seen.budget.items_ns.items() if ns}
+        times, mended = self._times, self._mended
         for finding in self.findings:
             by_claim: dict[str, int] = defaultdict(int)
             for item, claimed_ns in finding.items_ns.items():
                 # Of what the other end's capture takes from an item nothing can be claimed.
-                ns = min(claimed_ns, left[item])
+                ns = min(claimed_ns, left.get(item, 0))
                 limit = claimed_limit(finding, item)
                 shown = self._shown_limit(item, limit)
-                left[item] -= ns
+                left[item] = left.get(item, 0) - ns
                 if shown == limit:
                     by_claim[limit] += ns
                 else:
@@ -272,21 +261,35 @@ class _Judge:
                 self.claimed[limit].append((ns, finding))
                 if limit not in MENDABLE and finding.owner != "nobody" and finding.severity >= Severity.WARNING:
                     mended[limit] += ns
-        for item, ns in tuple(left.items()):
+        for item, ns in tuple(left.items()) if self.crossing is not None else ():
             shown = self._shown_limit(item, ITEM_LIMITS[item])
             if shown != ITEM_LIMITS[item]:
                 times[shown] += left.pop(item)
                 mended[shown] += self._mended_ns(ns)
-        for limit, ns in by_limit(left, self.seen.is_slow, pick_one).items():
-            times[limit] += ns
-        self.divided = divide(
-            times,
-            mended,
-            is_disturbed=self.seen.is_handshake_disturbed,
-            is_stalled=self.seen.is_stalled,
-            is_sampled=self.seen.connection.sampled,
-            pick=pick_one,
-        )
+
+    @cached
+    def divided(self) -> Division:
+        """The direction's life."""
+        return divide(self._times_ns(is_slow=self.seen.is_slow), self._mended, **self._doubts(), pick=pick_one)
+
+    @property
+    def loss(self) -> Loss:
+        """What `divided` says of it. Whichever of its two limits a window's time is of, somebody can lift it."""
+        return lose(self._times_ns(is_slow=False), self._mended, **self._doubts())
+
+    def _times_ns(self, *, is_slow: bool) -> dict[str, int]:
+        times = dict(self._times)
+        for limit, ns in by_limit(self._left, is_slow, pick_one).items():
+            times[limit] = times.get(limit, 0) + ns
+        return times
+
+    def _doubts(self) -> dict[str, bool]:
+        """What the judge's division asks beside times."""
+        return {
+            "is_disturbed": self.seen.is_handshake_disturbed,
+            "is_stalled": self.seen.is_stalled,
+            "is_sampled": self.seen.connection.sampled,
+        }
 
     def _shown_limit(self, item: str, limit: str) -> str:
         """The limit that an item's time is of, which the capture of the other end may show to be another."""

@@ -30,7 +30,7 @@ from tcpwin.limits import (
     judge_connection,
     judge_directions,
 )
-from tcpwin.limits.bulk import rank, verdict_columns
+from tcpwin.limits.bulk import rank, set_apart, verdict_columns
 from tcpwin.limits.division import MENDABLE
 from tcpwin.limits.verdict import max_confidence, min_confidence, one_less, weigh_connection
 
@@ -273,6 +273,26 @@ def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
             verdict, weighed = judge_connection(connection, findings), weigh_connection(connection, findings)
             assert weighed.lost_ns == verdict.lost_ns
             assert weighed.limit == ((verdict.also or verdict.limit) if verdict.is_problem else None)
+
+
+@pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
+def test_connections_that_lost_nothing_are_told_apart(path: Path) -> None:
+    analysis = tcpwin.analyze(path)
+    many = len(analysis)
+    apart = set_apart(analysis, many, many)
+    assert apart is not None
+    lossy, lossless = apart
+    assert sorted([*lossy, *(-row[-1] for row in lossless)]) == list(range(many))
+    assert lossless == sorted(lossless, reverse=True)
+    for _, payload_bytes, place in lossless:
+        connection = analysis.connections[-place]
+        assert payload_bytes == connection.a_to_b.payload_bytes + connection.b_to_a.payload_bytes
+        # A host's snapshots may say more.
+        losses = [judge_directions(connection)[name] for name in connection.budget if not connection.socket_samples]
+        assert not any(each.lost_ns or each.is_problem for each in losses)
+    assert set_apart(analysis, 3, many) == (lossy, lossless[:3])
+    if lossy:
+        assert set_apart(analysis, many, len(lossy) - 1) is None
 
 
 @pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)

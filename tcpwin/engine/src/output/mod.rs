@@ -12,6 +12,7 @@ pub mod headers;
 pub mod histogram;
 pub mod index;
 pub mod json;
+pub mod light;
 mod loss_fields;
 pub mod never;
 pub mod pass;

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use numpy::PyArray1;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
@@ -31,6 +32,7 @@ use crate::output::fields::{
     connection_field, direction_field, direction_fields, CONNECTION_FIELDS,
 };
 use crate::output::json::write_connection;
+use crate::output::light;
 use crate::output::pass::{Findings, Sink};
 use crate::output::select::{by_responder, pick};
 use crate::output::series::Span;
@@ -43,6 +45,7 @@ use crate::tracker::Tracker;
 struct Quality {
     super_segments: u64,
     missed_bytes: u64,
+    carried_bytes: u64,
     without_syn: u64,
     one_way: u64,
     sampled: u64,
@@ -54,6 +57,7 @@ pub struct Result {
     findings: Findings,
     details: Py<Details>,
     decoded: Decoded,
+    quality: OnceLock<Quality>,
     /// Of a result that knows some connections only: how many there are, facts and counts of the capture.
     whole: Option<Whole>,
 }
@@ -67,6 +71,7 @@ impl Result {
             findings,
             details,
             decoded: Decoded::default(),
+            quality: OnceLock::new(),
             whole: None,
         }
     }
@@ -119,13 +124,21 @@ impl Result {
     }
 
     /// What the connections say of the capture's quality, in one walk over them.
-    fn quality(&self) -> Quality {
+    fn quality(&self) -> &Quality {
+        self.quality.get_or_init(|| self.sum_up())
+    }
+
+    fn sum_up(&self) -> Quality {
         let mut quality = Quality::default();
         for connection in self.findings.tracker.connections.iter() {
             let [first, second] = &connection.directions;
             quality.without_syn += u64::from(!first.has_syn && !second.has_syn);
             quality.sampled += u64::from(connection.is_sampled());
             quality.one_way += u64::from(!second.is_seen && !first.has_only_syn);
+            for from_initiator in [true, false] {
+                let carried_bytes = DirectionView::new(connection, from_initiator).carried_bytes();
+                quality.carried_bytes = quality.carried_bytes.saturating_add(carried_bytes);
+            }
             for rare in connection
                 .directions
                 .iter()
@@ -346,15 +359,40 @@ impl Result {
     /// Payload of all connections: what was acknowledged was carried, though the capture may lack it. Raises IndexError
     /// where one of them was not read.
     fn carried_bytes(&self) -> PyResult<u64> {
-        let mut sum = 0u64;
-        for id in 0..self.__len__() as u32 {
-            let connection = self.get(id)?;
-            for from_initiator in [true, false] {
-                let carried_bytes = DirectionView::new(connection, from_initiator).carried_bytes();
-                sum = sum.saturating_add(carried_bytes);
+        if self.whole.is_some() {
+            for id in 0..self.__len__() as u32 {
+                self.get(id)?;
             }
         }
-        Ok(sum)
+        Ok(self.quality().carried_bytes)
+    }
+
+    /// Tell connections that lost no time from those that may have: numbers of these, and payload and number of the
+    /// `light` largest others. None where more than `most` may have. Time of `items` is lost, and that of `doubtful`
+    /// items where one of the doubts holds of a direction.
+    fn apart(
+        &self,
+        py: Python<'_>,
+        items: Vec<usize>,
+        doubtful: Vec<usize>,
+        doubts: Vec<Asked<'_>>,
+        light: usize,
+        most: usize,
+    ) -> PyResult<Option<(Vec<u32>, Vec<light::Light>)>> {
+        if items.iter().chain(&doubtful).any(|item| *item >= ITEMS) {
+            return Err(PyIndexError::new_err(format!("a budget has {ITEMS} items")));
+        }
+        let doubts = question(true, &doubts)?.conditions;
+        let connections = self.all()?;
+        let wanted = light::Wanted {
+            items: &items,
+            doubtful: &doubtful,
+            doubts: &doubts,
+            light,
+            most,
+        };
+        let apart = py.detach(|| light::set_apart(&wanted, connections));
+        Ok(apart.map(|apart| (apart.heavy, apart.light)))
     }
 
     /// What each question picks: connections, or their directions, that meet all conditions. One walk over the
