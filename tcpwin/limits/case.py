@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tcpwin.hosts import Host, SocketSample
 
 
+Picks = Sequence[tuple[int, str | None]]
+"""Connections' numbers, and the directions' names."""
 ROLES = ("the client", "the server", "the sender", "the receiver")
 
 
@@ -53,6 +55,7 @@ class Case:
         settings: its thresholds in force, by name.
         connection: None for a rule of the capture.
         direction: ``a_to_b`` or ``b_to_a`` for a rule of directions, else None.
+        asked: what each question of a rule of the capture picks, `Rule.asks`.
     """
 
     analysis: Analysis
@@ -60,6 +63,7 @@ class Case:
     settings: Mapping[str, float]
     subject: Connection | None = None
     direction: str | None = None
+    asked: Sequence[Picks] = ()
 
     @cached
     def connection(self) -> Connection:

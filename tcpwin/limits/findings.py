@@ -7,18 +7,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.errors import TcpwinError
-from tcpwin.limits.case import Case, Subject
+from tcpwin.limits.case import Case, Picks, Subject
 from tcpwin.limits.claims import Claims, narrow_first
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.reading import reading_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.limits.rule import Rule, all_rules
 
-Picked = Sequence[tuple[int, str | None]]
-"""Connections' numbers, and the directions' names."""
+Picked = Sequence[Picks]
+"""What each question of a rule picks."""
 
 SHARED_SUBJECTS = 10_000
 """Connections and directions whose fields are at hand for all rules."""
@@ -108,7 +109,8 @@ def check(
     ordered = asked_of(analysis, narrow_first(asked))
     settings = {rule.code: _settings(rule, wanted) for rule in ordered}
     picked = _pick(analysis, ordered, settings)
-    reading_of(analysis).expect(lambda: (id for chosen in picked.values() for id, _ in chosen))
+    looked_at = [rule.code for rule in ordered if rule.scope != "capture" and rule.code in picked]
+    reading_of(analysis).expect(lambda: (id for code in looked_at for chosen in picked[code] for id, _ in chosen))
     for rule in ordered:
         judged: list[Finding] = []
         try:
@@ -164,16 +166,16 @@ def _settings(rule: Rule, wanted: Mapping[str, float]) -> dict[str, float]:
 
 
 def _pick(analysis: Analysis, rules: Iterable[Rule], settings: Mapping[str, Mapping[str, float]]) -> dict[str, Picked]:
-    """What each rule of connections or directions is to judge, by its code, in one walk over the connections.
+    """What each rule's questions pick, by its code, in one walk over the connections.
 
-    Without those of a rule whose own condition is at fault, where the walk cannot be made.
+    Nothing where a rule's own condition is at fault, so that the walk cannot be made.
     """
-    asked = [rule for rule in rules if rule.scope != "capture"]
     try:
-        found = analysis.select_all((rule.scope, rule.conditions(settings[rule.code])) for rule in asked)
+        questions = {rule.code: rule.questions(settings[rule.code]) for rule in rules}
+        found = iter(analysis.select_all(each for asked in questions.values() for each in asked))
     except (KeyError, ValueError, TypeError):
         return {}
-    return {rule.code: picked for rule, picked in zip(asked, found, strict=True)}
+    return {code: list(islice(found, len(asked))) for code, asked in questions.items()}
 
 
 def _cases(
@@ -183,11 +185,12 @@ def _cases(
     picked: Mapping[str, Picked],
     shared: _Shared,
 ) -> Iterator[Case]:
+    asked = picked.get(rule.code)
+    if asked is None:
+        asked = analysis.select_all(rule.questions(settings))
     if rule.scope == "capture":
-        return iter((Case(analysis, rule, settings),))
-    chosen = picked.get(rule.code)
-    if chosen is None:
-        chosen = analysis.select(rule.scope, rule.conditions(settings))
+        return iter((Case(analysis, rule, settings, asked=asked),))
+    (chosen,) = asked
     if analysis.capture.connections_sampled:
         # What a sampled connection lacks looks like loss, silence and waiting.
         chosen = [(id, name) for id, name in chosen if not shared.connection(id).sampled]

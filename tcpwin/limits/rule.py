@@ -57,6 +57,8 @@ class Rule:
         scope: ``direction``: judged for each direction with data that meets `when`; ``connection``; ``capture``: once.
         when: conditions on fields of the direction (or connection), all of which must hold for `judge` to be asked. A
             threshold's name in braces stands for its value: ``("zero_window_ns", ">=", "{stall_ns}")``.
+        asks: of a rule of the capture, what it picks connections or directions by: scope and conditions of each
+            `Case.asked`, which one walk over the connections answers for all rules.
         thresholds: by name.
         judge: from a case to findings.
         page: the module's docstring, in Markdown.
@@ -74,14 +76,21 @@ class Rule:
     judge: Callable[[Case], Iterator[Finding]]
     page: str
     when: tuple[Condition, ...] = ()
+    asks: tuple[tuple[str, tuple[Condition, ...]], ...] = ()
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
     limits: tuple[str, ...] = ()
     yields_to: tuple[str, ...] = ()
     needs_hosts: bool = False
 
-    def conditions(self, settings: Mapping[str, float]) -> list[Condition]:
-        """`when` with the thresholds in force."""
-        return [(name, op, settings[str(value)[1:-1]] if _is_named(value) else value) for name, op, value in self.when]
+    def questions(self, settings: Mapping[str, float]) -> list[tuple[str, list[Condition]]]:
+        """`when`, or what the rule asks, with the thresholds in force: of each question its scope and conditions."""
+        questions = self.asks if self.scope == "capture" else ((self.scope, self.when),)
+        return [(scope, [_in_force(each, settings) for each in conditions]) for scope, conditions in questions]
+
+
+def _in_force(condition: Condition, settings: Mapping[str, float]) -> Condition:
+    name, op, value = condition
+    return name, op, settings[str(value)[1:-1]] if _is_named(value) else value
 
 
 def _is_named(value: float | str | bool | None) -> bool:

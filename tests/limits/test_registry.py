@@ -36,6 +36,12 @@ UNITS = {"ns", "bytes", "bps", "share", "count", "times"}
 EACH = pytest.mark.parametrize("name", OWN)
 
 
+def asked_by(rule: Rule) -> list[tuple[str, str, str, float | str | bool | None]]:
+    """Scope, field, sign and value of every condition of a rule."""
+    questions = (*rule.asks, (rule.scope, rule.when))
+    return [(scope, *condition) for scope, conditions in questions for condition in conditions]
+
+
 def test_all_are_found_in_the_order_of_their_codes() -> None:
     found = all_rules()
     assert {rule.code for rule in OWN.values()} <= set(found)
@@ -80,10 +86,11 @@ def test_conditions_are_on_fields_of_the_engine(name: str) -> None:
     rule = OWN[name]
     # Without a condition every connection of the capture would be looked at from Python.
     assert bool(rule.when) == (rule.scope != "capture")
-    for field, operator, value in rule.when:
+    assert not rule.asks or rule.scope == "capture"
+    for scope, field, operator, value in asked_by(rule):
         group, _, bare = field.rpartition(".")
         assert group in ("", "connection")
-        where = "connection" if group or rule.scope == "connection" else "direction"
+        where = "connection" if group or scope == "connection" else "direction"
         assert bare in FIELDS[where], field
         assert operator in {">=", "<=", ">", "<", "=="}
         if isinstance(value, str) and value.startswith("{"):
@@ -98,8 +105,12 @@ def test_conditions_take_the_thresholds_in_force(name: str) -> None:
     rule = OWN[name]
     settings = {threshold: float(place) for place, threshold in enumerate(rule.thresholds)}
     named = {f"{{{threshold}}}": value for threshold, value in settings.items()}
-    expected = [(field, operator, named.get(str(value), value)) for field, operator, value in rule.when]
-    assert rule.conditions(settings) == expected
+    expected = [
+        (scope, field, operator, named.get(str(value), value)) for scope, field, operator, value in asked_by(rule)
+    ]
+    questions = rule.questions(settings)
+    assert [(scope, *condition) for scope, conditions in questions for condition in conditions] == expected
+    assert len(questions) == (len(rule.asks) if rule.scope == "capture" else 1)
 
 
 @EACH

@@ -63,23 +63,25 @@ def _accepted(analysis: Analysis) -> dict[tuple[str, int], int]:
     return _ACCEPTED[analysis]
 
 
-def attempts(case: Case, close: str, least: float) -> Iterator[Attempts]:
-    """The ports with at least so many connections that ended so, those with most first."""
+def attempts(case: Case, least: float) -> Iterator[Attempts]:
+    """The ports with at least so many connections of those that the rule asked for, those with most first."""
     ports: dict[tuple[str, int], list[Connection]] = {}
-    for id, _ in islice(case.analysis.select("connection", (("close", "==", close),)), FIRST_LOOKED_AT):
-        connection = case.analysis.connections[id]
-        ports.setdefault((connection.b.address, connection.b.port), []).append(connection)
+    connections = case.analysis.connections
+    for id, _ in islice(case.asked[0], FIRST_LOOKED_AT):
+        connection = connections[id]
+        port = connection.b
+        ports.setdefault((port.address, port.port), []).append(connection)
     if not ports:
         return
     accepted = _accepted(case.analysis)
     ranked = sorted(ports.values(), key=lambda each: (-len(each), each[0].first_frame))
-    for connections in ranked[:PORTS]:
-        if len(connections) < max(least, 1):
+    for failed in ranked[:PORTS]:
+        if len(failed) < max(least, 1):
             return
-        port = connections[0].b
+        port = failed[0].b
         yield Attempts(
             port=port,
-            connections=tuple(connections),
+            connections=tuple(failed),
             accepted=accepted.get((port.address, port.port), 0),
-            waited_ns=sum(each.duration_ns for each in connections),
+            waited_ns=sum(each.duration_ns for each in failed),
         )

@@ -33,7 +33,7 @@ from tcpwin.units import count_text
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    for each in attempts(case, "refused", case.settings["connections"]):
+    for each in attempts(case, case.settings["connections"]):
         refused = tuple(connection for connection in each.connections if connection.reset_by == "b")
         if not refused or len(refused) < case.settings["connections"]:
             continue
@@ -69,6 +69,7 @@ RULE = Rule(
     title="connections refused by a port",
     severity=Severity.WARNING,
     scope="capture",
+    asks=(("connection", (("close", "==", "refused"),)),),
     limits=("handshake",),
     judge=judge,
     page=__doc__,

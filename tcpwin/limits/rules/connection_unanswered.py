@@ -37,7 +37,7 @@ from tcpwin.units import count_text, time_text
 def judge(case: Case) -> Iterator[Finding]:
     capture = case.analysis.capture
     end_ns = capture.last_time_ns or 0
-    for each in attempts(case, "unanswered", case.settings["connections"]):
+    for each in attempts(case, case.settings["connections"]):
         # Of a half-seen handshake the SYN/ACK alone may be there: that is an answer without a question.
         asked = [connection for connection in each.connections if connection.fields["syn_ns"] is not None]
         waited = [
@@ -88,6 +88,7 @@ RULE = Rule(
     title="SYNs that nobody answered",
     severity=Severity.WARNING,
     scope="capture",
+    asks=(("connection", (("close", "==", "unanswered"),)),),
     limits=("handshake",),
     judge=judge,
     page=__doc__,

@@ -62,8 +62,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _silent(case: Case) -> set[int]:
     """Connections of which one side says nothing because it is gone: the other asks it again and again."""
-    stalled = case.analysis.select("direction", (("stall_at_end", "==", "peer_silent"),))
-    backs = ((id, _back(case.analysis.connections[id], way)) for id, way in stalled)
+    backs = ((id, _back(case.analysis.connections[id], way)) for id, way in case.asked[0])
     return {id for id, back in backs if back.segments <= back.rst}
 
 
@@ -88,6 +87,7 @@ RULE = Rule(
     title="one side of the connections only",
     severity=Severity.WARNING,
     scope="capture",
+    asks=(("direction", (("stall_at_end", "==", "peer_silent"),)),),
     judge=judge,
     page=__doc__,
     thresholds={

@@ -39,7 +39,7 @@ LISTED = 100
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    ids = [id for id, _ in case.analysis.select("connection", (("close", "==", "reset_after_close"),))]
+    ids = [id for id, _ in case.asked[0]]
     if not ids:
         return
     lost = _unacknowledged(case, ids)
@@ -117,6 +117,7 @@ RULE = Rule(
     title="reset after both ends had closed",
     severity=Severity.INFO,
     scope="capture",
+    asks=(("connection", (("close", "==", "reset_after_close"),)),),
     judge=judge,
     page=__doc__,
     thresholds={

@@ -50,9 +50,7 @@ REMEDY = Remedy(
 def judge(case: Case) -> Iterator[Finding]:
     times = case.settings["times"]
     least = ("data_segments", ">=", times)
-    for id, way in case.analysis.select(
-        "direction", [("window_scale_shift", ">=", 0.0), ("window_overrun", ">=", times)]
-    ):
+    for id, way in case.asked[0]:
         yield from _judge_reverse(replace(case, subject=case.analysis.connections[id], direction=way))
     if not case.may_read:
         return
@@ -198,6 +196,7 @@ RULE = Rule(
     title="the sender reads scaled windows as unscaled, or the reverse",
     severity=Severity.ERROR,
     scope="capture",
+    asks=(("direction", (("window_scale_shift", ">=", 0.0), ("window_overrun", ">=", "{times}"))),),
     limits=("receiver_window",),
     judge=judge,
     page=__doc__,

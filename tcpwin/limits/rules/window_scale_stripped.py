@@ -45,8 +45,7 @@ MOST = 10_000
 
 def judge(case: Case) -> Iterator[Finding]:
     analysis = case.analysis
-    chosen = analysis.select("direction", [("window_scale_disabled_by", "==", "b"), ("acked_bytes", ">", 0.0)])
-    ids = sorted({id for id, _ in chosen})[:MOST]
+    ids = sorted({id for id, _ in case.asked[0]})[:MOST]
     if not ids:
         return
     by_responder: dict[tuple[str, int], list[Connection]] = {}
@@ -102,6 +101,7 @@ RULE = Rule(
     title="the window scale option was lost between SYN and SYN/ACK",
     severity=Severity.WARNING,
     scope="capture",
+    asks=(("direction", (("window_scale_disabled_by", "==", "b"), ("acked_bytes", ">", 0.0))),),
     limits=("receiver_window",),
     judge=judge,
     page=__doc__,
