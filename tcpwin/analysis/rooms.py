@@ -6,6 +6,7 @@ A room names its stage and a function there, which is imported when the room is 
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -33,6 +34,7 @@ def room(stage: str, function: str, about: str) -> Any:
     return Room(stage, function, about)
 
 
+@cache
 def later(stage: str, name: str) -> Any:
     """What a later stage offers by this name."""
     return getattr(import_module(stage), name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,6 +75,8 @@ def _is_coloured(colour: str) -> bool:
 
 
 def _show_on_terminal(blocks: Iterable[Iterable[str] | ConnectionTable], *, is_coloured: bool) -> None:
+    from shutil import get_terminal_size
+
     from rich.console import Console
     from rich.text import Text
 

@@ -149,7 +149,7 @@ def draw_up(
     if spent_ns is None:
         spent_ns = (int(getattr(direction, f"budget_{item}_ns")) for item in ITEMS)
     packets = dict(zip(ITEMS, spent_ns, strict=True))
-    kernel = _kernel(direction, samples)
+    kernel = _kernel(direction, samples) if samples else None
     if kernel is None:
         return Budget(packets, packets)
     items = dict(packets)

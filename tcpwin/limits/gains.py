@@ -9,8 +9,7 @@ explain. Against the lab's lifts of 200 drawn worlds see docs/time-budget.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 PATH_FACTOR = 4
 """By which a lifted path carries more."""
@@ -23,8 +22,7 @@ _MODELLED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(NamedTuple):
     """What a direction carried, and over what; 0 where it is not known.
 
     Attributes:
@@ -42,8 +40,7 @@ class Carried:
     round_trip_ns: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(NamedTuple):
     """By how much sooner it would have ended, and between which bounds, in nanoseconds."""
 
     likely_ns: Any

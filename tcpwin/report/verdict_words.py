@@ -6,15 +6,14 @@ In: a verdict. Out: VerdictWords. It judges nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import LIMIT_NAMES, Findings, Verdict, advice_label, cost_sentence, judge_connection, worst
 from tcpwin.units import name_text
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictWords:
+class VerdictWords(NamedTuple):
     """A verdict in words.
 
     Attributes:

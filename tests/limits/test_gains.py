@@ -1,7 +1,5 @@
 """What lifting a limit would have gained, against times that follow from bytes and rates."""
 
-from dataclasses import replace
-
 import pytest
 
 from tcpwin.limits.division import ORDER, pick_one
@@ -41,7 +39,7 @@ def test_where_bytes_may_be_anybodys_the_bounds_are_apart() -> None:
 
 def test_a_path_gains_up_to_the_window() -> None:
     assert lifted({"path_rate": 10}).likely_ns == pytest.approx(7.5 * S)
-    twice = replace(CARRIED, window_bytes=2_000_000)
+    twice = CARRIED._replace(window_bytes=2_000_000)
     assert lifted({"path_rate": 10}, twice).likely_ns == pytest.approx(5 * S)
     assert lifted({"receiver_window": 40}, twice).likely_ns == pytest.approx(30 * S), "itself is lifted"
 
@@ -53,13 +51,13 @@ def test_an_application_that_pauses_carries_nothing_then() -> None:
 
 def test_a_ramp_meets_the_window_that_begins_small() -> None:
     """From 14,480 to 65,536 bytes in three doublings, and one round trip more: no more than four are gained."""
-    short = replace(CARRIED, bytes=1_000_000)
+    short = CARRIED._replace(bytes=1_000_000)
     assert lifted({"congestion_control": 0.8}, short, is_growing=True).likely_ns == pytest.approx(0.4 * S)
-    wide = replace(short, first_window_bytes=8_000_000)
+    wide = short._replace(first_window_bytes=8_000_000)
     assert lifted({"congestion_control": 0.8}, wide, is_growing=True).likely_ns == pytest.approx(0.6 * S)
 
 
 def test_without_the_paths_rate_it_is_the_limits_time_at_most() -> None:
-    unknown = replace(CARRIED, path_bps=0)
+    unknown = CARRIED._replace(path_bps=0)
     assert lifted({"receiver_window": 40}, unknown) == Gain(40 * S, 0, 40 * S)
     assert lifted({"idle_restart": 3}) == Gain(3 * S, 3 * S, 3 * S)

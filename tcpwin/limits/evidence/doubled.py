@@ -5,7 +5,6 @@ In: a case. Out: how much later the copy comes, or None. It reads events only wh
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from tcpwin.limits.case import Case
@@ -37,5 +36,7 @@ def copied_after_ns(case: Case) -> int | None:
 
 def pair_command(case: Case) -> str:
     """The command that splits the case's capture into those of both ends, and pairs them."""
+    import shlex
+
     name = case.analysis.name
     return f"tcpwin pair {shlex.quote(name) if Path(name).is_file() else 'FILE'}"

@@ -5,8 +5,7 @@ In: a case with samples of the receiver's socket. Out: FullBuffer, or None. It j
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tcpwin.limits.case import Case
 
@@ -18,8 +17,7 @@ FULL = 0.8
 what the buffer allows (`__tcp_select_window`, net/ipv4/tcp_output.c)."""
 
 
-@dataclass(frozen=True, slots=True)
-class FullBuffer:
+class FullBuffer(NamedTuple):
     """How full a receive buffer was.
 
     Attributes:

@@ -7,7 +7,7 @@ only for events.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tcpwin.analysis import Direction, Event
 from tcpwin.limits.case import Case
@@ -45,8 +45,7 @@ ARRIVED_SHARE = 0.9
 """Of the retransmissions; for the others the copy that filled a hole may have been the first to be captured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Culprit:
+class Culprit(NamedTuple):
     """Who lost the segments.
 
     Attributes:

@@ -6,8 +6,7 @@ In: a case, with the receiver's settings and samples where there are any. Out: B
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.hosts import best_goodput_bps
@@ -29,8 +28,7 @@ GROWTH = 4
 MAX_SETTING_BYTES = (1 << 31) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """What kept a window from growing.
 
     Attributes:

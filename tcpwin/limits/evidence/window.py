@@ -6,7 +6,7 @@ In: a case. Out: HeldBack, the window's history, frame numbers. It judges no cau
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tcpwin.analysis import Direction
 from tcpwin.limits.case import Case
@@ -34,8 +34,7 @@ HELD_BACK = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class HeldBack:
+class HeldBack(NamedTuple):
     """How the open receive window held a sender back.
 
     Attributes:
