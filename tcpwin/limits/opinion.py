@@ -15,7 +15,7 @@ from tcpwin.limits.division import Traits, is_slow_of, traits_of
 from tcpwin.limits.gains import Carried, carried_of
 from tcpwin.limits.names import FIND_LOSS, read_faster
 from tcpwin.limits.roles import ENDS, role_of
-from tcpwin.units import bytes_text, count_text, rate_text, time_text
+from tcpwin.units import bytes_text, count_text, rate_text, rest_text, time_text
 
 LEAST_PART = 0.0005
 """Of a sum: a smaller part does not show in three digits."""
@@ -209,9 +209,12 @@ def _application(seen: Situation) -> Opinion:
     idle_ns, data = seen.budget.items_ns["application"], seen.data
     reason = f"{seen.sender} idle for {time_text(idle_ns)}"
     if data.turns == 1 and data.first_byte_p50_ns and seen.traits.is_answering:
-        reason += f", {time_text(data.first_byte_p50_ns)} of it between the request and the first byte of the answer"
-    elif data.idle_gaps and not data.zero_window_ns and data.idle_ns <= idle_ns:
-        reason += f", {time_text(data.idle_ns)} of it in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
+        reason += _sum(
+            idle_ns, data.first_byte_p50_ns, "between the request and the first byte of the answer", "at other times"
+        )
+    elif data.idle_gaps and not data.zero_window_ns:
+        pauses = f"in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
+        reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter pauses or with its last data on the way")
     if seen.data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     owner, meaning = f"{seen.sending_end}_application", f"The {seen.sender} had nothing to send."
@@ -221,6 +224,16 @@ def _application(seen: Situation) -> Opinion:
     if seen.connection.multipath:
         meaning = f"The {seen.sender} sent nothing on this subflow of Multipath TCP."
     return Opinion(f"the {seen.sender}'s application", owner, seen.sending_end, seen.seen, reason, meaning)
+
+
+def _sum(total_ns: int, most_ns: int, where: str, else_where: str) -> str:
+    """A time as the sum of a part and the rest; nothing where the part is not within it."""
+    rest_ns = total_ns - most_ns
+    if rest_ns < 0:
+        return ""
+    if rest_ns < LEAST_PART * total_ns:
+        return f", {where}"
+    return f": {time_text(most_ns)} {where} + {rest_text(total_ns, most_ns)} {else_where}"
 
 
 def _send_buffer(seen: Situation) -> Opinion:

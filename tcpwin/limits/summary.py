@@ -113,14 +113,13 @@ class _Telling:
         if self.count == 1:
             yield from sentences_of_one(self.verdict)
             return
-        who = "they" if len(self.ids) > 1 else "it"
-        share = f"at least {MIN_SHARE * 100:.0f} % of the time in which {who} had data to send"
-        least = f"lost at least {time_text(MIN_COST_NS)}, and {share}"
+        share = f"{MIN_SHARE * 100:.0f} % of the time in which a connection had data to send"
+        least = f"A problem costs at least {time_text(MIN_COST_NS)}, and {share}."
         if not self.ids:
-            yield f"No problem found: no connection {least}."
+            yield f"No problem found. ({least})"
             return
         by_limit = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
-        yield f"{count_text(len(self.ids), 'connection')} {least}: {by_limit}."
+        yield f"{count_text(len(self.ids), 'connection')} with a problem: {by_limit}. ({least})"
 
     def first_change(self) -> Iterable[str]:
         verdict = self.verdict

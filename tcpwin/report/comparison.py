@@ -106,7 +106,7 @@ def _pair(each: Pair, old: Connection, new: Connection) -> Iterator[str]:
     match = each.match
     alike = "" if match.is_similar else "   (paired by order: neither size nor duration is similar)"
     yield name_text(
-        f"#{match.old} → #{match.new}  {each.server} {arrow_of(old, each.direction)}  {each.verdict}{alike}"
+        f"old #{match.old}, new #{match.new}  {each.server} {arrow_of(old, each.direction)}  {each.verdict}{alike}"
     )
     was, now = limit_words(each.old_verdict), limit_words(each.new_verdict)
     yield f"    {'limited by':<{WIDTH}} {was} → {now}"

@@ -17,7 +17,7 @@ HEADS = {
     "id": True,
     "client → server": False,
     "limited by": False,
-    "of its time": True,
+    "share": True,
     "cost": True,
     "bytes": True,
     "rate": True,

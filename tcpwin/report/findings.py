@@ -13,6 +13,7 @@ from typing import Any
 
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.limits import (
+    CONFIDENCES,
     LIMIT_NAMES,
     Evidence,
     Finding,
@@ -87,24 +88,19 @@ def title(finding: Finding) -> str:
 
 def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
     """Severity, what was lost, of how much by its connection's verdict, and how sure that is."""
-    said = [str(finding.severity)]
+    said, sure = [str(finding.severity)], finding.confidence
     if finding.cost_ns:
         whole = ""
         if verdict is not None and is_part_of(finding, verdict):
             limit = LIMIT_NAMES[verdict.also or verdict.limit]
             whole = f" of the {time_text(verdict.time_ns)} limited by {limit}"
+            # What was seen may be surer than that it was the limit, which this says.
+            sure = min(sure, verdict.confidence, key=CONFIDENCES.index)
         lost = time_text(finding.cost_ns)
         # What lifting its limit saves is the verdict's: `Cost`.
         said.append(f"{lost}{whole}" if whole else f"time lost {lost}")
     if finding.lost_bps:
         said.append(f"rate lost {rate_text(finding.lost_bps)}")
-    # What was seen may be surer than that it was the limit.
-    is_surer = verdict is not None and is_part_of(finding, verdict) and finding.confidence != verdict.confidence
-    sure = (
-        f"{finding.confidence}; that this limited it is {verdict.confidence}"
-        if verdict and is_surer
-        else finding.confidence
-    )
     return [*said, sure]
 
 

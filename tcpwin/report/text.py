@@ -69,6 +69,8 @@ def _render_capture(analysis: Analysis) -> list[str]:
         f"{count_text(len(analysis), 'connection')}, {time_text(capture.duration_ns)}"
     )
     lines = [f"capture  {name_text(analysis.name)} ({', '.join(sorted(forms))})", f"         {first}"]
+    if len(capture.files) > 1:
+        lines.append("         frames are numbered through all files in order of time, as mergecap does")
     for position, remark in enumerate(quality_remarks(capture) or [WHOLE]):
         lines.append(("quality  " if position == 0 else "         ") + remark)
     if command := _pair_command(analysis):

@@ -30,7 +30,7 @@ def test_text() -> None:
         "",
         "Better: goodput × 14.1 between first data and last ACK; whole duration 13.3 s → 1.03 s (-92 %).",
         "",
-        "#0 → #0  10.9.1.1:5201 server→client  better",
+        "old #0, new #0  10.9.1.1:5201 server→client  better",
         "    limited by                 the client's receive window (95 % of the time, certain) → "
         "the server's congestion window (74 % of the time, likely)",
         "    cost of the limit          about 12.6 s → none",
@@ -115,9 +115,9 @@ def test_without_partners() -> None:
 
 def test_limit() -> None:
     told = lines(MANY_SHORT, MANY_SHORT, "--limit", 2)
-    assert sum(line.startswith("#") for line in told) == 2
+    assert sum(line.startswith("old #") for line in told) == 2
     assert [line for line in told if line.endswith(" more pairs not shown: --limit N shows more.")]
-    assert not [line for line in lines(SLOW, FAST, "--limit", 0) if line.startswith("#")]
+    assert not [line for line in lines(SLOW, FAST, "--limit", 0) if line.startswith("old #")]
 
 
 def test_bundles_and_snapshots_of_either_side(tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
         "",
     ]
     assert (
-        told[6]
-        == "#0 → #0  10.0.0.2:9000 client→server  worse   (paired by order: neither size nor duration is similar)"
+        told[6] == "old #0, new #0  10.0.0.2:9000 client→server  worse   "
+        "(paired by order: neither size nor duration is similar)"
     )
     assert told[7].startswith("    limited by  ")
     assert told[8] == "    cost of the limit          none → up to 1.94 s"

@@ -17,7 +17,7 @@ LOSSY = CAPTURES / "lab" / "loss-1-percent.pcap.gz"
 STALL = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
 SEVERAL = (SLOW_READER, LOSSY, STALL, MANY_SHORT)
 ANSI = re.compile(r"\x1b\[[\d;]*m")
-HEAD = re.compile(r" *id  client → server +limited by +of its time +cost +bytes +rate +RTT")
+HEAD = re.compile(r" *id  client → server +limited by +share +cost +bytes +rate +RTT")
 
 
 def on_terminal(*arguments: object, columns: int = 120, **environment: str) -> str:

@@ -45,7 +45,7 @@ def test_summary_of_many_connections() -> None:
     total = sum(int(analysis.connections.column(f"{name}.unique_bytes").sum()) for name in ("a_to_b", "b_to_a"))
     assert f"{total / 1e3:.1f}" == "90.5"
     text = summarize(analysis).text
-    for told in ("65 connections", "90.5 kB in 448 ms", "No problem found: "):
+    for told in ("65 connections", "90.5 kB in 448 ms", "No problem found. "):
         assert told in text
 
 
@@ -55,7 +55,7 @@ def test_summary_counts_connections_by_the_limit_that_cost_most() -> None:
     summary = summarize(analysis)
     counts = {limit: len(ids) for limit, ids in summary.problems.items()}
     assert counts == {"receiver_application": 1, "path_loss": 1, "idle_restart": 1}
-    assert "3 connections lost" in summary.text
+    assert "3 connections with a problem: " in summary.text
     worst = analysis.connections[analysis.problems[0]]
     assert summary.verdict == worst.verdict
     assert worst.verdict.lost_ns == max(each.verdict.lost_ns for each in analysis.connections)

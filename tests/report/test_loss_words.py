@@ -161,7 +161,7 @@ def test_idle_restart() -> None:
     also, fix, evidence = lines_of(name)[place : place + 3]
     assert re.search(r" 3\.42 s \(8 % of the connection\)\.$", also)
     assert fix == f"Fix (idle restart): {verdict.fix}"
-    assert re.match(r"Evidence \(idle restart\): .* \(first 6 of 19; ", evidence)
+    assert re.match(r"Evidence \(idle restart\): .* \(data after the first 6 of 19 pauses; ", evidence)
     assert the_line(name, "pauses:").startswith("pauses: 19 with nothing in flight and longer than the RTO, 31")
     assert (
         the_line(name, "messages:")

@@ -326,7 +326,7 @@ def test_a_dear_connection_without_a_problem_hides_none_with_one(tmp_path: Path)
     assert [connection.a.port for connection in analysis.worst(2)] == [40002, 40001]
     assert [analysis.connections[id].a.port for id in analysis.problems] == [40002]
     paragraph = paragraph_of(render(analysis))
-    assert "1 connection lost" in paragraph
+    assert "1 connection with a problem: " in paragraph
     assert time_text(by_port[40002].named_ns) in paragraph
     for limit in (0, 1, 2):
         assert paragraph_of(render(analysis, limit=limit)) == paragraph

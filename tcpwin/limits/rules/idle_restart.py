@@ -88,7 +88,7 @@ def judge(case: Case) -> Iterator[Finding]:
             start_ns=events[0].time_ns if events else None,
             end_ns=events[-1].time_ns if events else None,
             values=values,
-            frames_of=of_many("first", min(len(events), FRAMES), data.idle_restarts),
+            frames_of=_frames_of(min(len(events), FRAMES), data.idle_restarts),
             ruled_out=(
                 "Not the application: what had waited left with the ACK, a round trip after the burst began. Not the "
                 "receive window: it had room."
@@ -96,6 +96,12 @@ def judge(case: Case) -> Iterator[Finding]:
         ),
         remedy=_remedy(case, samples),
     )
+
+
+def _frames_of(shown: int, total: int) -> str | None:
+    """What the frames are, and after how many of the pauses."""
+    which = of_many("first", shown, total, "data after the")
+    return None if not shown else f"{which} pauses" if which else "data after each pause"
 
 
 def _confidence(case: Case, *, setting: int | None, cuts: int) -> str:
