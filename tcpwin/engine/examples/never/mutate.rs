@@ -146,7 +146,7 @@ fn change_some(frames: &mut Vec<Frame>, link_type: u32, random: &mut Random) {
             for place in (0..frames.len()).rev() {
                 if random.one_in(rarity) {
                     let mut copy = frames[place].clone();
-                    copy.time_ns += random.below(3_000_000) as i64;
+                    copy.time_ns = copy.time_ns.wrapping_add(random.below(3_000_000) as i64);
                     frames.insert((place + 1 + random.below(4)).min(frames.len()), copy);
                 }
             }
@@ -163,13 +163,14 @@ fn change_some(frames: &mut Vec<Frame>, link_type: u32, random: &mut Random) {
             let from = random.below(frames.len());
             let sign = if random.one_in(3) { -1 } else { 1 };
             for frame in frames.iter_mut().skip(from) {
-                frame.time_ns += sign * shift_ns;
+                frame.time_ns = frame.time_ns.wrapping_add(sign * shift_ns);
             }
         }
         5 => {
             for frame in frames.iter_mut() {
                 if random.one_in(rarity) {
-                    frame.time_ns += random.below(2_000_000_000) as i64 - 1_000_000_000;
+                    let moved_ns = random.below(2_000_000_000) as i64 - 1_000_000_000;
+                    frame.time_ns = frame.time_ns.wrapping_add(moved_ns);
                 }
             }
         }

@@ -163,8 +163,11 @@ impl DirectionView<'_> {
     /// as the window, so that no second segment fits, and none is needed.
     fn fits_any_window(&self) -> bool {
         let data = self.data();
-        let sent = self.unique_bytes();
-        let most = sent.max(data.acked_payload_bytes());
+        let outstanding = data.known_flight().map_or(0, u64::from);
+        // What the capture lacks took room, too.
+        let most = self
+            .unique_bytes()
+            .max(data.acked_payload_bytes() + outstanding);
         self.is_certain() && most < u64::from(data.window.min_bytes)
     }
 

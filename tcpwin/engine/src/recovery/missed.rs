@@ -22,6 +22,9 @@ impl Missed {
     /// `[left, right)` was acknowledged, `acked_bytes` being acknowledged in all.
     pub fn note(&mut self, left: Seq, right: Seq, acked_bytes: u64) {
         self.forget(acked_bytes);
+        // A few jumps of an ACK come round to the numbers of the first: those are other bytes.
+        self.ranges
+            .remove_below(left.minus(FORGET_AFTER_BYTES as u32));
         self.noted_at = acked_bytes;
         self.bytes += u64::from(self.ranges.insert(left, right));
     }
@@ -62,5 +65,16 @@ mod tests {
         missed.note(Seq(100), Seq(200), 1_000);
         missed.take_back(Seq(100), Seq(200), 1_000 + (1 << 32));
         assert_eq!(missed.bytes(), 100);
+    }
+
+    #[test]
+    fn jumps_that_come_round_are_other_bytes_too() {
+        let mut missed = Missed::default();
+        let jump = 1_u32 << 29;
+        for count in 0..20 {
+            let left = Seq(100) + jump.wrapping_mul(count);
+            missed.note(left, left + jump, u64::from(jump) * u64::from(count));
+        }
+        assert_eq!(missed.bytes(), u64::from(jump) * 20);
     }
 }

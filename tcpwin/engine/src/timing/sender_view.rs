@@ -228,7 +228,8 @@ impl SenderView {
             let is_less = known.una.is_before(self.known.una);
             self.known = known;
             if is_less {
-                // Of what was skipped not all was acknowledged.
+                // Of what was skipped not all was acknowledged, but as much as the window needed.
+                self.allow(self.nxt, arrival_ns);
                 self.note_peak();
             }
             if self.nxt.is_before(known.una) {
@@ -315,6 +316,19 @@ mod tests {
             una: Seq(una),
             edge: Seq(una + 2500),
         }
+    }
+
+    #[test]
+    fn what_a_skip_took_for_acknowledged_is_no_more_than_the_window() {
+        let mut view = SenderView::new(100, known(0), Seq(0), 0);
+        view.has_edge = true;
+        view.skip_to(Seq(50_000), 10);
+        view.acked(known(48_500), 20);
+        view.acked(known(49_500), 30);
+        view.sent(Seq(51_500), 1000, 40);
+        // The first ACK allows 51,000: the second had arrived, too.
+        view.sent(Seq(52_000), 1000, 125);
+        assert_eq!((view.bytes(), view.max_bytes), (2500, 2500));
     }
 
     #[test]

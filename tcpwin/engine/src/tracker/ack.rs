@@ -269,7 +269,7 @@ pub fn acknowledge(
         acked.ledger.forget();
         acked.rare().before_bytes += beyond as u64;
     } else if beyond > 0 {
-        answer.events |= acknowledge_unseen(acked, ack, beyond as u32, now_ns);
+        answer.events |= acknowledge_unseen(acked, ack, now_ns);
     }
     let mut by_echo = None;
     let covered = if acked.has_doubts() {
@@ -419,17 +419,12 @@ fn begin(acked: &mut Direction, ack: Seq, segment: &Segment) {
 
 /// An ACK of bytes that the capture does not hold (Wireshark's "ACKed unseen segment").
 #[cold]
-fn acknowledge_unseen(acked: &mut Direction, ack: Seq, beyond: u32, now_ns: i64) -> Events {
-    let is_probe_byte = acked
-        .rare
-        .as_ref()
-        .is_some_and(|rare| rare.is_probe_unanswered())
-        && beyond == 1;
+fn acknowledge_unseen(acked: &mut Direction, ack: Seq, now_ns: i64) -> Events {
     let from = std::mem::replace(&mut acked.flight.nxt, ack);
-    if acked.data_segments == 0 && !is_probe_byte {
+    if acked.data_segments == 0 {
         acked.rare().unseen_since_ns.get_or_insert(now_ns);
     }
-    if !acked.is_seen || is_probe_byte {
+    if !acked.is_seen {
         return 0;
     }
     let acked_bytes = acked.acked_bytes;

@@ -354,6 +354,11 @@ pub(super) fn judge_edge(sent: &mut Direction, segment: &Segment, end: Seq) -> E
 #[cold]
 fn judge_near_edge(sent: &mut Direction, segment: &Segment, end: Seq, room: i32) -> Events {
     if segment.flags & FIN != 0 {
+        // The FIN needs no room, the data before it does.
+        let is_beyond = end.minus(1).is_after(sent.window.edge_max);
+        if segment.payload_len > 0 && is_beyond {
+            sent.rare().window_overrun += 1;
+        }
         return 0;
     }
     if room == 0 {
