@@ -37,6 +37,8 @@ pub struct Rare {
     pub last_answer: Option<(i64, u64)>,
     /// The ACK that first spoke of loss since SND.UNA moved: its time and frame.
     pub loss_report: Option<(i64, u64)>,
+    /// When the first duplicate ACK since then came, or the first report of SACK.
+    pub first_report_ns: Option<i64>,
     pub holes: Holes,
     /// Time in which the receive window held the next segment back.
     pub limited_ns: i64,

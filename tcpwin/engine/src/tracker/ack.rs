@@ -301,7 +301,7 @@ pub fn acknowledge(
 /// Forget what is known of the bytes below SND.UNA.
 fn leave_behind(rare: &mut Rare, ack: Seq, acked_bytes: u64) -> Events {
     let mut events = 0;
-    rare.loss_report = None;
+    (rare.loss_report, rare.first_report_ns) = (None, None);
     if !rare.sacked.is_empty() {
         let gone = rare.sacked.remove_below(ack);
         rare.sacked_bytes = rare.sacked_bytes.saturating_sub(gone);
@@ -500,6 +500,9 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
         }
     }
     let rare = acked.rare();
+    if reported.new_bytes > 0 {
+        rare.first_report_ns.get_or_insert(segment.time_ns);
+    }
     if rare.sacked_bytes > mss.saturating_mul(2) {
         rare.loss_report
             .get_or_insert((segment.time_ns, segment.frame));
@@ -576,10 +579,11 @@ fn judge_repeated(
     // RFC 5681 §2: data outstanding and the window unchanged; RFC 6675 §2: or new SACK information.
     if has_outstanding && (new_sacked > 0 || (is_same_window && segment.options.sack_count == 0)) {
         acked.duplicate_acks = acked.duplicate_acks.saturating_add(1);
-        if u32::from(acked.duplicate_acks) == DUPLICATE_THRESHOLD {
-            acked
-                .rare()
-                .loss_report
+        let is_third = u32::from(acked.duplicate_acks) == DUPLICATE_THRESHOLD;
+        let rare = acked.rare();
+        rare.first_report_ns.get_or_insert(segment.time_ns);
+        if is_third {
+            rare.loss_report
                 .get_or_insert((segment.time_ns, segment.frame));
         }
         return event::DUPLICATE_ACK;

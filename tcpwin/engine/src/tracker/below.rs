@@ -347,6 +347,16 @@ fn reported_to(sent: &Direction, seq: Seq, near_ns: i64, now_ns: i64) -> Reporte
     if first_report.is_some_and(|(time_ns, _)| has_reached(time_ns, near_ns, now_ns)) {
         return reported;
     }
+    let is_first_on_the_way = rare
+        .and_then(|rare| rare.first_report_ns)
+        .is_some_and(|time_ns| !has_reached(time_ns, near_ns, now_ns));
+    if is_first_on_the_way {
+        return Reported {
+            duplicate_acks: 0,
+            sacked_above: 0,
+            sacked_ranges: 0,
+        };
+    }
     // On the way still: the sender knew of less than what sets a repair off.
     Reported {
         duplicate_acks: reported.duplicate_acks.min(2),
