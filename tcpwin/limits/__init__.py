@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, Budget, KernelLimits
     from tcpwin.limits.bulk import VERDICT_COLUMNS, verdict_columns
     from tcpwin.limits.case import Case
-    from tcpwin.limits.claims import is_part_of
+    from tcpwin.limits.claims import is_about, is_part_of
     from tcpwin.limits.comparison import Change, Comparison, FindingChange, Pair, compare
     from tcpwin.limits.crossing import Crossing
     from tcpwin.limits.document import (
@@ -78,7 +78,7 @@ _HOMES = {
         "verdict_columns",
     ),
     "case": ("Case",),
-    "claims": ("is_part_of",),
+    "claims": ("is_about", "is_part_of"),
     "comparison": (
         "Change",
         "Comparison",
@@ -212,6 +212,7 @@ __all__ = [
     "describe_summary",
     "describe_verdict",
     "findings_of",
+    "is_about",
     "is_part_of",
     "judge_connection",
     "judge_directions",

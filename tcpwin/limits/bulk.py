@@ -21,11 +21,12 @@ from tcpwin.limits.division import (
     Division,
     by_limit,
     divide,
+    silent_by_limit,
     traits_of,
     weigh,
     worse,
 )
-from tcpwin.limits.gains import Gain, carried_of, gain_of
+from tcpwin.limits.gains import Gain, carried_of, gain_of, part_of
 from tcpwin.limits.roles import WELL_KNOWN_PORTS
 from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection, judge_worded, numbers_text
 
@@ -245,9 +246,16 @@ class _Side:
             is_sampled=is_sampled,
             pick=np.where,
         )
+        self.gain = self.gain_of(self.divided.first)
+
+    def gain_of(self, limits: NDArray[np.int64]) -> Gain:
+        """What lifting a limit of each, by its place in `ORDER`, would have gained."""
+        import numpy as np
+
         carried = carried_of(self.numbers, np.ma.filled(self.table["path_rtt_ns"], 0))
-        divided = self.divided
-        self.gain = gain_of(divided.first, divided.times_ns, ORDER, carried, self.traits.is_growing, np.where)
+        silent_ns = silent_by_limit(self.items, self.traits.is_slow, np.where)
+        is_growing = self.traits.is_growing
+        return gain_of(limits, self.divided.times_ns, ORDER, carried, is_growing, np.where, silent_ns)
 
     def numbers(self, field: str) -> NDArray[Any]:
         """A field; 0 where there is no value."""
@@ -303,6 +311,10 @@ class _Part:
         total_ns, first_ns = self.divided("total_ns"), self.divided("first_ns")
         also, lost_to = self.divided("also"), [np.stack(side.divided.lost_to_ns) for side in self.sides]
         also_ns = np.take_along_axis(self.of_chosen(lost_to), also[None], axis=0)[0] * (also != NONE)
+        times_ns = [np.stack(side.divided.times_ns) for side in self.sides]
+        also_time_ns = np.take_along_axis(self.of_chosen(times_ns), also[None], axis=0)[0]
+        also_gained_ns = self.of_chosen([side.gain_of(side.divided.also).likely_ns for side in self.sides])
+        also_ns = part_of(also_gained_ns, also_ns, np.maximum(also_time_ns, 1))
         shares = [ns / np.maximum(total_ns, 1) for ns in (first_ns, self.divided("second_ns"), also_ns)]
         share = shares[0]
         judged, place = self._judge(self._situation(share, also, situations), situations)

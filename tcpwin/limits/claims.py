@@ -56,11 +56,15 @@ def claimed_limit(finding: Finding, item: str) -> str:
     return ITEM_LIMITS[item] if ITEM_LIMITS[item] in fitting or not fitting else fitting[0]
 
 
-def is_part_of(finding: Finding, verdict: Verdict) -> bool:
-    """Whether all that a finding costs, and more, is time in the limit that the verdict names."""
+def is_about(finding: Finding, verdict: Verdict) -> bool:
+    """Whether all that a finding claims is time in the limit that the verdict names."""
     claimed = {claimed_limit(finding, item) for item, ns in finding.items_ns.items() if ns}
-    is_same_way = finding.direction in (None, verdict.direction)
-    return claimed == {verdict.also or verdict.limit} and is_same_way and finding.cost_ns < verdict.time_ns
+    return claimed == {verdict.also or verdict.limit} and finding.direction in (None, verdict.direction)
+
+
+def is_part_of(finding: Finding, verdict: Verdict) -> bool:
+    """Whether it is so, and the limit has more time than that."""
+    return is_about(finding, verdict) and sum(finding.items_ns.values()) < verdict.time_ns
 
 
 def narrow_first(rules: Iterable[Rule]) -> list[Rule]:

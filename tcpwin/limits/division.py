@@ -44,6 +44,8 @@ ORDER = tuple(dict.fromkeys([*(ITEM_LIMITS[item] for item in ITEMS), *LIMITS]))
 """Of limits that have the same time the first is named."""
 NONE = ORDER.index("none")
 PATH_RATE, CONGESTION = (ORDER.index(limit) for limit in ("path_rate", "congestion_control"))
+SILENT_ITEMS = ("zero_window", "timeout", "tail", "peer_silent")
+"""Items in whose time nothing came through: lifting their limit gains all of it."""
 _IDLE = ("none", "sender_application", "handshake")
 """Limits whose time is none in which the sender had work."""
 GROUPS_WEIGHED = tuple(
@@ -265,6 +267,11 @@ def by_limit(items_ns: Mapping[str, Any], is_slow: Any, pick: Pick) -> dict[str,
         else:
             times[limit] = times.get(limit, 0) + ns
     return times
+
+
+def silent_by_limit(items_ns: Mapping[str, Any], is_slow: Any, pick: Pick) -> dict[str, Any]:
+    """Of each limit's time that in which nothing came through."""
+    return by_limit({item: items_ns[item] for item in SILENT_ITEMS}, is_slow, pick)
 
 
 def _largest_two(times: tuple[Any, ...], pick: Pick) -> tuple[Any, Any, Any, Any]:

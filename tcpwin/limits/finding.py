@@ -98,11 +98,12 @@ class Finding:
         direction: ``a_to_b`` or ``b_to_a``: whose data suffered; None where it is both or neither.
         owner: one of `OWNERS`.
         side: the end, ``client`` or ``server``, at which to change something; None where it is no end.
-        cost_ns: time lost, nanoseconds; 0 where it is a rate that is lost, or nothing.
+        cost_ns: by how much sooner it would have ended without it, nanoseconds, as `Verdict.cost_ns` has it; 0 where it
+            is a rate that is lost, or nothing.
         lost_bps: rate lost against what the path gave, bits per second; None where it is not known.
         confidence: one of `CONFIDENCES`.
         limits: its rule's.
-        items_ns: the items of the direction's time budget that the cost is of; no other finding's cost is of them.
+        items_ns: the time of the direction's budget that it claims, by item; no other finding claims the same.
     """
 
     code: str

@@ -14,6 +14,7 @@ from tcpwin.errors import TcpwinError
 from tcpwin.limits.case import Case, Picks, Subject
 from tcpwin.limits.claims import Claims, narrow_first
 from tcpwin.limits.finding import Finding, Severity
+from tcpwin.limits.prices import price
 from tcpwin.limits.reading import reading_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.limits.rule import Rule, all_rules
@@ -136,7 +137,8 @@ def check(
 def _settle(found: Sequence[Finding], shared: _Shared, yields_to: Mapping[str, Sequence[str]]) -> list[Finding]:
     """The findings with the cost that is each one's own, in an order in which narrow rules come first."""
     claims: dict[int, Claims] = {}
-    settled = []
+    places: dict[tuple[int, str], list[int]] = defaultdict(list)
+    settled: list[Finding] = []
     for finding in found:
         if finding.connection is not None and finding.cost_ns:
             connection = shared.connection(finding.connection)
@@ -145,7 +147,13 @@ def _settle(found: Sequence[Finding], shared: _Shared, yields_to: Mapping[str, S
                 claimed = claims[connection.id] = Claims(connection.budget, connection.duration_ns)
             direction = finding.direction or main_direction(connection) or "a_to_b"
             finding = claimed.settle(finding, direction, yields_to[finding.code])
+            if finding.items_ns:
+                places[connection.id, direction].append(len(settled))
         settled.append(finding)
+    for (id, direction), own in places.items():
+        priced = price(shared.connection(id), direction, [settled[place] for place in own])
+        for place, finding in zip(own, priced, strict=True):
+            settled[place] = finding
     return settled
 
 

@@ -3,12 +3,13 @@
 In: the division of a direction's life, and what it carried; numbers of one direction, or columns of many. Out: Gain. A
 path that is lifted carries four times as much, as `tcpwin lab lift` does; what else is lifted leaves the path and, but
 for itself, the receive window in a round trip. Bytes are spread evenly over the time that the path's rate does not
-explain. Against the lab's lifts of 200 drawn worlds see docs/time-budget.md.
+explain, but for that in which nothing came through at all. Against the lab's lifts of 200 drawn worlds see
+docs/time-budget.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 PATH_FACTOR = 4
@@ -16,6 +17,7 @@ PATH_FACTOR = 4
 PACED_SHARE = 0.8
 """Of the life: an application that limits for longer paces what it writes; one that pauses carries nothing then."""
 MOST_DOUBLINGS = 24
+NOTHING: Mapping[str, Any] = {}
 _MODELLED = (
     *("receiver_window", "receiver_application", "sender_application", "send_buffer", "path_rate", "path_policer"),
     *("path_loss", "congestion_control"),
@@ -71,12 +73,14 @@ def gain_of(
     carried: Carried,
     is_growing: Any,
     pick: Callable[..., Any],
+    silent_ns: Mapping[str, Any] = NOTHING,
 ) -> Gain:
     """What lifting the first limit alone would have gained.
 
     Args:
         first: its place in `order`.
         times_ns: of each limit of `order`.
+        silent_ns: of each limit's time that in which nothing came through.
         is_growing: the congestion window was at its beginning for most of its time.
         pick: ``where`` of columns, or of plain numbers.
     """
@@ -99,15 +103,19 @@ def gain_of(
     up_to = pick(is_path, PATH_FACTOR * path, path)
     up_to = pick(has_window & (is_window ^ True) & (window < up_to), window, up_to)
     rest = _least(carried.bytes - path * path_ns, pick)
-    others_ns = moving_ns - path_ns
-    even = rest * pick(others_ns > 0, first_ns / pick(others_ns > 0, others_ns, 1), 1)
+    silent = [_lesser(silent_ns.get(limit, 0), by_name[limit], pick) for limit in order]
+    silent_first_ns = sum(pick(first == place, ns, 0) for place, ns in enumerate(silent))
+    carrying_ns = first_ns - silent_first_ns
+    others_ns = moving_ns - path_ns - sum(silent)
+    even = rest * pick(others_ns > 0, carrying_ns / pick(others_ns > 0, others_ns, 1), pick(carrying_ns > 0, 1, 0))
     paused = _least(carried.bytes - path * (moving_ns - first_ns), pick)
     is_pausing = is_one_of("sender_application") & (first_ns < PACED_SHARE * sum(times_ns))
     own = pick(is_path, path * first_ns, pick(is_pausing, paused, even))
-    most = pick(is_path, own, pick(rest > own, rest, own))
+    most = pick(is_path | (carrying_ns == 0), own, pick(rest > own, rest, own))
     ramp_ns = pick(is_ramp, carried.round_trip_ns, 0)
     likely_ns = _least(first_ns - own / up_to - ramp_ns, pick)
-    low_ns = _least(first_ns - most / up_to - ramp_ns, pick)
+    low_ns = first_ns - most / up_to - ramp_ns
+    low_ns = pick(low_ns > silent_first_ns, low_ns, silent_first_ns)
     # A congestion window that begins wide open meets the receive window, which begins small as well.
     doublings, flight = 1, carried.first_flight_bytes + 0
     for _ in range(MOST_DOUBLINGS):
@@ -120,13 +128,22 @@ def gain_of(
     modelled = is_one_of(*_MODELLED)
     return Gain(
         _whole(pick(is_known, likely_ns, first_ns)),
-        _whole(pick(is_known, low_ns, pick(modelled, 0, first_ns))),
+        _whole(pick(is_known, low_ns, pick(modelled, silent_first_ns, first_ns))),
         _whole(first_ns),
     )
 
 
+def part_of(gained_ns: Any, part_ns: Any, time_ns: Any) -> Any:
+    """Of what a limit's lifting would have gained that of a part of its time."""
+    return _whole(gained_ns * (part_ns / time_ns))
+
+
 def _least(value: Any, pick: Callable[..., Any]) -> Any:
     return pick(value > 0, value, 0)
+
+
+def _lesser(one: Any, other: Any, pick: Callable[..., Any]) -> Any:
+    return pick(one < other, one, other)
 
 
 def _whole(value: Any) -> Any:

@@ -5,14 +5,15 @@ In: a direction with its budget. Out: Opinion. It weighs no limits against each 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from tcpwin.analysis import Connection, Direction
 from tcpwin.limits.budget import GROUPS, Budget
-from tcpwin.limits.division import Traits, is_slow_of, traits_of
-from tcpwin.limits.gains import Carried, carried_of
+from tcpwin.limits.division import ORDER, Traits, is_slow_of, pick_one, silent_by_limit, traits_of
+from tcpwin.limits.gains import Carried, Gain, carried_of, gain_of
 from tcpwin.limits.names import FIND_LOSS, read_faster
 from tcpwin.limits.roles import ENDS, role_of
 from tcpwin.units import bytes_text, count_text, rate_text, rest_text, time_text
@@ -74,6 +75,15 @@ class Situation:
     def carried(self) -> Carried:
         """What the direction carried, and over what."""
         return carried_of(self._number, self.connection.path_rtt_ns or 0)
+
+    @cached_property
+    def silent_ns(self) -> dict[str, int]:
+        """Of each limit the time in which nothing came through."""
+        return silent_by_limit(self.budget.items_ns, self.is_slow, pick_one)
+
+    def gain(self, limit: int, times_ns: Sequence[int]) -> Gain:
+        """What lifting a limit, given by its place in `ORDER`, would have gained, where each has so much time."""
+        return gain_of(limit, times_ns, ORDER, self.carried, self.traits.is_growing, pick_one, self.silent_ns)
 
     @property
     def data(self) -> Direction:

@@ -29,7 +29,7 @@ from tcpwin.limits.division import (
     worse,
 )
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
-from tcpwin.limits.gains import Gain, gain_of
+from tcpwin.limits.gains import Gain, part_of
 from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.opinion import Opinion, Situation, opinion_of
 from tcpwin.limits.roles import main_direction
@@ -83,7 +83,7 @@ class Verdict:
         lost_ns: time lost to limits that somebody can mend, whatever the largest limit is.
         lost_share: of the time in which the sender had work, 0 to 1.
         also: the largest limit of that time, where `limit` is none that can be mended; None without any that matters.
-        also_ns: its time.
+        also_ns: what it cost.
         is_problem: so much was lost that somebody should look: `MIN_COST_NS` and `MIN_SHARE`, or it stalls for good.
     """
 
@@ -329,7 +329,11 @@ class _Judge:
             confidence = "possible"
             reason += "; but other subflows of Multipath TCP may have carried the data"
         also = None if divided.also == NONE else ORDER[divided.also]
-        also_ns = divided.lost_to_ns[divided.also] if also is not None else 0
+        also_time_ns = divided.lost_to_ns[divided.also] if also is not None else 0
+        also_ns = 0
+        if also_time_ns:
+            gained_ns = self.seen.gain(divided.also, divided.times_ns).likely_ns
+            also_ns = part_of(gained_ns, also_time_ns, divided.times_ns[divided.also])
         fix = opinion.fix
         named = self._named(limit, opinion, confidence, second)
         headline = self._headline(limit, named, second)
@@ -340,7 +344,7 @@ class _Judge:
             if also != second:
                 beside_text = f"Also: {beside.phrase} cost {{also}} ({{also_share}} of the connection)."
         text = " ".join(filter(None, (answer, beside_text)))
-        gain = gain_of(divided.first, divided.times_ns, ORDER, self.seen.carried, self.seen.traits.is_growing, pick_one)
+        gain = self.seen.gain(divided.first, divided.times_ns)
         low_ns, high_ns = self._bounds(limit, gain)
         low_ns = 0 if confidence == "possible" else low_ns
         answer_ns = self.seen.data.first_byte_p50_ns or 0
@@ -370,7 +374,7 @@ class _Judge:
             answer=answer.format(**numbers),
             beside_text=beside_text.format(**numbers),
             cost_text=cost_text,
-            time_ns=divided.first_ns if also is None else also_ns,
+            time_ns=divided.first_ns if also is None else also_time_ns,
             code=None if about is None else about.code,
             rule=None if about is None else about.name,
             frames=() if about is None else about.evidence.frames,

@@ -20,6 +20,7 @@ from tcpwin.limits import (
     Findings,
     Severity,
     Verdict,
+    is_about,
     is_part_of,
     judge_connection,
     plain,
@@ -89,15 +90,15 @@ def title(finding: Finding) -> str:
 def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
     """Severity, what was lost, of how much by its connection's verdict, and how sure that is."""
     said, sure = [str(finding.severity)], finding.confidence
+    if verdict is not None and is_about(finding, verdict):
+        # What was seen may be surer than that it was the limit, which a cost says.
+        sure = min(sure, verdict.confidence, key=CONFIDENCES.index)
     if finding.cost_ns:
         whole = ""
         if verdict is not None and is_part_of(finding, verdict):
             limit = LIMIT_NAMES[verdict.also or verdict.limit]
-            whole = f" of the {time_text(verdict.time_ns)} limited by {limit}"
-            # What was seen may be surer than that it was the limit, which this says.
-            sure = min(sure, verdict.confidence, key=CONFIDENCES.index)
+            whole = f" of the {time_text(verdict.named_ns)} that {limit} cost"
         lost = time_text(finding.cost_ns)
-        # What lifting its limit saves is the verdict's: `Cost`.
         said.append(f"{lost}{whole}" if whole else f"time lost {lost}")
     if finding.lost_bps:
         said.append(f"rate lost {rate_text(finding.lost_bps)}")

@@ -1,19 +1,27 @@
 """What lifting a limit would have gained, against times that follow from bytes and rates."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from tcpwin.limits.division import ORDER, pick_one
-from tcpwin.limits.gains import Carried, Gain, gain_of
+from tcpwin.limits.gains import NOTHING, Carried, Gain, gain_of
 
 S = 1_000_000_000
 # 100 MB over a path of 10 MB a second and 100 ms, with a window of 32 MB.
 CARRIED = Carried(100_000_000, 80e6, 32_000_000, 65_536, 14_480, S // 10)
 
 
-def lifted(times_s: dict[str, float], carried: Carried = CARRIED, *, is_growing: bool = False) -> Gain:
+def lifted(
+    times_s: dict[str, float],
+    carried: Carried = CARRIED,
+    *,
+    is_growing: bool = False,
+    silent_ns: Mapping[str, int] = NOTHING,
+) -> Gain:
     times = [int(times_s.get(limit, 0) * S) for limit in ORDER]
     first = max(range(len(ORDER)), key=times.__getitem__)
-    return gain_of(first, times, ORDER, carried, is_growing, pick_one)
+    return gain_of(first, times, ORDER, carried, is_growing, pick_one, silent_ns)
 
 
 @pytest.mark.parametrize("limit", ["receiver_window", "receiver_application", "send_buffer", "path_loss"])
@@ -61,3 +69,14 @@ def test_without_the_paths_rate_it_is_the_limits_time_at_most() -> None:
     unknown = CARRIED._replace(path_bps=0)
     assert lifted({"receiver_window": 40}, unknown) == Gain(40 * S, 0, 40 * S)
     assert lifted({"idle_restart": 3}) == Gain(3 * S, 3 * S, 3 * S)
+
+
+def test_all_of_a_time_in_which_nothing_came_through_is_gained() -> None:
+    """40 s of closed windows, and 20 s of full ones in which 100 MB came, which take 10 s at the path's rate."""
+    times_s = {"receiver_application": 60.0}
+    silent = {"receiver_application": 40 * S}
+    assert lifted(times_s, silent_ns=silent).likely_ns == pytest.approx(50 * S)
+    assert lifted(times_s, silent_ns=silent).low_ns == pytest.approx(50 * S)
+    only = {"receiver_application": 60 * S}
+    assert lifted(times_s, silent_ns=only).likely_ns == pytest.approx(60 * S)
+    assert lifted(times_s, CARRIED._replace(path_bps=0), silent_ns=silent).low_ns == 40 * S

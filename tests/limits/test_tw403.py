@@ -25,7 +25,9 @@ def test_fires_where_the_kernel_says_so(tmp_path: Path) -> None:
         "server_host",
         "certain",
     )
-    assert finding.cost_ns == 1_400_000_000
+    assert sum(finding.items_ns.values()) == 1_400_000_000
+    # A larger buffer alone meets the receive window, which allows little more: 32 kB in 196 ms.
+    assert 0 < finding.cost_ns < 100_000_000
     assert finding.evidence.values == {
         "sndbuf_limited_ns": 1_400_000_000,
         "busy_ns": 18_910_000_000,

@@ -46,7 +46,9 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
         "client_host",
         "certain",
     )
-    assert finding.cost_ns == 16_384_528_000
+    assert finding.items_ns == {"window_full": 16_384_528_000}
+    # 3 MB, which the path would have carried in a tenth of a second.
+    assert 16_200_000_000 < finding.cost_ns < 16_384_528_000
     assert finding.lost_bps is None
     assert finding.evidence.values == {
         "tcp_rmem_max_bytes": 65_536,

@@ -36,7 +36,9 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
         "server_host",
         "certain",
     )
-    assert (finding.cost_ns, finding.lost_bps) == (1_400_000_000, None)
+    assert sum(finding.items_ns.values()) == 1_400_000_000
+    # A larger buffer alone meets the receive window, which allows little more: 32 kB in 196 ms.
+    assert (0 < finding.cost_ns < 100_000_000, finding.lost_bps) == (True, None)
     assert finding.evidence.values == {
         "tcp_wmem_max_bytes": 65_536,
         "largest_sndbuf_bytes": 65_536,

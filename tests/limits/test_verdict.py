@@ -318,7 +318,7 @@ def test_costs_of_findings_are_parts_of_the_budget(path: Path) -> None:
     for connection in analysis.connections[:70]:
         left = {name: dict(budget.items_ns) for name, budget in connection.budget.items()}
         for finding in connection.findings:
-            assert sum(finding.items_ns.values()) == finding.cost_ns
+            assert 0 <= finding.cost_ns <= sum(finding.items_ns.values())
             for item, ns in finding.items_ns.items():
                 direction = finding.direction or judge_connection(connection).direction or "a_to_b"
                 left[direction][item] -= ns

@@ -289,7 +289,7 @@ def test_dead_zero_window(tmp_path: Path) -> None:
     answer, cost, evidence = told_in(render(analysis).splitlines())
     assert "(99 % of the time, certain)" in answer
     assert "3.01 s at zero window" in answer
-    assert cost.startswith("Cost: up to 3.01 s: ")
+    assert cost.startswith("Cost: about 3.01 s: ")
     assert evidence.endswith("{5} (rule TW203 zero-window-dead)")
     # It never opened again: the row names no last frame.
     assert any(line.endswith("   open, frame 5") for line in render_connection(connection).splitlines())

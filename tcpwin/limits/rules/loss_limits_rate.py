@@ -71,7 +71,7 @@ def judge(case: Case) -> Iterator[Finding]:
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else None,
         confidence=guilty.confidence,
-        cost_ns=cost_ns,
+        cost_ns=cost_ns + data.budget_after_loss_ns,
         evidence=Evidence(
             frames=pairs(events),
             start_ns=start_ns,
@@ -101,7 +101,7 @@ def _cost_ns(data: Direction) -> int:
 
 
 def _afterwards(data: Direction) -> str:
-    """What the smaller window cost after recovery, which this rule does not claim."""
+    """What went into the smaller window after recovery."""
     after_ns = data.budget_after_loss_ns
     return f", {time_text(after_ns)} more into the smaller window afterwards" if after_ns > data.recovery_ns else ""
 

@@ -1,0 +1,58 @@
+"""What findings cost: of the time that each claims, what lifting its limit alone would have gained.
+
+In: findings with the items that they claim, and their connection's budgets. Out: the same findings with their costs.
+Time in a state is no cost by itself: what came through meanwhile would have taken its time up to the next limit, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tcpwin.analysis import Connection
+from tcpwin.limits.claims import claimed_limit
+from tcpwin.limits.division import ORDER, SILENT_ITEMS, by_limit, pick_one
+from tcpwin.limits.finding import Finding
+from tcpwin.limits.opinion import Situation
+
+
+def price(connection: Connection, direction: str, findings: Sequence[Finding]) -> list[Finding]:
+    """Findings of a direction with their costs: each a part of what its limit's lifting would have gained."""
+    seen = Situation(connection, direction, connection.budget[direction])
+    left = dict(seen.budget.items_ns)
+    times: dict[str, int] = defaultdict(int)
+    for finding in findings:
+        for item, ns in finding.items_ns.items():
+            left[item] -= ns
+            times[claimed_limit(finding, item)] += ns
+    for limit, ns in by_limit(left, seen.is_slow, pick_one).items():
+        times[limit] += ns
+    prices = _Prices(seen, times)
+    return [
+        replace(
+            finding,
+            cost_ns=sum(prices.of(claimed_limit(finding, item), item, ns) for item, ns in finding.items_ns.items()),
+        )
+        for finding in findings
+    ]
+
+
+class _Prices:
+    """What a part of a limit's time gained."""
+
+    def __init__(self, seen: Situation, times: dict[str, int]) -> None:
+        self.seen, self.times = seen, times
+        self.times_ns = [times[limit] for limit in ORDER]
+        self.shares: dict[str, float] = {}
+
+    def of(self, limit: str, item: str, ns: int) -> int:
+        """Of so much time of an item: all where nothing came through, else its share of the gain."""
+        if item in SILENT_ITEMS:
+            return ns
+        if limit not in self.shares:
+            silent_ns = min(self.seen.silent_ns.get(limit, 0), self.times[limit])
+            carrying_ns = self.times[limit] - silent_ns
+            gained_ns = self.seen.gain(ORDER.index(limit), self.times_ns).likely_ns - silent_ns
+            self.shares[limit] = min(max(gained_ns / carrying_ns, 0.0), 1.0) if carrying_ns else 0.0
+        return int(ns * self.shares[limit])
