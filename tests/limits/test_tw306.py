@@ -86,3 +86,19 @@ def test_a_lab_run_that_reorders_and_loses_nothing(end: str) -> None:
     else:
         assert finding.confidence == "certain"
         assert finding.evidence.values["out_of_order"] == 2976
+
+
+def test_does_not_fire_on_the_duplicate_acks_of_one_loss_beside_the_receiver(tmp_path: Path) -> None:
+    """One segment never comes before the capture ends; each of the hundred after it draws a duplicate ACK."""
+    story = Story().handshake(near="b")
+    story.data("a")
+    story.ack("b")
+    lost = story.next["a"]
+    story.next["a"] += 1460
+    for _ in range(100):
+        story.wait(0.0001).data("a")
+        story.step("b", "A", f"<sack {lost + 1460}:{story.next['a']}>", ack=lost)
+    analysis = story.analyze(tmp_path)
+    data = analysis.connections[0].a_to_b
+    assert (data.view, data.duplicate_acks, data.retransmissions) == ("receiver", 100, 0)
+    assert not judged(analysis, "TW306")

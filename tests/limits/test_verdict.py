@@ -248,6 +248,28 @@ def test_refused_unanswered_and_empty(tmp_path: Path) -> None:
     assert not judge_connection(empty).is_problem
 
 
+def test_of_two_directions_that_lost_the_one_that_lost_more_speaks(tmp_path: Path) -> None:
+    """The client waits 3 s for a closed window; the server sends more data, and waits for 1 s."""
+    story = Story().handshake()
+    for side, other, closed_s, segments in (("b", "a", 1.0, 40), ("a", "b", 3.0, 4)):
+        story.burst(side, segments).wait(0.04).ack(other, window=0)
+        story.wait(0.3).step(side, "A", seq=story.next[side] - 1)
+        story.wait(0.04).ack(other, window=0)
+        story.wait(closed_s).ack(other, window=500)
+        story.data(side)
+        story.wait(0.04).ack(other)
+    analysis = story.close().analyze(tmp_path)
+    [connection] = analysis
+    there, back = connection.verdicts["a_to_b"], connection.verdicts["b_to_a"]
+    assert there.lost_ns > back.lost_ns > 1_000_000_000
+    assert connection.b_to_a.payload_bytes > connection.a_to_b.payload_bytes
+    assert connection.verdict == there
+    [row], [problem] = rank(analysis, 1)
+    assert row == problem
+    assert row[0] == there.lost_ns
+    assert verdict_columns(analysis, few=0)["lost_ns"][0] == there.lost_ns
+
+
 @pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
 def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
     analysis = tcpwin.analyze(path)
