@@ -43,7 +43,7 @@ def draw(request: Request) -> Panel:
     if not len(delivered):
         raise Nothing("no round trip with several segments in flight was captured, which would tell of the path")
     rate_bps = request.facts.path_rate_bps
-    panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, heading="Delivery rate", notes=[_answer(request, rate_bps)])
+    panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, heading="Delivery rate", notes=_answer(request, rate_bps))
     panel.traces += curve(request, delivered, "delivery rate", COLOURS["goodput"], unit="bit/s", width=2)
     if rate_bps is not None:
         panel.traces += _limit(request, rate_bps, "path's rate", "dash", f"{rate_text(rate_bps)}: the path's rate")
@@ -52,14 +52,15 @@ def draw(request: Request) -> Panel:
     return panel
 
 
-def _answer(request: Request, rate_bps: float | None) -> str:
-    """The picture in a sentence."""
+def _answer(request: Request, rate_bps: float | None) -> list[str]:
+    """The picture in two sentences: what limited the direction, and what the path has to do with it."""
     facts = request.facts
     life_ns = request.connection.duration_ns
+    verdict = request.connection.verdicts[request.direction]
     if rate_bps is None:
-        return "What the path gives did not show: it was never filled"
+        return [verdict.headline, "What the path gives did not show: it was never filled"]
     full = share_text((facts.budget_path_ns + facts.budget_policer_ns) / life_ns if life_ns else 0.0)
-    return f"Full for {full} of the time: the path gives {rate_text(rate_bps)}"
+    return [verdict.headline, f"Path full for {full} of the time; it gives {rate_text(rate_bps)}"]
 
 
 def _flight(request: Request, rate_bps: float | None) -> Panel:

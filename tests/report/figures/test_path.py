@@ -36,7 +36,7 @@ def test_a_full_path_runs_along_its_rate_above_what_fills_it(path: object) -> No
     waits_ms = np.asarray(trace(figure, "wait in queues").y)
     assert waits_ms.max() <= 1.1 * route["queue_bytes"] * 8e-3 / route["bottleneck_mbps"]
     assert np.median(waits_ms) > 0.3 * waits_ms.max()
-    assert "Full for 100 % of the time" in shown_notes(figure) or "Full for 99 %" in shown_notes(figure)
+    assert "Path full for 100 % of the time" in shown_notes(figure) or "Path full for 99 %" in shown_notes(figure)
 
 
 @pytest.mark.parametrize("path", WINDOW, ids=ids)
@@ -54,7 +54,7 @@ def test_losses_at_random_strike_an_empty_queue() -> None:
     waits_ms = np.asarray(trace(figure, "wait in queues").y)
     assert np.median(waits_ms) < 0.1 * 50
     assert len(trace(figure, "sent again").x) > 40
-    assert "Full for 0 % of the time" in shown_notes(figure)
+    assert "Path full for 0 % of the time" in shown_notes(figure)
 
 
 def test_without_a_round_trip_it_says_why() -> None:
