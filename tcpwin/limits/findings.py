@@ -14,7 +14,7 @@ from tcpwin.errors import TcpwinError
 from tcpwin.limits.case import Case, Picks, Subject
 from tcpwin.limits.claims import Claims, narrow_first
 from tcpwin.limits.finding import Finding, Severity
-from tcpwin.limits.prices import price
+from tcpwin.limits.prices import excused, price
 from tcpwin.limits.reading import reading_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.limits.rule import Rule, all_rules
@@ -123,9 +123,11 @@ def check(
             failed.append(f"rule {rule.code} ({rule.name}) failed: {type(error).__name__}: {error}")
         if judged:
             counts[rule.code] = len(judged)
-            worst = max(worst, *(each.severity for each in judged))
+            if len(judged) > KEPT_PER_RULE:
+                worst = max(worst, *(each.severity for each in judged))
             found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
     found = _settle(found, shared, {rule.code: rule.yields_to for rule in ordered})
+    worst = max(worst, *(each.severity for each in found), 0)
     # Of the same rank the lower code comes first, in whichever order the rules were asked.
     found.sort(key=lambda finding: finding.code)
     found.sort(key=rank, reverse=True)
@@ -147,13 +149,12 @@ def _settle(found: Sequence[Finding], shared: _Shared, yields_to: Mapping[str, S
                 claimed = claims[connection.id] = Claims(connection.budget, connection.duration_ns)
             direction = finding.direction or main_direction(connection) or "a_to_b"
             finding = claimed.settle(finding, direction, yields_to[finding.code])
-            if finding.items_ns:
-                places[connection.id, direction].append(len(settled))
+            places[connection.id, direction].append(len(settled))
         settled.append(finding)
     for (id, direction), own in places.items():
         priced = price(shared.connection(id), direction, [settled[place] for place in own])
         for place, finding in zip(own, priced, strict=True):
-            settled[place] = finding
+            settled[place] = excused(found[place], finding)
     return settled
 
 

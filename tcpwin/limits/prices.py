@@ -13,8 +13,12 @@ from dataclasses import replace
 from tcpwin.analysis import Connection
 from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.division import ORDER, SILENT_ITEMS, by_limit, pick_one
-from tcpwin.limits.finding import Finding
+from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.opinion import Situation
+
+LEAST_SHARE = 0.01
+"""Of the time that a rule saw: what costs less costs nothing, but for what its rounds are told by."""
+NO_SOONER = "but without it the connection would have ended no sooner"
 
 
 def price(connection: Connection, direction: str, findings: Sequence[Finding]) -> list[Finding]:
@@ -36,6 +40,20 @@ def price(connection: Connection, direction: str, findings: Sequence[Finding]) -
         )
         for finding in findings
     ]
+
+
+def excused(seen: Finding, priced: Finding) -> Finding:
+    """A finding of time without which it would have ended no sooner: it warns of nothing, and advises nothing.
+
+    Args:
+        seen: as its rule saw it, with the time.
+        priced: the same with its cost.
+    """
+    is_counted_elsewhere = priced.text != seen.text
+    is_idle = priced.cost_ns < LEAST_SHARE * seen.cost_ns and not is_counted_elsewhere
+    if not is_idle or seen.severity > Severity.WARNING:
+        return priced
+    return replace(priced, severity=Severity.INFO, remedy=None, text=f"{seen.text.rstrip('.')}; {NO_SOONER}")
 
 
 class _Prices:

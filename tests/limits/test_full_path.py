@@ -13,6 +13,7 @@ import pytest
 from stories.story import Story, judged
 
 import tcpwin
+from tcpwin.limits import Severity
 
 MSS, HEADERS = 1460, 54
 S = 1_000_000_000
@@ -61,3 +62,15 @@ def test_the_same_window_without_a_queue_is_the_limit(tmp_path: Path) -> None:
     assert verdict.share > 0.7
     [finding] = judged(analysis, "TW207")
     assert 0 < finding.cost_ns <= verdict.cost_ns
+
+
+def test_a_window_that_gains_nothing_is_no_warning_and_has_no_remedy(tmp_path: Path) -> None:
+    """65 kB in 140 ms are 3.7 Mbit/s: a path of 3.5 Mbit/s is full, and a larger window makes a queue."""
+    analysis = through_a_queue(tmp_path, rate_bps=3.5e6, round_trip=0.14, window=65_280, segments=1000)
+    [connection] = analysis
+    assert (connection.verdict.limit, connection.verdict.fix) == ("path_rate", None)
+    found = analysis.findings
+    [finding] = [each for each in found if each.code == "TW207"]
+    assert (finding.cost_ns, finding.severity, finding.remedy) == (0, Severity.INFO, None)
+    assert finding.text.endswith("but without it the connection would have ended no sooner")
+    assert found.worst == Severity.INFO
