@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from worlds.peers import by_chronographs, by_tcptrace, by_tshark, groups_of
-from worlds.truths import Truth, read_truths
+from worlds.truths import SEEDS, Truth, read_truths
 
 import tcpwin
 from tcpwin.lab import world
@@ -211,7 +211,7 @@ def main(arguments: Sequence[str]) -> int:
     if len(folders) != 1 or not folders[0].is_dir():
         sys.stderr.write("worlds.score: name the folder of bundles\n")
         return 2
-    found = {seed: rows for seed in (1, 2) if (rows := rows_of(folders[0], seed))}
+    found = {seed: rows for seed in SEEDS if (rows := rows_of(folders[0], seed))}
     if not found:
         sys.stderr.write(f"worlds.score: {folders[0]} holds no bundle of a world whose truth is known\n")
         return 2

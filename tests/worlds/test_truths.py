@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from worlds.truths import Truth, read_truths
+from worlds.truths import SEEDS, Truth, read_truths
 
 from tcpwin.lab import drawn, story, world
 
-SEEDS = (1, 2)
 TRUTHS = [truth for seed in SEEDS for truth in read_truths(seed)]
 TRANSFERS = [truth for truth in TRUTHS if truth.result.scenario.workload.name == "transfer"]
 LARGEST_SHARE = 2920 / (2 * 1514 + 24)
