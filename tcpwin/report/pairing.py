@@ -42,6 +42,10 @@ _FIELDS = {
     "sequence": "sequence numbers",
     "acknowledgment": "acknowledgment numbers",
 }
+_ECN = ("Not-ECT", "ECT(1)", "ECT(0)", "CE")
+"""RFC 3168 §5."""
+_FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR", "AE")
+"""From the lowest bit (RFC 9293 §3.1, RFC 9768 §3.1)."""
 _CAUSES = {
     "lost": "after a lost packet",
     "ack_lost": "after lost ACKs",
@@ -286,10 +290,21 @@ def change_on_the_way(change: Change) -> str:
     name = _FIELDS.get(change.field, change.field)
     if change.packets is None:
         return f"{name} rewritten by {change.came_as or 0:+,}"
-    values = " → ".join("none" if value is None else str(value) for value in (change.left_as, change.came_as))
+    values = " → ".join(_value_text(change.field, value) for value in (change.left_as, change.came_as))
     frames = f"first a:{change.frame_a}, b:{change.frame_b}"
     rule = f"; {change.rule}, certain" if change.rule else ""
     return f"{name} {values} ({count_text(change.packets, 'packet')}, {frames}{rule})"
+
+
+def _value_text(field: str, value: int | None) -> str:
+    """A field's value as the RFCs name it."""
+    if value is None:
+        return "none"
+    if field in ("ecn", "congestion_mark"):
+        return _ECN[value]
+    if field == "flags":
+        return "+".join(name for bit, name in enumerate(_FLAGS) if value >> bit & 1) or "none"
+    return str(value)
 
 
 def unpaired_lines(pairing: Pairing) -> Iterator[str]:

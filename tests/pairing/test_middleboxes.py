@@ -23,6 +23,7 @@ from pairing.pairs import ack_direction, bent, data_direction, lost_frames
 
 import tcpwin
 from tcpwin.pairing import PairedDirection
+from tcpwin.report import change_on_the_way
 
 LOSSY = "loss1_cubic_sack1"
 SERVER_PORT = 5201
@@ -200,6 +201,7 @@ def test_ecn_that_is_bleached(tmp_path: Path) -> None:
     data, acks = exact(bent(LOSSY, tmp_path, a=lambda packets: each(packets, capable)))
     [change] = data.changes
     assert (change.field, change.left_as, change.came_as) == ("ecn", 2, 0)
+    assert "ECN ECT(0) → Not-ECT" in change_on_the_way(change)
     assert change.packets == data.altered
     assert data.delivered - data.altered <= 3  # SYN/ACK, and the FIN without payload.
     assert not acks.changes
@@ -244,6 +246,7 @@ def test_flags_of_ecn_that_are_cleared(tmp_path: Path) -> None:
     _, acks = exact(bent(LOSSY, tmp_path, b=on_syns(lambda p: asking(p) if from_client(p) else p)))
     [change] = acks.changes
     assert (change.field, change.packets) == ("flags", 1)
+    assert "TCP flags SYN+ECE+CWR → SYN" in change_on_the_way(change)
 
 
 def test_hops_are_the_routers_between(tmp_path: Path) -> None:
