@@ -272,6 +272,7 @@ def pair(
     *,
     names: tuple[str, str],
     first_offset_ns: int = 0,
+    leaves_at_a: Mapping[int, bool] | None = None,
     take: Callable[[dict[str, NDArray[Any]]], object] | None = None,
     progress: _Progress = None,
 ) -> dict[str, Any]: ...

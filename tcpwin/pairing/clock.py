@@ -11,6 +11,7 @@ class ClockPiece:
 
     Attributes:
         from_ns, until_ns: by a's clock.
+        epoch: between two settings of a clock, from 0: several pieces are of one where no line fits it.
         pairs_before: packets paired before it began.
         offset_ns: b's clock less a's at `from_ns`.
         drift_ppm: by how much b's clock runs faster.
@@ -21,6 +22,7 @@ class ClockPiece:
 
     from_ns: int
     until_ns: int
+    epoch: int
     pairs_before: int
     offset_ns: int
     drift_ppm: float

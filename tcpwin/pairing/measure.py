@@ -30,7 +30,8 @@ def pair(
         a: a capture, as :func:`tcpwin.analyze` takes it; or alone, a bundle with two captures (a folder, .zip or .tar),
             or a capture that holds the packets of two points, as rule TW610 finds: frames keep its numbers.
         b: the other capture.
-        progress: called now and then with the bytes read so far; each capture is read twice.
+        progress: called now and then with the bytes read so far; each capture is read twice, or once more where times
+            alone do not tell which point is nearer to which host.
 
     Raises:
         CaptureError: a capture cannot be read at all.
@@ -44,12 +45,24 @@ def pair(
     names = (sources[0].name, sources[1].name)
     first_offset_ns = _engine.first_offset(sources[0].open(), sources[1].open(), names=names, progress=progress)
 
+    leaves_at_a: dict[int, bool] = {}
+
     def read(take: Callable[[dict[str, NDArray[Any]]], object] | None) -> dict[str, Any]:
         opened = sources[0].open(), sources[1].open()
-        offset_ns = first_offset_ns or 0
-        return _engine.pair(*opened, names=names, first_offset_ns=offset_ns, take=take, progress=progress)
+        return _engine.pair(
+            *opened,
+            names=names,
+            first_offset_ns=first_offset_ns or 0,
+            leaves_at_a=leaves_at_a,
+            take=take,
+            progress=progress,
+        )
 
     found = read(None)
+    if found["turned"]:
+        # Times said which point is nearer to which host, and what was lost says the other.
+        leaves_at_a.update(found["turned"])
+        found = read(None)
     # Of files that stand for others, as headers do, what those were like is told.
     found["facts"] = tuple(source.facts or facts for source, facts in zip(sources, found["facts"], strict=True))
     return Pairing(names, found, read, lambda letter: inputs["ab".index(letter)].analyze())

@@ -22,11 +22,15 @@ NO_NUMBER = -(1 << 63)
 """No time, no delay."""
 _COLUMNS = (
     *("connection", "direction", "fate", "frame_a", "frame_b", "time_a_ns", "time_b_ns", "seq", "ack"),
-    *("length", "flags", "is_resend", "cause", "lost_frame", "pairs_before"),
+    *("length", "flags", "is_resend", "cause", "lost_frame", "pairs_before", "epoch"),
 )
 _TEXTS = ("fate", "cause")
 _TIMES = ("time_a_ns", "time_b_ns", "delay_ns")
 _FRAMES = ("frame_a", "frame_b", "lost_frame")
+_ON_THEIR_WAY = 4_096
+"""Packets that may have been on their way as a clock was set."""
+_SLACK_NS = 1_000_000
+"""Less than the quickest by no more is as quick."""
 _WAITING = 2
 """Chunks between the reading and the writing."""
 
@@ -65,7 +69,7 @@ class PacketTable:
         from polars.io.plugins import register_io_source
 
         kinds: dict[str, type[polars.DataType]] = {}
-        for name in (*_COLUMNS[:-1], "delay_ns"):
+        for name in (*_COLUMNS[:-2], "delay_ns"):
             kinds[name] = polars.Boolean if name == "is_resend" else polars.Int64
         kinds |= dict.fromkeys(_TEXTS, polars.String)
 
@@ -135,7 +139,7 @@ class PacketTable:
         told = {**columns, "delay_ns": self._delays(columns), "fate": self._fates(columns)}
         causes = np.array([*_engine.PAIR_CAUSES, None], dtype=object)
         told["cause"] = causes[np.minimum(columns["cause"], len(_engine.PAIR_CAUSES))]
-        del told["pairs_before"]
+        del told["pairs_before"], told["epoch"]
         return told
 
     def _delays(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -150,20 +154,31 @@ class PacketTable:
         time_ns = columns["time_a_ns"][both]
         apart_ns = columns["time_b_ns"][both] - time_ns
         before = columns["pairs_before"][both].astype(np.int64)
-        index = np.searchsorted([piece.pairs_before for piece in pieces], before, side="right") - 1
-        least: NDArray[np.int64] | None = None
-        # Near the moment at which a clock was set, the piece by which a packet took less time is its own.
-        for nearby in (-1, 0, 1) if len(pieces) > 1 else (0,):
+        firsts = np.array([piece.pairs_before for piece in pieces])
+        epochs = np.array([piece.epoch for piece in pieces])
+        epoch = columns["epoch"][both].astype(np.int64)
+        index = np.searchsorted(firsts, before, side="right") - 1
+        index = np.clip(index, np.searchsorted(epochs, epoch), np.searchsorted(epochs, epoch, side="right") - 1)
+        lanes = _lanes_of(columns)[both]
+        leaves_at_b = self._lanes["leaves_at_b"][lanes]
+        # As the clocks were set, packets on their way may be of either piece: of that by which they took least, if any.
+        least_ns = self._lanes["least_delay_ns"][lanes] - _SLACK_NS
+        best = np.full(len(time_ns), NO_NUMBER, np.int64)
+        for nearby in (0, 1, -1) if len(pieces) > 1 else (0,):
             chosen = np.clip(index + nearby, 0, len(pieces) - 1)
+            if nearby:
+                begin = firsts[np.maximum(chosen, index)]
+                chosen = np.where(np.abs(before - begin) <= _ON_THEIR_WAY, chosen, index)
             from_ns, offset_ns, drift = (
                 np.array([getattr(piece, name) for piece in pieces])[chosen]
                 for name in ("from_ns", "offset_ns", "drift_ppm")
             )
             by_piece = apart_ns - offset_ns - np.rint((time_ns - from_ns) * drift * 1e-6).astype(np.int64)
-            least = by_piece if least is None else np.where(np.abs(by_piece) < np.abs(least), by_piece, least)
-        leaves_at_b = self._lanes["leaves_at_b"][_lanes_of(columns)[both]]
-        if least is not None:
-            delay_ns[both] = np.where(leaves_at_b, -least, least)
+            by_piece = np.where(leaves_at_b, -by_piece, by_piece)
+            is_possible = by_piece >= least_ns
+            is_better = (best == NO_NUMBER) | (is_possible & ((best < least_ns) | (by_piece < best)))
+            best = np.where(is_better, by_piece, best)
+        delay_ns[both] = best
         return delay_ns
 
     def _fates(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

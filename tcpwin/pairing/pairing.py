@@ -186,6 +186,12 @@ class Pairing:
         first_frames = (int(pairs["first_frame_a"][number]), int(pairs["first_frame_b"][number]))
         return PairedConnection(number, *first_frames, (directions[0], directions[1]))
 
+    def _possible_ns(self, delay_ns: int) -> int:
+        """A delay that is below zero by no more than the clocks are uncertain is none."""
+        pieces = self.clock.pieces if self.clock else ()
+        uncertain_ns = max((piece.uncertainty_ns or 0 for piece in pieces), default=0)
+        return 0 if -uncertain_ns <= delay_ns < 0 else delay_ns
+
     def _direction(
         self, number: int, index: int, ends: list[Endpoint], changes: Mapping[tuple[int, int], list[Change]]
     ) -> PairedDirection:
@@ -194,8 +200,8 @@ class Pairing:
         shifts = (("sequence", lane["sequence_shift"]), ("acknowledgment", back_shift))
         sign = -1 if lane["leaves_at_b"] else 1
         rewritten = [Change(name, None, 0, 0, 0, (sign * shift) % (1 << 32)) for name, shift in shifts if shift]
-        least_ns, mean_ns, most_ns = (lane[f"{name}_delay_ns"] for name in ("least", "mean", "most"))
-        before_ns = lane["delay_before_loss_ns"]
+        least_ns, mean_ns, most_ns = (self._possible_ns(lane[f"{name}_delay_ns"]) for name in ("least", "mean", "most"))
+        before_ns = self._possible_ns(lane["delay_before_loss_ns"])
         hops = (lane["least_hops"], lane["most_hops"])
         acked_is_proof = not (lane["near_has_gaps"] and lane["far_has_gaps"])
         far_missed = lane["fate_far_missed"]

@@ -21,7 +21,8 @@ class UnpairedConnection:
     Attributes:
         capture: ``a`` or ``b``.
         source, target: of its first packet; the client and the server where its SYN was seen.
-        packets, bytes: from the source, and from the target.
+        packets: from the source, and from the target.
+        bytes: the same of payload, without copies.
         first_ns, last_ns: by its capture's clock.
         has_syns: of the source, of the target.
     """

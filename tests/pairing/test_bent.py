@@ -13,6 +13,7 @@ import tcpwin
 LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
 IN_ORDER = LOSSY[:2]
 SECOND_NS = 1_000_000_000
+MS = 1_000_000
 DATA_PORT = 5201
 
 
@@ -66,6 +67,30 @@ def test_a_clock_that_is_set(scenario: str, side: str, step_ns: int, tmp_path: P
     if scenario in IN_ORDER:
         assert abs(first.offset_ns) <= 10_000
         assert abs(second.offset_ns - expected_ns) <= 10_000
+
+
+@pytest.mark.parametrize("step_ms", [400, -400, 100, -100, 30, -30])
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_clock_that_is_set_by_little(side: str, step_ms: int, tmp_path: Path) -> None:
+    """By more than a round trip of 50 ms, and by less: then a line through both settings is possible, and false."""
+    pairing = bent(LOSSY[0], tmp_path, **{side: lambda packets: stepped(packets, step_ms * MS)})
+    holds(pairing, LOSSY[0])
+    clock = pairing.clock
+    assert clock is not None
+    expected_ns = step_ms * MS if side == "b" else -step_ms * MS
+    first, second = clock.pieces
+    assert abs(first.offset_ns) <= 10_000
+    assert abs(second.offset_ns - expected_ns) <= 10_000
+    straight = tcpwin.pair(*captures(LOSSY[0]))
+    truth = sorted(straight.packets()["delay_ns"].tolist())
+    found = sorted(pairing.packets()["delay_ns"].tolist())
+    assert len(found) == len(truth)
+    assert max(abs(delay - true) for delay, true in zip(found, truth, strict=True)) <= 10_000
+    for direction, own in zip(pairing.connections[0].directions, straight.connections[0].directions, strict=True):
+        assert direction.delay is not None
+        assert own.delay is not None
+        assert abs(direction.delay.least_ns - own.delay.least_ns) <= 10_000
+        assert direction.delay.most_ns <= own.delay.most_ns + 10_000
 
 
 @pytest.mark.parametrize("side", ["a", "b"])
@@ -155,6 +180,17 @@ def test_captures_that_overlap_in_part(scenario: str, part: str, side: str, tmp_
     # In the common time all are known but those on their way as it begins or ends.
     kept = [packet.frame for packet in cut(read(captures(scenario)[0 if side == "a" else 1]))]
     assert len(lost) >= (len(kept) / len(read(captures(scenario)[1])) - 0.15) * len(truth)
+
+
+@pytest.mark.parametrize("back", [0, 1])
+def test_a_capture_that_ends_as_a_packet_is_lost(back: int, tmp_path: Path) -> None:
+    """The copy that came instead left after the end: its acknowledgment is no proof that the first came."""
+    truth = lost_frames(LOSSY[0])["data"]
+    for last in sorted(truth)[::10]:
+        pairing = bent(LOSSY[0], tmp_path, a=lambda packets, last=last: packets[: last + back])
+        fates = frames_by_fate(pairing, data_direction(pairing))
+        assert not fates["delivered"] & truth
+        assert last in fates.get("lost", set()) | fates.get("unknown", set())
 
 
 @pytest.mark.parametrize("most", [4, 16, 44])

@@ -220,6 +220,21 @@ def test_congestion_marks_are_no_bleaching(tmp_path: Path) -> None:
     assert fields(data) == {"congestion_mark"}
 
 
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("kept", [54, 60, 66, 70])
+def test_what_a_snapshot_length_cut_off_was_not_taken_away(kept: int, side: str, tmp_path: Path) -> None:
+    """Bytes of each frame that are kept: its headers without options, and a part of these."""
+
+    def cut(packets: list[Packet]) -> list[Packet]:
+        return each(packets, lambda packet: replace(packet, data=packet.data[: kept - 14]))
+
+    pairing = bent(LOSSY, tmp_path, **{side: cut})
+    data, acks = data_direction(pairing), ack_direction(pairing)
+    assert fields(data) == fields(acks) == set()
+    assert (data.lost, acks.lost) == (len(lost_frames(LOSSY)["data"]), 0)
+    assert data.unknown + acks.unknown <= 1
+
+
 def test_dscp_that_is_rewritten(tmp_path: Path) -> None:
     expedited = 46
 
@@ -275,8 +290,10 @@ def test_resets_from_something_in_between(tmp_path: Path) -> None:
     assert data.injected == 1
 
 
-def test_a_proxy_is_two_connections(tmp_path: Path) -> None:
-    """Other sequence numbers, timestamps, IP ids, and segments of another size: what it carries is the same."""
+@pytest.mark.parametrize("resent", [0, 0.2])
+def test_a_proxy_is_two_connections(resent: float, tmp_path: Path) -> None:
+    """Other sequence numbers, timestamps, IP ids, and copies on one side: what it carries is the same."""
+    chance = random.Random(3)
     ids = iter(range(1, 1 << 20))
 
     def bend(packets: list[Packet]) -> list[Packet]:
@@ -289,9 +306,13 @@ def test_a_proxy_is_two_connections(tmp_path: Path) -> None:
                 other = other.with_ip(at + 2, ">I", (packet.time_ns // 1_000_000) % CYCLE)
                 other = other.with_ip(at + 6, ">I", (packet.time_ns // 1_000_000 + 17) % CYCLE)
             out.append(other)
+            if chance.random() < resent:
+                out.append(other.with_ip(4, ">H", next(ids) * 11 % 65536))
         return out
 
     pairing = bent(LOSSY, tmp_path, b=bend)
     assert len(pairing) == 0
     [proxy] = pairing.proxies
     assert {proxy.in_a.source.port, proxy.in_b.source.port} == {CLIENT_PORT, 61000}
+    # Copies are not counted.
+    assert proxy.in_a.bytes == proxy.in_b.bytes

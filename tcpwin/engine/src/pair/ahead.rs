@@ -10,8 +10,12 @@ use crate::capture::{CaptureFacts, MergedReader};
 use crate::wire::{Outcome as Parsed, Segment, SegmentParser};
 
 /// Records are put in order over so many places, where they are out of it by so little. A clock that is set back is not.
-const PLACES: usize = 16;
+const PLACES: usize = 64;
+/// Records before and after one that is earlier than the one before it: if neither jump back, a clock was set.
+const LOOK: usize = 32;
 const DISORDER_NS: i64 = 1_000_000_000;
+/// A clock that is set back by less is not told from disorder.
+const LEAST_SET_NS: i64 = 1_000_000;
 /// Segments that are searched: a clock may be set by as much as these take.
 const MOST_SEARCHED: usize = 1 << 16;
 /// The next of them are read so many at a time.
@@ -23,6 +27,10 @@ pub struct Ahead {
     last_ns: i64,
     is_over: bool,
     queue: VecDeque<Segment>,
+    /// So many of the queue are in order; those behind are looked at to put these so.
+    settled: usize,
+    /// Nothing goes before this place: a clock was set there.
+    barrier: u64,
     /// Segments taken out of the queue so far.
     taken: u64,
     /// While searched: the place of each segment by what it keeps on its way, counted from the first of all.
@@ -44,6 +52,8 @@ impl Ahead {
             last_ns: 0,
             is_over: false,
             queue: VecDeque::new(),
+            settled: 0,
+            barrier: 0,
             taken: 0,
             index: ByKey::default(),
             indexed: 0,
@@ -62,7 +72,8 @@ impl Ahead {
     pub fn take(&mut self) -> Option<Segment> {
         let segment = self.queue.pop_front()?;
         self.taken += 1;
-        if self.queue.len() < PLACES {
+        self.settled = self.settled.saturating_sub(1);
+        if self.settled < PLACES {
             self.fill(PLACES);
         }
         Some(segment)
@@ -94,6 +105,9 @@ impl Ahead {
     }
 
     fn index_all(&mut self, seed: &Seed) {
+        while self.settled < self.queue.len() {
+            self.settle();
+        }
         if self.index.len() > 2 * MOST_SEARCHED {
             let taken = self.taken;
             self.index.retain(|_, place| *place >= taken);
@@ -109,9 +123,12 @@ impl Ahead {
     }
 
     fn fill(&mut self, wanted: usize) {
-        while self.queue.len() < wanted && !self.is_over {
+        while self.settled < wanted && !self.is_over {
             let Some(packet) = self.input.next_packet() else {
                 self.is_over = true;
+                while self.settled < self.queue.len() {
+                    self.settle();
+                }
                 return;
             };
             let previous_ns = self.last_ns;
@@ -119,26 +136,57 @@ impl Ahead {
             let mut segment = Segment::EMPTY;
             if self.parser.parse(&packet, previous_ns, &mut segment) == Parsed::Segment {
                 self.queue.push_back(segment);
-                self.put_in_order();
+                if self.queue.len() > self.settled + LOOK {
+                    self.settle();
+                }
             }
         }
     }
 
-    /// Move the newest segment before those of the last places that are later, by no more than disorder is.
+    /// Move the first segment that is not in order before those of the last places that are later.
     #[inline]
-    fn put_in_order(&mut self) {
-        let mut at = self.queue.len() - 1;
+    fn settle(&mut self) {
+        let at = self.settled;
+        self.settled += 1;
+        if at > 0 && self.queue[at - 1].time_ns > self.queue[at].time_ns {
+            self.put_in_order(at);
+        }
+    }
+
+    #[cold]
+    fn put_in_order(&mut self, mut at: usize) {
+        if self.is_set_at(at) {
+            self.barrier = self.taken + at as u64;
+            return;
+        }
         let time_ns = self.queue[at].time_ns;
-        let last_movable = at.saturating_sub(PLACES - 1);
         // What was searched has its place.
-        let first_free = self.indexed.saturating_sub(self.taken) as usize;
-        while at > last_movable.max(first_free) {
-            let before_ns = self.queue[at - 1].time_ns;
-            if before_ns <= time_ns || before_ns.saturating_sub(time_ns) > DISORDER_NS {
-                return;
-            }
+        let first_free = self.indexed.max(self.barrier).saturating_sub(self.taken) as usize;
+        let last_movable = at.saturating_sub(PLACES - 1).max(first_free);
+        while at > last_movable && self.queue[at - 1].time_ns > time_ns {
             self.queue.swap(at - 1, at);
             at -= 1;
         }
+    }
+
+    /// Whether a clock was set before a record that is earlier than the one before it: then times go on from there. A
+    /// record that stands too late, or one before it that stands too early, comes with a jump the other way.
+    fn is_set_at(&self, at: usize) -> bool {
+        let back_ns = self.queue[at - 1]
+            .time_ns
+            .saturating_sub(self.queue[at].time_ns);
+        if back_ns > DISORDER_NS {
+            return true;
+        }
+        let jumps = |from: usize, to: usize| {
+            (from + 1..to).any(|next| {
+                let ahead_ns = self.queue[next]
+                    .time_ns
+                    .saturating_sub(self.queue[next - 1].time_ns);
+                ahead_ns > back_ns / 2
+            })
+        };
+        let end = (at + LOOK).min(self.queue.len());
+        back_ns > LEAST_SET_NS && !jumps(at.saturating_sub(LOOK), at) && !jumps(at, end)
     }
 }

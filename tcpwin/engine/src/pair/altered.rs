@@ -82,7 +82,9 @@ pub fn compare(
         traffic_class(near.traffic_class, far.traffic_class, &mut tell);
     }
     let timestamps = |packet: &Sighting| packet.has_timestamps.then_some(i64::from(packet.tsval));
-    if timestamps(near) != timestamps(far) {
+    // What a capture cut off was not taken away on the way.
+    let has_options = near.has_all_options && far.has_all_options;
+    if has_options && timestamps(near) != timestamps(far) {
         tell(Field::Timestamps, timestamps(near), timestamps(far));
     }
     if is_whole {
@@ -100,7 +102,7 @@ pub fn compare(
             tell(Field::IpId, value(near), value(far));
         }
     }
-    if near.options.is_some() || far.options.is_some() {
+    if has_options && (near.options.is_some() || far.options.is_some()) {
         options(near, far, &mut tell);
     }
 }

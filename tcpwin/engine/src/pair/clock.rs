@@ -6,13 +6,15 @@
 //! Packet Transit Times, SIGMETRICS 1998; S. Moon et al., Estimation and Removal of Clock Skew, INFOCOM 1999).
 //! Where no line is possible, a clock was set: the time is cut into pieces there.
 
+use super::settings::{parts_of, slack_of};
+
 /// Faster drift is no drift: quartz of any computer keeps within 200 ppm (RFC 5905 §10 allows 500).
 const MOST_DRIFT: f64 = 1e-3;
 /// Times of captures may be cut to microseconds.
-const SLACK_NS: f64 = 2_000.0;
+pub(super) const SLACK_NS: f64 = 2_000.0;
 const FIRST_WIDTH_NS: i64 = 10_000_000;
 const MOST_WINDOWS: usize = 4_096;
-const MOST_PIECES: usize = 64;
+pub(super) const MOST_PIECES: usize = 64;
 const TERNARY_STEPS: usize = 100;
 /// Packets of both ways come a little out of the order of A's clock: among so many windows theirs is looked for.
 const NEWEST: usize = 128;
@@ -20,20 +22,19 @@ const NEWEST: usize = 128;
 /// chance slopes reach 3.3 times that (captures of one clock, begun anywhere), 20 ppm over half a second 9 and more,
 /// except where each packet is delayed for itself.
 const SURE: f64 = 4.0;
-/// No queue changes the delay by so much at once.
-const STEP_NS: i64 = 1_000_000_000;
 
 /// A bound: A's time of a packet, and B's time of it less that.
 pub type Point = (i64, i64);
 
 /// The tightest bounds of a short while.
 #[derive(Clone, Copy, Debug)]
-struct Window {
-    first_ns: i64,
+pub(super) struct Window {
+    pub(super) first_ns: i64,
+    epoch: u32,
     /// Packets paired before it.
     pairs_before: u64,
-    upper: Option<Point>,
-    lower: Option<Point>,
+    pub(super) upper: Option<Point>,
+    pub(super) lower: Option<Point>,
 }
 
 /// Bounds as they come, thinned so that memory is bounded.
@@ -50,6 +51,8 @@ pub struct Piece {
     /// By A's clock.
     pub from_ns: i64,
     pub until_ns: i64,
+    /// Between two settings of a clock, counted from 0.
+    pub epoch: u32,
     /// Packets paired before it began.
     pub pairs_before: u64,
     /// B's clock less A's at `from_ns`.
@@ -82,18 +85,13 @@ impl Bounds {
         self.pairs
     }
 
-    /// A packet that left at A (`is_upper`) or at B, with its time at A and at B.
-    pub fn add(&mut self, is_upper: bool, a_ns: i64, b_ns: i64) {
+    /// A packet of an epoch that left at A (`is_upper`) or at B, with its time at A and at B.
+    pub fn add(&mut self, is_upper: bool, a_ns: i64, b_ns: i64, epoch: u32) {
         let point = (a_ns, b_ns.wrapping_sub(a_ns));
         let from = self.windows.len().saturating_sub(NEWEST);
         let fitting = self.windows[from..].iter().rposition(|window| {
             let since_ns = a_ns.wrapping_sub(window.first_ns);
-            let known = window
-                .upper
-                .or(window.lower)
-                .map_or(point.1, |known| known.1);
-            let jump_ns = point.1.saturating_sub(known).saturating_abs();
-            (0..self.width_ns).contains(&since_ns) && jump_ns < STEP_NS
+            window.epoch == epoch && (0..self.width_ns).contains(&since_ns)
         });
         let at = fitting.map(|at| from + at);
         if at.is_none() {
@@ -102,6 +100,7 @@ impl Bounds {
             }
             self.windows.push(Window {
                 first_ns: a_ns,
+                epoch,
                 pairs_before: self.pairs,
                 upper: None,
                 lower: None,
@@ -119,12 +118,14 @@ impl Bounds {
         }
     }
 
-    /// Join windows two by two.
+    /// Join windows of one epoch two by two.
     fn halve(&mut self) {
         self.width_ns = self.width_ns.saturating_mul(2);
+        self.windows.sort_by_key(|window| window.epoch);
         self.windows = self
             .windows
-            .chunks(2)
+            .chunk_by(|a, b| a.epoch == b.epoch)
+            .flat_map(|epoch| epoch.chunks(2))
             .map(|pair| {
                 let mut first = pair[0];
                 if let Some(second) = pair.get(1) {
@@ -138,20 +139,27 @@ impl Bounds {
     /// The line, or the lines where a clock was set in between; none where nothing was paired.
     pub fn pieces(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        let mut from = 0;
-        while from < self.windows.len() && pieces.len() < MOST_PIECES {
-            let until = self.longest_possible(from);
-            let run = &self.windows[from..until];
-            // While a clock is set, packets on their way bound both its settings.
-            if run.len() > 1 || Hulls::of(run).is_possible() {
-                pieces.extend(fit(run));
+        let mut windows = self.windows.clone();
+        windows.sort_by_key(|window| window.epoch);
+        let slack_ns = slack_of(&windows);
+        for epoch in windows.chunk_by(|a, b| a.epoch == b.epoch) {
+            let mut from = 0;
+            while from < epoch.len() && pieces.len() < MOST_PIECES {
+                let until = longest_possible(epoch, from, slack_ns);
+                let run = &epoch[from..until];
+                for part in parts_of(run) {
+                    // While a clock is set, packets on their way bound both its settings.
+                    if part.len() > 1 || Hulls::of(part, slack_ns).is_possible() {
+                        pieces.extend(fit(part, slack_ns));
+                    }
+                }
+                // The window in which a clock was set holds bounds of both its settings.
+                from = if until < epoch.len() && until > from + 1 {
+                    until + 1
+                } else {
+                    until
+                };
             }
-            // The window in which a clock was set holds bounds of both its settings.
-            from = if until < self.windows.len() && until > from + 1 {
-                until + 1
-            } else {
-                until
-            };
         }
         // Between two settings there may be packets of one direction alone: they say nothing that the others do not.
         if pieces.iter().any(|piece| piece.uncertainty_ns.is_some()) {
@@ -159,30 +167,30 @@ impl Bounds {
         }
         pieces
     }
+}
 
-    /// The end of the longest run of windows from one on through which a line is possible.
-    fn longest_possible(&self, from: usize) -> usize {
-        let is_possible = |until: usize| Hulls::of(&self.windows[from..until]).is_possible();
-        let total = self.windows.len();
-        if is_possible(total) {
-            return total;
-        }
-        let (mut good, mut step) = (from + 1, 1);
-        while good + step < total && is_possible(good + step) {
-            good += step;
-            step *= 2;
-        }
-        let mut bad = (good + step).min(total);
-        while bad - good > 1 {
-            let middle = good + (bad - good) / 2;
-            if is_possible(middle) {
-                good = middle;
-            } else {
-                bad = middle;
-            }
-        }
-        good
+/// The end of the longest run of windows from one on through which a line is possible.
+fn longest_possible(windows: &[Window], from: usize, slack_ns: f64) -> usize {
+    let is_possible = |until: usize| Hulls::of(&windows[from..until], slack_ns).is_possible();
+    let total = windows.len();
+    if is_possible(total) {
+        return total;
     }
+    let (mut good, mut step) = (from + 1, 1);
+    while good + step < total && is_possible(good + step) {
+        good += step;
+        step *= 2;
+    }
+    let mut bad = (good + step).min(total);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if is_possible(middle) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    good
 }
 
 impl Window {
@@ -202,6 +210,7 @@ impl Window {
 
 /// The bounds that matter, relative to a first point so that they keep their precision.
 struct Hulls {
+    slack_ns: f64,
     base: Point,
     upper: Vec<(f64, f64)>,
     lower: Vec<(f64, f64)>,
@@ -211,7 +220,7 @@ struct Hulls {
 }
 
 impl Hulls {
-    fn of(windows: &[Window]) -> Self {
+    fn of(windows: &[Window], slack_ns: f64) -> Self {
         let first = windows
             .iter()
             .find_map(|window| window.upper.or(window.lower));
@@ -239,6 +248,7 @@ impl Hulls {
             .filter_map(|w| w.lower.map(relative))
             .collect();
         Self {
+            slack_ns,
             base,
             upper: hull(&all_upper, 1.0),
             lower: hull(&all_lower, -1.0),
@@ -268,23 +278,23 @@ impl Hulls {
     }
 
     fn is_possible(&self) -> bool {
-        if !self.has_both() || self.gap(0.0) >= -SLACK_NS {
+        if !self.has_both() || self.gap(0.0) >= -self.slack_ns {
             return true;
         }
         let widest = highest(-MOST_DRIFT, MOST_DRIFT, |drift| self.gap(drift));
-        self.gap(widest) >= -SLACK_NS
+        self.gap(widest) >= -self.slack_ns
     }
 
     /// The drifts that leave a line possible, around one that does.
     fn possible_drifts(&self, inside: f64) -> (f64, f64) {
         let edge = |outside: f64| {
-            if self.gap(outside) >= -SLACK_NS {
+            if self.gap(outside) >= -self.slack_ns {
                 return outside;
             }
             let (mut good, mut bad) = (inside, outside);
             for _ in 0..TERNARY_STEPS {
                 let middle = (good + bad) / 2.0;
-                if self.gap(middle) >= -SLACK_NS {
+                if self.gap(middle) >= -self.slack_ns {
                     good = middle;
                 } else {
                     bad = middle;
@@ -385,17 +395,18 @@ fn spread(points: &[(f64, f64)], sign: f64, slope: f64) -> f64 {
 }
 
 /// The line through a run of windows that allows one.
-fn fit(windows: &[Window]) -> Option<Piece> {
-    let hulls = Hulls::of(windows);
+fn fit(windows: &[Window], slack_ns: f64) -> Option<Piece> {
+    let hulls = Hulls::of(windows, slack_ns);
     let times = windows.iter().flat_map(|w| [w.upper, w.lower]).flatten();
     let until_ns = times.map(|point| point.0).max()?;
     let piece = |offset: f64, drift: f64, uncertainty: Option<(f64, f64)>| Piece {
         from_ns: hulls.base.0,
         until_ns,
+        epoch: windows.first().map_or(0, |window| window.epoch),
         pairs_before: windows.first().map_or(0, |window| window.pairs_before),
         offset_ns: hulls.base.1.saturating_add(offset.round() as i64),
         drift_ppm: drift * 1e6,
-        uncertainty_ns: uncertainty.map(|(offset, _)| offset.max(SLACK_NS / 2.0).ceil() as i64),
+        uncertainty_ns: uncertainty.map(|(offset, _)| offset.max(slack_ns / 2.0).ceil() as i64),
         drift_uncertainty_ppm: uncertainty.map(|(_, drift)| drift * 1e6),
     };
     let steadiest = hulls.steadiest_drift();
@@ -410,7 +421,7 @@ fn fit(windows: &[Window]) -> Option<Piece> {
         return Some(piece(offset, drift, None));
     }
     let drift = steadiest
-        .filter(|drift| hulls.gap(*drift) >= -SLACK_NS)
+        .filter(|drift| hulls.gap(*drift) >= -slack_ns)
         .unwrap_or_else(|| highest(-MOST_DRIFT, MOST_DRIFT, |drift| hulls.gap(drift)));
     let offset = (hulls.ceiling(drift) + hulls.floor(drift)) / 2.0;
     let (least, most) = hulls.possible_drifts(drift);
@@ -434,8 +445,8 @@ mod tests {
         for step in 0..seconds * 100 {
             let t = step * 10 * MS;
             let queue = (step * 7 % 13) * MS;
-            bounds.add(true, t, t + offset(t) + there + queue);
-            bounds.add(false, t, t + offset(t) - back);
+            bounds.add(true, t, t + offset(t) + there + queue, 0);
+            bounds.add(false, t, t + offset(t) - back, 0);
         }
         bounds
     }
@@ -485,17 +496,65 @@ mod tests {
     fn one_direction_alone_has_no_uncertainty_to_state() {
         let mut bounds = Bounds::new();
         for t in 0..100 {
-            bounds.add(true, t * 10 * MS, t * 10 * MS + 30 * MS);
+            bounds.add(true, t * 10 * MS, t * 10 * MS + 30 * MS, 0);
         }
         let pieces = bounds.pieces();
         assert_eq!((pieces.len(), pieces[0].uncertainty_ns), (1, None));
     }
 
     #[test]
+    fn a_clock_that_was_set_by_less_than_the_round_trip_makes_two_pieces() {
+        for step in [30 * MS, -30 * MS, 100 * MS, -95 * MS] {
+            let mut bounds = Bounds::new();
+            for number in 0..2_000 {
+                let t = number * 10 * MS;
+                let set = if number < 900 { 0 } else { step };
+                let queue = number * 7 % 13 * MS / 4;
+                bounds.add(true, t, t + set + 50 * MS + queue, 0);
+                bounds.add(false, t, t + set - 50 * MS, 0);
+            }
+            let pieces = bounds.pieces();
+            assert_eq!(pieces.len(), 2, "{step}: {pieces:?}");
+            assert!(pieces[0].offset_ns.abs() < 10_000);
+            assert!((pieces[1].offset_ns - step).abs() < 10_000);
+        }
+    }
+
+    #[test]
+    fn queues_that_fill_and_empty_are_no_step() {
+        let mut bounds = Bounds::new();
+        for number in 0..2_000 {
+            let t = number * 10 * MS;
+            // One way fills up while the other one empties, to and fro.
+            let saw = (number % 200 - 100).abs() * MS / 2;
+            bounds.add(true, t, t + 20 * MS + saw, 0);
+            bounds.add(false, t, t - 20 * MS - (50 * MS - saw), 0);
+        }
+        assert_eq!(bounds.pieces().len(), 1);
+    }
+
+    #[test]
+    fn times_that_disagree_by_direction_are_no_step() {
+        let mut bounds = Bounds::new();
+        for step in 0..2_000 {
+            let t = step * 10 * MS;
+            // 20 us each way, and packets that come are stamped up to 90 us early.
+            let early = 10_000 * (step * 7 % 10);
+            bounds.add(true, t, t + 5 * SECOND + 20_000 - early, 0);
+            bounds.add(false, t, t + 5 * SECOND - 20_000 + early, 0);
+        }
+        let pieces = bounds.pieces();
+        assert_eq!(pieces.len(), 1, "{pieces:?}");
+        let error = (pieces[0].offset_ns - 5 * SECOND).abs();
+        assert!(error <= pieces[0].uncertainty_ns.unwrap());
+        assert!(error <= 90_000);
+    }
+
+    #[test]
     fn memory_is_bounded() {
         let mut bounds = Bounds::new();
         for t in 0..100_000 {
-            bounds.add(t % 2 == 0, t * 50 * MS, t * 50 * MS);
+            bounds.add(t % 2 == 0, t * 50 * MS, t * 50 * MS, 0);
         }
         assert!(bounds.windows.len() <= MOST_WINDOWS);
         assert_eq!(bounds.pieces().len(), 1);

@@ -64,6 +64,16 @@ impl<R: Rows> Pairer<'_, R> {
         if lacks_first && lost_bytes == 0 {
             self.way_mut(number).refuses = true;
         }
+        let way = self.way(number);
+        let mut at = way.lists[way.far().index()].last;
+        for _ in 0..MOST_LOOKED_AT {
+            if at == NONE {
+                break;
+            }
+            let entry = self.room.get_mut(at);
+            entry.mark.is_copied |= entry.packet.overlaps(packet);
+            at = self.room.previous_in_way(at);
+        }
         all_lost && lost_bytes >= packet.sequence_len()
     }
 
@@ -79,7 +89,7 @@ impl<R: Rows> Pairer<'_, R> {
                 break;
             }
             let entry = self.room.get_mut(at);
-            if entry.mark.is_overtaken && entry.packet.overlaps(packet) {
+            if entry.packet.overlaps(packet) {
                 entry.mark.is_copied = true;
             }
             at = self.room.previous_in_way(at);
@@ -104,7 +114,8 @@ impl<R: Rows> Pairer<'_, R> {
     fn overtake_from(&mut self, number: u32, first: u32, until: u32) {
         let way = self.way(number);
         let has_paired = way.most_apart_ns != i64::MIN;
-        let apart_before = has_paired.then(|| (way.newest_apart_ns, self.bounds.pairs()));
+        let apart_before =
+            has_paired.then(|| (way.newest_apart_ns, self.bounds.pairs(), way.epoch));
         let mut at = first;
         while at != NONE && at != until {
             let next = self.room.next_in_way(at);
@@ -138,6 +149,9 @@ impl<R: Rows> Pairer<'_, R> {
             way.acked_at_near = Some(acked);
         }
         let blocks = packet.options.as_ref().map_or(0, |o| o.sack_count);
+        if is_leaving && (is_news || blocks > 0) {
+            way.news_ns = packet.time_ns;
+        }
         if blocks > 0 {
             self.note_sack(number, packet, acked);
         }
@@ -275,6 +289,9 @@ impl<R: Rows> Pairer<'_, R> {
             }
             let (packet, mark) = self.remove(at);
             let segments = self.way(number).segments(open_bytes);
+            if has_data && mark.is_copied && matches!(fate, Fate::Lost | Fate::Unseen) {
+                self.way_mut(number).lost_resent += 1;
+            }
             if fate == Fate::FarMissed && !self.is_outside(number, &packet, mark) {
                 self.progress[side.other().index()].missed += 1;
             }
@@ -286,6 +303,11 @@ impl<R: Rows> Pairer<'_, R> {
             if fate == Fate::NearMissed {
                 if self.near_was_running(number, &packet) {
                     self.progress[side.other().index()].missed += 1;
+                    if packet.sequence_len() > 0 {
+                        let way = self.way_mut(number);
+                        way.far_alone += 1;
+                        way.far_alone_resent += u64::from(mark.is_copied);
+                    }
                 }
                 if let Some(place) = mark.id_place {
                     self.way_mut(number).ids.fill(place);
@@ -339,8 +361,13 @@ impl<R: Rows> Pairer<'_, R> {
         let first = self.progress[way.near.index()].first_paired_ns;
         let range_ns = way.most_apart_ns.saturating_sub(way.least_apart_ns).max(0);
         let begin_ns = range_ns.saturating_add(BEGIN_NS);
-        if first.is_none_or(|first_ns| packet.time_ns < first_ns.saturating_add(begin_ns)) {
+        let is_before = |first_ns: i64| packet.time_ns < first_ns.saturating_add(begin_ns);
+        // Times of two settings of a clock do not compare.
+        if first.is_none_or(|first_ns| mark.epoch == 0 && is_before(first_ns)) {
             return true;
+        }
+        if mark.epoch < self.epochs.current() {
+            return false;
         }
         let far = self.progress[way.far().index()];
         let keeps_order = way.tally.of(Fate::Late).frames == 0;
@@ -389,16 +416,18 @@ impl<R: Rows> Pairer<'_, R> {
     ) {
         let pairs_before = self.bounds.pairs();
         let is_told = mark.is_resend && !mark.is_judged && fate != Fate::CapturedTwice;
-        let resent = is_told.then(|| self.judge_resent(number, packet, &mark, false));
+        let resent = is_told.then(|| self.judge_resent(number, packet, &mark, None));
         let way = self.way_mut(number);
         way.tally.add(fate, 1, u64::from(segments));
         way.note_lost(fate, packet.frame);
-        if let (Fate::Lost | Fate::Unseen, Some((apart_ns, pairs))) = (fate, mark.apart_before) {
+        if let (Fate::Lost | Fate::Unseen, Some((apart_ns, pairs, epoch))) =
+            (fate, mark.apart_before)
+        {
             let a_ns = match side {
                 Side::A => packet.time_ns,
                 Side::B => packet.time_ns.wrapping_add(apart_ns),
             };
-            way.delays_before_loss.add(a_ns, apart_ns, pairs);
+            way.delays_before_loss.add(a_ns, apart_ns, pairs, epoch);
         }
         if !R::WANTED {
             return;
@@ -420,6 +449,7 @@ impl<R: Rows> Pairer<'_, R> {
             is_resend: mark.is_resend,
             resent,
             pairs_before,
+            epoch: self.way(number).epoch,
         });
     }
 }

@@ -10,6 +10,7 @@ use std::hash::BuildHasherDefault;
 use super::keys::{words, Seed};
 use super::packet::Sighting;
 use super::waiting::{ByKey, Ready, NONE};
+use crate::sequence::Seq;
 use crate::wire::{Segment, ACK, RST, SYN};
 
 /// Packets of a connection without a mate that are kept, and for how long.
@@ -19,6 +20,11 @@ const KEPT_NS: i64 = 8_000_000_000;
 const LOOKED_UP: u64 = 16;
 const SAMPLE_MASK: u64 = 7;
 const MOST_KEYS: usize = 1_024;
+/// So many packets that nothing tells apart are in their middle of one and the same.
+const MANY: usize = 8;
+/// A SYN stands in a file after what it opened by no more than this, and that is no farther in its data.
+const DISORDER_NS: i64 = 1_000_000_000;
+const DISORDER_BYTES: u32 = 65_536;
 /// So many weaker agreements are one connection.
 pub const VOTES: u8 = 3;
 
@@ -34,8 +40,13 @@ pub struct Flow {
     pub pair: u32,
     /// The other end's first sequence number is of no use here; this end's tells a reused four-tuple.
     syn_seq: Option<u32>,
+    /// Sequence number of each direction, as the first packet says.
+    first_seqs: [Option<u32>; 2],
     pub packets: [u64; 2],
     pub bytes: [u64; 2],
+    /// Payload of each direction without copies, with what stands between the first and the last of it.
+    pub carried: [u64; 2],
+    highest: [Option<Seq>; 2],
     pub first_ns: i64,
     pub last_ns: i64,
     pub first_frame: u64,
@@ -69,7 +80,7 @@ pub struct Courtship {
     /// This capture's time to live less the other's, of such a packet.
     pub hops: [Option<i16>; 2],
     /// Packets since it could have been judged.
-    pub patience: u8,
+    pub patience: u16,
 }
 
 /// Where a key was seen.
@@ -138,7 +149,7 @@ impl Flows {
             } else {
                 (flow.ends[1] == from && flow.ends[0] == to).then_some(1)
             };
-            if let Some(direction) = direction.filter(|_| !flow.is_reused_by(segment)) {
+            if let Some(direction) = direction.filter(|at| !flow.is_reused_by(segment, *at)) {
                 self.last = (key, known);
                 return (known, direction);
             }
@@ -154,10 +165,11 @@ impl Flows {
         let key = self.tuple_key(&from, &to);
         let number = *self.by_tuple.get(&key)?;
         let flow = self.flows.get(number as usize)?;
-        if flow.pair == NONE || flow.is_reused_by(segment) {
+        let direction = u8::from(flow.ends[0] != from);
+        if flow.pair == NONE || flow.is_reused_by(segment, direction) {
             return None;
         }
-        Some((flow.pair, u8::from(flow.ends[0] != from)))
+        Some((flow.pair, direction))
     }
 
     #[cold]
@@ -165,12 +177,18 @@ impl Flows {
         let is_answer = segment.flags & (SYN | ACK) == SYN | ACK;
         let direction = u8::from(is_answer);
         let number = self.flows.len() as u32;
+        let mut first_seqs = [None; 2];
+        first_seqs[usize::from(direction)] = Some(segment.seq);
+        first_seqs[usize::from(1 - direction)] = (segment.flags & ACK != 0).then_some(segment.ack);
         self.flows.push(Flow {
             ends: if is_answer { [to, from] } else { [from, to] },
             pair: NONE,
             syn_seq: (segment.flags & (SYN | ACK) == SYN).then_some(segment.seq),
+            first_seqs,
             packets: [0; 2],
             bytes: [0; 2],
+            carried: [0; 2],
+            highest: [None; 2],
             first_ns: segment.time_ns,
             last_ns: segment.time_ns,
             first_frame: segment.frame,
@@ -336,6 +354,46 @@ impl Flows {
         [Some(sure).filter(is_chosen), weak.filter(is_chosen)]
     }
 
+    /// What the packets that were kept of a connection and of its mate say: those that agree in every field are one and
+    /// the same. By this capture's direction, the middle one of the differences of the times.
+    pub fn compare_kept(&self, number: u32, other: &Flows, known: &Courtship) -> [Option<i64>; 2] {
+        let mine = &self.flows[number as usize].kept;
+        let theirs = &other.flows[known.mate as usize].kept;
+        let identity = |direction: u8, packet: &Sighting| {
+            let fields = words(packet.payload_len, packet.kind().into());
+            let stamps = words(packet.tsval, packet.ip_id);
+            let place = fields << 1 | u64::from(direction);
+            self.seed.hash(words(packet.seq, packet.ack), stamps, place)
+        };
+        // Those of which one capture has a second are no use: which is which would be a guess.
+        let mut times: ByKey<Option<i64>> = ByKey::default();
+        for (direction, packet) in theirs {
+            let key = identity(direction ^ u8::from(known.is_flipped), packet);
+            let time = times.entry(key).or_insert(Some(packet.time_ns));
+            *time = time.filter(|time_ns| *time_ns == packet.time_ns);
+        }
+        // Without anything that tells ACKs of one number apart, some may be of two: of many, the middle one is not.
+        let mut apart: [[Vec<i64>; 2]; 2] = Default::default();
+        for (direction, packet) in mine {
+            let at = usize::from(*direction);
+            let mut by_theirs = packet.clone();
+            by_theirs.renumber(known.shifts[at], known.shifts[1 - at]);
+            if let Some(Some(time_ns)) = times.get(&identity(*direction, &by_theirs)) {
+                let is_told = has_fingerprint(packet) || packet.sequence_len() > 0;
+                apart[at][usize::from(!is_told)].push(time_ns.wrapping_sub(packet.time_ns));
+            }
+        }
+        apart.map(|[told, untold]| {
+            let mut apart = if told.is_empty() && untold.len() >= MANY {
+                untold
+            } else {
+                told
+            };
+            apart.sort_unstable();
+            apart.get(apart.len() / 2).copied()
+        })
+    }
+
     /// Forget what only the search for a mate needs; return the packets kept.
     pub fn settle(&mut self, number: u32, pair: u32) -> VecDeque<(u8, Sighting)> {
         let flow = &mut self.flows[number as usize];
@@ -351,23 +409,48 @@ impl Flows {
 impl Flow {
     /// A new SYN on the same four-tuple, with another sequence number.
     #[inline]
-    fn is_reused_by(&self, segment: &Segment) -> bool {
+    fn is_reused_by(&self, segment: &Segment, direction: u8) -> bool {
         if segment.flags & (SYN | ACK | RST) != SYN {
             return false;
         }
         match self.syn_seq {
             Some(seq) => seq != segment.seq,
             // Of a simultaneous open no more is asked; one that began before the capture has ended.
-            None => self.packets != [0; 2] && !self.has_syn[0],
+            None => {
+                self.packets != [0; 2] && !self.has_syn[0] && !self.is_opened_by(segment, direction)
+            }
         }
+    }
+
+    /// Whether a SYN is of this connection and stands after other packets of it: captures of several receive queues
+    /// have an answer before its question.
+    #[cold]
+    fn is_opened_by(&self, segment: &Segment, direction: u8) -> bool {
+        let since_ns = segment.time_ns.wrapping_sub(self.first_ns);
+        let ahead =
+            self.first_seqs[usize::from(direction)].map(|seq| seq.wrapping_sub(segment.seq));
+        since_ns.saturating_abs() <= DISORDER_NS
+            && ahead.is_some_and(|ahead| (1..=DISORDER_BYTES).contains(&ahead))
     }
 
     pub fn count(&mut self, direction: u8, packet: &Sighting) {
         let at = usize::from(direction);
         self.packets[at] += 1;
         self.bytes[at] += u64::from(packet.payload_len);
+        if packet.payload_len > 0 {
+            let start = packet.start() + u32::from(packet.has(SYN));
+            let end = start + packet.payload_len;
+            let from = self.highest[at].unwrap_or(start);
+            if from.is_before(end) {
+                self.carried[at] += from.to(end) as u64;
+                self.highest[at] = Some(end);
+            }
+        }
         self.last_ns = packet.time_ns;
         self.has_syn[at] |= packet.has(SYN);
+        if packet.kind() & (SYN | ACK) == SYN {
+            self.syn_seq.get_or_insert(packet.seq);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The two sightings of one packet: whole, or in parts where segmentation offload cut or joined them at one point.
 
 use super::altered::{compare, note, Change};
+use super::epochs::Setting;
 use super::packet::{Side, Sighting};
 use super::parts::MOST_PARTS;
 use super::run::{Pairer, Row, Rows};
@@ -14,8 +15,6 @@ use crate::wire::SYN;
 const LOOK_BACK: usize = 64;
 /// Two records of one packet in one capture are no farther apart.
 const SAME_TIME_NS: i64 = 1_000_000;
-/// Differences of both ways change by as much at once where a clock was set.
-const STEP_NS: i64 = 2_000_000_000;
 
 impl<R: Rows> Pairer<'_, R> {
     #[inline]
@@ -38,6 +37,7 @@ impl<R: Rows> Pairer<'_, R> {
         } else {
             Mark::default()
         };
+        mark.epoch = self.epochs.current();
         mark.has_new_ack = self.way_mut(number).note_newest_ack(side, &packet);
         self.note_ack(number ^ 1, side, &packet);
         self.place(number, side, packet, mark);
@@ -88,6 +88,13 @@ impl<R: Rows> Pairer<'_, R> {
             }
             let entry = self.room.get(at);
             if entry.way == number && entry.side == side && way.is_same(&entry.packet, packet) {
+                let is_bare = packet.sequence_len() == 0 && packet.id().is_none();
+                if is_bare && !entry.packet.says_the_same(packet) {
+                    // ACKs of one number that nothing tells apart: one that says the same is rather this one.
+                    best = best.or(Some((at, i64::MAX)));
+                    at = self.room.next_same(at);
+                    continue;
+                }
                 if packet.payload_len == 0 || way.tells_apart(packet) {
                     return Some(at);
                 }
@@ -118,11 +125,13 @@ impl<R: Rows> Pairer<'_, R> {
             self.overtake(number, NONE);
         }
         let (waited, waited_mark) = self.remove(at);
-        let (near, far, mark) = if waits_near {
+        let is_new_at_both = mark.has_new_ack && waited_mark.has_new_ack;
+        let (near, far, mut mark) = if waits_near {
             (&waited, &packet, waited_mark)
         } else {
             (&packet, &waited, mark)
         };
+        mark.has_new_ack = is_new_at_both;
         let segments = u64::from(self.way(number).segments(near.payload_len));
         self.delivered(number, near, far, mark, (1, segments), true);
     }
@@ -154,19 +163,26 @@ impl<R: Rows> Pairer<'_, R> {
         is_whole: bool,
     ) {
         let is_told = mark.is_resend && !mark.is_judged;
-        let resent = is_told.then(|| self.judge_resent(number, near, &mark, true));
+        let resent = is_told.then(|| self.judge_resent(number, near, &mark, Some(far.time_ns)));
         let fate = if mark.is_overtaken {
             Fate::Late
         } else {
             Fate::Delivered
         };
-        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
-        way.tally.add(fate, frames, segments);
-        let near_side = way.near;
+        let near_side = self.way(number).near;
         let (a, b) = match near_side {
             Side::A => (near, far),
             Side::B => (far, near),
         };
+        let b_less_a_ns = b.time_ns.wrapping_sub(a.time_ns);
+        let is_this = self.is_surely(number, near, far, &mark);
+        let epoch = if is_this {
+            self.epoch_of(number, near, b_less_a_ns, a.time_ns)
+        } else {
+            self.way(number).epoch
+        };
+        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
+        way.tally.add(fate, frames, segments);
         let mut is_altered = false;
         let (id, timestamp) = (&mut way.id, &mut way.timestamp);
         if near.id().is_some() && near.ip_id == far.ip_id {
@@ -197,24 +213,17 @@ impl<R: Rows> Pairer<'_, R> {
         });
         way.far_ttl = far.ttl;
         let apart_ns = far.time_ns.wrapping_sub(near.time_ns);
-        let was_set = apart_ns
-            .saturating_sub(way.newest_apart_ns)
-            .saturating_abs()
-            > STEP_NS;
-        if was_set {
-            (way.most_apart_ns, way.least_apart_ns) = (apart_ns, apart_ns);
-        }
-        way.newest_apart_ns = apart_ns;
-        way.most_apart_ns = way.most_apart_ns.max(apart_ns);
-        way.least_apart_ns = way.least_apart_ns.min(apart_ns);
+        way.note_apart(epoch, apart_ns);
         let key = way.key(&self.seed, number, near_side.other(), far);
         way.note_arrival(key);
-        // Where copies of the same bytes cannot be told apart, this may be the other one.
-        if way.tells_apart(near) || !(mark.is_resend || mark.is_copied) {
-            self.bounds.add(near_side == Side::A, a.time_ns, b.time_ns);
-            way.delays.add(a.time_ns, apart_ns, self.bounds.pairs());
+        if is_this {
+            self.bounds
+                .add(near_side == Side::A, a.time_ns, b.time_ns, epoch);
+            let point = (a.time_ns, apart_ns);
+            way.delays
+                .await_epoch(far.time_ns, point, self.bounds.pairs(), epoch);
         }
-        self.note_apart(near_side, b.time_ns.wrapping_sub(a.time_ns));
+        self.apart_ns[near_side.index()] = Some(b_less_a_ns);
         let first = &mut self.progress[near_side.index()].first_paired_ns;
         first.get_or_insert(near.time_ns);
         if R::WANTED {
@@ -235,20 +244,48 @@ impl<R: Rows> Pairer<'_, R> {
                 is_resend: mark.is_resend,
                 resent,
                 pairs_before: self.bounds.pairs(),
+                epoch,
             };
             self.rows.take(row);
         }
     }
 
-    /// Keep how far apart the clocks are by the newest packet of each way.
+    /// Whether two sightings are of one packet for sure, so that their times may be compared: not of copies of the same
+    /// bytes, or of ACKs of the same number, that nothing tells apart.
     #[inline]
-    fn note_apart(&mut self, near: Side, apart_ns: i64) {
-        let before = self.apart_ns[near.index()].replace(apart_ns);
-        let step_ns = before.map_or(0, |before| apart_ns.saturating_sub(before));
-        if step_ns.saturating_abs() > STEP_NS {
-            if let Some(other) = &mut self.apart_ns[near.other().index()] {
-                *other = other.saturating_add(step_ns);
-            }
+    fn is_surely(&self, number: u32, near: &Sighting, far: &Sighting, mark: &Mark) -> bool {
+        let way = self.way(number);
+        if way.id.holds() && near.id().is_some() {
+            return true;
+        }
+        if near.sequence_len() == 0 {
+            return mark.has_new_ack && near.says_the_same(far);
+        }
+        way.timestamp.holds() && near.has_timestamps || !(mark.is_resend || mark.is_copied)
+    }
+
+    /// The epoch of a packet that is paired. The first that shows that a clock was set tells all ways.
+    #[inline]
+    fn epoch_of(&mut self, number: u32, near: &Sighting, b_less_a_ns: i64, a_ns: i64) -> u32 {
+        let side = self.way(number).near;
+        let (epoch, setting) = self.epochs.judge(side == Side::A, a_ns, b_less_a_ns);
+        match setting {
+            Some(setting) => self.note_setting(epoch, side, &setting),
+            None => self.way_mut(number ^ 1).delays.confirm(near.time_ns),
+        }
+        epoch
+    }
+
+    #[cold]
+    fn note_setting(&mut self, epoch: u32, shown_by: Side, setting: &Setting) {
+        if let Some(other) = &mut self.apart_ns[shown_by.other().index()] {
+            *other = other.saturating_add(setting.step_ns);
+        }
+        for way in self.pairs.iter_mut().flat_map(|pair| &mut pair.ways) {
+            let is_upper = way.near == Side::A;
+            way.delays.set(epoch, |apart_ns| {
+                setting.precedes(is_upper, if is_upper { apart_ns } else { -apart_ns })
+            });
         }
     }
 

@@ -11,7 +11,9 @@ use super::way::Way;
 use crate::wire::Segment;
 
 /// Packets after which it is decided from what there is which point is nearer to which host.
-const PATIENCE: u8 = 16;
+const PATIENCE: u16 = 512;
+/// Times of a capture may disagree between its directions: a shorter round trip does not tell it for sure.
+const DISAGREEMENT_NS: i64 = 1_000_000;
 
 impl<R: Rows> Pairer<'_, R> {
     /// Take one packet of one capture.
@@ -161,12 +163,31 @@ impl<R: Rows> Pairer<'_, R> {
             return;
         }
         courtship.patience = courtship.patience.saturating_add(1);
-        let courtship = *courtship;
+        let mut courtship = *courtship;
         let is_known = nearest(&courtship, true).is_some();
-        if !is_known && courtship.patience < PATIENCE {
-            return;
+        if !is_known {
+            // Where the captures begin at different times, the index has few of the packets that both have.
+            if courtship.patience.is_power_of_two() {
+                self.look_closely(side, number, &mut courtship);
+            }
+            if courtship.patience < PATIENCE && nearest(&courtship, true).is_none() {
+                return;
+            }
         }
         self.settle(side, number, &courtship);
+    }
+
+    /// Take the times of packets that are one and the same from what was kept, where there are any.
+    #[cold]
+    fn look_closely(&self, side: Side, number: u32, courtship: &mut Courtship) {
+        let [own, other] = [side, side.other()].map(|side| &self.flows[side.index()]);
+        let apart_ns = own.compare_kept(number, other, courtship);
+        for (direction, apart_ns) in apart_ns.into_iter().enumerate() {
+            if apart_ns.is_some() {
+                courtship.apart_ns[direction] = apart_ns;
+                courtship.is_one[direction] = true;
+            }
+        }
     }
 
     /// Pair connections that were found late, with what is known of them.
@@ -178,7 +199,8 @@ impl<R: Rows> Pairer<'_, R> {
                     .courtship
                     .filter(|known| known.votes >= VOTES || known.has_syn)
                     .filter(|_| flow.pair == NONE);
-                if let Some(courtship) = ready {
+                if let Some(mut courtship) = ready {
+                    self.look_closely(side, number as u32, &mut courtship);
                     self.settle(side, number as u32, &courtship);
                 }
             }
@@ -195,7 +217,16 @@ impl<R: Rows> Pairer<'_, R> {
         let is_near = nearest(courtship, true)
             .or_else(|| nearest(courtship, false))
             .unwrap_or_else(|| self.guess(side, courtship));
-        let near = if is_near { side } else { side.other() };
+        let mut near = if is_near { side } else { side.other() };
+        let (first_in_a, of_a) = match side {
+            Side::A => (number, 0),
+            Side::B => (mate, u8::from(courtship.is_flipped)),
+        };
+        let first_frame = self.flows[0].flows[first_in_a as usize].first_frame;
+        let shown = self.nearest.get(&first_frame).copied();
+        if let Some(shown) = shown {
+            near = if of_a == 0 { shown } else { shown.other() };
+        }
         let mut ways = [Way::new(near, 0), Way::new(near.other(), 0)];
         for (way, shift) in ways.iter_mut().zip(courtship.shifts) {
             way.shift = match side {
@@ -214,6 +245,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.pairs.push(Pair {
             flows,
             is_flipped: courtship.is_flipped,
+            is_sure: shown.is_some() || is_sure(courtship),
             ways,
             early: VecDeque::new(),
         });
@@ -272,12 +304,8 @@ impl<R: Rows> Pairer<'_, R> {
 /// there and back are together positive whatever the clocks say. That holds for times of one and the same packet, as
 /// they are where `is_sure` is asked for.
 fn nearest(courtship: &Courtship, is_sure: bool) -> Option<bool> {
-    let fewer = |hops: Option<i16>| hops.filter(|hops| *hops != 0).map(|hops| hops > 0);
-    match (fewer(courtship.hops[0]), fewer(courtship.hops[1])) {
-        (Some(near), None) => return Some(near),
-        (None, Some(far)) => return Some(!far),
-        (Some(near), Some(far)) if near != far => return Some(near),
-        _ => {}
+    if let Some(near) = nearest_by_hops(courtship) {
+        return Some(near);
     }
     if is_sure && courtship.is_one != [true; 2] {
         return None;
@@ -286,4 +314,23 @@ fn nearest(courtship: &Courtship, is_sure: bool) -> Option<bool> {
         [Some(there), Some(back)] if there != back => Some(there > back),
         _ => None,
     }
+}
+
+fn nearest_by_hops(courtship: &Courtship) -> Option<bool> {
+    let fewer = |hops: Option<i16>| hops.filter(|hops| *hops != 0).map(|hops| hops > 0);
+    match (fewer(courtship.hops[0]), fewer(courtship.hops[1])) {
+        (Some(near), None) => Some(near),
+        (None, Some(far)) => Some(!far),
+        (Some(near), Some(far)) if near != far => Some(near),
+        _ => None,
+    }
+}
+
+/// Whether what tells the nearer point stands above what times may disagree by.
+fn is_sure(courtship: &Courtship) -> bool {
+    let trip_ns = match courtship.apart_ns {
+        [Some(there), Some(back)] if courtship.is_one == [true; 2] => there.saturating_sub(back),
+        _ => 0,
+    };
+    nearest_by_hops(courtship).is_some() || trip_ns.saturating_abs() > DISAGREEMENT_NS
 }

@@ -8,7 +8,7 @@ use super::resent::Cause;
 use super::run::{Pair, Pairer, Rows};
 use super::tally::{Count, Delay, Fate, Tally};
 use super::waiting::NONE;
-use super::way::MOST_LOST_FRAMES;
+use super::way::{Way, MOST_LOST_FRAMES};
 use crate::capture::CaptureFacts;
 
 /// Both hosts of a connection as one capture names them.
@@ -54,6 +54,9 @@ pub struct Paired {
     /// Its first frame in each capture.
     pub first_frames: [u64; 2],
     pub lanes: [Lane; 2],
+    /// The packets that one capture lacks say that its first direction passes this point first, though the times said the
+    /// other: most that only the farther point had were sent again, as what is lost is.
+    pub turned: Option<Side>,
 }
 
 /// One connection that one capture has alone.
@@ -62,6 +65,7 @@ pub struct Alone {
     pub side: Side,
     pub ends: Ends,
     pub packets: [u64; 2],
+    /// Payload without copies.
     pub bytes: [u64; 2],
     pub first_ns: i64,
     pub last_ns: i64,
@@ -190,7 +194,7 @@ impl Outcome {
                     side,
                     ends: flow.ends,
                     packets: flow.packets,
-                    bytes: flow.bytes,
+                    bytes: flow.carried,
                     first_ns: flow.first_ns,
                     last_ns: flow.last_ns,
                     first_frame: flow.first_frame,
@@ -222,6 +226,7 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
     if pair.is_flipped {
         ends[1].swap(0, 1);
     }
+    let turned = turned(&pair);
     let mut direction = 0;
     let lanes = pair.ways.map(|mut way| {
         let there = [direction, direction ^ usize::from(pair.is_flipped)];
@@ -231,6 +236,7 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
         way.tally.add(Fate::Outside, let_go, let_go);
         let let_go = own[far].let_go[there[far]];
         way.tally.add(Fate::NearMissed, let_go, let_go);
+        way.delays.add_pending();
         let near_has_gaps = missed[near] > 0;
         let in_neither = way.ids.missing().filter(|_| near_has_gaps).unwrap_or(0);
         let mut lane = Lane {
@@ -259,5 +265,17 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
         ends,
         first_frames: own.map(|flow| flow.first_frame),
         lanes,
+        turned,
     }
+}
+
+/// A packet that a capture lacks may by accident be one that was lost elsewhere and sent again: that is not most of those
+/// that were.
+fn turned(pair: &Pair) -> Option<Side> {
+    let sum = |of: fn(&Way) -> u64| pair.ways.iter().map(of).sum::<u64>();
+    let (alone, resent) = (sum(|way| way.far_alone), sum(|way| way.far_alone_resent));
+    let is_loss = resent > sum(|way| way.lost_resent).max(1)
+        && resent * 10 >= alone * 9
+        && resent * 2 >= sum(|way| way.resent);
+    (!pair.is_sure && is_loss).then_some(pair.ways[0].near.other())
 }

@@ -1,7 +1,7 @@
 //! One TCP packet as one of the two captures has it: what is needed to know it again at the other, and to judge it.
 
 use crate::sequence::Seq;
-use crate::wire::{Options, Segment, ACK, FIN, NO_IP_ID, RST, SYN};
+use crate::wire::{capture_flag, Options, Segment, ACK, FIN, NO_IP_ID, RST, SYN};
 
 /// Which of the two captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Sighting {
     pub ttl: u8,
     pub traffic_class: u8,
     pub has_timestamps: bool,
+    /// The capture has the TCP header to its end.
+    pub has_all_options: bool,
     /// Of a packet with more options than timestamps.
     pub options: Option<Box<Options>>,
 }
@@ -70,6 +72,7 @@ impl Sighting {
             ttl: segment.ttl,
             traffic_class: segment.traffic_class,
             has_timestamps: segment.options.timestamps.is_some(),
+            has_all_options: segment.capture_flags & capture_flag::OPTIONS_CUT == 0,
             options: more.then(|| Box::new(segment.options)),
         }
     }
@@ -99,6 +102,15 @@ impl Sighting {
     #[inline]
     pub fn id(&self) -> Option<u32> {
         (self.ip_id != 0 && self.ip_id != NO_IP_ID).then_some(self.ip_id)
+    }
+
+    /// Whether two sightings of an ACK without an id are of the same one, as far as fields that each ACK sets anew say.
+    pub fn says_the_same(&self, other: &Sighting) -> bool {
+        self.window == other.window && self.sack_blocks() == other.sack_blocks()
+    }
+
+    fn sack_blocks(&self) -> &[(u32, u32)] {
+        self.options.as_deref().map_or(&[], Options::sack_blocks)
     }
 
     /// The bits of the flags that no router on the way has a reason to change.

@@ -6,6 +6,9 @@ use super::tally::Fate;
 use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
 use crate::sequence::Seq;
 
+/// Times of one capture may disagree by as much between its two directions.
+const DISAGREEMENT_NS: i64 = 1_000_000;
+
 /// What made a retransmission necessary, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -106,13 +109,14 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Decide why a packet was sent again: as it arrives, or by what was known as it left where it does not.
+    /// Decide why a packet was sent again: as it arrives at a time of the far capture, or by what was known as it left
+    /// where it does not.
     pub fn judge_resent(
         &mut self,
         number: u32,
         packet: &Sighting,
         mark: &Mark,
-        arrives: bool,
+        arrival_ns: Option<i64>,
     ) -> Resent {
         let way = self.way(number);
         let (start, end) = (packet.start(), packet.end());
@@ -129,10 +133,11 @@ impl<R: Rows> Pairer<'_, R> {
             Some((at, _)) => self.room.get(at).packet.frame,
             None => mark.lost_before,
         };
-        let (is_covered, lacks_first) = if arrives {
-            (way.is_covered(start, end), way.lacks_first_of(packet))
-        } else {
-            (mark.was_covered, mark.was_lacking)
+        let (is_covered, lacks_first) = match arrival_ns {
+            // Its own answer, stamped before it: where times of a capture disagree by direction.
+            Some(ns) if self.is_answered_early(number, mark, waiting, ns) => (false, true),
+            Some(_) => (way.is_covered(start, end), way.lacks_first_of(packet)),
+            None => (mark.was_covered, mark.was_lacking),
         };
         let has_sack = way.has_sack || way.offers_sack && self.way(number ^ 1).offers_sack;
         let cause = if is_covered {
@@ -158,6 +163,22 @@ impl<R: Rows> Pairer<'_, R> {
             Cause::Needless
         };
         self.way_mut(number).resent_by_cause[cause as usize] += 1;
+        if let (Some((at, _)), Some(_)) = (waiting, arrival_ns) {
+            self.room.get_mut(at).mark.is_replaced = true;
+        }
         Resent { cause, lost_frame }
+    }
+
+    /// Whether an acknowledgment of a packet's bytes can be of no other copy than the one that arrives now.
+    fn is_answered_early(
+        &self,
+        number: u32,
+        mark: &Mark,
+        copy_before: Option<(u32, u32)>,
+        arrival_ns: i64,
+    ) -> bool {
+        let since_ns = arrival_ns.saturating_sub(self.way(number).news_ns);
+        let is_alone = copy_before.is_some_and(|(at, _)| !self.room.get(at).mark.is_replaced);
+        is_alone && !mark.was_covered && since_ns.saturating_abs() <= DISAGREEMENT_NS
     }
 }

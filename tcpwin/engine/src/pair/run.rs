@@ -1,9 +1,10 @@
 //! The two captures read in step: always the packet that passed first, as far as the clocks are known by then.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use super::ahead::Ahead;
 use super::clock::Bounds;
+use super::epochs::Epochs;
 use super::flows::Flows;
 use super::keys::Seed;
 use super::outcome::Outcome;
@@ -41,6 +42,8 @@ pub struct Row {
     pub resent: Option<Resent>,
     /// Packets paired before it.
     pub pairs_before: u64,
+    /// Between two settings of a clock.
+    pub epoch: u32,
 }
 
 /// Takes what became of each packet, in the order in which it was found out.
@@ -66,6 +69,8 @@ pub(super) struct Pair {
     pub flows: [u32; 2],
     /// Direction 0 of capture A is direction 1 of capture B.
     pub is_flipped: bool,
+    /// Routers or round trips tell which point is nearer to which host.
+    pub is_sure: bool,
     pub ways: [Way; 2],
     /// Packets of one capture that were read before the other had come as far.
     pub early: VecDeque<(Side, u8, Sighting)>,
@@ -100,15 +105,19 @@ pub(super) struct Pairer<'r, R> {
     pub pairs: Vec<Pair>,
     pub room: Room,
     pub bounds: Bounds,
+    pub epochs: Epochs,
     pub progress: [Progress; 2],
     /// B's clock less A's, as packets from each side show it: the first with the delay added, the second less it.
     pub apart_ns: [Option<i64>; 2],
     pub first_offset_ns: i64,
+    /// Which point the packets of a connection's first direction pass first, by its first frame in A, where an earlier
+    /// reading has shown it.
+    pub nearest: HashMap<u64, Side>,
     pub rows: &'r mut R,
 }
 
 impl<'r, R: Rows> Pairer<'r, R> {
-    pub fn new(first_offset_ns: i64, rows: &'r mut R) -> Self {
+    pub fn new(first_offset_ns: i64, nearest: HashMap<u64, Side>, rows: &'r mut R) -> Self {
         let seed = Seed::random();
         Self {
             seed,
@@ -116,9 +125,11 @@ impl<'r, R: Rows> Pairer<'r, R> {
             pairs: Vec::new(),
             room: Room::new(),
             bounds: Bounds::new(),
+            epochs: Epochs::default(),
             progress: [Progress::default(); 2],
             apart_ns: [None; 2],
             first_offset_ns,
+            nearest,
             rows,
         }
     }
@@ -191,15 +202,17 @@ impl<'r, R: Rows> Pairer<'r, R> {
     }
 }
 
-/// Pair two captures. `first_offset_ns`: B's clock less A's, as a first guess. `report` is called now and then with the
+/// Pair two captures. `first_offset_ns`: B's clock less A's, as a first guess. `nearest`: what [`Paired::turned`] of an
+/// earlier reading says, by the first frame in A. `report` is called now and then with the
 /// bytes read so far; where it returns false, the reading ends there.
 pub fn pair<R: Rows>(
     inputs: [MergedReader; 2],
     first_offset_ns: i64,
+    nearest: HashMap<u64, Side>,
     rows: &mut R,
     mut report: impl FnMut(u64) -> bool,
 ) -> Outcome {
-    let mut pairer = Pairer::new(first_offset_ns, rows);
+    let mut pairer = Pairer::new(first_offset_ns, nearest, rows);
     let mut ahead = inputs.map(Ahead::new);
     let mut count = 0u64;
     let mut was_stopped = false;

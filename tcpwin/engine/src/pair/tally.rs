@@ -1,5 +1,7 @@
 //! How many packets of one direction fared how, and how long they took.
 
+use std::collections::VecDeque;
+
 use super::clock::Piece;
 
 /// What became of a packet between the two points.
@@ -84,13 +86,14 @@ impl Tally {
 
 const MOST_SPANS: usize = 64;
 const FIRST_WIDTH_NS: i64 = 100_000_000;
-/// No queue changes the delay by so much at once.
-const STEP_NS: i64 = 1_000_000_000;
+/// Packets of one direction alone that wait to be known of one epoch.
+const MOST_PENDING: usize = 4_096;
 
 /// Times on the way within a while, as differences of the two clocks.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     first_ns: i64,
+    epoch: u32,
     pairs_before: u64,
     /// By A's clock, with the difference.
     least: (i64, i64),
@@ -106,6 +109,18 @@ struct Span {
 pub struct Delays {
     spans: Vec<Span>,
     width_ns: i64,
+    pending: VecDeque<Pending>,
+}
+
+/// A packet that may have come after a clock was set: packets of the other direction will tell.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// When it came, by the far capture's clock.
+    far_ns: i64,
+    a_ns: i64,
+    apart_ns: i64,
+    pairs_before: u64,
+    epoch: u32,
 }
 
 /// Delays of one direction.
@@ -117,15 +132,70 @@ pub struct Delay {
 }
 
 impl Delays {
+    /// The same, of one that is `far_ns` at the far point and of whose epoch the other direction may tell otherwise.
+    #[inline]
+    pub fn await_epoch(&mut self, far_ns: i64, point: (i64, i64), pairs_before: u64, epoch: u32) {
+        if self.pending.len() >= MOST_PENDING {
+            self.add_oldest();
+        }
+        let (a_ns, apart_ns) = point;
+        self.pending.push_back(Pending {
+            far_ns,
+            a_ns,
+            apart_ns,
+            pairs_before,
+            epoch,
+        });
+    }
+
+    /// A packet of the other direction left the far point: none that came before it came after a clock was set.
+    #[inline]
+    pub fn confirm(&mut self, left_ns: i64) {
+        while self
+            .pending
+            .front()
+            .is_some_and(|oldest| oldest.far_ns <= left_ns)
+        {
+            self.add_oldest();
+        }
+    }
+
+    /// A clock was set: `is_after` tells of those that wait, by their difference, whether they came after it.
+    pub fn set(&mut self, epoch: u32, is_after: impl Fn(i64) -> bool) {
+        for pending in &mut self.pending {
+            if is_after(pending.apart_ns) {
+                pending.epoch = epoch;
+            }
+        }
+    }
+
+    pub fn add_pending(&mut self) {
+        while !self.pending.is_empty() {
+            self.add_oldest();
+        }
+    }
+
+    fn add_oldest(&mut self) {
+        if let Some(oldest) = self.pending.pop_front() {
+            let Pending {
+                a_ns,
+                apart_ns,
+                pairs_before,
+                epoch,
+                ..
+            } = oldest;
+            self.add(a_ns, apart_ns, pairs_before, epoch);
+        }
+    }
+
     /// A packet's time by A's clock, and far less near, each by its own clock.
-    pub fn add(&mut self, a_ns: i64, apart_ns: i64, pairs_before: u64) {
+    pub fn add(&mut self, a_ns: i64, apart_ns: i64, pairs_before: u64, epoch: u32) {
         let point = (a_ns, apart_ns);
-        // Where a clock is set, a new span begins; packets that were on their way still belong to the one before.
+        // Packets that were on their way as a clock was set still belong to the span before.
         let from = self.spans.len().saturating_sub(2);
         let fitting = self.spans[from..].iter().rposition(|span| {
             let since_ns = a_ns.wrapping_sub(span.first_ns);
-            let jump_ns = apart_ns.saturating_sub(span.least.1).saturating_abs();
-            (-FIRST_WIDTH_NS..self.width_ns).contains(&since_ns) && jump_ns < STEP_NS
+            span.epoch == epoch && (-FIRST_WIDTH_NS..self.width_ns).contains(&since_ns)
         });
         let at = fitting.map(|at| from + at);
         if at.is_none() {
@@ -135,6 +205,7 @@ impl Delays {
             self.width_ns = self.width_ns.max(FIRST_WIDTH_NS);
             self.spans.push(Span {
                 first_ns: a_ns,
+                epoch,
                 pairs_before,
                 least: point,
                 most: point,
@@ -155,9 +226,11 @@ impl Delays {
 
     fn halve(&mut self) {
         self.width_ns = self.width_ns.saturating_mul(2);
+        self.spans.sort_by_key(|span| span.epoch);
         self.spans = self
             .spans
-            .chunks(2)
+            .chunk_by(|a, b| a.epoch == b.epoch)
+            .flat_map(|epoch| epoch.chunks(2))
             .map(|pair| {
                 let mut first = pair[0];
                 if let Some(second) = pair.get(1) {
@@ -178,10 +251,17 @@ impl Delays {
         let sign = if towards_b { 1 } else { -1 };
         let mut delay: Option<Delay> = None;
         let (mut sum, mut count) = (0i128, 0i128);
-        for span in &self.spans {
-            let piece = piece_of(pieces, span.pairs_before, |piece| {
-                span.least.1 - sign * piece.offset_at(span.least.0)
-            })?;
+        for (index, span) in self.spans.iter().enumerate() {
+            let piece = piece_of(pieces, span.epoch, span.pairs_before)?;
+            // A clock was set within it: its least and most may be of either setting.
+            let next = self.spans.get(index + 1);
+            let is_mixed = next.is_some_and(|next| {
+                next.epoch == span.epoch
+                    && piece_of(pieces, next.epoch, next.pairs_before) != Some(piece)
+            });
+            if is_mixed && self.spans.len() > 2 {
+                continue;
+            }
             let at = |point: (i64, i64)| point.1 - sign * piece.offset_at(point.0);
             let (least_ns, most_ns) = (at(span.least), at(span.most));
             let number = i128::from(span.count).max(1);
@@ -203,14 +283,13 @@ impl Delays {
     }
 }
 
-/// The piece in which a packet was paired: near the moment at which a clock was set, that by which it took less time.
-fn piece_of(
-    pieces: &[Piece],
-    pairs_before: u64,
-    delay_ns: impl Fn(&Piece) -> i64,
-) -> Option<&Piece> {
-    let after = pieces.partition_point(|piece| piece.pairs_before <= pairs_before);
-    let around = after.saturating_sub(2)..(after + 1).min(pieces.len());
-    let candidates = pieces.get(around)?.iter();
-    candidates.min_by_key(|piece| delay_ns(piece).saturating_abs())
+/// The piece of an epoch in which a packet was paired, else the nearest.
+fn piece_of(pieces: &[Piece], epoch: u32, pairs_before: u64) -> Option<&Piece> {
+    let first = pieces.partition_point(|piece| piece.epoch < epoch);
+    let end = pieces.partition_point(|piece| piece.epoch <= epoch);
+    let own = &pieces[first..end];
+    let after = own.partition_point(|piece| piece.pairs_before <= pairs_before);
+    own.get(after.saturating_sub(1))
+        .or_else(|| pieces.get(first))
+        .or_else(|| pieces.last())
 }

@@ -35,17 +35,21 @@ pub struct Waiting {
 /// What is known of a packet that the other capture lacks so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mark {
+    /// The epoch in which it left.
+    pub epoch: u32,
     /// It acknowledges more than its way's packets before it in the same capture.
     pub has_new_ack: bool,
     /// One that left later has arrived.
     pub is_overtaken: bool,
-    /// How long the newest packet had taken that came before it was overtaken, as far less near time, and the packets
-    /// paired by then.
-    pub apart_before: Option<(i64, u64)>,
+    /// How long the newest packet had taken that came before it was overtaken, as far less near time, the packets
+    /// paired by then, and its epoch.
+    pub apart_before: Option<(i64, u64, u32)>,
     /// Carries bytes that were sent before.
     pub is_resend: bool,
     /// Bytes of it were sent again.
     pub is_copied: bool,
+    /// A later copy of it has come.
+    pub is_replaced: bool,
     /// All copies sent before were shown to be lost.
     pub others_were_lost: bool,
     /// The receiver said that it lacked bytes of it after it should have come.

@@ -167,7 +167,15 @@ pub struct Way {
     /// Longest and shortest so far, as differences.
     pub most_apart_ns: i64,
     pub least_apart_ns: i64,
+    /// Of that packet.
+    pub epoch: u32,
     pub far_ttl: u8,
+    /// When the receiver last said something new of what it has, by the far capture's clock.
+    pub news_ns: i64,
+    /// Data that the far capture has alone, those of them that were sent again, and those that were lost and sent again.
+    pub far_alone: u64,
+    pub far_alone_resent: u64,
+    pub lost_resent: u64,
     pub resent: u64,
     pub resent_by_cause: [u64; Cause::ALL.len()],
     /// The receiver lacked bytes that had come: it dropped them itself.
@@ -207,7 +215,12 @@ impl Way {
             newest_apart_ns: 0,
             most_apart_ns: i64::MIN,
             least_apart_ns: i64::MAX,
+            epoch: 0,
             far_ttl: 0,
+            news_ns: i64::MIN,
+            far_alone: 0,
+            far_alone_resent: 0,
+            lost_resent: 0,
             resent: 0,
             resent_by_cause: [0; Cause::ALL.len()],
             refuses: false,
@@ -216,6 +229,21 @@ impl Way {
 
     pub fn far(&self) -> Side {
         self.near.other()
+    }
+
+    /// Take how far apart the newest packet that was paired stands.
+    #[inline]
+    pub fn note_apart(&mut self, epoch: u32, apart_ns: i64) {
+        if epoch < self.epoch {
+            return;
+        }
+        if epoch > self.epoch {
+            (self.most_apart_ns, self.least_apart_ns) = (apart_ns, apart_ns);
+            self.epoch = epoch;
+        }
+        self.newest_apart_ns = apart_ns;
+        self.most_apart_ns = self.most_apart_ns.max(apart_ns);
+        self.least_apart_ns = self.least_apart_ns.min(apart_ns);
     }
 
     /// Far less near time by which a packet would have come, with what some paths reorder and files disorder.

@@ -1,5 +1,7 @@
 //! Two captures in; pairs of connections as columns, changes, clocks, and packets as columns by the chunk out.
 
+use std::collections::HashMap;
+
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -46,25 +48,33 @@ pub fn first_offset(
     found
 }
 
-/// Pair two captures. `take` is called with the columns of some packets at a time; without it no packets are told.
+/// Pair two captures. `leaves_at_a`: by a connection's first frame in A, whether packets of its first direction pass A
+/// first, as `turned` of an earlier reading says. `take` is called with the columns of some packets at a time; without it no packets are told.
 #[pyfunction]
-#[pyo3(signature = (source_a, source_b, *, names, first_offset_ns=0, take=None, progress=None))]
+#[pyo3(signature = (source_a, source_b, *, names, first_offset_ns=0, leaves_at_a=None, take=None, progress=None))]
 pub fn pair<'py>(
     source_a: &Bound<'py, PyAny>,
     source_b: &Bound<'py, PyAny>,
     names: (String, String),
     first_offset_ns: i64,
+    leaves_at_a: Option<HashMap<u64, bool>>,
     take: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = source_a.py();
     let (a, b) = (open(source_a, &names.0)?, open(source_b, &names.1)?);
     let inputs = [a.input, b.input];
+    let nearest: HashMap<u64, Side> = leaves_at_a
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(frame, at_a)| (frame, if at_a { Side::A } else { Side::B }))
+        .collect();
     let outcome = match take {
         Some(take) => {
             let mut rows = Columns::new(take);
             let outcome = watched(py, progress.as_ref(), |report| {
-                let outcome = crate::pair::pair(inputs, first_offset_ns, &mut rows, report);
+                let outcome =
+                    crate::pair::pair(inputs, first_offset_ns, nearest, &mut rows, report);
                 rows.hand_over();
                 outcome
             });
@@ -74,7 +84,7 @@ pub fn pair<'py>(
             outcome
         }
         None => watched(py, progress.as_ref(), |report| {
-            crate::pair::pair(inputs, first_offset_ns, &mut NoRows, report)
+            crate::pair::pair(inputs, first_offset_ns, nearest, &mut NoRows, report)
         }),
     };
     raise_pending(&a.interrupt)?;
@@ -146,6 +156,7 @@ fn rows_to_python<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyD
         .resent
         .map_or(0, |resent| resent.lost_frame));
     column!("pairs_before", |row| row.pairs_before);
+    column!("epoch", |row| row.epoch);
     Ok(columns)
 }
 
@@ -158,6 +169,11 @@ fn outcome_to_python<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<
     let lanes = outcome.pairs.iter().flat_map(|pair| &pair.lanes);
     let frames: Vec<_> = lanes.map(|lane| lane.lost_frames.clone()).collect();
     dict.set_item("lost_frames", frames)?;
+    let turned = outcome.pairs.iter().filter_map(|pair| {
+        let near = pair.turned?;
+        Some((pair.first_frames[0], near == Side::A))
+    });
+    dict.set_item("turned", turned.collect::<Vec<_>>())?;
     let clock: Vec<_> = outcome
         .clock
         .iter()
@@ -314,6 +330,7 @@ fn piece_to_python<'py>(py: Python<'py>, piece: &Piece) -> PyResult<Bound<'py, P
     dict.set_item("from_ns", piece.from_ns)?;
     dict.set_item("until_ns", piece.until_ns)?;
     dict.set_item("pairs_before", piece.pairs_before)?;
+    dict.set_item("epoch", piece.epoch)?;
     dict.set_item("offset_ns", piece.offset_ns)?;
     dict.set_item("drift_ppm", piece.drift_ppm)?;
     dict.set_item("uncertainty_ns", piece.uncertainty_ns)?;

@@ -1,0 +1,230 @@
+//! Between two settings of a clock: an epoch. Found as packets are paired, so that no bound, no delay and no patience
+//! mixes two of them.
+//!
+//! By one setting, B's clock less A's is at most what packets from A to B say, and at least what those back say. A packet
+//! that says otherwise was paired after a clock was set, or was on its way as that happened: then it is of the epoch by
+//! which it took about as long as those before it.
+
+/// Clocks of one capture may disagree by direction (receive queues), and files may be a little out of order.
+const SLACK_NS: i64 = 1_000_000;
+/// Clocks drift apart by no more (RFC 5905 §10): 500 ppm.
+const MOST_DRIFT: i64 = 2_000;
+/// No queue changes the delay by so much at once: a step where packets of one direction are all there is.
+const STEP_NS: i64 = 1_000_000_000;
+/// Bounds are of so long a time, or of twice that.
+const BUCKET_NS: i64 = 1_000_000_000;
+/// Packets of the epoch before still come so many packets after its end.
+const ON_THEIR_WAY: u64 = 1 << 16;
+/// More settings than these are taken for one.
+const MOST_EPOCHS: u32 = 64;
+
+/// A's time of a packet, and B's time of it less that.
+type Point = (i64, i64);
+
+/// The tightest bounds of late: from above by packets from A, from below by those from B.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bounds {
+    buckets: [[Option<Point>; 2]; 2],
+    since_ns: i64,
+    newest: [Option<i64>; 2],
+}
+
+/// A setting that was found, and by how much B's clock was set against A's.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    pub step_ns: i64,
+    /// The bounds before it.
+    before: Bounds,
+}
+
+#[derive(Debug, Default)]
+pub struct Epochs {
+    current: u32,
+    now: Bounds,
+    last: Option<Setting>,
+    pairs: u64,
+    setting_at: u64,
+}
+
+impl Bounds {
+    fn take(&mut self, way: usize, point: Point) {
+        if point.0.wrapping_sub(self.since_ns).saturating_abs() > BUCKET_NS {
+            self.buckets[1] = self.buckets[0];
+            self.buckets[0] = [None; 2];
+            self.since_ns = point.0;
+        }
+        self.newest[way] = Some(point.1);
+        self.buckets[0][way] = tighter(way, self.buckets[0][way], Some(point));
+    }
+
+    fn of(&self, way: usize) -> Option<Point> {
+        tighter(way, self.buckets[0][way], self.buckets[1][way])
+    }
+
+    /// How much longer a packet took than the quickest of its direction.
+    fn excess_ns(&self, way: usize, apart_ns: i64) -> Option<i64> {
+        let quickest = self.of(way)?.1;
+        let later_ns = apart_ns.saturating_sub(quickest);
+        Some(if way == 0 { later_ns } else { -later_ns })
+    }
+
+    /// Whether one setting of the clocks allows this packet too.
+    fn allows(&self, way: usize, point: Point) -> bool {
+        let jump_ns = self.newest[way].map_or(0, |newest| point.1.saturating_sub(newest));
+        if jump_ns.saturating_abs() > STEP_NS {
+            return false;
+        }
+        let Some(bound) = self.of(1 - way) else {
+            return true;
+        };
+        let age_ns = point.0.wrapping_sub(bound.0).saturating_abs();
+        let slack_ns = SLACK_NS + age_ns / MOST_DRIFT;
+        let beyond_ns = bound.1.saturating_sub(point.1);
+        (if way == 0 { beyond_ns } else { -beyond_ns }) <= slack_ns
+    }
+}
+
+fn tighter(way: usize, one: Option<Point>, other: Option<Point>) -> Option<Point> {
+    match (one, other) {
+        (Some(a), Some(b)) if way == 0 => Some(if b.1 < a.1 { b } else { a }),
+        (Some(a), Some(b)) => Some(if b.1 > a.1 { b } else { a }),
+        (one, other) => one.or(other),
+    }
+}
+
+impl Epochs {
+    pub fn current(&self) -> u32 {
+        self.current
+    }
+
+    /// The epoch of a packet that is paired, and the setting that it is the first to show. `is_upper`: it left at A.
+    #[inline]
+    pub fn judge(&mut self, is_upper: bool, a_ns: i64, apart_ns: i64) -> (u32, Option<Setting>) {
+        self.pairs += 1;
+        let (way, point) = (usize::from(!is_upper), (a_ns, apart_ns));
+        if self.last.is_some() && self.is_of_before(way, point) {
+            return (self.current - 1, None);
+        }
+        if self.current < MOST_EPOCHS && !self.now.allows(way, point) {
+            let setting = self.begin(way, point);
+            return (self.current, Some(setting));
+        }
+        self.now.take(way, point);
+        (self.current, None)
+    }
+
+    /// Whether a packet was on its way as the clock was set: the epoch before has it about as quick as others.
+    fn is_of_before(&mut self, way: usize, point: Point) -> bool {
+        if self.pairs - self.setting_at > ON_THEIR_WAY {
+            self.last = None;
+        }
+        let Some(last) = self.last else {
+            return false;
+        };
+        let Some(before_ns) = last.before.excess_ns(way, point.1) else {
+            return false;
+        };
+        let half_ns = last.step_ns.saturating_abs() / 2;
+        let now_ns = self.now.excess_ns(way, point.1);
+        before_ns.saturating_abs() < half_ns
+            && now_ns.is_none_or(|now_ns| now_ns.saturating_abs() > half_ns)
+    }
+
+    #[cold]
+    fn begin(&mut self, way: usize, point: Point) -> Setting {
+        let before = self.now;
+        let known = before.of(way).map(|bound| bound.1);
+        let bound = before.of(1 - way).map(|bound| bound.1);
+        let step_ns = point.1.saturating_sub(known.or(bound).unwrap_or(point.1));
+        let setting = Setting { step_ns, before };
+        self.current += 1;
+        self.setting_at = self.pairs;
+        self.last = Some(setting);
+        self.now = Bounds::default();
+        self.now.take(way, point);
+        setting
+    }
+}
+
+impl Setting {
+    /// Whether a packet that was paired a little before is of the time after it.
+    pub fn precedes(&self, is_upper: bool, apart_ns: i64) -> bool {
+        let way = usize::from(!is_upper);
+        let Some(excess_ns) = self.before.excess_ns(way, apart_ns) else {
+            return false;
+        };
+        let sign = if is_upper { 1 } else { -1 };
+        let after_ns = excess_ns.saturating_sub(sign * self.step_ns);
+        after_ns.saturating_abs() < excess_ns.saturating_abs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Packets each millisecond both ways over 25 ms, in the order in which they are paired; B's clock is set at 2 s.
+    fn epochs(step_ns: i64, seconds: i64) -> Vec<(bool, i64, u32)> {
+        let mut packets = Vec::new();
+        let set = |t| if t < 2_000 * MS { 0 } else { step_ns };
+        for left in (0..seconds * 1_000 * MS).step_by(MS as usize) {
+            let came = left + 25 * MS;
+            packets.push((came, true, left, set(came) + 25 * MS));
+            packets.push((came, false, came, set(left) - 25 * MS));
+        }
+        packets.sort_unstable();
+        let mut epochs = Epochs::default();
+        let judged = packets.iter().map(|&(_, is_upper, a_ns, apart_ns)| {
+            let (epoch, _) = epochs.judge(is_upper, a_ns, apart_ns);
+            (is_upper, apart_ns, epoch)
+        });
+        judged.collect()
+    }
+
+    #[test]
+    fn each_packet_is_of_the_setting_by_which_it_was_stamped() {
+        for step_ns in [
+            3_000 * MS,
+            -3_000 * MS,
+            400 * MS,
+            -400 * MS,
+            60 * MS,
+            -60 * MS,
+        ] {
+            let judged = epochs(step_ns, 4);
+            let wrong = |&&(is_upper, apart_ns, epoch): &&(bool, i64, u32)| {
+                let delay_ns = if is_upper { 25 * MS } else { -25 * MS };
+                let truth = u32::from(apart_ns != delay_ns);
+                epoch != truth
+            };
+            let count = judged.iter().filter(wrong).count();
+            // Until the other direction shows it, a packet may as well have waited in a queue.
+            assert!(count <= 26, "{step_ns}: {count}");
+            assert_eq!(judged.last().unwrap().2, 1);
+        }
+    }
+
+    #[test]
+    fn clocks_that_drift_and_queues_that_fill_are_no_setting() {
+        let mut epochs = Epochs::default();
+        for step in 0..100_000i64 {
+            let a_ns = step * MS;
+            let drift_ns = a_ns / 5_000;
+            let queue_ns = (step * 31 % 700) * MS;
+            let (upper, _) = epochs.judge(true, a_ns, drift_ns + 10 * MS + queue_ns);
+            let (lower, _) = epochs.judge(false, a_ns, drift_ns - 10 * MS);
+            assert_eq!((upper, lower), (0, 0));
+        }
+    }
+
+    #[test]
+    fn one_direction_alone_shows_steps_of_more_than_any_queue() {
+        let mut epochs = Epochs::default();
+        for step in 0..1_000i64 {
+            let set = if step < 500 { 0 } else { -3_000 * MS };
+            assert_eq!(epochs.judge(true, step * MS, set).0, u32::from(set != 0));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Where bounds of the clocks contradict each other without a step, and where a step contradicts none.
+
+use super::clock::{Window, MOST_PIECES, SLACK_NS};
+
+/// Times of one capture disagree by no more by direction.
+const MOST_DISAGREEMENT_NS: i64 = 1_000_000;
+/// One of so many whiles that contradict themselves is many.
+const ODD_SHARE: usize = 10;
+/// So many windows beside a moment show whether a clock was set then, of at least so many.
+const BESIDE: usize = 48;
+const LEAST_BESIDE: usize = 8;
+/// Smaller steps are not told from queues.
+const LEAST_STEP_NS: i64 = 2_000_000;
+/// Windows that are one short while.
+const NEIGHBOURS: usize = 4;
+
+/// A run cut where both directions' quickest packets say at once that a clock was set, by less than the round trip: then
+/// a line through both is possible, and false. Packets that were on their way then are left out.
+pub fn parts_of(run: &[Window]) -> Vec<&[Window]> {
+    let (mut parts, mut rest) = (Vec::new(), run);
+    while let Some((end, from)) = setting_in(rest).filter(|_| parts.len() < MOST_PIECES) {
+        parts.push(&rest[..end]);
+        rest = &rest[from..];
+    }
+    parts.push(rest);
+    parts
+}
+
+/// Where a clock was set first, if it was: one direction took longer from then on by as much as the other took less. The
+/// end of what was before it, and the beginning of what was after.
+fn setting_in(run: &[Window]) -> Option<(usize, usize)> {
+    let mut best: Option<((usize, usize), i64)> = None;
+    for end in LEAST_BESIDE..run.len().saturating_sub(LEAST_BESIDE) {
+        let before = &run[end.saturating_sub(BESIDE)..end];
+        let Some(trip_ns) = trip_of(before) else {
+            continue;
+        };
+        let last_ns = before.last().map_or(0, |window| window.first_ns);
+        let later = run[end..].iter();
+        let on_their_way = later
+            .take_while(|window| window.first_ns.wrapping_sub(last_ns) <= trip_ns + trip_ns / 4)
+            .count();
+        let from = end + on_their_way;
+        let after = &run[from..(from + BESIDE).min(run.len())];
+        if after.len() < LEAST_BESIDE {
+            break;
+        }
+        match step_between(before, after) {
+            Some(step_ns) if best.is_none_or(|(_, most_ns)| step_ns.abs() > most_ns) => {
+                best = Some(((end, from), step_ns.abs()));
+            }
+            None if best.is_some() => break,
+            _ => {}
+        }
+    }
+    best.map(|(cut, _)| cut)
+}
+
+/// The time there and back of the quickest packets.
+fn trip_of(windows: &[Window]) -> Option<i64> {
+    let upper = windows.iter().filter_map(|w| w.upper).map(|p| p.1).min()?;
+    let lower = windows.iter().filter_map(|w| w.lower).map(|p| p.1).max()?;
+    Some(upper.saturating_sub(lower))
+}
+
+/// By how much both directions say that the clock was set between two whiles; `None` where they do not agree.
+fn step_between(before: &[Window], after: &[Window]) -> Option<i64> {
+    let upper = |windows: &[Window]| windows.iter().filter_map(|w| w.upper).map(|p| p.1).min();
+    let lower = |windows: &[Window]| windows.iter().filter_map(|w| w.lower).map(|p| p.1).max();
+    let (upper_before, upper_after) = (upper(before)?, upper(after)?);
+    let (lower_before, lower_after) = (lower(before)?, lower(after)?);
+    let (there_ns, back_ns) = (upper_after - upper_before, lower_after - lower_before);
+    let step_ns = there_ns / 2 + back_ns / 2;
+    let is_agreed = there_ns.saturating_sub(back_ns).saturating_abs() <= step_ns.abs() / 4;
+    if step_ns.abs() < LEAST_STEP_NS || !is_agreed {
+        return None;
+    }
+    // Nearly all that came before stand at the one level, and nearly all that came after at the other.
+    let is_told = |windows: &[Window], own: [i64; 2], other: [i64; 2]| {
+        let points = windows
+            .iter()
+            .flat_map(|w| [w.upper.map(|p| (0, p.1)), w.lower.map(|p| (1, p.1))])
+            .flatten();
+        let (mut near, mut all) = (0, 0);
+        for (way, apart_ns) in points {
+            let off = |level: i64| apart_ns.saturating_sub(level).saturating_abs();
+            all += 1;
+            near += usize::from(off(own[way]) < off(other[way]));
+        }
+        near * 20 >= all * 19
+    };
+    let levels = [[upper_before, lower_before], [upper_after, lower_after]];
+    (is_told(before, levels[0], levels[1]) && is_told(after, levels[1], levels[0]))
+        .then_some(step_ns)
+}
+
+/// By how much bounds may contradict each other. Where those of many short whiles do by themselves, a capture's times
+/// disagree by direction, as those of a network card with several queues may: no clock was set.
+pub fn slack_of(windows: &[Window]) -> f64 {
+    let mut beyond_ns: Vec<i64> = Vec::new();
+    for near in windows.windows(NEIGHBOURS) {
+        let upper = near
+            .iter()
+            .filter_map(|window| window.upper)
+            .map(|bound| bound.1)
+            .min();
+        let lower = near
+            .iter()
+            .filter_map(|window| window.lower)
+            .map(|bound| bound.1)
+            .max();
+        if let (Some(upper), Some(lower)) = (upper, lower) {
+            beyond_ns.push(lower.saturating_sub(upper));
+        }
+    }
+    let is_odd = |beyond_ns: &&i64| (1..=MOST_DISAGREEMENT_NS).contains(*beyond_ns);
+    let odd = beyond_ns.iter().filter(is_odd).count();
+    if odd < 2 || odd * ODD_SHARE < beyond_ns.len() {
+        return SLACK_NS;
+    }
+    // Seldom, two of the oddest stand farther apart than any neighbours.
+    let most_ns = beyond_ns.iter().filter(is_odd).max().copied().unwrap_or(0);
+    SLACK_NS + (2 * most_ns).min(MOST_DISAGREEMENT_NS) as f64
+}

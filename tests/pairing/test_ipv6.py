@@ -1,0 +1,77 @@
+"""IPv6 has no IP ids: timestamps tell packets apart, or nothing does. Losses stay exact, and the clock's error true."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from pairing.packets import ETHERNET, IP_BYTES, TIMESTAMPS, Packet, read
+from pairing.pairs import captures, data_direction, frames_by_fate, lost_frames
+
+import tcpwin
+
+LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
+IN_ORDER = LOSSY[:2]
+JITTER_NS = 3_000_000
+"""What netem's delay varies by in the last of them."""
+
+
+def written(path: Path, packets: list[Packet], *, stamped: bool) -> Path:
+    """Write IPv4 packets with IPv6 headers, with or without timestamps."""
+    out = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, ETHERNET)]
+    for packet in packets:
+        bare = packet if stamped else packet.without_option(TIMESTAMPS)
+        ip, tcp = bare.data[:IP_BYTES], bare.data[IP_BYTES:]
+        length = int.from_bytes(ip[2:4]) - IP_BYTES
+        header = struct.pack(">IHBB", 6 << 28 | ip[1] << 20, length, 6, ip[8])
+        header += b"".join(b"\xfd" + bytes(11) + address for address in (ip[12:16], ip[16:20]))
+        frame = bytes(12) + b"\x86\xdd" + header + tcp
+        seconds, fraction = divmod(packet.time_ns, 1_000_000_000)
+        out.append(struct.pack("<4I", seconds, fraction, len(frame), packet.wire_bytes + 34) + frame)
+    path.write_bytes(b"".join(out))
+    return path
+
+
+def paired(scenario: str, folder: Path, *, stamped: bool, skipped: int = 0) -> tcpwin.Pairing:
+    """Pair a run's captures, of which the receiver's begins later."""
+    sender, receiver = (read(capture) for capture in captures(scenario))
+    return tcpwin.pair(
+        written(folder / "a.pcap", sender, stamped=stamped),
+        written(folder / "b.pcap", receiver[skipped:], stamped=stamped),
+    )
+
+
+def check_clock(pairing: tcpwin.Pairing, scenario: str) -> None:
+    """The lab has one clock; each piece says how far it may be off."""
+    assert pairing.clock is not None
+    assert pairing.clock.steps_ns == ()
+    [piece] = pairing.clock.pieces
+    assert piece.uncertainty_ns is not None
+    assert abs(piece.offset_ns) <= piece.uncertainty_ns
+    assert abs(piece.offset_ns) <= (10_000 if scenario in IN_ORDER else JITTER_NS)
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_losses_are_the_networks(scenario: str, stamped: bool, tmp_path: Path) -> None:
+    pairing = paired(scenario, tmp_path, stamped=stamped)
+    truth = lost_frames(scenario)["data"]
+    assert frames_by_fate(pairing, data_direction(pairing))["lost"] == truth
+    [connection] = pairing.connections
+    assert (connection.lost, connection.unknown) == (len(truth), 0)
+    assert not any(direction.changes for direction in connection.directions)
+    check_clock(pairing, scenario)
+
+
+@pytest.mark.parametrize("skipped", [400, 1_500, 3_003])
+@pytest.mark.parametrize("stamped", [True, False])
+@pytest.mark.parametrize("scenario", IN_ORDER)
+def test_a_capture_that_begins_later(scenario: str, stamped: bool, skipped: int, tmp_path: Path) -> None:
+    pairing = paired(scenario, tmp_path, stamped=stamped, skipped=skipped)
+    truth, data = lost_frames(scenario)["data"], data_direction(pairing)
+    fates = frames_by_fate(pairing, data)
+    assert fates["lost"] <= truth
+    assert not fates["delivered"] & truth
+    assert data.leaves_at == "a"
+    check_clock(pairing, scenario)
