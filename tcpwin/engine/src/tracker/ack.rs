@@ -83,7 +83,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     if ecn::may_count(&sent.syn, &acked.syn) {
         acked.take_counter(sent, segment, &answer);
     }
-    acked.end_ack(segment.time_ns, answer.is_new, sent);
+    acked.end_ack(segment.time_ns, answer.is_new, new_sacked > 0, sent);
     answer.events |= judge_window(sent, acked, segment, &advertised);
     if is_empty(segment) {
         answer.events |= if answers_probe(acked, segment, &before) {

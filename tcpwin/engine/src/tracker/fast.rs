@@ -15,14 +15,18 @@ const MAY_CARRY: u16 = PSH;
 /// What may be true of how it was captured.
 const MAY_BE_CAPTURED: u8 = capture_flag::SNAPPED | capture_flag::LENGTH_FROM_FRAME;
 
+/// What an ordinary segment did.
+pub struct Ordinary {
+    pub events: Events,
+    pub rtt_ns: Option<u64>,
+    /// What its sender sends next is no ordinary segment.
+    pub is_last: bool,
+}
+
 /// Take the segment, or decline it before anything was changed. Both directions must be ordinary
 /// ([`Direction::is_ordinary`]) and their limits noted.
 #[inline(always)]
-pub fn take(
-    sent: &mut Direction,
-    acked: &mut Direction,
-    segment: &Segment,
-) -> Option<(Events, Option<u64>)> {
+pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> Option<Ordinary> {
     let now_ns = segment.time_ns;
     let (seq, ack) = (Seq(segment.seq), Seq(segment.ack));
     let payload_len = segment.payload_len;
@@ -47,8 +51,8 @@ pub fn take(
         return None;
     }
     // The first data and the third say something of messages and of the sender's view.
-    let is_telling =
-        payload_len > 0 && (sent.data_segments & !2 == 0 || sent.is_resuming(acked, now_ns));
+    let is_telling = payload_len > 0 && sent.data_segments & !2 == 0;
+    let is_resuming = payload_len > 0 && sent.is_resuming(acked, now_ns);
     let is_of_one = payload_len == 0 && (advance as u32).wrapping_sub(1) < segment_size;
     if is_telling || (is_of_one && acked.may_be_late(now_ns)) {
         return None;
@@ -72,6 +76,9 @@ pub fn take(
     let new_tsval = (tsval != sent.tsval).then_some(tsval);
     sent.tsval = tsval;
     if payload_len > 0 {
+        if is_resuming {
+            sent.begin_message(acked, segment);
+        }
         events |= sent.send_ordinary(segment, new_tsval);
     } else {
         sent.has_only_syn &= sent.syn.has_early_data();
@@ -79,7 +86,12 @@ pub fn take(
             sent.tick(tsval, now_ns);
         }
     }
-    Some((events, rtt_ns))
+    Some(Ordinary {
+        events,
+        rtt_ns,
+        // Its sender may be followed from now on.
+        is_last: is_resuming && sent.ledger.is_followed(),
+    })
 }
 
 #[cfg(test)]
@@ -163,7 +175,12 @@ mod tests {
             mostly(0),
             prop_oneof![6 => Just(500u16), 2 => 10u16..2_000, 1 => Just(0), 1 => 0u16..12],
             flags(),
-            prop_oneof![8 => 0i64..2_000_000, 1 => -1_000_000i64..0, 1 => Just(i64::MAX)],
+            prop_oneof![
+                16 => 0i64..2_000_000,
+                2 => 5_000_000i64..190_000_000,
+                1 => -1_000_000i64..0,
+                1 => Just(i64::MAX),
+            ],
             prop_oneof![15 => Just(0u32), 1 => 1u32..9],
             prop::bool::weighted(0.95),
             (

@@ -69,10 +69,16 @@ impl Direction {
         (events, rtt_ns)
     }
 
-    /// An ACK was taken in, with its window; where it moved SND.UNA the round trip may be over. `peer` is the direction of
-    /// its sender.
+    /// An ACK was taken in, with its window; where it moved SND.UNA the round trip may be over. `is_report`: it reported
+    /// more by SACK. `peer` is the direction of its sender.
     #[inline(always)]
-    pub(super) fn end_ack(&mut self, now_ns: i64, is_advance: bool, peer: &Direction) {
+    pub(super) fn end_ack(
+        &mut self,
+        now_ns: i64,
+        is_advance: bool,
+        is_report: bool,
+        peer: &Direction,
+    ) {
         let una = self.flight.una;
         let is_una_known = self.flight.unknown != Unknown::Una;
         let known = Known {
@@ -84,7 +90,9 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        pace.note_delivered(delivered_bytes, flight_bytes, mss, now_ns);
+        if is_advance || is_report {
+            pace.note_delivered(delivered_bytes, flight_bytes, mss, now_ns);
+        }
         if let (Some(view), true) = (&mut pace.view, is_una_known) {
             view.acked(known, now_ns);
         }

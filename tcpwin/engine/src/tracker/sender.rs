@@ -216,7 +216,7 @@ impl Direction {
     /// New data with nothing in flight, after a silence or after the peer spoke: a message begins, or an idle sender
     /// goes on. True where it begins another message.
     #[cold]
-    fn begin_message(&mut self, peer: &Direction, segment: &Segment) -> bool {
+    pub(super) fn begin_message(&mut self, peer: &Direction, segment: &Segment) -> bool {
         let now_ns = segment.time_ns;
         let is_first = self.data_segments == 0;
         let is_answer =

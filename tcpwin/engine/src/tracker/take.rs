@@ -48,12 +48,15 @@ impl Connection {
             return None;
         }
         let (sent, acked) = self.sent_and_acked(side);
-        let (events, rtt_ns) = fast::take(sent, acked, segment)?;
-        if events != 0 {
-            sent.count(events);
+        let taken = fast::take(sent, acked, segment)?;
+        if taken.events != 0 {
+            sent.count(taken.events);
         }
         self.end_ns = segment.time_ns;
-        Some((events, rtt_ns))
+        if taken.is_last {
+            self.is_ordinary[side & 1] = false;
+        }
+        Some((taken.events, taken.rtt_ns))
     }
 
     /// Move the state by one segment of any kind. One that is earlier than the one before counts at that one's time, and
@@ -210,13 +213,14 @@ impl Connection {
         true
     }
 
-    /// Both directions must be known and open; data does not mind what is in doubt of its own direction, nor an
-    /// acknowledgment the pauses of its sender.
+    /// Both directions must be known and open, and none reset; data does not mind what is in doubt of its own direction, nor
+    /// an acknowledgment the pauses of its sender.
     #[inline]
     fn judge_ordinary(&mut self) {
         let [first, second] = &self.directions;
         let is_open = first.is_ordinary_to_send() && second.is_ordinary_to_send();
-        if !is_open || self.doubtful_reset().is_some() {
+        let is_reset = self.marks.reset_by().is_some() || self.doubtful_reset().is_some();
+        if !is_open || is_reset {
             self.is_ordinary = [false; 2];
             return;
         }
