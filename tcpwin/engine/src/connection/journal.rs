@@ -16,7 +16,9 @@ pub const TELLING: Events =
 const MOST_TELLING: u8 = 64;
 /// Of every other kind.
 const MOST_OF_A_KIND: u8 = 6;
-/// The list grows by this much: doubling it would waste more than the entries take.
+/// Room for the first entry: most connections that have any have one.
+const FIRST_ROOM_BYTES: usize = 48;
+/// From then on the list grows by this much: doubling it would waste more than the entries take.
 const GROWTH_BYTES: usize = 192;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +207,13 @@ impl Journal {
 
     fn push(&mut self, byte: u8) {
         if self.written.len() == self.written.capacity() {
-            self.written.reserve_exact(GROWTH_BYTES);
+            let is_first = self.written.is_empty();
+            let room_bytes = if is_first {
+                FIRST_ROOM_BYTES
+            } else {
+                GROWTH_BYTES
+            };
+            self.written.reserve_exact(room_bytes);
         }
         self.written.push(byte);
     }

@@ -16,7 +16,7 @@ use crate::window::zero::{EndedBy, ZeroWindow};
 
 /// Rarely needed state of a direction. What decides whether it bears on the next segment stands first.
 #[derive(Clone, Debug, Default)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Rare {
     /// Reported by SACK, above SND.UNA.
     pub sacked: RangeSet,
