@@ -2,8 +2,10 @@
 //!
 //! Stages depend downwards only: `output` → `tracker` → `connection` → `window`, `recovery`, `timing` → `wire` → `capture`.
 //! `pair` takes two captures and stands on `wire`, `capture` and `recovery::ranges` only.
-//! `python` is the only module that knows Python. `changes` stands alone: binary messages of any kind.
+//! `python` is the only module that knows Python. `changes` stands alone: binary messages of any kind. `cache` holds only
+//! hints to the processor.
 
+pub mod cache;
 pub mod capture;
 pub mod changes;
 pub mod connection;

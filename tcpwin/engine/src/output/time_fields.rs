@@ -42,7 +42,7 @@ impl DirectionView<'_> {
     }
 
     fn bottleneck(&self) -> Option<Bottleneck> {
-        self.data().pace()?.bottleneck(self.data().segment_size())
+        self.data().pace()?.bottleneck()
     }
 
     fn path_rate_bps(&self) -> Value {

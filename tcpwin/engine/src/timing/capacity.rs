@@ -58,8 +58,8 @@ pub struct Bottleneck {
 
 impl Bottleneck {
     /// By the best witness that there is: what went through between losses, the trains, or the rounds themselves.
-    /// `far`: round trips between capture point and receiver.
-    pub fn of(path: &Path, far: &Delay, mss: u32) -> Option<Bottleneck> {
+    /// `records` are those of the path's rounds, `far` round trips between capture point and receiver.
+    pub fn of(path: &Path, records: &[Record], far: &Delay, mss: u32) -> Option<Bottleneck> {
         let plain = Bottleneck {
             bytes_per_s: 0.0,
             base_us: path.base_us(far),
@@ -68,12 +68,12 @@ impl Bottleneck {
         };
         let steady = (path.steady()).filter(|steady| steady.rate_spread <= STEADY_SPREAD);
         if let Some(steady) = steady {
-            let found = plain.at_steady(steady, path, mss);
+            let found = plain.at_steady(steady, path, records, mss);
             // What others send through the same queue is not in it, but spaces the trains.
-            let link = plain.by_trains(path).filter(|_| !found.is_policed);
+            let link = plain.by_trains(path, records).filter(|_| !found.is_policed);
             return Some(link.map_or(found, |link| found.at(link.bytes_per_s)));
         }
-        (plain.by_trains(path)).or_else(|| plain.by_rounds(&path.records(), mss))
+        (plain.by_trains(path, records)).or_else(|| plain.by_rounds(records, mss))
     }
 
     fn at(self, bytes_per_s: f64) -> Self {
@@ -83,7 +83,7 @@ impl Bottleneck {
         }
     }
 
-    fn at_steady(self, steady: Steady, path: &Path, mss: u32) -> Self {
+    fn at_steady(self, steady: Steady, path: &Path, records: &[Record], mss: u32) -> Self {
         let found = Bottleneck {
             is_steady: true,
             ..self.at(steady.bytes_per_s)
@@ -97,7 +97,7 @@ impl Bottleneck {
             let fast: u32 = fast.map(|(_, count)| count).sum();
             f64::from(fast) >= f64::from(number(&trains)) * FAST_SHARE
         } else {
-            steady.size_spread <= POLICED_SPREAD && found.drops_unqueued(&path.records(), mss)
+            steady.size_spread <= POLICED_SPREAD && found.drops_unqueued(records, mss)
         };
         Bottleneck {
             is_policed,
@@ -122,7 +122,7 @@ impl Bottleneck {
     }
 
     /// The plateau of the trains' rates, where they have one.
-    fn by_trains(self, path: &Path) -> Option<Self> {
+    fn by_trains(self, path: &Path, records: &[Record]) -> Option<Self> {
         let long = [2..3, 1..3, 0..3]
             .into_iter()
             .map(|classes| path.trains(classes))
@@ -133,11 +133,7 @@ impl Bottleneck {
         match (long.map(at), fast_bin.map(at)) {
             (Some(slow), Some(fast)) if fast_bin >= long.map(|bin| bin + DIFFERENT_BINS) => {
                 // Where nothing waited no queue spaced the long trains: the bursts of the start are the better witness.
-                Some(if slow.had_queue(&path.records()) {
-                    slow
-                } else {
-                    fast
-                })
+                Some(if slow.had_queue(records) { slow } else { fast })
             }
             (long, short) => long.or(short),
         }
@@ -256,6 +252,7 @@ fn plateau(rates: &Rates, share: f64, least: u32) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timing::backlog::Over;
 
     const MSS: u32 = 1000;
     const ROUND: Record = Record::PLAIN;
@@ -317,13 +314,15 @@ mod tests {
             for (number, delay_us) in (1..).zip(delays) {
                 far.add(delay_us);
                 path.note_loss(&far);
-                path.end_round(ROUND, &mut far, number * 100_000);
+                path.end_round(Over::of(ROUND), &mut far, number * 100_000);
             }
             let known = Bottleneck {
                 base_us: path.base_us(&far),
                 ..UNKNOWN
             };
-            known.at_steady(steady, &path, MSS).is_policed
+            known
+                .at_steady(steady, &path, &path.records(), MSS)
+                .is_policed
         };
         let queued = [100_000, 120_000, 130_000, 140_000];
         assert!(policed(steady, [100_000; 4], &[]));
@@ -365,9 +364,11 @@ mod tests {
             let mut far = Delay::NONE;
             for (delivered_bytes, sample_us) in [(1, 100_000), (95_001, delay_us)] {
                 far.add(sample_us);
-                path.end_round(ROUND, &mut far, delivered_bytes);
+                path.end_round(Over::of(ROUND), &mut far, delivered_bytes);
             }
-            Bottleneck::of(&path, &far, MSS).unwrap().bytes_per_s
+            Bottleneck::of(&path, &path.records(), &far, MSS)
+                .unwrap()
+                .bytes_per_s
         };
         assert!((path(100_500) / 4e6 - 1.0).abs() < 0.05);
         assert!((path(200_000) / 1e6 - 1.0).abs() < 0.05);

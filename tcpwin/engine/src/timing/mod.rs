@@ -1,6 +1,7 @@
 //! Round-trip times.
 
 pub mod ack_ids;
+mod backlog;
 pub mod budget;
 pub mod capacity;
 pub mod charge_log;
@@ -24,4 +25,5 @@ pub mod round_limit;
 pub mod sender_view;
 pub mod sent;
 pub mod state;
+pub mod train;
 pub mod turns;

@@ -4,15 +4,17 @@ use std::collections::VecDeque;
 
 use crate::sequence::Seq;
 use crate::timing::ack_ids::AckIds;
+use crate::timing::backlog::Over;
 use crate::timing::budget::Budget;
 use crate::timing::capacity::Bottleneck;
 use crate::timing::estimator::RttEstimator;
 use crate::timing::full_path::{self, Move};
 use crate::timing::idle::Idle;
-use crate::timing::path::{Delay, Path, Record, Train};
+use crate::timing::path::{Delay, Path, Record};
 use crate::timing::round_limit::RoundTrip;
 use crate::timing::sender_view::SenderView;
 use crate::timing::sent::Sent;
+use crate::timing::train::Train;
 use crate::timing::turns::{Turns, PAUSE_MIN_NS};
 use crate::wire::Segment;
 
@@ -25,33 +27,33 @@ const GROWTH_DENOMINATOR: u64 = 3;
 /// Segments that Linux and RFC 6928 allow before the first ACK.
 pub const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 
-/// What every segment touches stands in the first two cache lines.
+/// What every segment touches stands in the first three cache lines, and in [`Late`].
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Pace {
     /// In flight, without the oldest.
     pub rest: VecDeque<Sent>,
     pub view: Option<Box<SenderView>>,
-    last_acked_sent_ns: i64,
+    /// When the newest TSval was first sent.
+    pub tick_ns: i64,
+    pub last_payload: u32,
+    pub tinygrams: u32,
+    /// What was sent when the round trip began: its acknowledgment ends it.
+    round_end: Seq,
+    pub stretch: u32,
     train: Train,
+    last_acked_sent_ns: i64,
+    pub samples: u32,
+    pub compressed: u32,
+    pub estimator: RttEstimator,
     pub delay: Delay,
     /// Once a round was over.
     pub path: Option<Box<Path>>,
-    pub estimator: RttEstimator,
-    pub samples: u32,
-    /// What was sent when the round trip began: its acknowledgment ends it.
-    round_end: Seq,
-    pub last_payload: u32,
-    pub tinygrams: u32,
-    pub stretch: u32,
-    pub compressed: u32,
     /// Silence that parts two messages: two round trips of the path.
     pub pause_ns: i64,
     pub idle: Option<Box<Idle>>,
     /// An ACK just came that its receiver had delayed for this long.
     pub late_by_ns: i64,
-    /// When the newest TSval was first sent.
-    pub tick_ns: i64,
     pub rounds: u32,
     round_ns: i64,
     pub slow_start_ns: i64,
@@ -68,6 +70,7 @@ pub struct Pace {
     pub window_bytes: u32,
     threshold_bytes: u32,
     pub nagle_delays: u32,
+    bottleneck: Option<Bottleneck>,
     pub late: Late,
 }
 
@@ -131,6 +134,7 @@ impl Pace {
             last_payload: u32::MAX,
             late_by_ns: 0,
             nagle_delays: 0,
+            bottleneck: None,
             late: Late {
                 ack_ids: AckIds::EMPTY,
                 budget: Budget::EMPTY,
@@ -323,8 +327,13 @@ impl Pace {
             marked: 0,
         };
         let path = self.path.get_or_insert_with(Box::default);
-        path.note_moves(&record, round.mss, round.is_recovering);
-        let delay_us = path.end_round(record, &mut self.delay, round.delivered_bytes);
+        let over = Over {
+            record,
+            mss: round.mss,
+            is_recovering: round.is_recovering,
+            is_disordered: false,
+        };
+        let delay_us = path.end_round(over, &mut self.delay, round.delivered_bytes);
         let round_trip_ns = round.round_trip_ns.max(i64::from(delay_us) * 1000);
         if round_trip_ns > 0 {
             self.train.gap_ns = round_trip_ns / 2;
@@ -344,20 +353,31 @@ impl Pace {
         self.window_bytes = self.window_bytes.max(peak);
     }
 
-    /// The path's bottleneck, as far as the rounds show it.
-    pub fn bottleneck(&self, mss: u32) -> Option<Bottleneck> {
-        Bottleneck::of(self.path.as_deref()?, &self.delay, mss)
+    /// The path's bottleneck, as far as all rounds together show it: known once the connection is over.
+    pub fn bottleneck(&self) -> Option<Bottleneck> {
+        self.bottleneck
     }
 
-    /// Time of the budget that belongs to another item by all rounds together. Called when the connection is over.
+    /// The connection is over: find the bottleneck, and give the time of the budget that belongs to another item.
+    pub fn conclude(&mut self, mss: u32) -> Vec<Move> {
+        let Some(path) = &mut self.path else {
+            return Vec::new();
+        };
+        path.close();
+        let records = path.records();
+        self.bottleneck = Bottleneck::of(path, &records, &self.delay, mss);
+        self.moves_in(&records, mss)
+    }
+
+    /// Time of the budget that belongs to another item by all rounds together, once the connection is over.
     pub fn moves(&self, mss: u32) -> Vec<Move> {
-        match &self.path {
-            Some(path) => {
-                let (bottleneck, base_us) = (self.bottleneck(mss), path.base_us(&self.delay));
-                full_path::moves(bottleneck.as_ref(), &path.records(), base_us, mss)
-            }
-            None => Vec::new(),
-        }
+        let records = self.path.as_ref().map(|path| path.records());
+        self.moves_in(&records.unwrap_or_default(), mss)
+    }
+
+    fn moves_in(&self, records: &[Record], mss: u32) -> Vec<Move> {
+        let base_us = (self.path.as_ref()).and_then(|path| path.base_us(&self.delay));
+        full_path::moves(self.bottleneck.as_ref(), records, base_us, mss)
     }
 
     /// What was seen of the path so far was not as its sender saw it.

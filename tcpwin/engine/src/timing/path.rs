@@ -3,7 +3,9 @@
 //!
 //! Comes in: what was delivered by when, round trips, rounds. It judges nothing and charges nothing: `full_path` does.
 
+use crate::cache::ask_for_all;
 use crate::recovery::cause::Cause;
+use crate::timing::backlog::{Backlog, Over};
 use crate::timing::item::Item;
 use crate::timing::loss_spans::{LossSpans, Steady};
 use crate::timing::records::Records;
@@ -13,11 +15,6 @@ use crate::timing::response::{Moved, Response};
 const MAX_RECORDS: usize = 256;
 /// Smaller flights do not show how their sender answers losses and marks.
 const RESPONSE_SEGMENTS: u32 = 8;
-/// A train is so many segments long, or so much of the flight where that is less.
-const TRAIN_SEGMENTS: u32 = 24;
-const TRAIN_OF_FLIGHT: (u32, u32) = (2, 5);
-/// Fewer segments are no train: delayed ACKs come one for two.
-const LEAST_TRAIN_SEGMENTS: u32 = 3;
 /// The slowest rate that is told apart, and how many bins there are to a doubling.
 const LEAST_RATE_BYTES_PER_S: f64 = 100.0;
 const BINS_PER_DOUBLING: f64 = 14.0;
@@ -28,86 +25,6 @@ const CLASS_SEGMENTS: [u64; CLASSES - 1] = [8, 16];
 pub const HELD_SHARE: i64 = 5;
 /// Trains that are entered together.
 const NEWEST: usize = 16;
-const NO_TRAIN: i64 = i64::MIN;
-
-/// Where the train that is being followed began, and what must be delivered to end it: looked at by every ACK.
-#[derive(Clone, Copy, Debug)]
-pub struct Train {
-    /// ACKs so far apart are not of one train.
-    pub gap_ns: i64,
-    last_ns: i64,
-    /// Delivered so far.
-    bytes: u64,
-    from_ns: i64,
-    from_bytes: u64,
-    until_bytes: u64,
-}
-
-impl Train {
-    pub const NONE: Train = Train {
-        gap_ns: i64::MAX,
-        last_ns: NO_TRAIN,
-        bytes: 0,
-        from_ns: NO_TRAIN,
-        from_bytes: 0,
-        until_bytes: 0,
-    };
-
-    /// So much was delivered so far: whether that is more than before, and whether it ends the train.
-    #[inline(always)]
-    pub fn take(&mut self, delivered_bytes: u64, now_ns: i64) -> (bool, bool) {
-        if delivered_bytes <= self.bytes {
-            return (false, false);
-        }
-        let since_ns = now_ns.wrapping_sub(self.last_ns);
-        (self.bytes, self.last_ns) = (delivered_bytes, now_ns);
-        if since_ns > self.gap_ns {
-            self.end();
-        }
-        (true, delivered_bytes >= self.until_bytes)
-    }
-
-    /// Whether a train is being followed, or could begin with such a flight.
-    #[inline(always)]
-    pub fn is_possible(&self, flight_bytes: u32, mss: u32) -> bool {
-        (self.from_ns != NO_TRAIN) | is_train(flight_bytes, mss)
-    }
-
-    /// Begin the next one, or none where the flight is too small. Gives bytes and nanoseconds of the one that is over.
-    pub fn next(
-        &mut self,
-        delivered_bytes: u64,
-        flight_bytes: u32,
-        mss: u32,
-        now_ns: i64,
-    ) -> Option<(u64, i64)> {
-        let elapsed_ns = now_ns.saturating_sub(self.from_ns);
-        let over = (self.from_ns != NO_TRAIN && elapsed_ns > 0)
-            .then(|| (delivered_bytes - self.from_bytes, elapsed_ns));
-        let is_train = is_train(flight_bytes, mss);
-        let length = part_of(flight_bytes).min(mss.max(1).saturating_mul(TRAIN_SEGMENTS));
-        self.from_ns = if is_train { now_ns } else { NO_TRAIN };
-        self.from_bytes = delivered_bytes;
-        self.until_bytes = delivered_bytes + u64::from(if is_train { length } else { 1 });
-        over
-    }
-
-    /// Nothing is in flight any more: what comes next is no part of it.
-    #[inline]
-    pub fn end(&mut self) {
-        (self.from_ns, self.until_bytes) = (NO_TRAIN, 0);
-    }
-}
-
-fn part_of(flight_bytes: u32) -> u32 {
-    flight_bytes / TRAIN_OF_FLIGHT.1 * TRAIN_OF_FLIGHT.0
-}
-
-/// Whether the part of such a flight is long enough.
-#[inline(always)]
-fn is_train(flight_bytes: u32, mss: u32) -> bool {
-    part_of(flight_bytes) >= mss.max(1).saturating_mul(LEAST_TRAIN_SEGMENTS)
-}
 
 /// Bins of rates, in rising order, each with how many trains had it.
 pub type Rates = Vec<(u16, u32)>;
@@ -339,30 +256,34 @@ impl Delay {
     }
 }
 
-/// The path of a direction, as far as its rounds show it.
+/// The path of a direction, as far as its rounds show it. What every round touches stands in the first cache lines; the rest
+/// is looked at once for several rounds.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Path {
+    pub near: Delay,
+    delivered_bytes: u64,
+    backlog: Backlog,
+    loss_delay_us: u32,
+    /// A part of the path lies between the capture point and the sender: round trips there.
+    is_away: bool,
+    /// Loss was detected in this round.
+    is_lossy: bool,
+    is_marked: bool,
+    is_disordered: bool,
+    newest_count: u8,
+    /// Newest trains by class and bin: entered together, so that few of them wait for memory.
+    newest: [(u8, u16); NEWEST],
+    /// Once a flight was large enough to show it.
+    response: Option<Box<Response>>,
+    rates: [Rates; CLASSES],
     /// Rounds to a record, and those of the open one.
     rounds_each: u32,
     rounds_open: u32,
     /// It stands here, where every round looks anyway.
     open: Option<Open>,
     records: Records,
-    rates: [Rates; CLASSES],
-    /// Newest trains by class and bin: entered together, so that few of them wait for memory.
-    newest: [(u8, u16); NEWEST],
-    newest_count: u8,
-    /// A part of the path lies between the capture point and the sender: round trips there.
-    is_away: bool,
-    pub near: Delay,
-    delivered_bytes: u64,
-    /// Loss was detected in this round.
-    is_lossy: bool,
-    loss_delay_us: u32,
-    is_marked: bool,
     spans: LossSpans,
-    /// Once a flight was large enough to show it.
-    response: Option<Box<Response>>,
 }
 
 impl Default for Path {
@@ -375,21 +296,23 @@ impl Path {
     /// From when so much was delivered. `is_away`: the sender is away from the capture point.
     pub fn new(delivered_bytes: u64, is_away: bool) -> Self {
         Path {
+            near: Delay::NONE,
+            delivered_bytes,
+            backlog: Backlog::default(),
+            loss_delay_us: 0,
+            is_away,
+            is_lossy: false,
+            is_marked: false,
+            is_disordered: false,
+            newest_count: 0,
+            newest: [(0, 0); NEWEST],
+            response: None,
+            rates: Default::default(),
             rounds_each: 1,
             rounds_open: 0,
             open: None,
             records: Records::default(),
-            rates: Default::default(),
-            newest: [(0, 0); NEWEST],
-            newest_count: 0,
-            is_away,
-            near: Delay::NONE,
-            delivered_bytes,
-            is_lossy: false,
-            loss_delay_us: 0,
-            is_marked: false,
             spans: LossSpans::default(),
-            response: None,
         }
     }
 
@@ -432,6 +355,10 @@ impl Path {
 
     /// A segment was sent again, with so much in flight and not reported by SACK.
     pub fn note_resent(&mut self, cause: Cause, pipe_bytes: u32, mss: u32) {
+        if self.is_away {
+            return;
+        }
+        self.catch_up();
         if let Some(response) = &mut self.response {
             response.note_resent(cause, pipe_bytes, mss);
         }
@@ -439,18 +366,20 @@ impl Path {
 
     /// A duplicate ACK, or a report of SACK, came.
     pub fn note_disorder(&mut self) {
-        if let Some(response) = &mut self.response {
-            response.note_disorder();
-        }
+        self.is_disordered = true;
     }
 
-    /// A round is over: how its sender's flight moved. Away from the sender what is in flight is no window.
-    pub fn note_moves(&mut self, record: &Record, mss: u32, is_recovering: bool) {
+    /// How its sender's flight moved in a round. Away from the sender what is in flight is no window.
+    fn note_moves(&mut self, over: &Over) {
+        let (record, mss) = (&over.record, over.mss);
         if self.is_away {
             return;
         }
-        if self.response.is_none() && record.peak_bytes < mss.saturating_mul(RESPONSE_SEGMENTS) {
-            return;
+        match &mut self.response {
+            // Nothing was followed yet that a disorder could disturb.
+            None if record.peak_bytes < mss.saturating_mul(RESPONSE_SEGMENTS) => return,
+            Some(response) if over.is_disordered => response.note_disorder(),
+            _ => {}
         }
         self.response
             .get_or_insert_with(Box::default)
@@ -460,8 +389,8 @@ impl Path {
                 held_ns: record.idle_ns.max(record.full_ns),
                 peak_bytes: record.peak_bytes,
                 mss,
-                is_recovering,
-                is_marked: self.is_marked,
+                is_recovering: over.is_recovering,
+                is_marked: record.marked > 0,
             });
     }
 
@@ -476,7 +405,9 @@ impl Path {
     }
 
     /// A round is over, until when so much was delivered in all. Gives its mean round trip; 0 without a sample.
-    pub fn end_round(&mut self, mut record: Record, far: &mut Delay, delivered_bytes: u64) -> u32 {
+    #[inline]
+    pub fn end_round(&mut self, mut over: Over, far: &mut Delay, delivered_bytes: u64) -> u32 {
+        let record = &mut over.record;
         record.delivered_bytes = delivered_bytes.saturating_sub(self.delivered_bytes);
         self.delivered_bytes = delivered_bytes;
         let rounds = (far.take_round(), self.near.take_round());
@@ -493,31 +424,68 @@ impl Path {
         record.losses = u32::from(std::mem::take(&mut self.is_lossy));
         record.loss_delay_us = std::mem::take(&mut self.loss_delay_us);
         record.marked = u32::from(std::mem::take(&mut self.is_marked));
-        let (elapsed_ns, is_held) = (record.elapsed_ns, record.is_held());
+        over.is_disordered = std::mem::take(&mut self.is_disordered);
+        let delay_us = record.delay_us;
+        if !self.backlog.push(&over) {
+            self.catch_up();
+            self.take_in(&over);
+        }
+        delay_us
+    }
+
+    /// Take in the rounds that wait.
+    #[inline(never)]
+    fn catch_up(&mut self) {
+        if self.backlog.is_empty() {
+            return;
+        }
+        ask_for_all(self);
+        if let Some(response) = &self.response {
+            ask_for_all(response.as_ref());
+        }
+        self.records.ask_for_end();
+        let waiting = self.backlog.take();
+        waiting.rounds().for_each(|over| self.take_in(&over));
+        self.backlog.put_back(waiting);
+    }
+
+    fn take_in(&mut self, over: &Over) {
+        self.note_moves(over);
+        let record = &over.record;
         (self.spans).end_round(
-            elapsed_ns,
+            record.elapsed_ns,
             record.delivered_bytes,
             record.losses > 0,
-            is_held,
+            record.is_held(),
         );
         match &mut self.open {
-            Some(open) => open.add(&record),
+            Some(open) => open.add(record),
             None => {
                 if self.records.len() >= MAX_RECORDS {
                     self.halve();
                 }
-                self.open = Some(Open::from(&record));
+                if self.rounds_each == 1 {
+                    self.records.push(record);
+                    return;
+                }
+                self.open = Some(Open::from(record));
             }
         }
         self.rounds_open += 1;
         if self.rounds_open >= self.rounds_each {
-            self.close();
+            self.close_record();
         }
-        record.delay_us
+    }
+
+    /// The connection is over: take in what waits, and end the record that is open.
+    pub fn close(&mut self) {
+        self.catch_up();
+        self.close_record();
+        self.backlog.end();
     }
 
     /// End the record that is open.
-    pub fn close(&mut self) {
+    fn close_record(&mut self) {
         if let Some(open) = self.open.take() {
             self.records.push(&open.closed());
         }

@@ -4,6 +4,7 @@
 //! kept there, is what they cost. Most parts of a record are small, zero, or told by another. Comes in: records in order.
 //! Goes out: the same records.
 
+use crate::cache::{ask_for, LINE_BYTES};
 use crate::timing::item::Item;
 use crate::timing::path::Record;
 
@@ -16,12 +17,13 @@ const RARE: usize = 9;
 const IS_WIDE: u16 = 1 << 15;
 const HEAD_BYTES: usize = 4;
 const MOST_BYTES: usize = HEAD_BYTES + (USUAL + RARE) * 8;
-/// Room that is added at once, beside an eighth of what there is.
-const ROOM_BYTES: usize = 64;
+/// Room that is added at once: little at first, since most connections have few rounds. What is written stays where it is.
+const FIRST_ROOM_BYTES: usize = MOST_BYTES + 64;
+const ROOM_BYTES: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
 pub struct Records {
-    bytes: Vec<u8>,
+    rooms: Vec<Vec<u8>>,
     count: u32,
     last: Last,
 }
@@ -38,14 +40,19 @@ impl Records {
         self.count as usize
     }
 
+    /// Bring what [`Records::push`] writes to into the cache.
+    #[inline(always)]
+    pub fn ask_for_end(&self) {
+        if let Some(bytes) = self.rooms.last() {
+            let end = bytes.as_ptr().wrapping_add(bytes.len());
+            ask_for(end);
+            ask_for(end.wrapping_add(LINE_BYTES));
+        }
+    }
+
     pub fn push(&mut self, record: &Record) {
         let (usual, rare) = self.last.numbers(record);
         self.last = Last::from(record);
-        let room = self.bytes.capacity() - self.bytes.len();
-        if room < MOST_BYTES {
-            self.bytes
-                .reserve_exact(MOST_BYTES + ROOM_BYTES + self.bytes.len() / 8);
-        }
         let mut bits = 0;
         for (place, number) in rare.iter().enumerate() {
             bits |= u16::from(*number != 0) << place;
@@ -61,39 +68,90 @@ impl Records {
             bits |= IS_WIDE;
         }
         let [low, high] = bits.to_le_bytes();
-        self.bytes
-            .extend_from_slice(&[low, high, record.item as u8, record.otherwise as u8]);
+        let head = [low, high, record.item as u8, record.otherwise as u8];
         if is_narrow {
-            let mut narrow = [0u8; NARROW_BYTES];
-            narrow[..4].copy_from_slice(&(elapsed as u32).to_le_bytes());
-            narrow[4..8].copy_from_slice(&(delivered as u32).to_le_bytes());
-            narrow[8..12].copy_from_slice(&(gap as u32).to_le_bytes());
-            narrow[12..16].copy_from_slice(&(peak as u32).to_le_bytes());
-            narrow[16..20].copy_from_slice(&(delay as u32).to_le_bytes());
-            narrow[20..22].copy_from_slice(&(below as u16).to_le_bytes());
-            narrow[22..].copy_from_slice(&(above as u16).to_le_bytes());
-            self.bytes.extend_from_slice(&narrow);
+            self.push_narrow(head, usual, rare);
         } else {
-            for number in usual {
-                self.bytes.extend_from_slice(&number.to_le_bytes());
-            }
-        }
-        let length = if is_narrow { 4 } else { 8 };
-        for number in rare.iter().filter(|number| **number != 0) {
-            self.bytes
-                .extend_from_slice(&number.to_le_bytes()[..length]);
+            self.push_wide(head, usual, rare);
         }
         self.count += 1;
+    }
+
+    #[inline(always)]
+    fn push_narrow(&mut self, head: [u8; HEAD_BYTES], usual: [u64; USUAL], rare: [u64; RARE]) {
+        let [five @ .., below, above] = usual;
+        // What is left out is overwritten by what comes next: no branch on what there is.
+        let mut narrow = [0u8; HEAD_BYTES + NARROW_BYTES + RARE * 4];
+        let (first, twos) = narrow.split_at_mut(HEAD_BYTES + five.len() * 4);
+        let (start, fours) = first.split_at_mut(HEAD_BYTES);
+        start.copy_from_slice(&head);
+        for (four, number) in fours.chunks_exact_mut(4).zip(five) {
+            four.copy_from_slice(&(number as u32).to_le_bytes());
+        }
+        for (two, number) in twos.chunks_exact_mut(2).zip([below, above]) {
+            two.copy_from_slice(&(number as u16).to_le_bytes());
+        }
+        let mut length = HEAD_BYTES + NARROW_BYTES;
+        for number in rare {
+            if let Some(four) = narrow.get_mut(length..length + 4) {
+                four.copy_from_slice(&(number as u32).to_le_bytes());
+            }
+            length += 4 * usize::from(number != 0);
+        }
+        let bytes = self.room();
+        let length = bytes.len() + length;
+        bytes.extend_from_slice(&narrow);
+        bytes.truncate(length);
+    }
+
+    #[cold]
+    fn push_wide(&mut self, head: [u8; HEAD_BYTES], usual: [u64; USUAL], rare: [u64; RARE]) {
+        let bytes = self.room();
+        bytes.extend_from_slice(&head);
+        for number in usual
+            .iter()
+            .chain(rare.iter().filter(|number| **number != 0))
+        {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    /// The room in which one more record fits.
+    #[inline(always)]
+    fn room(&mut self) -> &mut Vec<u8> {
+        let room = |bytes: &Vec<u8>| bytes.capacity() - bytes.len();
+        if self
+            .rooms
+            .last()
+            .is_none_or(|bytes| room(bytes) < MOST_BYTES)
+        {
+            self.add_room();
+        }
+        let last = self.rooms.len() - 1;
+        &mut self.rooms[last]
+    }
+
+    #[cold]
+    fn add_room(&mut self) {
+        let is_first = self.rooms.is_empty();
+        let room_bytes = if is_first {
+            FIRST_ROOM_BYTES
+        } else {
+            ROOM_BYTES
+        };
+        self.rooms.push(Vec::with_capacity(room_bytes));
     }
 
     /// All of them again, in order.
     pub fn unpack(&self) -> Vec<Record> {
         let mut records = Vec::with_capacity(self.len());
         let mut last = Last::default();
-        let mut rest = self.bytes.as_slice();
-        while let Some(record) = last.unpack(&mut rest) {
-            last = Last::from(&record);
-            records.push(record);
+        for bytes in &self.rooms {
+            let mut rest = bytes.as_slice();
+            while let Some(record) = last.unpack(&mut rest) {
+                last = Last::from(&record);
+                records.push(record);
+            }
         }
         records
     }
@@ -265,6 +323,6 @@ mod tests {
             ..Record::PLAIN
         };
         let packed: Records = (0..100).map(round).collect();
-        assert!(packed.bytes.len() * 3 < 100 * size_of::<Record>());
+        assert!(packed.rooms.concat().len() * 3 < 100 * size_of::<Record>());
     }
 }

@@ -4,6 +4,7 @@
 //! pointers. Here the lines of a whole batch are asked for at once, one depth of pointers after the other. Never changes
 //! anything.
 
+use crate::cache::{ask_for, from, LINE_BYTES};
 use crate::connection::arena::Arena;
 use crate::connection::direction::Direction;
 use crate::connection::state::Connection;
@@ -13,8 +14,6 @@ use crate::timing::pace::Pace;
 use crate::timing::sender_view::{Known, SenderView};
 use crate::tracker::place::Place;
 use crate::wire::Segment;
-
-const LINE_BYTES: usize = 64;
 
 /// Stands for what is not there. Nothing is skipped: a branch on what is there cannot be predicted.
 pub struct Ahead {
@@ -66,6 +65,7 @@ impl Ahead {
         let pace = direction.pace().unwrap_or(&self.pace);
         ask_for(from(pace));
         ask_for(from(pace).wrapping_add(LINE_BYTES));
+        ask_for(from(pace).wrapping_add(2 * LINE_BYTES));
         ask_for(from(&pace.late));
         pace
     }
@@ -79,31 +79,3 @@ impl Ahead {
         view
     }
 }
-
-/// Ask for all of a value.
-#[inline(always)]
-pub(super) fn ask_for_all<T>(value: &T) {
-    for line in 0..size_of::<T>().div_ceil(LINE_BYTES) {
-        ask_for(from(value).wrapping_add(line * LINE_BYTES));
-    }
-}
-
-#[inline(always)]
-fn from<T>(value: &T) -> *const u8 {
-    std::ptr::from_ref(value).cast()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn ask_for(at: *const u8) {
-    use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-    #[allow(unsafe_code)]
-    // SAFETY: a prefetch is a hint: it reads nothing and cannot fault, whatever the address (Intel SDM, PREFETCHh).
-    unsafe {
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-fn ask_for(_: *const u8) {}

@@ -1,12 +1,12 @@
 //! The pace of a direction, round by round: what was in flight, the path, and what its sender saw of it from afar.
 
+use crate::cache::{ask_for, ask_for_all, from};
 use crate::connection::direction::Direction;
 use crate::recovery::episode::Phase;
 use crate::timing::echo::Echo;
 use crate::timing::pace::{Pace, Round};
 use crate::timing::sender_view::{Known, SenderView};
 use crate::timing::turns::PAUSE_MIN_NS;
-use crate::tracker::ahead::ask_for_all;
 use crate::tracker::spending::open_state;
 
 /// The capture point is away from an end when this share of the path lies between them.
@@ -33,7 +33,7 @@ impl Direction {
             // What only rounds look at is in no cache where there are many connections.
             ask_for_all(pace);
             if let Some(path) = &pace.path {
-                ask_for_all(path.as_ref());
+                ask_for(from(path.as_ref()));
             }
         }
         let round = Round {
@@ -234,10 +234,7 @@ impl Direction {
         if let Some(view) = &mut pace.view {
             view.finish(end_ns);
         }
-        if let Some(path) = &mut pace.path {
-            path.close();
-        }
-        for each in pace.moves(mss) {
+        for each in pace.conclude(mss) {
             let budget = &mut pace.late.budget;
             budget.reassign(each.item, each.into, each.span_ns);
         }

@@ -310,6 +310,7 @@ impl Tracker {
 
     /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection. One that
     /// stalls goes on to the capture's end: `last_ns` is the time of its last packet.
+    #[cold]
     pub fn finish(&mut self, last_ns: Option<i64>) {
         for index in 0..self.connections.len() {
             let Some(connection) = self.connections.get(index) else {
