@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from tcpwin.analysis import Analysis
 from tcpwin.limits.bulk import Ranked, known_closely, rank, set_apart
 from tcpwin.limits.findings import Findings
-from tcpwin.limits.verdict import Weighed, weigh_connection
+from tcpwin.limits.verdict import weigh_connection
 
 LEAST = 100
 """So many of the worst are looked for at once."""
@@ -50,8 +50,7 @@ class _Ranking(NamedTuple):
     Attributes:
         worst: the `limit` worst are among these.
         problems: all with a problem.
-        limits: the limit that cost most, of those with a problem that were weighed one by one; of the first
-            `MOST_COUNTED`.
+        limits: the limit that cost most, of so many with a problem that were weighed one by one as are counted.
     """
 
     found: Findings
@@ -83,16 +82,15 @@ def _rank(analysis: Analysis, limit: int, found: Findings) -> _Ranking:
     worst, problems = ([row for row in rows if -row[-1] not in one_by_one] for rows in ranked)
     if apart is not None:
         one_by_one |= lossy
-    slowed: dict[int, Weighed] = {}
+    limits: dict[int, str] = {}
     for id in one_by_one:
         weighed = weigh_connection(analysis.connections[id], found.of(id))
         row = (weighed.lost_ns, _payload_bytes(analysis, id), -id)
         worst.append(row)
         if weighed.is_problem:
             problems.append(row)
-            slowed[id] = weighed
-    counted = (-row[-1] for row in nlargest(MOST_COUNTED, problems))
-    limits = {id: slowed[id].limit or "none" for id in counted if id in slowed}
+            if len(limits) < MOST_COUNTED:
+                limits[id] = weighed.limit or "none"
     return _Ranking(found, limit, worst, problems, limits)
 
 

@@ -15,6 +15,7 @@ from tcpwin.analysis import Connection, cached
 from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
 from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.division import (
+    GROUPS_WEIGHED,
     MENDABLE,
     MIN_COST_NS,
     NONE,
@@ -26,6 +27,7 @@ from tcpwin.limits.division import (
     divide,
     lose,
     pick_one,
+    weigh,
     worse,
 )
 from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
@@ -139,19 +141,20 @@ class Weighed(NamedTuple):
 
     Attributes:
         lost_ns, is_problem: as `Verdict` has them.
-        judge: of the direction whose loss it is.
+        seen, findings: the direction whose loss it is, and what rules found of it.
     """
 
     lost_ns: int
     is_problem: bool
-    judge: _Judge
+    seen: Situation
+    findings: Sequence[Finding]
 
     @property
     def limit(self) -> str | None:
         """The one that the fix is about, the first or the one beside it; None where there is no problem."""
         if not self.is_problem:
             return None
-        divided = self.judge.divided
+        divided = _Judge(self.seen, self.findings).divided
         place: int = divided.first if divided.also == NONE else divided.also
         return ORDER[place]
 
@@ -190,17 +193,28 @@ def weigh_connection(connection: Connection, findings: Sequence[Finding] = ()) -
 def _by_direction(connection: Connection, findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     """Findings by the direction that they are of: those of both, of the one with more data."""
     found: dict[str, list[Finding]] = {"a_to_b": [], "b_to_a": []}
-    if findings:
-        main = main_direction(connection) or "a_to_b"
-        for each in findings:
-            found[each.direction or main].append(each)
+    for each in findings:
+        found[each.direction or main_direction(connection) or "a_to_b"].append(each)
     return found
 
 
 def _weigh(connection: Connection, name: str, findings: Sequence[Finding]) -> Weighed:
-    judge = _Judge(Situation(connection, name, connection.budget[name]), findings)
-    loss = judge.loss
-    return Weighed(loss.lost_ns, loss.is_problem, judge)
+    seen = Situation(connection, name, connection.budget[name])
+    if any(each.items_ns for each in findings):
+        loss = _Judge(seen, findings).loss
+    else:
+        items_ns = tuple(seen.budget.items_ns.values())
+        loss = weigh([sum([items_ns[place] for place in group]) for group in GROUPS_WEIGHED], **doubts_of(seen))
+    return Weighed(loss.lost_ns, loss.is_problem, seen, findings)
+
+
+def doubts_of(seen: Situation) -> dict[str, bool]:
+    """What the judge's division asks beside times."""
+    return {
+        "is_disturbed": seen.is_handshake_disturbed,
+        "is_stalled": seen.is_stalled,
+        "is_sampled": seen.connection.sampled,
+    }
 
 
 def judge_worded(
@@ -270,26 +284,18 @@ class _Judge:
     @cached
     def divided(self) -> Division:
         """The direction's life."""
-        return divide(self._times_ns(is_slow=self.seen.is_slow), self._mended, **self._doubts(), pick=pick_one)
+        return divide(self._times_ns(is_slow=self.seen.is_slow), self._mended, **doubts_of(self.seen), pick=pick_one)
 
     @property
     def loss(self) -> Loss:
         """What `divided` says of it. Whichever of its two limits a window's time is of, somebody can lift it."""
-        return lose(self._times_ns(is_slow=False), self._mended, **self._doubts())
+        return lose(self._times_ns(is_slow=False), self._mended, **doubts_of(self.seen))
 
     def _times_ns(self, *, is_slow: bool) -> dict[str, int]:
         times = dict(self._times)
         for limit, ns in by_limit(self._left, is_slow, pick_one).items():
             times[limit] = times.get(limit, 0) + ns
         return times
-
-    def _doubts(self) -> dict[str, bool]:
-        """What the judge's division asks beside times."""
-        return {
-            "is_disturbed": self.seen.is_handshake_disturbed,
-            "is_stalled": self.seen.is_stalled,
-            "is_sampled": self.seen.connection.sampled,
-        }
 
     def _shown_limit(self, item: str, limit: str) -> str:
         """The limit that an item's time is of, which the capture of the other end may show to be another."""
