@@ -76,13 +76,21 @@ class Connections(Sequence[Connection]):
         columns = self._analysis._engine.columns([_place_of(name) for name in names], start, stop)
         return [masked(values, mask) for values, mask in columns]
 
-    def to_polars(self) -> polars.DataFrame:
-        """All columns as a polars DataFrame; needs the ``tables`` extra."""
-        return self.table().to_polars()
+    def to_polars(self, columns: Sequence[str] | None = None) -> polars.DataFrame:
+        """The named columns, or all, as a polars DataFrame; needs the ``tables`` extra.
 
-    def to_arrow(self) -> pyarrow.Table:
-        """All columns as an Arrow table; needs the ``arrow`` extra."""
-        return self.table().to_arrow()
+        Raises:
+            KeyError: there is no such column.
+        """
+        return self.table(columns).to_polars()
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pyarrow.Table:
+        """The named columns, or all, as an Arrow table; needs the ``arrow`` extra.
+
+        Raises:
+            KeyError: there is no such column.
+        """
+        return self.table(columns).to_arrow()
 
     def __repr__(self) -> str:
         return f"<Connections: {len(self)}>"

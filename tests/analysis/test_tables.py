@@ -85,6 +85,11 @@ def test_connections_as_polars_and_arrow(path: Path) -> None:
     texts_absent = {name for name in types if all(row[name] is None for row in rows)}
     for field in arrow.schema:
         assert field.type == arrow_types(types)[field.name] or field.name in texts_absent, field.name
+    chosen = ["b_to_a.goodput_bps", "a_address", "id"]
+    assert connections.to_polars(chosen).equals(frame.select(chosen))
+    assert connections.to_arrow(chosen).equals(arrow.select(chosen))
+    with pytest.raises(KeyError, match="nonsense"):
+        connections.to_polars(["id", "nonsense"])
 
 
 def test_missing_values_are_masked_and_never_a_number() -> None:
