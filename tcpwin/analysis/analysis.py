@@ -295,11 +295,13 @@ class Analysis:
         file.write(', "connections": [')
         first, last = (0, len(self._engine)) if id is None else (id, id + 1)
         for number, members in zip(range(first, last), judged, strict=True):
-            file.write(",\n" if number > first else "\n")
-            file.write(f"{self._engine.json(number, number + 1)[:-1]}, {members}")
+            between = ",\n" if number > first else "\n"
+            file.write(
+                f"{between}{self._engine.json(number, number + 1)[:-1]}, {members}{'}' if listed is None else ''}"
+            )
             if listed is not None:
                 _write_events(file, *listed, more)
-            file.write("}")
+                file.write("}")
         file.write("]}\n")
 
     def _listed(self, id: int) -> tuple[list[tuple[Any, ...]], int]:

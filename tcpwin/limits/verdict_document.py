@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.limits.algorithm import Algorithm, algorithm_rows, algorithms_of
@@ -72,30 +72,100 @@ def describe_judged(
         for connection in analysis if only is None else [analysis.connections[only]]:
             yield _described(judge_connection(connection, found.of(connection.id)), connection)
         return
-    closely = judged_closely(analysis, found)
-    counted = {match.connection for host in analysis.hosts for match in host.found}
-    start = 0
-    for part in verdict_parts(analysis, closely, rows=ROWS):
-        verdicts = zip(*(part[name].tolist() for name in VERDICT_FIELDS), strict=True)
-        budgets = budget_columns(analysis, start, start + len(part["limit"]))
-        spent = [zip(*(items[item].tolist() for item in ITEMS), strict=True) for items in budgets.values()]
-        algorithms = algorithm_rows(analysis, start, start + len(part["limit"]))
-        for id, (verdict, algorithm, *both) in enumerate(zip(verdicts, algorithms, *spent, strict=True), start):
-            if id in counted:
-                yield _described(closely[id], analysis.connections[id])
-            else:
-                yield {
-                    "verdict": dict(zip(VERDICT_FIELDS, verdict, strict=True)),
-                    "budget": dict(zip(SIDES, map(_by_packets, both), strict=True)),
-                    "algorithm": describe_algorithms(algorithm),
-                }
-        start += len(part["limit"])
+    for part in _parts(analysis, found):
+        verdicts = zip(*part.verdicts, strict=True)
+        for id, (verdict, algorithm, *both) in enumerate(
+            zip(verdicts, part.algorithms, *part.budgets, strict=True), part.start
+        ):
+            yield part.counted.get(id) or {
+                "verdict": dict(zip(VERDICT_FIELDS, verdict, strict=True)),
+                "budget": dict(zip(SIDES, map(_by_packets, both), strict=True)),
+                "algorithm": describe_algorithms(algorithm),
+            }
 
 
 def judged_members(analysis: Analysis, *, only: int | None = None) -> Iterator[str]:
     """What `describe_judged` says of each connection as members of a JSON object, without its braces."""
-    for each in describe_judged(analysis, only=only):
-        yield json.dumps(each)[1:-1]
+    if only is not None or len(analysis) <= FEW:
+        for each in describe_judged(analysis, only=only):
+            yield json.dumps(each)[1:-1]
+        return
+    # A million objects are not made to be written: columns become text, and rows are put together of it.
+    texts: dict[tuple[Algorithm | None, ...], str] = {}
+    for part in _parts(analysis, analysis.findings):
+        verdicts = zip(*map(_column_text, part.verdicts), strict=True)
+        for id, (verdict, algorithm, *both) in enumerate(
+            zip(verdicts, part.algorithms, *part.budgets, strict=True), part.start
+        ):
+            if id in part.counted:
+                yield json.dumps(part.counted[id])[1:-1]
+                continue
+            told = tuple(algorithm.values())
+            text = texts.get(told)
+            if text is None:
+                text = texts[told] = json.dumps(describe_algorithms(algorithm))
+            yield _MEMBERS % (*verdict, *map(_items_text, both), text)
+
+
+_MEMBERS = ", ".join(
+    (
+        '"verdict": {' + ", ".join(f'"{name}": %s' for name in VERDICT_FIELDS) + "}",
+        '"budget": {' + ", ".join(f'"{side}": {{"items_ns": {{%s}}, "kernel": null}}' for side in SIDES) + "}",
+        '"algorithm": %s',
+    )
+)
+"""Members of a connection's object: its verdict's fields, both directions' items, and the algorithms."""
+
+
+def _column_text(values: list[Any]) -> list[str]:
+    """Each value as JSON; what is there again is written once."""
+    known: dict[tuple[type, Any], str] = {}
+    texts = []
+    for value in values:
+        key = type(value), value
+        text = known.get(key)
+        if text is None:
+            text = known[key] = json.dumps(value)
+        texts.append(text)
+    return texts
+
+
+def _items_text(spent_ns: tuple[int, ...]) -> str:
+    return ", ".join([f'"{item}": {ns}' for item, ns in zip(ITEMS, spent_ns, strict=True) if ns])
+
+
+class _Part(NamedTuple):
+    """Some connections, one after the other.
+
+    Attributes:
+        start: number of the first.
+        verdicts: of each of `VERDICT_FIELDS` the values.
+        algorithms, budgets: by connection; budgets of each direction.
+        counted: what is said of those that a host's snapshot says more of.
+    """
+
+    start: int
+    verdicts: list[list[Any]]
+    algorithms: Iterator[dict[str, Algorithm | None]]
+    budgets: list[Iterator[tuple[int, ...]]]
+    counted: dict[int, dict[str, Any]]
+
+
+def _parts(analysis: Analysis, found: Findings) -> Iterator[_Part]:
+    closely = judged_closely(analysis, found)
+    counted = {match.connection for host in analysis.hosts for match in host.found}
+    start = 0
+    for part in verdict_parts(analysis, closely, rows=ROWS):
+        stop = start + len(part["limit"])
+        budgets = budget_columns(analysis, start, stop).values()
+        yield _Part(
+            start,
+            [part[name].tolist() for name in VERDICT_FIELDS],
+            algorithm_rows(analysis, start, stop),
+            [zip(*(items[item].tolist() for item in ITEMS), strict=True) for items in budgets],
+            {id: _described(closely[id], analysis.connections[id]) for id in counted if start <= id < stop},
+        )
+        start = stop
 
 
 def _described(verdict: Verdict, connection: Connection) -> dict[str, Any]:

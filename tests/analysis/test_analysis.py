@@ -176,10 +176,11 @@ def check_direction(direction: tcpwin.Direction, fields: dict[str, Any]) -> None
 
 def test_json_in_chunks_and_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = analyze(MANY)
-    whole = json.loads(analysis.to_json())
+    text = analysis.to_json()
+    whole = json.loads(text)
     monkeypatch.setattr("tcpwin.limits.verdict_document.ROWS", 8)
     monkeypatch.setattr("tcpwin.limits.verdict_document.FEW", 0)
-    assert json.loads(analysis.to_json()) == whole
+    assert analysis.to_json() == text
     file = io.StringIO()
     analysis.write_json(file, connection=64)
     assert json.loads(file.getvalue()) == whole | {"connections": whole["connections"][64:]}

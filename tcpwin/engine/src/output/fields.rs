@@ -452,6 +452,17 @@ pub fn direction_fields() -> impl Iterator<Item = &'static DirectionField> {
         .chain(BUDGET_FIELDS)
 }
 
+/// The values of all of them, by their names; the time budget is drawn up once.
+pub fn direction_values<'a>(
+    view: &'a DirectionView<'_>,
+) -> impl Iterator<Item = (&'static str, Value)> + 'a {
+    let spent = view.budget();
+    let others = WINDOW_FIELDS.iter().chain(LOSS_FIELDS).chain(TIME_FIELDS);
+    let others = others.map(|field| (field.name, (field.get)(view)));
+    let items = BUDGET_FIELDS.iter().zip(spent);
+    others.chain(items.map(|(field, ns)| (field.name, int(ns))))
+}
+
 /// A field of a direction by its name.
 pub fn direction_field(name: &str) -> Option<&'static DirectionField> {
     static BY_NAME: OnceLock<HashMap<&str, &DirectionField>> = OnceLock::new();
@@ -556,7 +567,8 @@ mod tests {
 
     #[test]
     fn values_are_of_their_kind() {
-        let connection = Connection::new(&crate::wire::Segment::EMPTY, 0);
+        let mut connection = Connection::new(&crate::wire::Segment::EMPTY, 0);
+        connection.end_ns += 5;
         let fits = |kind: Kind, value: &Value| {
             matches!(
                 (kind, value),
@@ -578,5 +590,7 @@ mod tests {
         for field in direction_fields() {
             assert!(fits(field.kind, &(field.get)(&view)), "{}", field.name);
         }
+        let each = direction_fields().map(|field| (field.name, (field.get)(&view)));
+        assert!(each.eq(direction_values(&view)));
     }
 }

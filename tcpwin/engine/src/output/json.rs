@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::connection::state::Connection;
 use crate::output::address::write_address;
 use crate::output::field::{ConnectionView, DirectionView, Value};
-use crate::output::fields::{direction_fields, CONNECTION_FIELDS};
+use crate::output::fields::{direction_values, CONNECTION_FIELDS};
 use crate::window::zero::Episode;
 
 /// Append one connection as an object. Writing to a String cannot fail, so results are dropped.
@@ -21,10 +21,7 @@ pub fn write_connection(out: &mut String, id: u32, connection: &Connection) {
     for (name, from_initiator) in [("a_to_b", true), ("b_to_a", false)] {
         let view = DirectionView::new(connection, from_initiator);
         let _ = write!(out, ",\"{name}\":{{");
-        write_fields(
-            out,
-            direction_fields().map(|field| (field.name, (field.get)(&view))),
-        );
+        write_fields(out, direction_values(&view));
         out.push_str(",\"window_scale_evidence\":[");
         for (position, line) in view.scale_evidence().iter().enumerate() {
             if position > 0 {
@@ -65,11 +62,14 @@ fn write_fields(out: &mut String, fields: impl Iterator<Item = (&'static str, Va
         if position > 0 {
             out.push(',');
         }
-        let _ = write!(out, "\"{name}\":");
+        // Most are zero or none: what formats a number costs several times as much.
+        out.push('"');
+        out.push_str(name);
+        out.push_str("\":");
         match value {
-            Value::Bool(value) => {
-                let _ = write!(out, "{value}");
-            }
+            Value::Bool(true) => out.push_str("true"),
+            Value::Bool(false) => out.push_str("false"),
+            Value::Int(0) => out.push('0'),
             Value::Int(value) => {
                 let _ = write!(out, "{value}");
             }
@@ -90,6 +90,11 @@ fn write_fields(out: &mut String, fields: impl Iterator<Item = (&'static str, Va
 /// A JSON string (RFC 8259 §7).
 pub fn write_text(out: &mut String, text: &str) {
     out.push('"');
+    if !(text.bytes()).any(|byte| byte == b'"' || byte == b'\\' || byte < b' ') {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     for character in text.chars() {
         match character {
             '"' | '\\' => {
@@ -114,5 +119,8 @@ mod tests {
         let mut out = String::new();
         write_text(&mut out, "a\"b\\c\n");
         assert_eq!(out, "\"a\\\"b\\\\c\\u000a\"");
+        out.clear();
+        write_text(&mut out, "plain äöü");
+        assert_eq!(out, "\"plain äöü\"");
     }
 }
