@@ -54,7 +54,8 @@ struct Quality {
 /// What a pass found: connections, facts of the captures, details of chosen connections.
 #[pyclass(frozen, module = "tcpwin._engine")]
 pub struct Result {
-    findings: Findings,
+    /// Apart: what it holds wants more alignment than Python gives its objects.
+    findings: Box<Findings>,
     details: Py<Details>,
     decoded: Decoded,
     quality: OnceLock<Quality>,
@@ -62,13 +63,16 @@ pub struct Result {
     whole: Option<Whole>,
 }
 
+/// CPython allocates at multiples of 16 bytes (ALIGNMENT, Objects/obmalloc.c).
+const _: () = assert!(align_of::<Result>() <= 16);
+
 /// What a whole reading told of a capture.
 pub type Whole = (u32, Py<PyList>, Py<PyDict>);
 
 impl Result {
     pub fn new(findings: Findings, details: Py<Details>) -> Self {
         Result {
-            findings,
+            findings: Box::new(findings),
             details,
             decoded: Decoded::default(),
             quality: OnceLock::new(),
