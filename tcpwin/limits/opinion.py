@@ -22,6 +22,15 @@ LEAST_PART = 0.0005
 """Of a sum: a smaller part does not show in three digits."""
 
 
+TIGHT_SHARE = 0.1
+"""A receiver whose window held the sender for more of the time may have refused segments for want of memory."""
+
+
+def is_tight(data: Direction, busy_ns: int) -> bool:
+    """Whether the receive window held the sender for so long that the receiver may have refused segments."""
+    return data.window_limited_ns + data.zero_window_ns > TIGHT_SHARE * busy_ns
+
+
 @dataclass(frozen=True, slots=True)
 class Opinion:
     """What a limit means.
@@ -75,6 +84,11 @@ class Situation:
     def carried(self) -> Carried:
         """What the direction carried, and over what."""
         return carried_of(self._number, self.connection.path_rtt_ns or 0)
+
+    @property
+    def is_tight(self) -> bool:
+        """As the function of that name says."""
+        return is_tight(self.data, max(self.connection.duration_ns - self.data.idle_ns, 0))
 
     @cached_property
     def silent_ns(self) -> dict[str, int]:

@@ -18,6 +18,7 @@ from tcpwin.limits.opinion import Situation
 
 LEAST_SHARE = 0.01
 """Of the time that a rule saw: what costs less costs nothing, but for what its rounds are told by."""
+RECEIVERS = ("receiver_application", "receiver_window")
 NO_SOONER = "but without it the connection would have ended no sooner"
 
 
@@ -61,8 +62,18 @@ class _Prices:
 
     def __init__(self, seen: Situation, times: dict[str, int]) -> None:
         self.seen, self.times = seen, times
-        self.times_ns = [times[limit] for limit in ORDER]
         self.shares: dict[str, float] = {}
+
+    def times_while_lifted(self, limit: str) -> list[int]:
+        """The time of each limit, where one is lifted together with what it brings about.
+
+        Loss beside a window that was tight may be what the receiver refused for want of memory: a reader that keeps
+        up, or a larger buffer, ends that as well.
+        """
+        times = dict(self.times)
+        if limit in RECEIVERS and self.seen.is_tight:
+            times[limit] += times.pop("path_loss", 0)
+        return [times.get(each, 0) for each in ORDER]
 
     def of(self, limit: str, item: str, ns: int) -> int:
         """Of so much time of an item: all where nothing came through, else its share of the gain."""
@@ -71,6 +82,6 @@ class _Prices:
         if limit not in self.shares:
             silent_ns = min(self.seen.silent_ns.get(limit, 0), self.times[limit])
             carrying_ns = self.times[limit] - silent_ns
-            gained_ns = self.seen.gain(ORDER.index(limit), self.times_ns).likely_ns - silent_ns
+            gained_ns = self.seen.gain(ORDER.index(limit), self.times_while_lifted(limit)).likely_ns - silent_ns
             self.shares[limit] = min(max(gained_ns / carrying_ns, 0.0), 1.0) if carrying_ns else 0.0
         return int(ns * self.shares[limit])

@@ -15,6 +15,7 @@ from tcpwin.limits.evidence.doubled import copied_after_ns
 from tcpwin.limits.evidence.events import count_of, events_of
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.finding import of_many
+from tcpwin.limits.opinion import is_tight
 from tcpwin.limits.reading import count_originals, pairs_of
 from tcpwin.units import count_text
 
@@ -37,9 +38,6 @@ UNANSWERED = ("unacknowledged", "peer_silent")
 REORDERED_SHARE = 0.01
 REORDERED_ACKS = 30
 """Duplicate ACKs before anything was sent again: of a loss a sender waits for three, or sends again at once."""
-TIGHT_SHARE = 0.1
-"""A receiver whose window held the sender for more of the time may have refused segments for want of memory."""
-
 
 ARRIVED_SHARE = 0.9
 """Of the retransmissions; for the others the copy that filled a hole may have been the first to be captured."""
@@ -136,7 +134,7 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
     """Tell loss on the path from a receiver that refuses what arrives.
 
     The receiver's own counters decide. Without them: originals that were captured beside the receiver did arrive.
-    A receiver whose window was tight leaves it open (`TIGHT_SHARE`).
+    A receiver whose window was tight leaves it open (`is_tight`).
     """
     receiver = case.the_receiver
     counted = _receiver_counters(case)
@@ -167,8 +165,7 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             "likely",
             f"Not the path to {receiver}: {arrived:,} of {len(events):,} originals were captured beside it.",
         )
-    held_ns = data.window_limited_ns + data.zero_window_ns
-    if held_ns > TIGHT_SHARE * busy_ns(case):
+    if is_tight(data, busy_ns(case)):
         return Culprit(
             "network",
             f"on the path, or refused by {receiver}, whose receive window was nearly full at times",
