@@ -37,3 +37,35 @@ def test_duplicate_acks_are_not_taken_for_each_other(first: int, tmp_path: Path)
     # Half of what the quickest packets of both ways may differ by.
     assert abs(pairing.clock.offset_ns) <= LATE_NS / 2
     assert pairing.clock.drift_ppm == 0
+
+
+RUNS = Path(__file__).parents[2] / "captures" / "runs"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    ("run", "first"), [("loss1_reno_sack0", 900), ("loss1_reorder_cubic_sack1", 1229), ("loss1_reno_sack0", 4085)]
+)
+def test_a_beginning_beside_a_repair_calls_no_lost_packet_delivered(
+    run: str, first: int, swapped: bool, tmp_path: Path
+) -> None:
+    """The receiver's capture begins with the ACK that a retransmission drew, so that only one way's delay is known.
+
+    What the network dropped is what the whole receiver's capture lacks: each packet has an IP id of its own there.
+    """
+    sent, received = read(RUNS / run / "snd.pcap.gz"), read(RUNS / run / "rcv.pcap.gz")
+    came = {(packet.ip_id, packet.seq, packet.ports) for packet in received}
+    dropped = {frame for frame, packet in enumerate(sent, 1) if (packet.ip_id, packet.seq, packet.ports) not in came}
+    assert dropped
+    whole = write(tmp_path / "whole.pcap", sent)
+    later = write(tmp_path / "later.pcap", received[first:])
+
+    readings = [tcpwin.pair(later, whole) if swapped else tcpwin.pair(whole, later) for _ in range(3)]
+
+    told = readings[0].packets()
+    frames = told["frame_b" if swapped else "frame_a"]
+    fates = dict(zip(frames.tolist(), told["fate"].tolist(), strict=True))
+    assert {frame for frame in dropped if fates.get(frame) in ("delivered", "late")} == set()
+    assert {frame for frame, fate in fates.items() if fate == "lost"} <= dropped
+    # Hashes are seeded anew for each reading, and decide nothing of what it says.
+    assert [reading.to_dict() for reading in readings[1:]] == [readings[0].to_dict()] * 2

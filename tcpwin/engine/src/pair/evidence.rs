@@ -13,7 +13,7 @@ use crate::wire::{ACK, RST};
 /// Delays vary: the far capture must have run for so much longer than the longest delay after a packet left.
 const MARGIN_NS: i64 = 50_000_000;
 /// A path that reorders may do so as the captures begin.
-const BEGIN_NS: i64 = 20_000_000;
+pub const BEGIN_NS: i64 = 20_000_000;
 /// An alien packet comes from another distance.
 const OTHER_DISTANCE: u8 = 2;
 

@@ -338,20 +338,27 @@ impl Flows {
             return [packet.has(SYN).then(|| hash(1, numbers, port)), None];
         }
         let numbers = words(packet.seq, packet.ack);
-        let sure = hash(2, numbers, u64::from(packet.has(SYN)));
         let is_early = flow.packets.iter().sum::<u64>() <= LOOKED_UP;
-        let is_chosen = |key: &u64| is_early || key & SAMPLE_MASK == 0;
+        // The same packets in both captures and in every run, by what the key itself is of.
+        let key_of_chosen = |kind: u64, a, b| {
+            let is_chosen = is_early || Seed::fixed().hash(a, b, kind) & SAMPLE_MASK == 0;
+            is_chosen.then(|| hash(kind, a, b))
+        };
+        let sure = key_of_chosen(2, numbers, u64::from(packet.has(SYN)));
         let rest = words(packet.payload_len, packet.flags.into());
         let weak = if packet.tsecr != 0 {
             let id = u64::from(packet.id().unwrap_or(0)) << 48;
-            Some(hash(3, words(packet.tsval, packet.tsecr), rest ^ id))
+            key_of_chosen(3, words(packet.tsval, packet.tsecr), rest ^ id)
         } else {
-            packet.id().map(|id| {
+            packet.id().and_then(|id| {
+                let place = u64::from(direction);
+                let rest = rest ^ u64::from(id) << 48;
+                let is_chosen = is_early || Seed::fixed().hash(place, rest, 4) & SAMPLE_MASK == 0;
                 let tuple = self.tuple_key(&flow.ends[0], &flow.ends[1]);
-                hash(4, tuple ^ u64::from(direction), rest ^ u64::from(id) << 48)
+                is_chosen.then(|| hash(4, tuple ^ place, rest))
             })
         };
-        [Some(sure).filter(is_chosen), weak.filter(is_chosen)]
+        [sure, weak]
     }
 
     /// What the packets that were kept of a connection and of its mate say: those that agree in every field are one and

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::ahead::search_key;
+use super::evidence::BEGIN_NS;
 use super::flows::{Courtship, Hit, VOTES};
 use super::packet::{Side, Sighting};
 use super::run::{Pair, Pairer, Rows};
@@ -217,7 +218,8 @@ impl<R: Rows> Pairer<'_, R> {
         let is_near = nearest(courtship, true)
             .or_else(|| nearest(courtship, false))
             .unwrap_or_else(|| self.guess(side, courtship));
-        let mut near = if is_near { side } else { side.other() };
+        let near_of_first = if is_near { side } else { side.other() };
+        let mut near = near_of_first;
         let (first_in_a, of_a) = match side {
             Side::A => (number, 0),
             Side::B => (mate, u8::from(courtship.is_flipped)),
@@ -257,7 +259,14 @@ impl<R: Rows> Pairer<'_, R> {
             Side::A => apart,
             Side::B => -apart,
         });
-        self.replay(pair, flows, offset_ns);
+        // By one direction alone a packet arrives when it leaves, and a quick one sooner: what was sent again must be
+        // known before what acknowledges it.
+        let sooner_ns = match (courtship.apart_ns, near_of_first) {
+            ([Some(_), None], Side::A) | ([None, Some(_)], Side::B) => -BEGIN_NS,
+            ([Some(_), None], Side::B) | ([None, Some(_)], Side::A) => BEGIN_NS,
+            _ => 0,
+        };
+        self.replay(pair, flows, offset_ns.saturating_add(sooner_ns));
     }
 
     /// Take the packets that both captures kept of a pair, in the order in which they passed.
