@@ -18,7 +18,7 @@ from tcpwin.limits.opinion import Situation
 
 LEAST_SHARE = 0.01
 """Of the time that a rule saw: what costs less costs nothing, but for what its rounds are told by."""
-RECEIVERS = ("receiver_application", "receiver_window")
+READER = "receiver_application"
 NO_SOONER = "but without it the connection would have ended no sooner"
 
 
@@ -68,10 +68,10 @@ class _Prices:
         """The time of each limit, where one is lifted together with what it brings about.
 
         Loss beside a window that was tight may be what the receiver refused for want of memory: a reader that keeps
-        up, or a larger buffer, ends that as well.
+        up ends that as well.
         """
         times = dict(self.times)
-        if limit in RECEIVERS and self.seen.is_tight:
+        if limit == READER and self.seen.is_tight:
             times[limit] += times.pop("path_loss", 0)
         return [times.get(each, 0) for each in ORDER]
 
