@@ -236,19 +236,7 @@ def _sample(state: _State, written_ns: int, values: dict[str, Any]) -> SocketSam
 
 
 def _memory_sample(state: _State) -> MemorySample:
-    values = state.memory
-    return MemorySample(
-        time_ns=state.time_ns,
-        line=state.line,
-        tcp_inuse=values.get(("TCP", "inuse")),
-        tcp_orphan=values.get(("TCP", "orphan")),
-        tcp_time_wait=values.get(("TCP", "tw")),
-        tcp_alloc=values.get(("TCP", "alloc")),
-        tcp_memory_pages=values.get(("TCP", "mem")),
-        tcp6_inuse=values.get(("TCP6", "inuse")),
-        page_size_bytes=state.page_size_bytes,
-        values=values,
-    )
+    return MemorySample.of(state.time_ns, state.line, state.memory, state.page_size_bytes)
 
 
 def _kinds() -> dict[str, str]:
