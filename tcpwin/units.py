@@ -48,14 +48,23 @@ def time_text(ns: float | None) -> str:
         return "unknown"
     if ns <= 0:
         return f"-{time_text(-ns)}" if ns else "0 s"
-    unit, size, _ = next(each for each in reversed(_TIMES) if _rounded(ns / each[1]) >= each[2])
+    unit, size = _time_unit(ns)
     # A mean may hold parts of a nanosecond, which no clock does.
     return f"{_digits(ns / size if ns >= 1000 else round(ns) / size)} {unit}"
 
 
+def _time_unit(ns: float) -> tuple[str, int]:
+    """The largest unit of which there is enough, as three digits say, and its nanoseconds."""
+    for unit, size, least in reversed(_TIMES):
+        # Far below, rounding makes no difference.
+        if ns > size * least * 0.99 and _rounded(ns / size) >= least:
+            return unit, size
+    return _TIMES[0][:2]
+
+
 def rest_text(whole_ns: int, part_ns: int) -> str:
     """Write what is left of a duration without a part, so that the three add up as they are written."""
-    unit, size, _ = next(each for each in reversed(_TIMES) if _rounded(whole_ns / each[1]) >= each[2])
+    unit, size = _time_unit(whole_ns)
     whole, part = _rounded(whole_ns / size), _rounded(part_ns / size)
     last = Decimal(1).scaleb(whole.adjusted() - 2)
     left = whole.quantize(last) - part.quantize(last, ROUND_HALF_UP)

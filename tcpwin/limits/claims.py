@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
@@ -44,14 +45,24 @@ _HELD_BY = {
 
 def items_of(limits: Iterable[str]) -> tuple[str, ...]:
     """The items that may hold the time of these limits, those that are likeliest first."""
+    return _items_of(tuple(limits))
+
+
+@cache
+def _items_of(limits: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for limit in limits for item in _HELD_BY.get(limit, ())))
 
 
 def claimed_limit(finding: Finding, item: str) -> str:
     """Which of a finding's limits the time of an item is; what the item says by itself where the finding says none."""
-    fitting = [each for each in finding.limits if item in items_of((each,))]
-    for limit, owner in (("receiver_application", "application"), ("receiver_window", "host")):
-        if limit in fitting and finding.owner.endswith(owner):
+    return _claimed_limit(tuple(finding.limits), finding.owner, item)
+
+
+@cache
+def _claimed_limit(limits: tuple[str, ...], owner: str, item: str) -> str:
+    fitting = [each for each in limits if item in items_of((each,))]
+    for limit, whose in (("receiver_application", "application"), ("receiver_window", "host")):
+        if limit in fitting and owner.endswith(whose):
             return limit
     return ITEM_LIMITS[item] if ITEM_LIMITS[item] in fitting or not fitting else fitting[0]
 
@@ -105,13 +116,14 @@ class Claims:
         left = self._left.setdefault(direction, dict(self.budgets[direction].items_ns))
         items = items_of(finding.limits) if finding.limits else ITEMS
         taken: dict[str, int] = {}
+        cost_ns = 0
         for item in items:
-            ns = min(wanted_ns - sum(taken.values()), left[item], self.life_ns)
+            ns = min(wanted_ns - cost_ns, left[item], self.life_ns)
             if ns > 0:
                 taken[item] = ns
                 left[item] -= ns
                 self.life_ns -= ns
-        cost_ns = sum(taken.values())
+                cost_ns += ns
         costs[finding.code] = costs.get(finding.code, 0) + cost_ns
         text = finding.text
         if takers:

@@ -40,6 +40,8 @@ ANSWER_SHARE = 0.5
 """Of the time in which a sender had nothing to send: so much before its answers, and they are what took the time."""
 ANSWER_ROUND_TRIPS = 10
 """A first byte after more of them is late by its application: away from the sender a round trip is in it."""
+SLOW_LIMITS = ITEM_LIMITS | dict.fromkeys(WINDOW_ITEMS, "receiver_application")
+"""`ITEM_LIMITS` of a direction with a slow reader."""
 ORDER = tuple(dict.fromkeys([*(ITEM_LIMITS[item] for item in ITEMS), *LIMITS]))
 """Of limits that have the same time the first is named."""
 NONE = ORDER.index("none")
@@ -107,7 +109,7 @@ def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[st
         is_slow=is_slow_of(number, is_scaled, items_ns),
         is_mostly_closed=items_ns["zero_window"] * 2 >= window_ns,
         is_mostly_recovering=sum(items_ns[item] for item in GROUPS["loss recovery"]) >= items_ns["after_loss"],
-        is_growing=items_ns["slow_start"] >= items_ns["congestion"],
+        is_growing=is_growing_of(items_ns),
         is_missed=number("missed_bytes") > MISSED_SHARE * (acked + (acked == 0)),
         is_queued=(queue_ns > 0) & (queue_ns >= QUEUED_SHARE * number("rtt_min_ns")),
         is_read_late=reader_ns > 0,
@@ -126,6 +128,11 @@ def is_slow_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[s
     is_unread = (reader_ns > 0) & (reader_ns >= READER_SHARE * window_ns)
     is_low = is_scaled & (mean > 0) & (mean < most / 2)
     return is_closed | is_low | is_unread
+
+
+def is_growing_of(items_ns: Mapping[str, Any]) -> Any:
+    """The trait `is_growing` of a direction with these items."""
+    return items_ns["slow_start"] >= items_ns["congestion"]
 
 
 class Loss(NamedTuple):
@@ -216,9 +223,12 @@ def divide(
     is_hidden = is_hidden & is_near
     first, second = pick(is_hidden, second, first), pick(is_hidden, first, second)
     first_ns, second_ns = pick(is_hidden, second_ns, first_ns), pick(is_hidden, first_ns, second_ns)
-    lost_to_first = nothing
-    for place, ns in enumerate(lost_to):
-        lost_to_first = pick(first == place, ns, lost_to_first)
+    if isinstance(first, int):
+        lost_to_first = lost_to[first]
+    else:
+        lost_to_first = nothing
+        for place, ns in enumerate(lost_to):
+            lost_to_first = pick(first == place, ns, lost_to_first)
     return Division(
         times_ns=times,
         lost_to_ns=lost_to,
@@ -259,13 +269,17 @@ def _lost(times_ns: Mapping[str, Any], mended_ns: Mapping[str, Any], is_disturbe
 def by_limit(items_ns: Mapping[str, Any], is_slow: Any, pick: Pick) -> dict[str, Any]:
     """The time of each limit by the items of a budget alone."""
     times: dict[str, Any] = {}
-    for item, ns in items_ns.items():
-        limit = ITEM_LIMITS[item]
-        if item in WINDOW_ITEMS:
-            for name, own in (("receiver_application", pick(is_slow, ns, 0)), (limit, pick(is_slow, 0, ns))):
-                times[name] = times.get(name, 0) + own
-        else:
+    if pick is pick_one:
+        limits = SLOW_LIMITS if is_slow else ITEM_LIMITS
+        for item, ns in items_ns.items():
+            limit = limits[item]
             times[limit] = times.get(limit, 0) + ns
+        return times
+    for item, ns in items_ns.items():
+        limit, slow = ITEM_LIMITS[item], SLOW_LIMITS[item]
+        shares = ((limit, ns),) if slow == limit else ((slow, pick(is_slow, ns, 0)), (limit, pick(is_slow, 0, ns)))
+        for name, own in shares:
+            times[name] = times.get(name, 0) + own
     return times
 
 
@@ -276,10 +290,12 @@ def silent_by_limit(items_ns: Mapping[str, Any], is_slow: Any, pick: Pick) -> di
 
 def _largest_two(times: tuple[Any, ...], pick: Pick) -> tuple[Any, Any, Any, Any]:
     """Place and time of the largest, and of the next; what limited nothing is none of them."""
+    if pick is pick_one:
+        return _largest_two_numbers(times)
     first = first_ns = second = second_ns = times[NONE] * 0
     first = second = first + NONE
     for place, ns in enumerate(times):
-        if place == NONE or (type(ns) is int and ns == 0):
+        if place == NONE:
             continue
         leads = ns > first_ns
         follows = ns > second_ns
@@ -288,6 +304,19 @@ def _largest_two(times: tuple[Any, ...], pick: Pick) -> tuple[Any, Any, Any, Any
             pick(leads, first_ns, pick(follows, ns, second_ns)),
         )
         first, first_ns = pick(leads, place, first), pick(leads, ns, first_ns)
+    return first, first_ns, second, second_ns
+
+
+def _largest_two_numbers(times: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """The same of plain numbers."""
+    first, first_ns, second, second_ns = NONE, 0, NONE, 0
+    for place, ns in enumerate(times):
+        if ns <= second_ns or place == NONE:
+            continue
+        if ns > first_ns:
+            first, first_ns, second, second_ns = place, ns, first, first_ns
+        else:
+            second, second_ns = place, ns
     return first, first_ns, second, second_ns
 
 

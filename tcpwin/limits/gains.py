@@ -10,6 +10,7 @@ docs/time-budget.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 PATH_FACTOR = 4
@@ -85,52 +86,69 @@ def gain_of(
         pick: ``where`` of columns, or of plain numbers.
     """
 
+    places = _places(tuple(order))
+
     def is_one_of(*limits: str) -> Any:
-        return sum((first == order.index(limit)) for limit in limits) > 0
+        if isinstance(first, int):
+            return order[first] in limits
+        return sum((first == places[limit]) for limit in limits) > 0
+
+    def of_first(values: Sequence[Any]) -> Any:
+        if isinstance(first, int):
+            return values[first]
+        return sum(pick(first == place, value, 0) for place, value in enumerate(values))
 
     by_name = dict(zip(order, times_ns, strict=True))
-    first_ns = sum(pick(first == place, ns, 0) for place, ns in enumerate(times_ns))
-    moving_ns = sum(times_ns) - by_name["handshake"] - by_name["none"]
+    total_ns, first_ns = sum(times_ns), of_first(times_ns)
+    moving_ns = total_ns - by_name["handshake"] - by_name["none"]
     path_ns = by_name["path_rate"] + by_name["path_policer"]
     is_path, is_window = is_one_of("path_rate", "path_policer"), is_one_of("receiver_window")
     is_ramp = is_one_of("congestion_control") & is_growing
+    modelled = is_one_of(*_MODELLED)
     # Bytes a nanosecond.
     path = carried.path_bps / 8e9
-    is_known = (path > 0) & is_one_of(*_MODELLED)
+    is_known = (path > 0) & modelled
     path = pick(path > 0, path, 1.0)
     has_window = (carried.window_bytes > 0) & (carried.round_trip_ns > 0)
     window = carried.window_bytes / pick(has_window, carried.round_trip_ns, 1)
     up_to = pick(is_path, PATH_FACTOR * path, path)
     up_to = pick(has_window & (is_window ^ True) & (window < up_to), window, up_to)
     rest = _least(carried.bytes - path * path_ns, pick)
-    silent = [_lesser(silent_ns.get(limit, 0), by_name[limit], pick) for limit in order]
-    silent_first_ns = sum(pick(first == place, ns, 0) for place, ns in enumerate(silent))
+    silent = [0] * len(order)
+    for limit, ns in silent_ns.items():
+        silent[places[limit]] = _lesser(ns, by_name[limit], pick)
+    silent_first_ns = of_first(silent)
     carrying_ns = first_ns - silent_first_ns
     others_ns = moving_ns - path_ns - sum(silent)
     even = rest * pick(others_ns > 0, carrying_ns / pick(others_ns > 0, others_ns, 1), pick(carrying_ns > 0, 1, 0))
     paused = _least(carried.bytes - path * (moving_ns - first_ns), pick)
-    is_pausing = is_one_of("sender_application") & (first_ns < PACED_SHARE * sum(times_ns))
+    is_pausing = is_one_of("sender_application") & (first_ns < PACED_SHARE * total_ns)
     own = pick(is_path, path * first_ns, pick(is_pausing, paused, even))
     most = pick(is_path | (carrying_ns == 0), own, pick(rest > own, rest, own))
     ramp_ns = pick(is_ramp, carried.round_trip_ns, 0)
     likely_ns = _least(first_ns - own / up_to - ramp_ns, pick)
     low_ns = first_ns - most / up_to - ramp_ns
     low_ns = pick(low_ns > silent_first_ns, low_ns, silent_first_ns)
-    # A congestion window that begins wide open meets the receive window, which begins small as well.
-    doublings, flight = 1, carried.first_flight_bytes + 0
-    for _ in range(MOST_DOUBLINGS):
-        doublings = doublings + pick((flight > 0) & (flight < carried.first_window_bytes), 1, 0)
-        flight = flight * 2
-    most_ns = doublings * carried.round_trip_ns
-    is_met = is_ramp & (most_ns > 0) & (most_ns < likely_ns)
-    likely_ns = pick(is_met, most_ns, likely_ns)
+    if is_ramp is not False:
+        # A congestion window that begins wide open meets the receive window, which begins small as well.
+        doublings, flight = 1, carried.first_flight_bytes + 0
+        for _ in range(MOST_DOUBLINGS):
+            doublings = doublings + pick((flight > 0) & (flight < carried.first_window_bytes), 1, 0)
+            flight = flight * 2
+        most_ns = doublings * carried.round_trip_ns
+        is_met = is_ramp & (most_ns > 0) & (most_ns < likely_ns)
+        likely_ns = pick(is_met, most_ns, likely_ns)
     low_ns = pick(low_ns > likely_ns, likely_ns, low_ns)
-    modelled = is_one_of(*_MODELLED)
     return Gain(
         _whole(pick(is_known, likely_ns, first_ns)),
         _whole(pick(is_known, low_ns, pick(modelled, silent_first_ns, first_ns))),
         _whole(first_ns),
     )
+
+
+@cache
+def _places(order: tuple[str, ...]) -> dict[str, int]:
+    return {limit: place for place, limit in enumerate(order)}
 
 
 def part_of(gained_ns: Any, part_ns: Any, time_ns: Any) -> Any:

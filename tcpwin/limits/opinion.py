@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
-from tcpwin.analysis import Connection, Direction
+from tcpwin.analysis import Connection, Direction, cached
 from tcpwin.limits.budget import GROUPS, Budget
-from tcpwin.limits.division import ORDER, Traits, is_slow_of, pick_one, silent_by_limit, traits_of
+from tcpwin.limits.division import (
+    ORDER,
+    Traits,
+    is_growing_of,
+    is_slow_of,
+    pick_one,
+    silent_by_limit,
+    traits_of,
+)
 from tcpwin.limits.gains import Carried, Gain, carried_of, gain_of
 from tcpwin.limits.names import FIND_LOSS, read_faster
 from tcpwin.limits.roles import ENDS, role_of
@@ -63,12 +70,12 @@ class Situation:
     name: str
     budget: Budget
 
-    @cached_property
+    @cached
     def traits(self) -> Traits:
         """What the direction is like."""
         return traits_of(self._number, self._is_scaled, self.budget.items_ns)
 
-    @property
+    @cached
     def is_slow(self) -> bool:
         """The trait of that name, by itself: it decides whose a window's time is."""
         return bool(is_slow_of(self._number, self._is_scaled, self.budget.items_ns))
@@ -80,7 +87,7 @@ class Situation:
     def _number(self, name: str) -> Any:
         return getattr(self.data, name) or 0
 
-    @cached_property
+    @cached
     def carried(self) -> Carried:
         """What the direction carried, and over what."""
         return carried_of(self._number, self.connection.path_rtt_ns or 0)
@@ -90,17 +97,19 @@ class Situation:
         """As the function of that name says."""
         return is_tight(self.data, max(self.connection.duration_ns - self.data.idle_ns, 0))
 
-    @cached_property
+    @cached
     def silent_ns(self) -> dict[str, int]:
         """Of each limit the time in which nothing came through."""
         return silent_by_limit(self.budget.items_ns, self.is_slow, pick_one)
 
     def gain(self, limit: int, times_ns: Sequence[int]) -> Gain:
         """What lifting a limit, given by its place in `ORDER`, would have gained, where each has so much time."""
-        return gain_of(limit, times_ns, ORDER, self.carried, self.traits.is_growing, pick_one, self.silent_ns)
+        is_growing = is_growing_of(self.budget.items_ns)
+        return gain_of(limit, times_ns, ORDER, self.carried, is_growing, pick_one, self.silent_ns)
 
-    @property
+    @cached
     def data(self) -> Direction:
+        """The direction."""
         return self.connection.a_to_b if self.name == "a_to_b" else self.connection.b_to_a
 
     @property
@@ -126,8 +135,9 @@ class Situation:
     @property
     def is_handshake_disturbed(self) -> bool:
         """Whether a segment of the handshake was sent again, or nobody answered."""
-        both = (self.connection.a_to_b, self.connection.b_to_a)
-        return any(each.syn_retransmissions for each in both) or self.connection.close == "unanswered"
+        connection = self.connection
+        is_again = connection.a_to_b.syn_retransmissions or connection.b_to_a.syn_retransmissions
+        return bool(is_again) or connection.close == "unanswered"
 
     @property
     def is_doubled(self) -> bool:

@@ -34,13 +34,11 @@ def price(connection: Connection, direction: str, findings: Sequence[Finding]) -
     for limit, ns in by_limit(left, seen.is_slow, pick_one).items():
         times[limit] += ns
     prices = _Prices(seen, times)
-    return [
-        replace(
-            finding,
-            cost_ns=sum(prices.of(claimed_limit(finding, item), item, ns) for item, ns in finding.items_ns.items()),
-        )
-        for finding in findings
-    ]
+    priced = []
+    for finding in findings:
+        cost_ns = sum([prices.of(claimed_limit(finding, item), item, ns) for item, ns in finding.items_ns.items()])
+        priced.append(finding if cost_ns == finding.cost_ns else replace(finding, cost_ns=cost_ns))
+    return priced
 
 
 def excused(seen: Finding, priced: Finding) -> Finding:

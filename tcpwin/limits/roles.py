@@ -19,8 +19,7 @@ def role_of(connection: Connection, side: str) -> str:
     Without a handshake a is the end that probably opened the connection; that much is said only where one port
     alone is a service's.
     """
-    services = sum(end.port < WELL_KNOWN_PORTS for end in (connection.a, connection.b))
-    if connection.initiator_known or services == 1:
+    if connection.initiator_known or sum(end.port < WELL_KNOWN_PORTS for end in (connection.a, connection.b)) == 1:
         return ENDS[side]
     sent_by_a, sent_by_b = (carried_bytes(connection, name) for name in ("a_to_b", "b_to_a"))
     return "sender" if (side == "a") == (sent_by_a >= sent_by_b) else "receiver"
@@ -49,6 +48,7 @@ def carried_bytes(connection: Connection, direction: str) -> int:
 
 def main_direction(connection: Connection) -> str | None:
     """The direction with more data; None without any."""
-    sizes = {name: carried_bytes(connection, name) for name in ("a_to_b", "b_to_a")}
-    largest = max(sizes, key=lambda name: sizes[name])
-    return largest if sizes[largest] else None
+    there, back = carried_bytes(connection, "a_to_b"), carried_bytes(connection, "b_to_a")
+    if there >= back:
+        return "a_to_b" if there else None
+    return "b_to_a"

@@ -12,7 +12,7 @@ from tcpwin.limits.verdict import Verdict, choose_direction, judge_directions
 
 def budgets_of(connection: Connection) -> dict[str, Budget]:
     """Where the sender's time went, by direction: ``a_to_b`` and ``b_to_a``."""
-    sockets = connection.socket_samples
+    sockets = connection.socket_samples if connection.analysis.hosts else {}
     there_ns, back_ns = connection._analysis._engine.budget(connection.id)
     return {
         "a_to_b": draw_up(connection.a_to_b, sockets.get("a", ()), spent_ns=there_ns),

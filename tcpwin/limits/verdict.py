@@ -141,20 +141,19 @@ class Weighed(NamedTuple):
 
     Attributes:
         lost_ns, is_problem: as `Verdict` has them.
-        seen, findings: the direction whose loss it is, and what rules found of it.
+        judge: of the direction whose loss it is; None where it lost nothing.
     """
 
     lost_ns: int
     is_problem: bool
-    seen: Situation
-    findings: Sequence[Finding]
+    judge: _Judge | None
 
     @property
     def limit(self) -> str | None:
         """The one that the fix is about, the first or the one beside it; None where there is no problem."""
-        if not self.is_problem:
+        if not self.is_problem or self.judge is None:
             return None
-        divided = _Judge(self.seen, self.findings).divided
+        divided = self.judge.divided
         place: int = divided.first if divided.also == NONE else divided.also
         return ORDER[place]
 
@@ -199,13 +198,18 @@ def _by_direction(connection: Connection, findings: Sequence[Finding]) -> dict[s
 
 
 def _weigh(connection: Connection, name: str, findings: Sequence[Finding]) -> Weighed:
-    seen = Situation(connection, name, connection.budget[name])
+    budget = connection.budget[name]
     if any(each.items_ns for each in findings):
-        loss = _Judge(seen, findings).loss
-    else:
-        items_ns = tuple(seen.budget.items_ns.values())
-        loss = weigh([sum([items_ns[place] for place in group]) for group in GROUPS_WEIGHED], **doubts_of(seen))
-    return Weighed(loss.lost_ns, loss.is_problem, seen, findings)
+        judge = _Judge(Situation(connection, name, budget), findings)
+        return Weighed(*judge.loss, judge)
+    items_ns = tuple(budget.items_ns.values())
+    sums_ns = [sum([items_ns[place] for place in group]) for group in GROUPS_WEIGHED]
+    lost_ns, _, handshake_ns, _ = sums_ns
+    if not lost_ns and not handshake_ns:
+        return Weighed(0, False, None)
+    seen = Situation(connection, name, budget)
+    loss = weigh(sums_ns, **doubts_of(seen))
+    return Weighed(*loss, _Judge(seen, findings) if loss.is_problem else None)
 
 
 def doubts_of(seen: Situation) -> dict[str, bool]:

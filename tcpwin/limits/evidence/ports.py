@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -65,23 +66,22 @@ def _accepted(analysis: Analysis) -> dict[tuple[str, int], int]:
 
 def attempts(case: Case, least: float) -> Iterator[Attempts]:
     """The ports with at least so many connections of those that the rule asked for, those with most first."""
-    ports: dict[tuple[str, int], list[Connection]] = {}
-    connections = case.analysis.connections
+    ports: dict[tuple[str, int], list[int]] = {}
+    value_of = case.analysis._engine.connection_value
     for id, _ in islice(case.asked[0], FIRST_LOOKED_AT):
-        connection = connections[id]
-        port = connection.b
-        ports.setdefault((port.address, port.port), []).append(connection)
+        ports.setdefault((value_of(id, "b_address"), value_of(id, "b_port")), []).append(id)
     if not ports:
         return
     accepted = _accepted(case.analysis)
-    ranked = sorted(ports.values(), key=lambda each: (-len(each), each[0].first_frame))
-    for failed in ranked[:PORTS]:
-        if len(failed) < max(least, 1):
+    # Connections are numbered in the order of their first frames.
+    ranked = nsmallest(PORTS, ports.items(), key=lambda each: (-len(each[1]), each[1][0]))
+    for (address, port), ids in ranked:
+        if len(ids) < max(least, 1):
             return
-        port = failed[0].b
+        failed = tuple(case.analysis.connections[id] for id in ids)
         yield Attempts(
-            port=port,
-            connections=tuple(failed),
-            accepted=accepted.get((port.address, port.port), 0),
+            port=Endpoint(address, port),
+            connections=failed,
+            accepted=accepted.get((address, port), 0),
             waited_ns=sum(each.duration_ns for each in failed),
         )
