@@ -254,6 +254,42 @@ def write_headers(
     max_bytes: int = ...,
     progress: _Progress = None,
 ) -> tuple[int, int, str, dict[str, Any]]: ...
+def copy_packets(
+    result: Result,
+    sources: tuple[_Source, _Source],
+    out: _Writable,
+    chosen: object,
+    told: object | None,
+    *,
+    name: str = "stream",
+    everything: bool = False,
+    about: tuple[str, str] = ("", ""),
+    shifts: _Shifts | None = None,
+    progress: _Progress = None,
+) -> tuple[int, int, int, int, bool]:
+    """Write packets to a pcapng file: how many, how many cut, commented, and left out; whether the capture is the same.
+
+    Args:
+        sources: the capture twice.
+        chosen, told: attributes of `tcpwin.report.slicing`.
+        everything: copy the blocks beside the packets, too, whatever they are.
+        about: the application, and a comment on the file.
+    """
+
+def frames_around(
+    result: Result,
+    source: _Source,
+    wanted: Mapping[int, Sequence[int]],
+    around: int,
+    *,
+    name: str = "stream",
+    shifts: _Shifts | None = None,
+    index: str | PathLike[str] | None = None,
+    progress: _Progress = None,
+) -> tuple[list[int], bool]: ...
+def frames_of_parts(
+    result: Result, source: _Source, ids: set[int], *, name: str = "stream", progress: _Progress = None
+) -> list[int]: ...
 def fields(group: str) -> list[tuple[str, str, str]]: ...
 def first_offset(
     source_a: _Source, source_b: _Source, *, names: tuple[str, str], progress: _Progress = None

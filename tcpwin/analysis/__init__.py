@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tcpwin._engine import EVENT_FIELDS, SERIES_NAMES
-from tcpwin.analysis.analysis import SCHEMA, Analysis, Shifts, measure, reopen
+from tcpwin.analysis.analysis import FIRST_NS, LAST_NS, SCHEMA, Analysis, Shifts, measure, reopen
 from tcpwin.analysis.cached import cached
 from tcpwin.analysis.capture import Capture, CaptureFile, CaptureWarning, Interface
 from tcpwin.analysis.connection import Connection
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVENT_FIELDS",
+    "FIRST_NS",
+    "LAST_NS",
     "SCHEMA",
     "SERIES_NAMES",
     "Analysis",

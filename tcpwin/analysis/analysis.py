@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tcpwin.analysis.table import Table
     from tcpwin.hosts import Host, Joined, JoinedSample, ScaleClaim, SocketSample
     from tcpwin.limits import Findings, Summary, Verdict
+    from tcpwin.report import Slice
     from tcpwin.report.standalone import Report
 
 SCHEMA = "tcpwin/analysis/2"
@@ -135,6 +136,23 @@ class Analysis:
         made: Report = later("tcpwin.report.standalone", "Report")(self, limit=limit, given=self.findings)
         if path is not None:
             made.write(path, theme=theme)
+        return made
+
+    def slice(self, path: str | Path, **chosen: Any) -> Slice:
+        """Write the packets of connections, of a span or of findings to a pcapng file with comments.
+
+        >>> analysis.slice("worst.pcapng", connections=[analysis.worst(1)[0].id])
+
+        Args:
+            chosen: `connections`, `start_ns` and `end_ns`, `findings` and `around`, `headers_only`, `comments`:
+                `tcpwin.report.slice_packets` says what they are and what is raised.
+        """
+        made: Slice = later("tcpwin.report", "slice_packets")(self, path, **chosen)
+        return made
+
+    def annotate(self, path: str | Path) -> Slice:
+        """Write the whole capture to a pcapng file whose comments say at each packet what was found there."""
+        made: Slice = later("tcpwin.report", "annotate")(self, path)
         return made
 
     def select(

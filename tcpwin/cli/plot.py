@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpwin.cli.inputs import ConnectionNumber, check_connection, spare_captures
+from tcpwin.cli.inputs import ConnectionNumber, Moment, check_connection, spare_captures
 from tcpwin.cli.program import complain
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
@@ -15,23 +14,7 @@ from tcpwin.errors import OutputError
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis, Connection
 
-_S = 10**9
-_UNITS_NS = {"": _S, "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": _S, "min": 60 * _S, "h": 3600 * _S}
 TIMELINE = "timeline"
-
-
-class _Moment(click.ParamType):  # type: ignore[type-arg]
-    """A time since the connection's first segment: 12.5, 250ms, 2min; in nanoseconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)(ns|us|µs|ms|s|min|h|)", str(value))
-        if match is None:
-            self.fail(f"{value!r} is no time since the connection's start, such as 12.5, 250ms or 2min", param, ctx)
-        whole, _, rest = match[1].partition(".")
-        unit_ns = _UNITS_NS[match[2]]
-        return int(whole) * unit_ns + int(rest.ljust(9, "0")) * unit_ns // 10**9
 
 
 def _list_figures(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -77,8 +60,8 @@ def _figures() -> Any:
 @click.option(
     "--direction", type=click.Choice(["a_to_b", "b_to_a"]), help="Direction; default: the one with more data."
 )
-@click.option("--from", "first", type=_Moment(), help="Start of the span, since the connection's start: 12.5, 250ms.")
-@click.option("--to", "last", type=_Moment(), help="End of the span.")
+@click.option("--from", "first", type=Moment(), help="Start of the span, since the connection's start: 12.5, 250ms.")
+@click.option("--to", "last", type=Moment(), help="End of the span.")
 @click.option(
     "--field",
     metavar="NAME",

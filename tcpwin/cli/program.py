@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "analyze": "Show what limited each connection, worst first.",
+    "annotate": "Write a capture for Wireshark with comments on its packets.",
     "bdp": "Compute the window that a path needs, and the settings for it.",
     "check": "Apply rules: findings with evidence, cost, owner and fix.",
     "compare": "Compare two captures of the same workload: better or worse?",
@@ -32,6 +33,7 @@ COMMANDS = {
     "reference": "Compare with published results.",
     "report": "Write a report: one file with figures, readable offline.",
     "rules": "List the rules of `check`.",
+    "slice": "Write packets of a connection, span or finding for Wireshark.",
     "snap": "Record this host's TCP sockets, counters and memory.",
     "ss": "Show sockets from snapshots, or the distribution of a field.",
 }

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
     from tcpwin.report.rules import render_page, render_rules, threshold_text
     from tcpwin.report.sarif import sarif_document
+    from tcpwin.report.slicing import AROUND, Slice, annotate, slice_packets
     from tcpwin.report.sockets import render_distributions, render_sockets, span_text
     from tcpwin.report.summary import render_summary
     from tcpwin.report.text import WHOLE, quality_remarks, render, render_blocks
+    from tcpwin.report.verdict_words import frames_filter
 
 _HOMES = {
     "budget_words": ("ITEM_WORDS",),
@@ -89,6 +91,12 @@ _HOMES = {
         "threshold_text",
     ),
     "sarif": ("sarif_document",),
+    "slicing": (
+        "AROUND",
+        "Slice",
+        "annotate",
+        "slice_packets",
+    ),
     "sockets": (
         "render_distributions",
         "render_sockets",
@@ -101,16 +109,21 @@ _HOMES = {
         "render",
         "render_blocks",
     ),
+    "verdict_words": ("frames_filter",),
 }
 
 __all__ = [
+    "AROUND",
     "ITEM_WORDS",
     "NAMES",
     "WHOLE",
     "ConnectionTable",
+    "Slice",
+    "annotate",
     "change_on_the_way",
     "counts_line",
     "draw_ladder",
+    "frames_filter",
     "headline",
     "junit_document",
     "most_lost_first",
@@ -141,6 +154,7 @@ __all__ = [
     "render_total",
     "run_facts",
     "sarif_document",
+    "slice_packets",
     "span_text",
     "summarize_pairing",
     "tabulate_connections",

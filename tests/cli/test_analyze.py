@@ -189,7 +189,7 @@ def test_completion_for_three_shells(tmp_path: Path) -> None:
         done = tcpwin(env={"_TCPWIN_COMPLETE": f"{shell}_source", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
         assert done.returncode == 0
         assert b"_TCPWIN_COMPLETE" in done.stdout
-    words = {"_TCPWIN_COMPLETE": "bash_complete", "COMP_WORDS": "tcpwin an", "COMP_CWORD": "1"}
+    words = {"_TCPWIN_COMPLETE": "bash_complete", "COMP_WORDS": "tcpwin anal", "COMP_CWORD": "1"}
     assert tcpwin(env=words).stdout == b"plain,analyze\n"
 
 

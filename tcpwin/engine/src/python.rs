@@ -4,6 +4,7 @@
 
 mod changes;
 mod columns;
+mod copy;
 mod details;
 mod dictionary;
 mod event_columns;
@@ -78,6 +79,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pass::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(pass::row_columns, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;
+    module.add_function(wrap_pyfunction!(copy::copy_packets, module)?)?;
+    module.add_function(wrap_pyfunction!(copy::frames_around, module)?)?;
+    module.add_function(wrap_pyfunction!(copy::frames_of_parts, module)?)?;
     module.add_function(wrap_pyfunction!(headers::write_headers, module)?)?;
     module.add_function(wrap_pyfunction!(pair::first_offset, module)?)?;
     module.add_function(wrap_pyfunction!(pair::pair, module)?)?;

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpwin.analysis import Event
+from tcpwin.report.event_words import CAUSE_WORDS, event_words
 from tcpwin.units import time_text
 
 if TYPE_CHECKING:
@@ -18,31 +19,12 @@ if TYPE_CHECKING:
     from tcpwin.report.drawing.panel import Trace
     from tcpwin.report.drawing.request import Request
 
-CAUSE_WORDS = {
-    "fast": "fast retransmission",
-    "recovery": "sent again in recovery",
-    "lost_retransmission": "sent again, lost again",
-    "rto": "timeout",
-    "go_back_n": "after a timeout",
-    "tail_loss_probe": "tail loss probe",
-    "spurious": "sent again needlessly",
-    "syn": "SYN again",
-    "syn_ack": "SYN/ACK again",
-    "fin": "FIN again",
-    "fast_open": "the SYN's data again, left out by the SYN/ACK",
-    "zero_window": "into a closed window",
-    "unknown": "sent again, cause unknown",
-    "out_of_order": "out of order",
-    "capture_reordered": "reordered by the capture",
-}
-"""Why a segment came again or late, in words."""
-
 
 def event_text(event: Event) -> str:
     """Frame, what happened, and the rule where one decided."""
     lines = [f"<b>frame {event.frame:,}</b>"]
     if event.cause is None:
-        return f"{lines[0]}: {', '.join(name.replace('_', ' ') for name in event.names)}"
+        return f"{lines[0]}: {', '.join(map(event_words, event.names))}"
     lines[0] += f": {CAUSE_WORDS.get(event.cause, event.cause.replace('_', ' '))}"
     if event.reason:
         lines.append(f"{event.reason} ({event.confidence})")

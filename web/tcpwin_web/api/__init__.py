@@ -3,7 +3,18 @@
 from fastapi import APIRouter
 
 from tcpwin_web import problems
-from tcpwin_web.api import captures, connections, figures, findings, operation, references, reports, shares, uploads
+from tcpwin_web.api import (
+    captures,
+    connections,
+    figures,
+    findings,
+    operation,
+    references,
+    reports,
+    shares,
+    slices,
+    uploads,
+)
 
 PREFIX = "/api/v1"
 UPLOAD_ENDINGS = ("/uploads", "/files", "/upload")
@@ -14,7 +25,7 @@ STREAM_ENDINGS = ("/progress",)
 def routes() -> APIRouter:
     """All routes of the API."""
     router = APIRouter(prefix=PREFIX, responses=problems.RESPONSES)
-    for each in (captures, uploads, connections, figures, findings, references, reports, shares):
+    for each in (captures, uploads, connections, figures, findings, references, reports, slices, shares):
         router.include_router(each.router)
     router.include_router(operation.api)
     everything = APIRouter()

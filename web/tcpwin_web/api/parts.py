@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 from typing import Annotated, Any, Literal, cast
+from urllib.parse import quote
 
 import polars
 from fastapi import Depends, HTTPException, Path, Query, Request
@@ -158,3 +160,12 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(each) for each in value]
     return value
+
+
+def attachment(name: str, ending: str, *, suffix: str = "") -> str:
+    """The Content-Disposition of a file that is made of a capture, named as that was."""
+    stem = re.sub(r"(\.(pcap|pcapng|cap|zip|tar|tgz|gz|zst|lz4))+$", "", name, flags=re.IGNORECASE) or "report"
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "report"
+    return (
+        f"attachment; filename=\"{plain}{suffix}.{ending}\"; filename*=UTF-8''{quote(stem, safe='')}{suffix}.{ending}"
+    )

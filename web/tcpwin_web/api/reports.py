@@ -1,17 +1,15 @@
 """Reports to download: of a capture, and of what a share link shows."""
 
 import asyncio
-import re
 from collections.abc import Callable
 from threading import Lock
 from typing import Annotated, Literal, TypeVar
-from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
 
 from tcpwin.errors import OutputError
 from tcpwin.report.standalone import CONNECTIONS_SHOWN, find_browser, print_page
-from tcpwin_web.api.parts import Analysed, ServiceOf
+from tcpwin_web.api.parts import Analysed, ServiceOf, attachment
 from tcpwin_web.api.shares import Secret, open_link
 from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.answers import ReportForm, render_report
@@ -65,7 +63,7 @@ async def _render(
         assert isinstance(told, str)
         told = await asyncio.to_thread(_print, told)
     # Never shown as a page of the service: its scripts are not the service's.
-    headers = {} if form == "text" else {"Content-Disposition": _attachment(name, form)}
+    headers = {} if form == "text" else {"Content-Disposition": attachment(name, form)}
     return Response(told, media_type=MEDIA[form], headers=headers)
 
 
@@ -79,9 +77,3 @@ def _in_words(fn: Callable[..., T], *args: str) -> T:
         return fn(*args)
     except OutputError as error:
         raise JobError(str(error)) from None
-
-
-def _attachment(name: str, form: str) -> str:
-    stem = re.sub(r"(\.(pcap|pcapng|cap|zip|tar|tgz|gz|zst|lz4))+$", "", name, flags=re.IGNORECASE) or "report"
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "report"
-    return f"attachment; filename=\"{plain}.{form}\"; filename*=UTF-8''{quote(stem, safe='')}.{form}"

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.report import ITEM_WORDS, threshold_text
+from tcpwin.report import ITEM_WORDS, frames_filter, threshold_text
 from tcpwin.units import begin, bytes_text, rate_text, time_text
 from tcpwin_web.pages.prose import prose
 from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
@@ -26,6 +26,7 @@ def prepare(templates: Jinja2Templates) -> None:
         threshold=threshold_text,
         percent=lambda share: f"{share * 100:.0f} %",
         item=ITEM_WORDS.__getitem__,
+        display_filter=frames_filter,
         sum_values=lambda counts: sum(counts.values()),
         iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),
     )

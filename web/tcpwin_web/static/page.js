@@ -78,6 +78,33 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// ---- texts to copy ---------------------------------------------------------------------------------------------
+
+/** Put a text on the clipboard; pages that came without TLS have no other way than a selection. */
+async function copyText(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const place = element("textarea", { value: text, readOnly: true });
+  document.body.append(place);
+  place.select();
+  const isDone = document.execCommand("copy");
+  place.remove();
+  if (!isDone) throw new Error("not allowed");
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (!button) return;
+  const label = button.textContent;
+  try {
+    await copyText(button.dataset.copy);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = button.dataset.copy;
+    return;
+  }
+  setTimeout(() => { button.textContent = label; }, 2000);
+});
+
 // ---- lists that are sorted, searched and turned without a new page ----------------------------------------------
 
 let turn = null;

@@ -19,9 +19,9 @@ pub(super) enum BlockKind {
     Other(u32),
 }
 
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(super) const ENHANCED_PACKET: u32 = 6;
-const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
 /// Type and total length before a block's body, and total length again after it.
 pub(super) const HEAD_BYTES: usize = 8;
@@ -35,7 +35,7 @@ pub(super) const MAX_BLOCK_BYTES: usize = MAX_RECORD_BYTES as usize;
 pub(super) const WHAT: &str = "a pcapng block";
 
 impl BlockKind {
-    fn new(value: u32) -> Self {
+    pub fn new(value: u32) -> Self {
         match value {
             SECTION_HEADER => Self::SectionHeader,
             1 => Self::InterfaceDescription,
@@ -44,6 +44,18 @@ impl BlockKind {
             5 => Self::InterfaceStatistics,
             ENHANCED_PACKET => Self::EnhancedPacket,
             other => Self::Other(other),
+        }
+    }
+
+    pub fn value(self) -> u32 {
+        match self {
+            Self::SectionHeader => SECTION_HEADER,
+            Self::InterfaceDescription => 1,
+            Self::Packet => 2,
+            Self::SimplePacket => 3,
+            Self::InterfaceStatistics => 5,
+            Self::EnhancedPacket => ENHANCED_PACKET,
+            Self::Other(value) => value,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Integers in a file's own byte order, read from slices without panicking.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Endian {
+pub enum Endian {
     #[default]
     Little,
     Big,
@@ -29,6 +29,20 @@ impl Endian {
         match self {
             Self::Little => u64::from_le_bytes(bytes),
             Self::Big => u64::from_be_bytes(bytes),
+        }
+    }
+
+    pub fn bytes_of_u16(self, value: u16) -> [u8; 2] {
+        match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        }
+    }
+
+    pub fn bytes_of_u32(self, value: u32) -> [u8; 4] {
+        match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
         }
     }
 

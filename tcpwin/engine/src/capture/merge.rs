@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::buffer::Record;
 use super::error::{CaptureError, Fault, WarningKind};
 use super::facts::CaptureFacts;
+use super::originals::{Aside, Whole};
 use super::packet::Packet;
 use super::reader::CaptureReader;
 
@@ -81,6 +82,45 @@ impl MergedReader {
                 Some((reader.packet(record), reader.offset()))
             }
             Inputs::Several(merge) => Some((merge.next_packet()?, 0)),
+        }
+    }
+
+    /// Keep what the files say beside their packets, for [`MergedReader::next_whole`].
+    pub fn keep_asides(&mut self) {
+        match &mut self.0 {
+            Inputs::Single(reader) => reader.keep_asides(),
+            Inputs::Several(merge) => {
+                merge.keeps_asides = true;
+                for source in &mut merge.sources {
+                    if let MergedFile::Open(reader) = source {
+                        reader.keep_asides();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next packet with all that its file said since the one before.
+    pub fn next_whole(&mut self) -> Option<Whole<'_>> {
+        match &mut self.0 {
+            Inputs::Single(reader) => {
+                let record = reader.advance()?;
+                Some(Whole {
+                    source: 0,
+                    asides: reader.take_asides(),
+                    packet: reader.packet(record),
+                    original: reader.original(record),
+                })
+            }
+            Inputs::Several(merge) => merge.next_whole(),
+        }
+    }
+
+    /// What the files said after their last packets, with the source of each.
+    pub fn take_rest(&mut self) -> Vec<(usize, Vec<Aside>)> {
+        match &mut self.0 {
+            Inputs::Single(reader) => vec![(0, reader.take_asides())],
+            Inputs::Several(merge) => std::mem::take(&mut merge.rest),
         }
     }
 
@@ -188,6 +228,9 @@ struct Merge {
     /// The source whose packet was handed out last.
     current: Option<usize>,
     frame: u64,
+    keeps_asides: bool,
+    /// What the sources that are done said after their last packets.
+    rest: Vec<(usize, Vec<Aside>)>,
 }
 
 impl Merge {
@@ -206,22 +249,54 @@ impl Merge {
         self.frames.push(0);
     }
 
+    #[inline]
     fn next_packet(&mut self) -> Option<Packet<'_>> {
+        let (at, record) = self.next_record()?;
+        let frame = self.frame;
+        let reader = self.open_at(at)?;
+        Some(Packet {
+            frame,
+            ..reader.packet(record)
+        })
+    }
+
+    fn next_whole(&mut self) -> Option<Whole<'_>> {
+        let (at, record) = self.next_record()?;
+        let frame = self.frame;
+        let reader = self.open_at(at)?;
+        let asides = reader.take_asides();
+        Some(Whole {
+            source: at,
+            asides,
+            packet: Packet {
+                frame,
+                ..reader.packet(record)
+            },
+            original: reader.original(record),
+        })
+    }
+
+    /// The source of the next packet, and its record there; counts its frame.
+    #[inline]
+    fn next_record(&mut self) -> Option<(usize, Record)> {
         let (at, record) = match self.advance_current() {
             Some(next) => next,
             None => self.next_turn()?,
         };
-        let Some(MergedFile::Open(reader)) = self.sources.get(at) else {
-            return None;
-        };
         // Packets that the source skipped keep their numbers here as well.
+        let frame = self.open_at(at)?.frame();
         let last = self.frames.get_mut(at)?;
-        self.frame += reader.frame() - *last;
-        *last = reader.frame();
-        Some(Packet {
-            frame: self.frame,
-            ..reader.packet(record)
-        })
+        self.frame += frame - *last;
+        *last = frame;
+        Some((at, record))
+    }
+
+    #[inline]
+    fn open_at(&mut self, at: usize) -> Option<&mut CaptureReader> {
+        match self.sources.get_mut(at) {
+            Some(MergedFile::Open(reader)) => Some(reader),
+            _ => None,
+        }
     }
 
     /// The current source's next record, if it is still that source's turn.
@@ -270,6 +345,9 @@ impl Merge {
         };
         match CaptureReader::open_with(path, MERGE_BUFFER_BYTES) {
             Ok(mut reader) => {
+                if self.keeps_asides {
+                    reader.keep_asides();
+                }
                 *head = reader.advance();
                 *source = MergedFile::Open(Box::new(reader));
             }
@@ -287,6 +365,9 @@ impl Merge {
     /// Give up a source's buffer and file.
     fn close(&mut self, at: usize) {
         if let Some(source) = self.sources.get_mut(at) {
+            if let (true, MergedFile::Open(reader)) = (self.keeps_asides, &mut *source) {
+                self.rest.push((at, reader.take_asides()));
+            }
             *source = MergedFile::Finished(source.facts().clone());
         }
     }

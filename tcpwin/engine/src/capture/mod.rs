@@ -10,20 +10,24 @@ mod foreign;
 mod landmarks;
 mod merge;
 mod options;
+mod originals;
 mod packet;
 mod pcap;
 mod pcapng;
 mod reader;
 mod records;
+mod rewrite;
 mod time_scale;
 
 pub use error::{CaptureError, CaptureErrorKind, Warning, WarningKind};
 pub use facts::{ByteOrder, CaptureFacts, Compression, FileFormat, Interface};
 pub use landmarks::Landmarks;
 pub use merge::MergedReader;
+pub use originals::{Aside, Original, Whole};
 pub use packet::{LinkType, Packet};
 pub use reader::CaptureReader;
 pub use records::RecordReader;
+pub use rewrite::{Extent, Rewriter};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 //! interfaces; blocks without packets or interfaces are skipped unread.
 
 use super::block::{
-    Block, BlockKind, ENHANCED_PACKET, MAX_BLOCK_BYTES, PACKET_HEAD_BYTES,
+    Block, BlockKind, ENHANCED_PACKET, HEAD_BYTES, MAX_BLOCK_BYTES, PACKET_HEAD_BYTES,
     SIMPLE_PACKET_HEAD_BYTES, TAIL_BYTES, WHAT,
 };
 use super::buffer::{ByteBuffer, Found, Record};
@@ -10,6 +10,7 @@ use super::endian::Endian;
 use super::error::{Fault, WarningKind};
 use super::facts::{ByteOrder, CaptureFacts, FileFormat, Interface};
 use super::options::Options;
+use super::originals::Kept;
 use super::packet::LinkType;
 use super::time_scale::{ticks_per_second, TimeScale};
 
@@ -48,6 +49,8 @@ pub(super) struct Pcapng {
     noted_time: bool,
     /// Found in the block whose packet was just handed out.
     pending: Option<Fault>,
+    /// Blocks beside the packets, for whoever copies the file.
+    pub kept: Kept,
 }
 
 pub(super) enum Step {
@@ -68,9 +71,22 @@ impl Pcapng {
             if !block.has_tail(buffer.window()) {
                 return Err(block.tail_fault());
             }
+            parser.kept.keep_first(block, buffer.window());
             buffer.consume(block.len);
         }
         Ok(parser)
+    }
+
+    /// Of the section being read.
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// The whole block of a packet.
+    pub fn block_at<'b>(&self, buffer: &'b ByteBuffer, record: Record) -> &'b [u8] {
+        let head = buffer.slice(record.begin, HEAD_BYTES);
+        let len = u64::from(self.endian.u32_at(head, 4)).next_multiple_of(4);
+        buffer.slice(record.begin, len as usize)
     }
 
     /// Where the interfaces are described that packets refer to; `None` where that changed on the way: in a later section.
@@ -168,7 +184,7 @@ impl Pcapng {
             return Err(fault);
         }
         while let Some(block) = self.peek_block(buffer, facts)? {
-            if let BlockKind::Other(_) = block.kind {
+            if matches!(block.kind, BlockKind::Other(_)) && !self.kept.wants(block) {
                 block.skip(buffer)?;
                 continue;
             }
@@ -180,7 +196,11 @@ impl Pcapng {
                 BlockKind::SectionHeader => self.read_section_header(window, block, facts)?,
                 BlockKind::InterfaceDescription => self.read_interface(window, block, facts),
                 BlockKind::InterfaceStatistics => self.read_statistics(window, block, facts),
+                BlockKind::Other(_) => {}
                 _ => step = Some(self.read_packet(window, buffer.position(), block, facts)?),
+            }
+            if step.is_none() && intact {
+                self.kept.keep(block, window);
             }
             buffer.consume(block.len);
             match (step, intact) {

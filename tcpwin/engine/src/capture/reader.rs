@@ -15,6 +15,7 @@ use super::error::{CaptureError, CaptureErrorKind, Fault, WarningKind};
 use super::facts::CaptureFacts;
 use super::foreign::name_foreign;
 use super::landmarks::Landmarks;
+use super::originals::{Aside, Original, PcapRecord, PcapngBlock};
 use super::packet::Packet;
 use super::pcap::{is_pcap, Pcap};
 use super::pcapng::{Pcapng, Step};
@@ -324,6 +325,36 @@ impl CaptureReader {
             original_len: record.original_len,
             link_type: record.link_type,
         }
+    }
+
+    /// Keep what the file says beside its packets from here on.
+    pub(super) fn keep_asides(&mut self) {
+        if let Parser::Pcapng(pcapng) = &mut self.parser {
+            pcapng.kept.begin();
+        }
+    }
+
+    /// What the file said before the packet handed out last, or before its end.
+    pub(super) fn take_asides(&mut self) -> Vec<Aside> {
+        match &mut self.parser {
+            Parser::Pcap(_) => Vec::new(),
+            Parser::Pcapng(pcapng) => pcapng.kept.take(),
+        }
+    }
+
+    /// How the packet of a record stands in the file.
+    pub(super) fn original(&self, record: Record) -> Original<'_> {
+        let Parser::Pcapng(pcapng) = &self.parser else {
+            let interface = self.facts.interfaces.first();
+            return Original::Pcap(PcapRecord {
+                snaplen: interface.map_or(0, |known| known.snaplen),
+                ticks_per_second: interface.map_or(0, |known| known.ticks_per_second),
+            });
+        };
+        let block = pcapng.block_at(&self.buffer, record);
+        let data_end = record.start - record.begin + record.captured_len as usize;
+        PcapngBlock::read(block, pcapng.endian(), data_end)
+            .map_or(Original::Simple, Original::Pcapng)
     }
 
     #[inline(always)]

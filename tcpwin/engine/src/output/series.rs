@@ -23,6 +23,10 @@ impl Span {
         end_ns: i64::MAX,
     };
 
+    pub fn is_all(&self) -> bool {
+        self.start_ns == i64::MIN && self.end_ns == i64::MAX
+    }
+
     pub fn contains(&self, time_ns: i64) -> bool {
         (self.start_ns..=self.end_ns).contains(&time_ns)
     }

@@ -115,7 +115,7 @@ impl Result {
     }
 
     /// Read these connections again into a sink, and tell whether they are still what they were.
-    fn read<S: Sink + Send>(
+    pub(super) fn read<S: Sink + Send>(
         &self,
         wish: Wish<'_, '_>,
         sink: impl Fn() -> S,
@@ -125,6 +125,11 @@ impl Result {
         let (sink, reread) = wish.read(sink, |shifts| Tracker::rereading(earlier, ids, shifts))?;
         let is_same = self.findings.reads_as(&reread, ids);
         Ok((sink, reread, is_same))
+    }
+
+    /// What the pass found.
+    pub(super) fn findings(&self) -> &Findings {
+        &self.findings
     }
 
     /// What the connections say of the capture's quality, in one walk over them.

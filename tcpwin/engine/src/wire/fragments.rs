@@ -10,6 +10,8 @@ use super::view::{View, TCP};
 const MAX_DATAGRAMS: usize = 1024;
 /// Separate runs of bytes that one datagram may have before further fragments are ignored.
 const MAX_RUNS: usize = 64;
+/// Frames that are named of one datagram.
+const MAX_FRAMES: usize = 256;
 /// Room for the headers of a tunnel and those of TCP within.
 const PREFIX_LEN: usize = 256;
 /// The longest payload of a datagram that is not a jumbogram, which cannot be fragmented (RFC 2675 §3).
@@ -18,6 +20,7 @@ const MAX_PAYLOAD_LEN: u32 = 65_535;
 const MAX_AGE_NS: i64 = 30_000_000_000;
 
 pub(super) struct Fragment<'a> {
+    pub frame: u64,
     pub protocol: u8,
     pub id: u32,
     /// Bytes from the beginning of the datagram's payload.
@@ -67,6 +70,8 @@ struct Datagram {
     present: [u64; PREFIX_LEN / 64],
     protocol: u8,
     ttl: u8,
+    /// Of the fragments.
+    frames: Vec<u64>,
 }
 
 /// The incomplete datagrams of a capture.
@@ -79,6 +84,8 @@ pub(super) struct FragmentTable {
     abandoned: u64,
     /// Fragments taken.
     taken: u64,
+    /// Frames of the datagram that was completed last.
+    completed: Vec<u64>,
 }
 
 impl FragmentTable {
@@ -103,11 +110,15 @@ impl FragmentTable {
         }
         let datagram = self.datagrams.get_mut(&key)?;
         datagram.take(fragment, ip.ttl);
+        if datagram.frames.len() < MAX_FRAMES {
+            datagram.frames.push(fragment.frame);
+        }
         let total_len = datagram.total_len?;
         if datagram.runs.first() != Some(&(0, total_len)) {
             return None;
         }
-        let datagram = self.datagrams.remove(&key)?;
+        let mut datagram = self.datagrams.remove(&key)?;
+        self.completed = std::mem::take(&mut datagram.frames);
         Some(Rebuilt {
             captured_len: datagram.captured_len(),
             prefix: datagram.prefix,
@@ -115,6 +126,11 @@ impl FragmentTable {
             protocol: datagram.protocol,
             ttl: datagram.ttl,
         })
+    }
+
+    /// Frames of the fragments that the datagram completed last was in.
+    pub fn completed(&self) -> &[u64] {
+        &self.completed
     }
 
     /// Fragments taken so far.
@@ -159,6 +175,7 @@ impl FragmentTable {
                 present: [0; PREFIX_LEN / 64],
                 protocol,
                 ttl: 0,
+                frames: Vec::new(),
             },
         );
     }

@@ -67,6 +67,7 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
         return fragment(
             walk,
             Fragment {
+                frame: walk.frame,
                 protocol,
                 id,
                 offset,
@@ -142,6 +143,7 @@ pub(super) fn extension<'a>(walk: &mut Walk<'_>, header: u8, view: View<'a>) -> 
         return fragment(
             walk,
             Fragment {
+                frame: walk.frame,
                 protocol: next,
                 id,
                 offset,

@@ -137,6 +137,11 @@ impl SegmentParser {
         self.fragments.taken()
     }
 
+    /// Frames of the fragments that the datagram completed last was in.
+    pub fn completed_frames(&self) -> &[u64] {
+        self.fragments.completed()
+    }
+
     /// The counters as if the capture ended here.
     pub fn counters(&self) -> ParseCounters {
         ParseCounters {

@@ -1,0 +1,54 @@
+"""`tcpwin annotate`: a capture with what was found at each of its packets, as a file for Wireshark."""
+
+from __future__ import annotations
+
+import click
+
+from tcpwin.cli.inputs import progress
+from tcpwin.cli.program import complain
+from tcpwin.cli.slice import destination, refuse_output, say_written
+from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+
+SCHEMA = "tcpwin/annotate/1"
+
+
+@click.command(cls=WithSnapshots)
+@click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
+@snapshot_options
+@click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(dir_okay=False, allow_dash=True),
+    metavar="OUT",
+    help="Output file, always pcapng; - is standard output.",
+)
+def annotate(
+    captures: tuple[str, ...],
+    snapshots: tuple[str, ...],
+    clock_offset: int | None,
+    member: str | None,
+    as_json: bool,
+    out: str,
+) -> None:
+    """Write a whole capture to a file for Wireshark, whose comments say what was found at each packet.
+
+    Every packet is there, TCP or not, under its number and with its own comments; FILE is not changed. In Wireshark
+    the display filter `frame.comment contains "tcpwin"` shows those with something to say.
+
+    FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
+    """
+    from tcpwin.report import annotate as annotate_packets
+
+    refuse_output(captures, out, as_json=as_json)
+    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    with progress(analysis._source) as tell:
+        written = annotate_packets(analysis, destination(out), progress=tell)
+    if written.packets_skipped:
+        complain(
+            f"warning: {written.packets_skipped:,} packets of interfaces that the capture does not describe are left "
+            "out: those after them have lower numbers"
+        )
+    say_written(written, SCHEMA, analysis, out, as_json=as_json)

@@ -1,0 +1,169 @@
+"""`tcpwin slice`: some packets of a capture, with what was found at each of them, as a file for Wireshark."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from tcpwin.cli.inputs import ConnectionNumber, Moment, check_connection, progress, spare_captures
+from tcpwin.cli.rule_options import chosen_rules
+from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+from tcpwin.errors import OutputError
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis
+    from tcpwin.limits import Finding
+    from tcpwin.report import Slice
+
+SCHEMA = "tcpwin/slice/1"
+
+
+@click.command("slice", cls=WithSnapshots)
+@click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
+@snapshot_options
+@click.option(
+    "--connection",
+    "connections",
+    type=ConnectionNumber(),
+    multiple=True,
+    metavar="N",
+    help="Packets of connection N; may be repeated.",
+)
+@click.option(
+    "--finding",
+    "rules",
+    multiple=True,
+    metavar="RULE",
+    help="Frames that prove the findings of a rule, and what is around them: TW201.",
+)
+@click.option(
+    "--around",
+    type=click.IntRange(0, 10_000),
+    metavar="N",
+    help="Segments before and after each of them; default: 20.",
+)
+@click.option(
+    "--from",
+    "first",
+    type=Moment(),
+    help="Start of the span, since the connection's start, or the capture's: 12.5, 250ms.",
+)
+@click.option("--to", "last", type=Moment(), help="End of the span.")
+@click.option("--headers-only", is_flag=True, help="Leave the payload out.")
+@click.option("--no-comments", is_flag=True, help="Write the packets as they are.")
+@click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(dir_okay=False, allow_dash=True),
+    metavar="OUT",
+    help="Output file, always pcapng; - is standard output.",
+)
+def slice(
+    captures: tuple[str, ...],
+    snapshots: tuple[str, ...],
+    clock_offset: int | None,
+    member: str | None,
+    connections: tuple[int, ...],
+    rules: tuple[str, ...],
+    around: int | None,
+    first: int | None,
+    last: int | None,
+    headers_only: bool,
+    no_comments: bool,
+    as_json: bool,
+    out: str,
+) -> None:
+    """Write packets of a connection, of a span of time, or those that prove a finding, to a file for Wireshark.
+
+    Packets keep their payload, times, interfaces and comments. Further comments say what was found at each: why it was
+    sent again, zero windows, full windows, the findings that it proves, and at the first of a connection what limited
+    it. With a span, the handshakes of the connections come along.
+
+    FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
+    """
+    from tcpwin.report import AROUND, slice_packets
+
+    if not connections and not rules and first is None and last is None:
+        raise click.UsageError(
+            "say which packets: by --connection, --finding, or --from and --to; `tcpwin annotate` writes all"
+        )
+    if rules and (first is not None or last is not None):
+        raise click.UsageError("--finding chooses frames by themselves: --from and --to are not for it")
+    if around is not None and not rules:
+        raise click.UsageError("--around goes with --finding")
+    if first is not None and last is not None and last <= first:
+        raise click.UsageError("--to is not after --from")
+    chosen = {rule.code for rule in chosen_rules(rules, ())} if rules else set()
+    refuse_output(captures, out, as_json=as_json)
+    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    for number in connections:
+        check_connection(number, len(analysis))
+    options: dict[str, Any] = {"connections": connections or None, "headers_only": headers_only}
+    if chosen:
+        options["findings"] = _findings(analysis, chosen, connections)
+        options["around"] = AROUND if around is None else around
+    origin_ns = _origin_ns(analysis, connections)
+    for name, moment in (("start_ns", first), ("end_ns", last)):
+        options[name] = None if moment is None else origin_ns + moment
+    with progress(analysis._source) as tell:
+        written = slice_packets(analysis, destination(out), comments=not no_comments, progress=tell, **options)
+    say_written(written, SCHEMA, analysis, out, as_json=as_json)
+
+
+def refuse_output(captures: tuple[str, ...], out: str, *, as_json: bool) -> None:
+    """Refuse to write over what is read, or two things to one place.
+
+    Raises:
+        UsageError: one of these is asked for.
+    """
+    if out == "-" and as_json:
+        raise click.UsageError("--json and -o - exclude each other: both write to standard output")
+    if out == "-" and sys.stdout.isatty():
+        raise click.UsageError("pcapng is nothing to read in a terminal: name a file with -o OUT")
+    spare_captures(captures, None if out == "-" else out)
+
+
+def destination(out: str) -> str | IO[bytes]:
+    """Where the packets go."""
+    return sys.stdout.buffer if out == "-" else out
+
+
+def say_written(written: Slice, schema: str, analysis: Analysis, out: str, *, as_json: bool) -> None:
+    """Say what was written, where standard output is free for it."""
+    from dataclasses import asdict
+
+    from tcpwin.units import count_text, name_text
+
+    if as_json:
+        click.echo(json.dumps({"schema": schema, "name": analysis.name, "file": out, **asdict(written)}))
+    elif out != "-":
+        packets = count_text(written.packets, "packet")
+        click.echo(f"{name_text(out)}: {packets}, {written.packets_commented:,} with comments")
+
+
+def _findings(analysis: Analysis, codes: set[str], connections: tuple[int, ...]) -> list[Finding]:
+    """What these rules found, of the connections or of all.
+
+    Raises:
+        OutputError: nothing.
+    """
+    found = [each for each in analysis.findings if each.code in codes]
+    if connections:
+        found = [each for each in found if each.connection in connections]
+    if not found:
+        where = f"connection {', '.join(map(str, connections))} of {analysis.name}" if connections else analysis.name
+        raise OutputError(f"{', '.join(sorted(codes))} found nothing in {where}: `tcpwin check` lists the findings")
+    return found
+
+
+def _origin_ns(analysis: Analysis, connections: tuple[int, ...]) -> int:
+    """What the span's ends are counted from."""
+    if connections:
+        return min(analysis.connections[number].start_ns for number in connections)
+    return analysis.capture.first_time_ns or 0

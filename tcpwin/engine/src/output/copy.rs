@@ -1,0 +1,268 @@
+//! Packets of a capture in, the same packets out as pcapng, all of them or those of some connections, with comments that
+//! say what was found at each.
+//!
+//! The capture is read by two readers in step: the tracker's tells of each segment what happened at it, and the copier's
+//! follows up to that frame. So no packet waits, and memory does not grow with their number.
+
+use std::collections::{HashSet, VecDeque};
+use std::io::{self, Write};
+
+use super::comment::{comment_of, Words};
+use super::headers::header_len;
+use super::series::Span;
+use crate::capture::{MergedReader, Rewriter, Whole};
+use crate::connection::state::Connection;
+use crate::output::pass::Sink;
+use crate::tracker::Annotation;
+use crate::wire::{Segment, SYN};
+
+/// Frames of which a slice's numbers are known: further back no comment reaches as a rule.
+const RENUMBERED: usize = 1 << 20;
+/// Segments of a handshake.
+const HANDSHAKE_SEGMENTS: u64 = 3;
+
+/// Which packets to copy.
+pub enum Choice {
+    /// All within the span.
+    All,
+    /// Of these connections those within the span, and their handshakes; and frames that hold parts of their segments.
+    Connections { ids: HashSet<u32>, parts: Vec<u64> },
+    /// These frames, in order.
+    Frames(Vec<u64>),
+}
+
+/// What else there is to say, beside what happened at the segments.
+pub struct Notes {
+    pub words: Words,
+    pub texts: Vec<String>,
+    /// Frames in order, each with the place of a text.
+    pub marks: Vec<(u64, u32)>,
+}
+
+/// What came of a copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    pub packets: u64,
+    pub packets_cut: u64,
+    /// Those with a comment that is not their own.
+    pub packets_commented: u64,
+    /// Frames of the capture that could not be copied, as their interface is not described.
+    pub skipped: u64,
+}
+
+pub struct Wish {
+    pub choice: Choice,
+    pub span: Span,
+    /// Leave the payload out.
+    pub is_cut: bool,
+    /// None for no comments.
+    pub notes: Option<Notes>,
+}
+
+/// The sink that copies.
+pub struct Copier<W: Write, V> {
+    input: MergedReader,
+    copy: Copy<W, V>,
+    pub error: Option<io::Error>,
+}
+
+/// What is known of a segment when its frame is copied.
+struct Found<'a> {
+    frame: u64,
+    is_wanted: bool,
+    annotation: &'a Annotation,
+}
+
+struct Copy<W: Write, V> {
+    out: Rewriter<W>,
+    wish: Wish,
+    /// Of the frames that were chosen: how many have passed.
+    passed: usize,
+    /// Of the marks: likewise.
+    marked: usize,
+    /// What limited a connection, in a line.
+    verdict: V,
+    /// Connections of which the verdict was told.
+    told: HashSet<u32>,
+    /// Frames written last, where their numbers changed.
+    renumbered: Option<VecDeque<u64>>,
+    frame: u64,
+    last_ns: i64,
+    copied: Copied,
+}
+
+impl<W: Write, V: FnMut(u32) -> Option<String>> Copier<W, V> {
+    pub fn new(mut input: MergedReader, out: Rewriter<W>, wish: Wish, verdict: V) -> Self {
+        input.keep_asides();
+        let is_whole = matches!(wish.choice, Choice::All) && wish.span.is_all();
+        let copy = Copy {
+            out,
+            wish,
+            passed: 0,
+            marked: 0,
+            verdict,
+            told: HashSet::new(),
+            renumbered: (!is_whole).then(VecDeque::new),
+            frame: 0,
+            last_ns: 0,
+            copied: Copied::default(),
+        };
+        Copier {
+            input,
+            copy,
+            error: None,
+        }
+    }
+
+    /// Copy what comes after the last segment.
+    pub fn finish(mut self) -> io::Result<Copied> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        while self.step(None)? {}
+        for (source, asides) in self.input.take_rest() {
+            self.copy.out.asides(source, &asides)?;
+        }
+        self.copy.out.finish()?;
+        Ok(self.copy.copied)
+    }
+
+    /// Read the next packet, and copy it if it is wanted; false at the end.
+    fn step(&mut self, found: Option<&Found<'_>>) -> io::Result<bool> {
+        match self.input.next_whole() {
+            Some(whole) => self.copy.take(&whole, found).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn copy_to(&mut self, found: &Found<'_>) -> io::Result<()> {
+        while self.copy.frame < found.frame && self.step(Some(found))? {}
+        Ok(())
+    }
+}
+
+impl<W: Write, V: FnMut(u32) -> Option<String>> Sink for Copier<W, V> {
+    fn take(
+        &mut self,
+        segment: &Segment,
+        annotation: &Annotation,
+        connection: &Connection,
+    ) -> bool {
+        let wish = &self.copy.wish;
+        let is_wanted = match &wish.choice {
+            Choice::Connections { ids, .. } => {
+                let is_within = wish.span.contains(segment.time_ns);
+                ids.contains(&annotation.connection)
+                    && (is_within || is_of_handshake(segment, connection))
+            }
+            Choice::All | Choice::Frames(_) => false,
+        };
+        let found = Found {
+            frame: segment.frame,
+            is_wanted,
+            annotation,
+        };
+        let copied = self.copy_to(&found);
+        self.error = copied.err();
+        self.error.is_none()
+    }
+}
+
+/// Whether a segment is of the handshake, in which the window scales stand.
+fn is_of_handshake(segment: &Segment, connection: &Connection) -> bool {
+    let [first, second] = &connection.directions;
+    let is_early = u64::from(first.segments) + u64::from(second.segments) <= HANDSHAKE_SEGMENTS;
+    segment.flags & SYN != 0 || (is_early && (first.has_syn || second.has_syn))
+}
+
+impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
+    fn take(&mut self, whole: &Whole<'_>, found: Option<&Found<'_>>) -> io::Result<()> {
+        self.out.asides(whole.source, &whole.asides)?;
+        let packet = &whole.packet;
+        self.copied.skipped += packet.frame.saturating_sub(self.frame + 1);
+        self.frame = packet.frame;
+        self.last_ns = packet.time_ns.unwrap_or(self.last_ns);
+        let found = found.filter(|found| found.frame == packet.frame);
+        let is_wanted = match &self.wish.choice {
+            Choice::All => self.wish.span.contains(self.last_ns),
+            Choice::Connections { parts, .. } => {
+                let is_part = reaches(parts, &mut self.passed, packet.frame);
+                is_part || found.is_some_and(|found| found.is_wanted)
+            }
+            Choice::Frames(frames) => reaches(frames, &mut self.passed, packet.frame),
+        };
+        if !is_wanted {
+            return Ok(());
+        }
+        let comments = self.comments(found);
+        let captured_len = if self.wish.is_cut {
+            header_len(packet)
+        } else {
+            packet.captured.len()
+        };
+        self.out
+            .packet(whole, captured_len, self.last_ns, &comments)?;
+        self.copied.packets += 1;
+        self.copied.packets_cut += u64::from(captured_len < packet.captured.len());
+        self.copied.packets_commented += u64::from(!comments.is_empty());
+        if let Some(frames) = &mut self.renumbered {
+            if frames.len() >= RENUMBERED {
+                frames.pop_front();
+            }
+            frames.push_back(packet.frame);
+        }
+        Ok(())
+    }
+
+    /// What there is to say of the frame being copied.
+    fn comments(&mut self, found: Option<&Found<'_>>) -> Vec<String> {
+        let Some(notes) = &self.wish.notes else {
+            return Vec::new();
+        };
+        let mut comments = Vec::new();
+        let connection = found.map(|found| found.annotation.connection);
+        if let Some(connection) = connection.filter(|number| self.told.insert(*number)) {
+            comments.extend((self.verdict)(connection));
+        }
+        while let Some((frame, place)) = notes.marks.get(self.marked) {
+            if *frame > self.frame {
+                break;
+            }
+            if *frame == self.frame {
+                comments.extend(notes.texts.get(*place as usize).cloned());
+            }
+            self.marked += 1;
+        }
+        comments.extend(found.and_then(|found| {
+            comment_of(&notes.words, found.annotation, |frame| self.name(frame))
+        }));
+        if self.renumbered.is_some() {
+            if let Some(first) = comments.first_mut() {
+                first.push_str(&format!(" [frame {} of the capture]", self.frame));
+            }
+        }
+        comments
+    }
+
+    /// How a frame that was met before is called in the new file.
+    fn name(&self, frame: u64) -> String {
+        let Some(frames) = &self.renumbered else {
+            return format!("frame {frame}");
+        };
+        match frames.binary_search(&frame) {
+            Ok(place) => {
+                let before = self.copied.packets - frames.len() as u64;
+                format!("frame {}", before + place as u64 + 1)
+            }
+            Err(_) => format!("frame {frame} of the capture"),
+        }
+    }
+}
+
+/// Whether a frame is among those, in order, of which `passed` were met so far.
+fn reaches(frames: &[u64], passed: &mut usize, frame: u64) -> bool {
+    while frames.get(*passed).is_some_and(|next| *next < frame) {
+        *passed += 1;
+    }
+    frames.get(*passed) == Some(&frame)
+}
