@@ -5,11 +5,15 @@ In: HTML. Out: PDF. The browser runs without a window, with a profile of its own
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 
 from tcpwin.errors import OutputError
 
@@ -20,6 +24,9 @@ WINDOW = "748,1000"
 """In which a figure is as wide as on paper."""
 MOST_BYTES = 5_000_000
 """Of a file with tags, one for each cell of a table and each line of a figure: half of it with many connections."""
+MOST_SECONDS = 300.0
+"""For a page, which is drawn in a few: a browser that hangs is ended."""
+LOOK_SECONDS = 0.1
 DRAWING_MS = 60_000
 """Of the page's own clock, which does not tick while it works."""
 
@@ -41,22 +48,27 @@ def find_browser() -> str:
     return path
 
 
-def print_page(html: str) -> bytes:
+def print_page(html: str, seconds: float = MOST_SECONDS, unwanted: Event | None = None) -> bytes:
     """Print a page, with the tags by which screen readers find their way where these leave the file small enough.
 
+    Args:
+        seconds: most that it may take.
+        unwanted: to be set, from another thread, where nobody waits for it any more.
+
     Raises:
-        OutputError: there is no browser, or it failed.
+        OutputError: there is no browser, it failed, it took too long, or it is unwanted.
     """
-    printed = _print(html)
-    return printed if len(printed) <= MOST_BYTES else _print(html, "--disable-pdf-tagging")
+    end = time.monotonic() + seconds
+    printed = _print(html, end, unwanted)
+    return printed if len(printed) <= MOST_BYTES else _print(html, end, unwanted, "--disable-pdf-tagging")
 
 
-def _print(html: str, *switches: str) -> bytes:
+def _print(html: str, end: float, unwanted: Event | None, *switches: str) -> bytes:
     browser = find_browser()
     with TemporaryDirectory(prefix="tcpwin-report-") as folder:
         page, out = Path(folder, "report.html"), Path(folder, "report.pdf")
         page.write_text(html, encoding="utf-8")
-        done = subprocess.run(
+        status, said = _run(
             [
                 browser,
                 "--headless",
@@ -74,13 +86,36 @@ def _print(html: str, *switches: str) -> bytes:
                 f"--print-to-pdf={out}",
                 page.as_uri(),
             ],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
+            end,
+            unwanted,
         )
-        if done.returncode or not out.exists():
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise OutputError(
-                f"{browser} did not print the report: {said[-1] if said else f'status {done.returncode}'}"
-            )
+        if status or not out.exists():
+            lines = said.decode("utf-8", "replace").strip().splitlines()
+            raise OutputError(f"{browser} did not print the report: {lines[-1] if lines else f'status {status}'}")
         return out.read_bytes()
+
+
+def _run(command: list[str], end: float, unwanted: Event | None) -> tuple[int, bytes]:
+    """Run a browser; it and all that it started are gone afterwards."""
+    # A session of its own has a group of its own, in which its helpers are.
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as browser:
+        try:
+            while True:
+                try:
+                    _, said = browser.communicate(timeout=LOOK_SECONDS)
+                except subprocess.TimeoutExpired:
+                    if unwanted is not None and unwanted.is_set():
+                        raise OutputError("the report is not wanted any more") from None
+                    if time.monotonic() > end:
+                        raise OutputError("printing the report took longer than it may") from None
+                else:
+                    return browser.returncode, said
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(browser.pid, signal.SIGKILL)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -18,6 +20,7 @@ from live import HANG_S
 from report.standalone.made import MARKUP, hostile, of_a_week, of_many, one_packet, one_way
 
 import tcpwin
+from tcpwin.errors import OutputError
 from tcpwin.report.standalone.pdf import MOST_BYTES, print_page
 from tcpwin.units import bytes_text, rate_text, time_text
 
@@ -242,6 +245,42 @@ def test_a_pdf_that_its_tags_would_make_too_large_has_none(tool: Callable[[str],
     assert b"/StructTreeRoot" in small
     assert b"/StructTreeRoot" not in large
     assert len(large) < MOST_BYTES
+
+
+def test_the_browser_that_prints_has_no_network(tool: Callable[[str], str]) -> None:
+    """A page that asks for pictures, by name and by address: nobody is connected to."""
+    tool("chromium")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        names = ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433")
+        images = "".join(f"<img src='http://{name}:{port}/x.png'>" for name in names)
+        sheet = f"<link rel=stylesheet href='http://127.0.0.1:{port}/x.css'>"
+        printed = print_page(f"<!doctype html><html lang=en><title>t</title>{sheet}<p>text</p>{images}")
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    assert printed.startswith(b"%PDF")
+
+
+def test_a_browser_that_takes_too_long_or_is_unwanted_is_ended(
+    tool: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its page never comes to an end; all that it started is gone, and so is its profile."""
+    tool("chromium")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    endless = "<!doctype html><html lang=en><title>t</title><script>while (true) {}</script>"
+    with pytest.raises(OutputError, match="longer than it may"):
+        print_page(endless, 2)
+    unwanted = threading.Event()
+    timer = threading.Timer(1, unwanted.set)
+    timer.start()
+    with pytest.raises(OutputError, match="not wanted"):
+        print_page(endless, HANG_S, unwanted)
+    timer.join()
+    assert list(tmp_path.glob("tcpwin-report-*")) == []
+    told = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert f"--user-data-dir={tmp_path}" not in told
 
 
 def test_markup_in_names_and_comments_is_text(browser: Browser, tmp_path: Path) -> None:
