@@ -41,14 +41,21 @@ class Postgres:
             cwd=self._folder,
             **options,
         )
+        self._options = options
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start it, on the data that there is."""
+        data = self._folder / "data"
         settings = ("listen_addresses=", f"unix_socket_directories={self._folder}", "fsync=off", "max_connections=200")
-        with self._log.open("wb") as log:
+        with self._log.open("ab") as log:
             self._server = subprocess.Popen(
                 [self._programs / "postgres", "-D", data, *(part for each in settings for part in ("-c", each))],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
-                **options,
+                **self._options,
             )
         while True:
             try:
@@ -57,14 +64,18 @@ class Postgres:
                 assert self._server.poll() is None, self._log.read_text()
                 time.sleep(0.05)
             else:
-                return self
+                return
+
+    def stop(self, sig: signal.Signals) -> None:
+        """End it by a signal, and wait until it has ended (postgres(1): SIGINT its fast, SIGQUIT its immediate way)."""
+        self._server.send_signal(sig)
+        self._server.wait()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # Its fast shutdown (postgres(1)): it ends connections, instead of waiting until all have ended by themselves.
-        self._server.send_signal(signal.SIGINT)
-        self._server.wait()
+        self.stop(signal.SIGINT)
         shutil.rmtree(self._folder)
 
     def _address(self, database: str) -> str:

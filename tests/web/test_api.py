@@ -331,7 +331,8 @@ def test_the_audit_log_names_no_file(client: TestClient, capture: bytes) -> None
     id = analysed(client, capture, "very-private.pcap")
     client.delete(f"{API}/captures/{id}")
     entries = get(client, "/audit")["entries"]
-    assert [(each["action"], each["subject"]) for each in entries] == [("capture.delete", id), ("capture.upload", id)]
+    done = [(each["action"], each["subject"]) for each in entries if each["action"] != "capture.read"]
+    assert done == [("capture.delete", id), ("capture.upload", id)]
     assert "very-private" not in str(entries)
 
 

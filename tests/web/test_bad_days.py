@@ -1,5 +1,6 @@
 """What goes wrong for operators and users: a clear answer each time, and a service that is well afterwards."""
 
+import asyncio
 import gzip
 import hashlib
 import os
@@ -42,7 +43,7 @@ def refuse(client: TestClient, data: bytes, name: str) -> tuple[int, str]:
     answer = client.post(f"{API}/uploads", params={"name": name}, content=data)
     assert answer.headers["content-type"] == "application/problem+json"
     left = [path for path in client.app.state.service.data.path.rglob("*") if path.is_file()]
-    assert [path for path in left if path.parent.name not in ("data", "disk")] == [], "nothing is left behind"
+    assert [path for path in left if path.parent.name not in ("data", "disk", "keys")] == [], "nothing is left behind"
     return answer.status_code, answer.json()["detail"]
 
 
@@ -141,11 +142,29 @@ def fill(file: Path) -> None:
             pass
 
 
-def test_a_killed_worker_is_a_failed_analysis(make_client: MakeClient, capture: bytes) -> None:
+def test_a_job_that_loses_its_process_is_run_again_once(make_client: MakeClient, capture: bytes) -> None:
     client = make_client(workers=1)
     with held_by(client) as (id, workers):
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
+    assert settle(client, id)["status"] == "done"
+    assert client.get(f"{API}/captures/{id}/connections").json()["total"] == CONNECTIONS
+    assert is_well(client, capture)
+
+
+def test_a_job_that_loses_its_process_again_is_a_failed_analysis(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client(workers=1)
+    with held_by(client) as (id, workers):
+        # Each that takes its place is killed as well, until the service gives up.
+        while workers:
+            for pid in workers:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            while any(is_there(pid) for pid in workers):
+                time.sleep(0.005)
+            while not (workers := stop_all(os.getpid())):
+                if client.get(f"{API}/captures/{id}").json()["status"] != "running":
+                    break
     entry = settle(client, id)
     assert entry["status"] == "failed"
     assert "its process was ended (SIGKILL)" in entry["failure"]
@@ -283,6 +302,39 @@ def test_details_of_a_capture_that_is_deleted_meanwhile_do_not_stay(make_client:
     let_go(workers)
     opening.join()
     assert [path.name for path in (data / "results").iterdir()] == [other]
+
+
+def test_requests_that_meet_at_one_capture(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have read it before either writes."""
+    client = make_client()
+    id = client.post(f"{API}/captures", json={"name": "x"}).json()["id"]
+    captures, have_read, statuses = client.app.state.service.captures, asyncio.Barrier(2), []
+    load = captures._load
+
+    async def load_together(session: Any, capture_id: str) -> Any:
+        found = await load(session, capture_id)
+        await have_read.wait()
+        return found
+
+    def change() -> None:
+        answer = client.patch(f"{API}/captures/{id}", json={"tags": ["same"]})
+        assert "application/" in answer.headers["content-type"]
+        statuses.append(answer.status_code)
+
+    monkeypatch.setattr(captures, "_load", load_together)
+    threads = [threading.Thread(target=change) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200, 409]
+
+
+def test_half_a_character_is_refused(make_client: MakeClient) -> None:
+    client = make_client()
+    for body in (b'{"name": "x", "tags": ["\\ud800"]}', b'{"name": "\\udfff"}'):
+        answer = client.post(f"{API}/captures", content=body, headers={"content-type": "application/json"})
+        assert answer.status_code == 422
 
 
 def test_many_uploads_at_once(make_client: MakeClient, capture: bytes) -> None:

@@ -21,6 +21,7 @@ from web.crafted import API
 from web.workers import CONNECTIONS, held_analysis
 
 from tcpwin_web.api.captures import MAX_WATCHED
+from tcpwin_web.results import layout
 
 MakeServer = Callable[..., tuple[subprocess.Popen[str], str]]
 
@@ -213,6 +214,27 @@ def test_what_keeps_it_from_starting_is_said_in_words(tmp_path: Path, options: l
     assert says in done.stderr
     assert "Traceback" not in done.stderr
     assert "secret" not in done.stderr
+
+
+def test_analyses_of_one_caller_do_not_keep_another_waiting(
+    make_server: MakeServer, tmp_path: Path, capture: bytes
+) -> None:
+    (tmp_path / "none").mkdir()
+    server, address = make_server(tmp_path / "none", "--workers", "1")
+
+    def send(data: bytes, source: str = "127.0.0.2") -> str:
+        with httpx2.Client(transport=httpx2.HTTPTransport(local_address=source), timeout=HANG_S) as client:
+            answer = client.post(f"{address}{API}/uploads", params={"name": "x.pcap"}, content=data)
+        return str(answer.json()["id"])
+
+    with held_analysis(server.pid, tmp_path / "served", send):
+        first = [send(capture) for _ in range(3)]
+        other = send(capture, "127.0.0.3")
+    places = {id: tmp_path / "served" / "results" / id / layout.CAPTURE for id in (*first, other)}
+    until(lambda: all(place.exists() for place in places.values()))
+    written = sorted(places, key=lambda id: places[id].stat().st_mtime_ns)
+    assert written.index(other) == 0
+    assert [id for id in written if id != other] == first
 
 
 def test_told_to_end_it_stops_streams_and_the_next_one_goes_on(make_server: MakeServer, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ FILES = sorted(Path(tcpwin_web.__file__).parent.rglob("*.py"))
 
 
 def private_uses(source: str) -> list[str]:
-    """Private names of tcpwin that are imported, and private attributes of anything but ``self`` and ``cls``."""
+    """Private names of tcpwin that are imported, and private attributes but of ``self``, ``cls`` and ``os``."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tcpwin":
@@ -22,7 +22,7 @@ def private_uses(source: str) -> list[str]:
             found += [".".join(each) for each in parts if each[0] == "tcpwin" and any(x.startswith("_") for x in each)]
         elif isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
             owner = node.value.id if isinstance(node.value, ast.Name) else ""
-            found += [] if owner in ("self", "cls") else [node.attr]
+            found += [] if owner in ("self", "cls", "os") else [node.attr]
     return found
 
 

@@ -23,7 +23,9 @@ OPERATIONS = [found.ok() for found in DESCRIBED.get_all_operations()]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    app = create_app(Settings(data=tmp_path_factory.mktemp("data"), workers=1, upload_rate="1000000/minute"))
+    much = "1000000/minute"
+    rates = {"upload_rate": much, "guest_rate": much, "guest_report_rate": much}
+    app = create_app(Settings(data=tmp_path_factory.mktemp("data"), workers=1, **rates))
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
         yield client
 

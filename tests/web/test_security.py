@@ -50,8 +50,8 @@ def _flat(routes: Any) -> Any:
 
 
 def test_without_the_token_no_route_answers_but_health_and_the_login(make_client: MakeClient) -> None:
-    # The limit of guesses has a test of its own.
-    guarded = make_client(host="0.0.0.0", token=TOKEN, login_rate="10000/minute")
+    # The limits of guesses have tests of their own.
+    guarded = make_client(host="0.0.0.0", token=TOKEN, login_rate="10000/minute", guest_rate="10000/minute")
     routes = every_route(guarded)
     assert len({path for _, path in routes}) > 30
     for method, path in routes:
@@ -167,6 +167,8 @@ def test_on_loopback_too_a_page_of_another_site_changes_nothing(make_client: Mak
 def test_a_name_of_another_site_is_refused(make_client: MakeClient) -> None:
     client = make_client(allowed_hosts="dashboard.example")
     assert client.get("/", headers={"host": "rebound.example"}).status_code == 400
+    two = [("host", "localhost"), ("host", "rebound.example")]
+    assert client.get("/", headers=two).status_code == 400
     for host in ("[::1]:8642", "[::1]", "127.0.0.1:1", "localhost", "dashboard.example:80"):
         assert client.get("/healthz", headers={"host": host}).status_code == 200
 

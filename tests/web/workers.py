@@ -76,12 +76,30 @@ def _stop_workers(service_pid: int, results: Path) -> list[int]:
 
 def _workers(service_pid: int) -> list[int]:
     """The children of the process that forks workers, a child of the service."""
-    parents = {int(folder.name): _stat(int(folder.name))[1] for folder in Path("/proc").glob("[0-9]*")}
-    forkers = [pid for pid, parent in parents.items() if parent == service_pid and b"forkserver" in _command(pid)]
-    return [pid for pid, parent in parents.items() if parent in forkers]
+    parents = _parents()
+    found = forkers(service_pid)
+    return [pid for pid, parent in parents.items() if parent in found]
 
 
-def _command(pid: int) -> bytes:
+def forkers(service_pid: int) -> list[int]:
+    """The process of a service that forks its workers, if it has one."""
+    return [pid for pid, parent in _parents().items() if parent == service_pid and b"forkserver" in command(pid)]
+
+
+def descendants(pid: int) -> list[int]:
+    """A process's children, theirs, and so on."""
+    parents, found = _parents(), [pid]
+    for each in found:
+        found += [child for child, parent in parents.items() if parent == each]
+    return found[1:]
+
+
+def _parents() -> dict[int, int]:
+    return {int(folder.name): _stat(int(folder.name))[1] for folder in Path("/proc").glob("[0-9]*")}
+
+
+def command(pid: int) -> bytes:
+    """Arguments of a process; none of one that is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

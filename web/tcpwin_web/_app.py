@@ -14,15 +14,18 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tcpwin.report.assets import PLOTLY
 from tcpwin_web import api, pages, problems
+from tcpwin_web.audit import Seen
 from tcpwin_web.head import HeadAsGet
 from tcpwin_web.jobs import Executor
 from tcpwin_web.observe import Observed
 from tcpwin_web.security.access import Access
+from tcpwin_web.security.bodies import BodyLimits
+from tcpwin_web.security.calling import Calling
 from tcpwin_web.security.headers import SecurityHeaders
-from tcpwin_web.security.limiting import BodyLimit
 from tcpwin_web.service import Service
 from tcpwin_web.settings import Settings
 
@@ -61,10 +64,14 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
     problems.install(app)
     # The one added last is outermost.
     app.add_middleware(HeadAsGet, streams=api.STREAM_ENDINGS)
-    app.add_middleware(BodyLimit, uploads=api.UPLOAD_ENDINGS)
+    app.add_middleware(Seen, audit=service.audit)
+    app.add_middleware(BodyLimits, uploads=api.UPLOAD_ENDINGS, stall_seconds=settings.stall_seconds)
+    app.add_middleware(Calling)
     app.add_middleware(Access, gate=service.gate, rates=service.rates, audit=service.audit)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Observed)
+    if settings.trusted_proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
     return app
 
 

@@ -5,6 +5,7 @@ Deleted means gone: the rows, the results, and every file that no other capture 
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sqlalchemy.orm import selectinload
 
 from tcpwin_web import bundles
 from tcpwin_web.jobs.queue import Queue
+from tcpwin_web.places import current_caller
 from tcpwin_web.results import layout
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import Database, DataFolder
@@ -53,8 +55,16 @@ class ConflictError(Exception):
 class Captures:
     """All captures of the service."""
 
-    def __init__(self, settings: Settings, database: Database, data: DataFolder, queue: Queue) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, data: DataFolder, queue: Queue, threads: ThreadPoolExecutor
+    ) -> None:
+        """Make them.
+
+        Args:
+            threads: in which uploads are received, and nothing else: each of them waits for somebody's network.
+        """
         self._settings = settings
+        self._threads = threads
         self._database = database
         self._data = data
         self._queue = queue
@@ -164,7 +174,9 @@ class Captures:
         await self._require_open(capture_id)
         with self._data.incoming() as incoming:
             try:
-                received = await asyncio.to_thread(receive, file, name, kind, incoming, self._data, self._settings)
+                received = await asyncio.get_running_loop().run_in_executor(
+                    self._threads, receive, file, name, kind, incoming, self._data, self._settings
+                )
                 async with self._files:
                     return await self._store(capture_id, received, file.received_bytes)
             except BaseException:
@@ -209,7 +221,7 @@ class Captures:
             session.add_all(started)
             await session.flush()
             for each in started:
-                session.add(Job(capture_id=each.id))
+                session.add(Job(capture_id=each.id, owner=current_caller().name))
                 each.status, each.failure = "queued", None
         self._queue.wake()
         return started
@@ -227,7 +239,10 @@ class Captures:
         return capture
 
     async def delete(self, capture_id: str) -> None:
-        """Delete a capture and all that there is of it."""
+        """Delete a capture and all that there is of it, on a full disk too."""
+        await self._data.reserve.spend(lambda: self._delete(capture_id))
+
+    async def _delete(self, capture_id: str) -> None:
         self._queue.end(capture_id)
         async with self._files:
             async with self._database.begin() as session:

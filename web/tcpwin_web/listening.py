@@ -5,6 +5,7 @@ What keeps it from starting is told in one sentence, never as a traceback.
 
 import ipaddress
 import os
+import resource
 import sys
 import threading
 import webbrowser
@@ -12,14 +13,22 @@ from socket import socket
 from types import FrameType
 
 import click
+import structlog
 import uvicorn
 from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
+from tcpwin_web.connections import Connection
 from tcpwin_web.service import Service
+from tcpwin_web.settings import Settings
 
-GRACE_SECONDS = 10
+GRACE_SECONDS = 4
 """For requests that are being answered when the server is told to end."""
+END_SECONDS = 9.0
+"""After which it ends whatever still runs: who told it to end kills after ten."""
+OPEN_FILES = 65_536
+log = structlog.get_logger("tcpwin.server")
+
 BROWSER_VARIABLES = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
@@ -42,9 +51,16 @@ def listen(app: FastAPI, host: str, port: int, *, opens: bool) -> int:
         lifespan="on",
         log_config=None,
         server_header=False,
+        http=_connection_class(service.settings),
+        ws="none",
+        # Who may say where a request comes from is a setting of the application's.
+        proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = _Server(config, service, opens=opens)
+    # What this process and its workers write is for nobody else.
+    os.umask(0o077)
+    _allow_many_connections()
     try:
         server.run()
     except KeyboardInterrupt:
@@ -68,8 +84,36 @@ class _Server(uvicorn.Server):
             _open(address)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._service.is_ending = True
+        if not self._service.is_ending:
+            self._service.is_ending = True
+            guard = threading.Timer(END_SECONDS, _end, args=(sig,))
+            guard.daemon = True
+            guard.start()
         super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        self._service.begin_to_end()
+        await super().shutdown(sockets)
+
+
+def _connection_class(settings: Settings) -> type[Connection]:
+    class Limited(Connection):
+        proxies = settings.trusted_proxies
+        stall_seconds = settings.stall_seconds
+
+    return Limited
+
+
+def _end(sig: int) -> None:
+    """Leave what still runs: workers end with this process, and rows are as a killed service leaves them."""
+    log.error("some work did not end in time and is left", seconds=END_SECONDS)
+    os._exit(128 + sig)
+
+
+def _allow_many_connections() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _address(host: str, port: int) -> str:

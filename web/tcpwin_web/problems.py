@@ -13,18 +13,21 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.templating import Jinja2Templates
-from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm.exc import StaleDataError
 from starlette.exceptions import HTTPException
 
 from tcpwin_web.captures import ConflictError, NotFoundError
 from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.executor import NoRoomError
+from tcpwin_web.places import RETRY_SECONDS, BusyError, GoneError
 from tcpwin_web.results.queries import QueryError
-from tcpwin_web.storage.database import is_full
+from tcpwin_web.storage.database import is_full, is_read_only
 from tcpwin_web.uploads.stream import UploadError
 
 MEDIA_TYPE = "application/problem+json"
+CLOSED = "The service's data folder cannot be written to; nothing was stored. Ask its operator."
 FULL = "The service's disk is full; nothing was stored. Ask its operator to free space."
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -101,6 +104,15 @@ def install(app: FastAPI) -> None:
     def doubt(request: Request, error: QueryError) -> Response:
         return respond(request, 422, _sentence(error))
 
+    @app.exception_handler(BusyError)
+    def put_off(request: Request, error: BusyError) -> Response:
+        return respond(request, 503, _sentence(error), headers={"Retry-After": str(RETRY_SECONDS)})
+
+    @app.exception_handler(GoneError)
+    def drop(request: Request, error: GoneError) -> Response:  # noqa: ARG001 (the signature is starlette's)
+        # Nobody reads it; the log and the counters do.
+        return respond(request, 499, "The client went before its answer.")
+
     @app.exception_handler(NoRoomError)
     def lack_room(request: Request, error: NoRoomError) -> Response:
         return respond(request, 507, _sentence(error))
@@ -111,9 +123,17 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(OSError)
     def run_out(request: Request, error: OSError) -> Response:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if is_full(error):
             return respond(request, 507, FULL)
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            return respond(request, 503, CLOSED)
         raise error
+
+    @app.exception_handler(IntegrityError)
+    @app.exception_handler(StaleDataError)
+    def collide(request: Request, error: Exception) -> Response:
+        log.info("two requests met", error=type(error).__name__)
+        return respond(request, 409, "Another request changed or deleted it at this moment; ask for it again.")
 
     @app.exception_handler(OperationalError)
     @app.exception_handler(InterfaceError)
@@ -122,6 +142,8 @@ def install(app: FastAPI) -> None:
         log.error("the database failed", error=str(error))
         if is_full(error):
             return respond(request, 507, FULL)
+        if is_read_only(error):
+            return respond(request, 503, CLOSED)
         return respond(request, 503, "The service's database does not respond.")
 
     @app.exception_handler(Exception)
@@ -134,9 +156,10 @@ def _phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
     except ValueError:
-        return "Upload Broken Off" if status == 499 else "Error"
+        return "Client Closed Request" if status == 499 else "Error"
 
 
 def _sentence(error: Exception) -> str:
     text = str(error)
+    text = text[:1].upper() + text[1:] if isinstance(error, BusyError) else text
     return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -50,24 +50,42 @@ class Settings(BaseSettings):
         default_factory=lambda: os.cpu_count() or 1, gt=0, le=256, description="analyses at the same time"
     )
     job_seconds: float = Field(900, gt=0, description="most seconds that one analysis may take")
-    job_memory_bytes: int = Field(4 << 30, ge=512 << 20, description="most memory that one analysis may take")
-    upload_rate: str = Field("240/minute", description="uploads that one address may begin")
+    job_memory_bytes: int = Field(4 << 30, ge=1 << 30, description="most memory that one analysis may take")
+    uploads: int = Field(64, gt=0, le=1024, description="uploads that arrive at the same time; others wait")
+    stall_seconds: float = Field(30, gt=0, description="seconds after which a request ends that sends nothing")
+    print_seconds: float = Field(120, gt=0, description="most seconds that a report may take to be printed")
+    upload_rate: str = Field("240/minute", description="uploads that one address, login or token may begin")
     login_rate: str = Field("10/minute", description="logins, and wrong tokens, that one address may try")
+    guest_rate: str = Field("120/minute", description="what one address may open by share links")
+    guest_report_rate: str = Field("10/minute", description="reports that one address may ask for by share links")
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="addresses or networks, separated by commas, of proxies whose X-Forwarded-For is believed"
+    )
     share_days: float = Field(30, gt=0, description="most days that a share link may live")
     session_hours: float = Field(12, gt=0, description="hours until a login ends")
     log_json: bool = Field(False, description="write the log as one JSON object a line")
 
-    @field_validator("allowed_hosts", mode="before")
+    @field_validator("allowed_hosts", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
 
-    @field_validator("upload_rate", "login_rate")
+    @field_validator("upload_rate", "login_rate", "guest_rate", "guest_report_rate")
     @classmethod
     def _check_rate(cls, value: str) -> str:
         from limits import parse
 
         parse(value)
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            try:
+                ipaddress.ip_network(each)
+            except ValueError:
+                raise ValueError(f"{each} is no address or network, such as 10.0.0.5 or 10.0.0.0/24") from None
         return value
 
     @field_validator("database_url")

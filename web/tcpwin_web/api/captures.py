@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import SQLAlchemyError
 
 from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Verdict, Words, as_json
 from tcpwin_web.captures import NotFoundError
@@ -285,7 +286,12 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
     before = None
     while not service.is_ending:
         try:
-            capture = await service.captures.get(capture_id)
+            async with service.looks:
+                capture = await service.captures.get(capture_id)
+        except SQLAlchemyError:
+            # The database is busy, or away for a while: the stream goes on when it is back.
+            await service.queue.wait(WATCH_SECONDS)
+            continue
         except NotFoundError:
             yield ServerSentEvent(
                 event="end", data=Progress(status="deleted", bytes_read=None, total_bytes=0, failure=None)

@@ -1,20 +1,16 @@
 """For operators: whether the service is well, what it does, who did what."""
 
-import asyncio
+from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from pydantic import BaseModel
-from sqlalchemy.exc import SQLAlchemyError
+from pydantic import BaseModel, Field
 
 from tcpwin_web import metrics
 from tcpwin_web.api.parts import Limit, Offset, ServiceOf
 
 router = APIRouter(tags=["operation"])
 api = APIRouter(tags=["operation"])
-
-LEAST_FREE_BYTES = 64 << 20
-DATABASE_SECONDS = 5
 
 
 class Health(BaseModel):
@@ -24,7 +20,7 @@ class Health(BaseModel):
 
 
 class AuditEntry(BaseModel):
-    """One thing that somebody did."""
+    """One thing that somebody did or saw."""
 
     id: int
     at_ns: int
@@ -32,6 +28,8 @@ class AuditEntry(BaseModel):
     subject: str | None
     actor: str
     address: str | None
+    login: Annotated[str | None, Field(description="the same for all that one login did")]
+    link: Annotated[str | None, Field(description="the share link that was made, revoked, or opened")]
 
 
 class AuditList(BaseModel):
@@ -48,15 +46,9 @@ async def health() -> Health:
 
 @router.get("/readyz", responses={503: {"description": "not ready"}})
 async def readiness(service: ServiceOf) -> Health:
-    """Say whether the service can do its work: started, its database there, room on its disk."""
-    if not service.is_ready:
-        raise HTTPException(503, "The service is starting or stopping; try again.")
-    try:
-        await asyncio.wait_for(service.database.check(), DATABASE_SECONDS)
-    except (SQLAlchemyError, OSError, TimeoutError):
-        raise HTTPException(503, "The database does not respond.") from None
-    if service.data.free_bytes < LEAST_FREE_BYTES:
-        raise HTTPException(503, "The disk is nearly full.")
+    """Say whether the service can do its work now: its database, its disk, its workers, and room for more requests."""
+    if reason := await service.readiness.reason():
+        raise HTTPException(503, reason, {"Retry-After": "5"})
     return Health(status="ready")
 
 
@@ -64,6 +56,9 @@ async def readiness(service: ServiceOf) -> Health:
 async def show_metrics(service: ServiceOf) -> Response:
     """Counters and times, as Prometheus reads them."""
     metrics.FREE_BYTES.set(service.data.free_bytes)
+    for kind, places in service.places.items():
+        metrics.WAITING.labels(kind).set(places.waiting)
+        metrics.TAKEN.labels(kind).set(places.taken)
     return Response(generate_latest(metrics.REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -75,6 +75,9 @@ def _storable(text: str) -> str:
     # PostgreSQL stores no NUL, and no text holds one on purpose.
     if "\0" in text:
         raise ValueError("a NUL character cannot be stored")
+    # JSON can say halves of characters, which are none.
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("half of a character cannot be stored")
     return text
 
 

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from threading import Lock
-from typing import Annotated, Literal, TypeVar
+from functools import partial
+from threading import Event
+from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from tcpwin.errors import OutputError
 from tcpwin.report.standalone import CONNECTIONS_SHOWN, find_browser, print_page
@@ -14,6 +15,7 @@ from tcpwin_web.api.shares import Secret, open_link
 from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.answers import ReportForm, render_report
 from tcpwin_web.jobs.work import FileSet
+from tcpwin_web.places import current_caller
 from tcpwin_web.service import Service
 
 router = APIRouter(tags=["reports"])
@@ -29,8 +31,6 @@ MEDIA = {
 }
 Format = Annotated[ReportForm, Query(description="text as `tcpwin analyze`, the others as `tcpwin report` writes them")]
 Limit = Annotated[int, Query(ge=0, le=1000, description="connections shown in full, at most")]
-# One browser at a time: it takes hundreds of megabytes.
-_printing = Lock()
 
 
 @router.get("/captures/{capture_id}/report", response_class=Response)
@@ -44,13 +44,23 @@ async def show_report(
 
 @router.get("/shared/{secret}/report", response_class=Response)
 async def show_shared_report(
-    service: ServiceOf, secret: Secret, format: Literal["html", "pdf", "md"] = "html"
+    service: ServiceOf, request: Request, secret: Secret, format: Literal["html", "pdf", "md"] = "html"
 ) -> Response:
     """The report of what a link shows, with the addresses that the link shows. Needs no token."""
-    opened = await open_link(service, secret)
-    file_set = await service.queue.file_set(opened.capture.id)
+    opened = await open_link(service, request, secret)
+    service.rates.take("guest_report", request)
+    service.audit.seen(request, "report.read", opened.capture.id, link=opened.link_id)
     name = opened.capture.name if opened.address_key is None else "capture"
-    return await _render(service, file_set, name, format, CONNECTIONS_SHOWN, opened.address_key)
+
+    async def render() -> Response:
+        file_set = await service.queue.file_set(opened.capture.id)
+        return await _render(service, file_set, name, format, CONNECTIONS_SHOWN, opened.address_key)
+
+    # Many who open the same link ask for the same.
+    made = await service.queue.once(opened.capture.id, f"report-{opened.link_id}-{format}", render)
+    return Response(
+        made.body, media_type=MEDIA[format], headers={"Content-Disposition": made.headers["content-disposition"]}
+    )
 
 
 async def _render(
@@ -61,18 +71,29 @@ async def _render(
     told: str | bytes = await service.queue.run(render_report, file_set, form, limit, address_key)
     if form == "pdf":
         assert isinstance(told, str)
-        told = await asyncio.to_thread(_print, told)
+        told = await _print(service, told)
     # Never shown as a page of the service: its scripts are not the service's.
     headers = {} if form == "text" else {"Content-Disposition": attachment(name, form)}
     return Response(told, media_type=MEDIA[form], headers=headers)
 
 
-def _print(page: str) -> bytes:
-    with _printing:
-        return _in_words(print_page, page)
+async def _print(service: Service, page: str) -> bytes:
+    """Print in a thread of those that only print; the browser ends where nobody waits any more."""
+    unwanted = Event()
+    loop = asyncio.get_running_loop()
+    async with service.prints.take(service.settings.print_seconds):
+        printing = loop.run_in_executor(
+            service.print_threads, partial(_in_words, print_page, page, service.settings.print_seconds, unwanted)
+        )
+        try:
+            return await current_caller().await_unless_gone(asyncio.shield(printing))
+        finally:
+            unwanted.set()
+            # Its place is free when the browser is gone.
+            await asyncio.gather(printing, return_exceptions=True)
 
 
-def _in_words(fn: Callable[..., T], *args: str) -> T:
+def _in_words(fn: Callable[..., T], *args: Any) -> T:
     try:
         return fn(*args)
     except OutputError as error:

@@ -16,6 +16,8 @@ router = APIRouter(tags=["sharing"])
 
 SHOWN_FINDINGS = 100
 SHOWN_CONNECTIONS = 200
+SHARED_SECONDS = 60.0
+"""For a guest's turn."""
 GONE = "This link is revoked, over, or never was."
 Secret = Annotated[str, Path(max_length=128)]
 
@@ -42,7 +44,7 @@ class ShareEntry(BaseModel):
             id=share.id,
             created_ns=share.created_ns,
             expires_ns=share.expires_ns,
-            anonymise=share.address_key is not None,
+            anonymise=share.is_anonymised,
         )
 
 
@@ -64,7 +66,7 @@ async def create_share(service: ServiceOf, request: Request, capture_id: Capture
     if new.days > service.settings.share_days:
         raise HTTPException(422, f"A link can be valid for at most {service.settings.share_days:g} days.")
     share, secret = await service.links.create(capture_id, days=new.days, anonymise=new.anonymise)
-    await service.audit.note(request, "share.create", capture_id)
+    await service.audit.note(request, "share.create", capture_id, link=share.id)
     return MadeShare(**ShareEntry.of(share).model_dump(), path=f"/shared/{secret}")
 
 
@@ -77,28 +79,36 @@ async def list_shares(service: ServiceOf, capture_id: CaptureId) -> ShareList:
 @router.delete("/shares/{share_id}", status_code=204)
 async def revoke_share(service: ServiceOf, request: Request, share_id: Annotated[str, Path(max_length=64)]) -> Response:
     """End a link."""
-    if not await service.links.revoke(share_id):
+    # A full disk must not keep a link open.
+    if not await service.data.reserve.spend(lambda: service.links.revoke(share_id)):
         raise HTTPException(404, "No link has this id.")
-    await service.audit.note(request, "share.revoke")
+    await service.audit.note(request, "share.revoke", link=share_id)
     return Response(status_code=204)
 
 
 @router.get("/shared/{secret}")
-async def show_shared(service: ServiceOf, secret: Secret) -> Response:
+async def show_shared(service: ServiceOf, request: Request, secret: Secret) -> Response:
     """What a link shows: the summary, the findings that cost most, the worst connections. Needs no token."""
-    return as_json(await read_shared(service, await open_link(service, secret)))
+    return as_json(await read_shared(service, await open_link(service, request, secret)))
 
 
-async def open_link(service: Service, secret: str) -> Opened:
-    """What a link leads to; 404 where it leads nowhere."""
+async def open_link(service: Service, request: Request, secret: str) -> Opened:
+    """What a link leads to; 404 where it leads nowhere. Counted, so that nobody tries many."""
+    service.rates.take("guest", request)
     opened = await service.links.open(secret)
     if opened is None:
         raise HTTPException(404, GONE)
+    service.audit.seen(request, "share.open", opened.capture.id, link=opened.link_id)
     return opened
 
 
 async def read_shared(service: Service, opened: Opened) -> dict[str, Any]:
     """The document of a link, its addresses mapped where they are not to be seen."""
+    async with service.shared_pages.take(SHARED_SECONDS):
+        return await _read_shared(service, opened)
+
+
+async def _read_shared(service: Service, opened: Opened) -> dict[str, Any]:
     mapping = opened.anonymise
     folder = service.data.results(opened.capture.id)
     if mapping is not None:

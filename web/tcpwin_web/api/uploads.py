@@ -85,6 +85,13 @@ async def take(
     service: Service, request: Request, capture_id: str, name: str, kind: Kind
 ) -> tuple[Sequence[File], int]:
     """Store a request's body as a file of a capture while it arrives."""
+    async with service.uploads():
+        return await _take(service, request, capture_id, name, kind)
+
+
+async def _take(
+    service: Service, request: Request, capture_id: str, name: str, kind: Kind
+) -> tuple[Sequence[File], int]:
     file = Arriving(max_bytes=service.settings.max_upload_bytes)
     storing = asyncio.create_task(service.captures.add(capture_id, file, name, kind))
     storing.add_done_callback(lambda _: file.abandon())

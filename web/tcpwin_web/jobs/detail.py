@@ -69,6 +69,8 @@ def _views(analysis: Analysis, ids: Sequence[int]) -> Sequence[View]:
 def _written(final: Path) -> Iterator[Path]:
     """A folder to write into, which then stands in its place as a whole."""
     new = final.with_name(f"{final.name}.{os.getpid()}")
+    # Of a process that was ended and had the same number.
+    shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700, parents=True)
     yield new
     try:

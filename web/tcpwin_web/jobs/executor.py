@@ -5,6 +5,7 @@ is killed, or that runs out of memory, fails alone: the next one gets a new proc
 """
 
 import contextlib
+import ctypes
 import errno
 import multiprocessing
 import os
@@ -25,6 +26,7 @@ T = TypeVar("T")
 PRELOADED = "tcpwin_web.jobs.preload"
 """Imported once: a call then starts in a few milliseconds."""
 GRACE_SECONDS = 2.0
+PR_SET_PDEATHSIG = 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -42,6 +44,10 @@ class NoRoomError(JobError):
         return type(self), ()
 
 
+class LostError(JobError):
+    """Its process ended without a word; the next one may do better."""
+
+
 class Executor(Protocol):
     """What runs calls: the part of `concurrent.futures.Executor` that the service uses."""
 
@@ -57,9 +63,16 @@ class Executor(Protocol):
 class ProcessExecutor:
     """Runs calls in processes, so many at a time; the others wait."""
 
-    def __init__(self, workers: int, *, memory_bytes: int, seconds: float) -> None:
+    def __init__(self, workers: int, *, memory_bytes: int, seconds: float, niceness: int = 0) -> None:
+        """Make it.
+
+        Args:
+            workers: calls at the same time.
+            niceness: how far its processes stand back where others want the processors (nice(2)).
+        """
         self._memory_bytes = memory_bytes
         self._seconds = seconds
+        self._niceness = niceness
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([PRELOADED])
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="job")
@@ -93,13 +106,15 @@ class ProcessExecutor:
             return
         here, there = self._context.Pipe(duplex=False)
         process = self._context.Process(
-            target=_work, args=(there, self._memory_bytes, call.fn, call.args, call.kwargs), daemon=True
+            target=_work,
+            args=(there, self._memory_bytes, self._niceness, call.fn, call.args, call.kwargs),
+            daemon=True,
         )
         with here:
             try:
                 _start(process)
             except (OSError, EOFError, RuntimeError) as error:
-                call.settle(error=JobError(f"no process could be started: {error}"))
+                call.settle(error=LostError(f"no process could be started: {error}"))
                 there.close()
                 return
             there.close()
@@ -124,7 +139,7 @@ class ProcessExecutor:
             is_good, value = here.recv()
         except (EOFError, OSError):
             process.join(GRACE_SECONDS)
-            call.settle(error=JobError(_ended(process.exitcode, self._memory_bytes)))
+            call.settle(error=LostError(_ended(process.exitcode, self._memory_bytes)))
             return
         if is_good:
             call.settle(value)
@@ -181,7 +196,8 @@ def _ended(code: int | None, memory_bytes: int) -> str:
     # The engine and the allocator abort where memory is refused; the kernel's last resort is SIGKILL.
     if code in (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV):
         name = signal.Signals(-code).name
-        return f"its process was ended ({name}), by hand or for want of memory ({memory_bytes:,} bytes are allowed)"
+        allowed = f"at most {memory_bytes:,} bytes are allowed"
+        return f"its process was ended ({name}), by hand or for want of memory ({allowed})"
     return f"its process ended without a result (status {code})"
 
 
@@ -198,17 +214,24 @@ def _in_words(error: Exception) -> JobError | str:
     return f"it failed ({type(error).__name__}); the service's log says where"
 
 
-def _work(there: Any, memory_bytes: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> None:
+def _work(
+    there: Any, memory_bytes: int, niceness: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+) -> None:
     """Run one call in this process and send back its result, or what went wrong in words."""
+    _end_with_the_service()
     # The service says when to end; an interrupt at its terminal reaches this process too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    # The service itself may be held to less, which only root could raise.
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = memory_bytes if allowed == resource.RLIM_INFINITY else min(memory_bytes, allowed)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(niceness)
     try:
         answer: tuple[bool, Any] = (True, fn(*args, **kwargs))
     except MemoryError:
-        answer = (False, f"it needs more than the {memory_bytes:,} bytes of memory allowed")
+        answer = (False, f"it needs more than the {most:,} bytes of memory allowed")
     except (CaptureError, SnapshotError) as error:
         # Its file's name is that of the stored bytes, which says nothing to anybody.
         answer = (False, error.message)
@@ -218,5 +241,15 @@ def _work(there: Any, memory_bytes: int, fn: Callable[..., Any], args: tuple[Any
         answer = (False, str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, the service hears of it
         answer = (False, _in_words(error))
-    there.send(answer)
+    with contextlib.suppress(BrokenPipeError):
+        there.send(answer)
     there.close()
+
+
+def _end_with_the_service() -> None:
+    """A service that was killed has nobody who waits, and the next one begins the same work again."""
+    if sys.platform == "linux":
+        # The process that forks ends with the service, and this one with it (prctl(2)); a thread costs address space.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == 1:
+            os._exit(1)

@@ -5,12 +5,16 @@ An analysis that was running when the service ended begins again when the next o
 
 import asyncio
 import contextlib
+import contextvars
+import time
+from collections import Counter
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
@@ -19,37 +23,67 @@ from tcpwin_web import metrics
 from tcpwin_web.jobs import work
 from tcpwin_web.jobs.answers import prepare_shared
 from tcpwin_web.jobs.detail import detail_connections, prepare_capture, write_series_of
-from tcpwin_web.jobs.executor import Executor, JobError
+from tcpwin_web.jobs.executor import Executor, JobError, LostError
+from tcpwin_web.places import Caller, GoneError, Places, current_caller, set_caller
 from tcpwin_web.results import layout
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.models import Capture, File, Job, now_ns
+
+T = TypeVar("T")
 
 MOST_ATTEMPTS = 3
 """Starts of one analysis; beyond, the service itself may be what it ends."""
 POLL_SECONDS = 2.0
 MAX_REASON = 2000
+MOST_WAIT_SECONDS = 300.0
+"""For a place of one's own among the answers that people wait for."""
 
 log = structlog.get_logger("tcpwin.jobs")
+
+
+@dataclass(eq=False)
+class _Asked:
+    """Work for which several may wait: it ends where the last of them goes."""
+
+    task: "asyncio.Future[Any]"
+    caller: Caller
+    waiting: int = 0
 
 
 class Queue:
     """Runs the analyses that rows ask for, as many at a time as there are workers."""
 
     def __init__(
-        self, database: Database, data: DataFolder, executor: Executor, answers: Executor, *, workers: int
+        self,
+        database: Database,
+        data: DataFolder,
+        executor: Executor,
+        answers: Executor,
+        *,
+        workers: int,
+        places: Places,
     ) -> None:
+        """Make it.
+
+        Args:
+            executor: what runs analyses.
+            answers: what runs calls for which people wait, as many at a time as there are `places`.
+        """
         self._database = database
         self._data = data
         self._executor = executor
         self._answers = answers
+        self._places = places
         self._slots = asyncio.Semaphore(workers)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
         # None while the analysis of a capture is only about to be handed to a worker.
         self._running: dict[str, asyncio.Future[Any] | None] = {}
+        self._owners: dict[str, str] = {}
+        self._served: dict[str, float] = {}
         self._unwanted: set[str] = set()
         self._preparing: dict[str, asyncio.Future[Any]] = {}
-        self._details: dict[tuple[str, str], asyncio.Future[None]] = {}
+        self._details: dict[tuple[str, str], _Asked] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
 
@@ -69,10 +103,16 @@ class Queue:
     async def stop(self) -> None:
         """Take nothing more. What runs is left as it is in the rows: it begins again with the next service."""
         async with self._database.at_rest():
-            tasks = [*self._tasks, *self._details.values(), *([self._main] if self._main else [])]
+            asked = [each.task for each in self._details.values()]
+            tasks = [*self._tasks, *asked, *([self._main] if self._main else [])]
             for task in tasks:
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether analyses are taken."""
+        return self._main is not None and not self._main.done()
 
     def wake(self) -> None:
         """There is a new row."""
@@ -108,7 +148,7 @@ class Queue:
         """
         folder = layout.connection(connection)
         if not (self._data.results(capture_id) / folder).is_dir():
-            await self._once((capture_id, folder), lambda: self._make(capture_id, detail_connections, [connection]))
+            await self.once(capture_id, folder, lambda: self._make(capture_id, detail_connections, [connection]))
 
     async def series(self, capture_id: str, connection: int) -> Path:
         """The folder with the series of a connection, made if need be: they are there long before all its details.
@@ -121,7 +161,7 @@ class Queue:
         if (results / detailed).is_dir():
             return results / detailed
         if not (results / alone).is_dir():
-            await self._once((capture_id, alone), lambda: self._make(capture_id, write_series_of, connection))
+            await self.once(capture_id, alone, lambda: self._make(capture_id, write_series_of, connection))
         return results / alone
 
     async def shared(self, capture_id: str) -> Path:
@@ -135,16 +175,43 @@ class Queue:
         if all(file.kind == "capture" for file in file_set.files):
             return folder
         if not (folder / layout.SHARED).is_dir():
-            await self._once((capture_id, layout.SHARED), lambda: self._make_shared(file_set, capture_id))
+            await self.once(capture_id, layout.SHARED, lambda: self._make_shared(file_set, capture_id))
         return folder / layout.SHARED
 
-    async def _once(self, key: tuple[str, str], make: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        if key not in self._details:
-            task = asyncio.ensure_future(make())
-            self._details[key] = task
-            task.add_done_callback(lambda _: self._details.pop(key, None))
-        # A request that is given up does not take the work away from the others.
-        await asyncio.shield(self._details[key])
+    async def once(self, capture_id: str, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What a call gives; several who ask for the same of a capture wait for one call.
+
+        A request that is given up does not take the work away from the others; the last one does.
+        """
+        key, caller = (capture_id, name), current_caller()
+        while True:
+            asked = self._details.get(key) or self._begin(key, make)
+            asked.waiting += 1
+            try:
+                found: T = await caller.await_unless_gone(asyncio.shield(asked.task))
+            except GoneError:
+                if caller.gone.is_set():
+                    raise
+                # All others went before; what they waited for is ending.
+                continue
+            else:
+                return found
+            finally:
+                asked.waiting -= 1
+                if not asked.waiting:
+                    asked.caller.gone.set()
+
+    def _begin(self, key: tuple[str, str], make: Callable[[], Coroutine[Any, Any, Any]]) -> _Asked:
+        first = current_caller()
+        caller = Caller(first.name, first.is_guest)
+        context = contextvars.copy_context()
+        context.run(set_caller, caller)
+        task = asyncio.get_running_loop().create_task(make(), context=context)
+        self._details[key] = asked = _Asked(task, caller)
+        task.add_done_callback(lambda _: self._details.pop(key, None))
+        # Where nobody waits any more, nobody asks how it ended.
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        return asked
 
     async def file_set(self, capture_id: str) -> work.FileSet:
         """A capture's files as a worker takes them."""
@@ -156,8 +223,20 @@ class Queue:
             return work.FileSet(found.name, files, str(self._data.results(capture_id)), found.window_scales)
 
     async def run(self, fn: Any, *args: Any) -> Any:
-        """Run a call that somebody waits for, in a worker beside those that analyse."""
-        return await asyncio.wrap_future(self._answers.submit(fn, *args))
+        """Run a call that somebody waits for, in a worker beside those that analyse; it ends where nobody waits.
+
+        Raises:
+            JobError: it has no result.
+            BusyError: there was no place for it.
+            GoneError: nobody waits any more.
+        """
+        caller = current_caller()
+        async with self._places.take(MOST_WAIT_SECONDS):
+            try:
+                return await caller.await_unless_gone(asyncio.wrap_future(self._answers.submit(fn, *args)))
+            except LostError as error:
+                log.warning("a process was lost; its call is run again", reason=str(error))
+            return await caller.await_unless_gone(asyncio.wrap_future(self._answers.submit(fn, *args)))
 
     def _stored(self, file: File) -> work.StoredFile:
         return work.StoredFile(
@@ -175,10 +254,8 @@ class Queue:
         """Let a worker write into a capture's results; nothing stays of one that is deleted meanwhile."""
         try:
             await self.run(fn, file_set, str(self._data.results(capture_id)), *args)
-        except JobError:
+        finally:
             await self._forget_deleted(capture_id)
-            raise
-        await self._forget_deleted(capture_id)
 
     async def _forget_deleted(self, capture_id: str) -> None:
         async with self._database.begin() as session:
@@ -209,29 +286,41 @@ class Queue:
         task.add_done_callback(self._tasks.discard)
 
     async def _take(self) -> Job | None:
-        """Mark the oldest waiting row as running and return it."""
+        """Mark a waiting row as running and return it: the oldest of the caller whose turn it is."""
         async with self._database.begin() as session:
-            job = await session.scalar(select(Job).where(Job.status == "queued").order_by(Job.created_ns).limit(1))
+            waiting = select(Job.owner, func.min(Job.created_ns)).where(Job.status == "queued").group_by(Job.owner)
+            since: dict[str, int] = dict(list(await session.execute(waiting)))
+            if not since:
+                return None
+            held = Counter(self._owners.values())
+            owner = min(since, key=lambda each: (held[each], self._served.get(each, 0.0), since[each]))
+            oldest = select(Job).where(Job.status == "queued", Job.owner == owner).order_by(Job.created_ns).limit(1)
+            job = await session.scalar(oldest)
             if job is None:
                 return None
             job.status, job.started_ns, job.attempts = "running", now_ns(), job.attempts + 1
             self._running[job.capture_id] = None
+            self._owners[job.capture_id] = owner
+            here = {*since, *self._owners.values()}
+            self._served = {each: at for each, at in self._served.items() if each in here}
+            self._served[owner] = time.monotonic()
             await session.execute(update(Capture).where(Capture.id == job.capture_id).values(status="running"))
             return job
 
     async def _work(self, job: Job) -> None:
-        capture_id = job.capture_id
+        capture_id, began = job.capture_id, time.monotonic()
         try:
             status, reason, shown = await self._outcome(capture_id)
         except asyncio.CancelledError:
             await asyncio.shield(self._give_back(job.id))
             raise
         finally:
+            self._owners.pop(capture_id, None)
             self._slots.release()
         if status != "done":
             await asyncio.to_thread(self._data.forget_unfinished, capture_id)
         metrics.ANALYSES.labels(status).inc()
-        metrics.ANALYSIS_SECONDS.observe((now_ns() - (job.started_ns or now_ns())) / 1e9)
+        metrics.ANALYSIS_SECONDS.observe(time.monotonic() - began)
         log.info("analysis ended", capture=capture_id, outcome=status, reason=reason)
         while not await self._write_down(job, status, reason, shown):
             # A full disk or a database that is away: what came out must not be lost.
@@ -245,25 +334,18 @@ class Queue:
         """Details of an earlier analysis must not come into the results of the next."""
         if capture_id in self._preparing:
             self._preparing[capture_id].cancel()
-        asked = [task for (id, _), task in self._details.items() if id == capture_id]
+        asked = [each.task for (id, _), each in self._details.items() if id == capture_id]
         await asyncio.gather(*asked, return_exceptions=True)
 
     async def _outcome(self, capture_id: str) -> tuple[str, str | None, dict[str, Any]]:
         try:
             await self._settle_details(capture_id)
-            file_set = await self.file_set(capture_id)
-            future = asyncio.wrap_future(
-                self._executor.submit(
-                    work.analyze_file_set,
-                    file_set,
-                    str(self._data.results(capture_id)),
-                    str(self._data.unfinished(capture_id)),
-                )
-            )
-            self._running[capture_id] = future
-            if capture_id in self._unwanted:
-                future.cancel()
-            return "done", None, await future
+            file_set = await self._file_set_when_there(capture_id)
+            try:
+                return "done", None, await self._analyze(capture_id, file_set)
+            except LostError as error:
+                log.warning("a process was lost; its analysis is run again", capture=capture_id, reason=str(error))
+            return "done", None, await self._analyze(capture_id, file_set)
         except JobError as error:
             return "failed", str(error)[:MAX_REASON], {}
         except asyncio.CancelledError:
@@ -278,6 +360,24 @@ class Queue:
         finally:
             self._running.pop(capture_id, None)
             self._unwanted.discard(capture_id)
+
+    async def _analyze(self, capture_id: str, file_set: work.FileSet) -> dict[str, Any]:
+        folder, unfinished = self._data.results(capture_id), self._data.unfinished(capture_id)
+        submitted = self._executor.submit(work.analyze_file_set, file_set, str(folder), str(unfinished))
+        future = asyncio.wrap_future(submitted)
+        self._running[capture_id] = future
+        if capture_id in self._unwanted:
+            future.cancel()
+        return await future
+
+    async def _file_set_when_there(self, capture_id: str) -> work.FileSet:
+        """A database that is away for a while fails no analysis."""
+        while True:
+            try:
+                return await self.file_set(capture_id)
+            except SQLAlchemyError:
+                log.exception("the files of a capture could not be asked for yet", capture=capture_id)
+                await asyncio.sleep(POLL_SECONDS)
 
     async def _write_down(self, job: Job, status: str, reason: str | None, shown: dict[str, Any]) -> bool:
         """Write down how an analysis ended; False where the database cannot take it now."""
@@ -310,7 +410,7 @@ class Queue:
             future = asyncio.wrap_future(self._executor.submit(prepare_capture, file_set, folder, document["worst"]))
             self._preparing[capture_id] = future
             await future
-        except (JobError, OSError) as error:
+        except (JobError, OSError, SQLAlchemyError) as error:
             log.warning("details were not prepared", capture=capture_id, reason=str(error))
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -318,7 +418,8 @@ class Queue:
                 raise
         finally:
             self._preparing.pop(capture_id, None)
-        await self._forget_deleted(capture_id)
+        with contextlib.suppress(SQLAlchemyError):
+            await self._forget_deleted(capture_id)
 
     def _read_capture(self, capture_id: str) -> dict[str, Any]:
         from tcpwin_web.results.queries import read_document

@@ -77,7 +77,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
     @router.post("/upload")
     async def upload(request: Request, service: ServiceOf) -> Response:
         service.rates.take("upload", request)
-        return await _take_form(request, service)
+        async with service.uploads():
+            return await _take_form(request, service)
 
     @router.get("/captures/{capture_id}")
     async def show_capture(

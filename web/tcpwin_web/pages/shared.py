@@ -15,7 +15,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
     @router.get("/shared/{secret}")
     async def show_shared(request: Request, service: ServiceOf, secret: Secret) -> Response:
-        document = await read_shared(service, await open_link(service, secret))
+        document = await read_shared(service, await open_link(service, request, secret))
         return show(templates, request, "shared.html", document=document, secret=secret, is_guest=True)
 
     return router

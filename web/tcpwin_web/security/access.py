@@ -7,6 +7,7 @@ no other site's page may change anything.
 import hashlib
 import hmac
 import secrets
+from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 import structlog
@@ -18,17 +19,32 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tcpwin_web import problems
 from tcpwin_web.audit import AuditLog
-from tcpwin_web.security.limiting import Rates
+from tcpwin_web.security.limiting import Rates, counted_address
 from tcpwin_web.settings import Settings
 
 COOKIE = "tcpwin_session"
 CSRF_HEADER = "x-csrf-token"
+LOGIN_DIGITS = 12
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OPEN_PATHS = ("/healthz", "/readyz", "/login")
-OPEN_PREFIXES = ("/static/", "/shared/", "/api/v1/shared/")
+GUEST_PREFIXES = ("/shared/", "/api/v1/shared/")
+OPEN_PREFIXES = ("/static/", *GUEST_PREFIXES)
 """Of what needs no token. A share link's secret is looked at where the link is opened."""
 
 log = structlog.get_logger("tcpwin.access")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who is calling.
+
+    Attributes:
+        actor: token, session or local.
+        login: which session, without what would let anybody take it over.
+    """
+
+    actor: str
+    login: str | None = None
 
 
 class Gate:
@@ -66,14 +82,15 @@ class Gate:
         """Whether the caller shows a token, be it right or wrong, and one is needed."""
         return self._token is not None and request.headers.get("authorization", "")[:7].lower() == "bearer "
 
-    def actor(self, request: Request) -> str | None:
-        """Who is calling: token, session or local; None who has shown nothing."""
+    def identify(self, request: Request) -> Identity | None:
+        """Who is calling; None who has shown nothing, or what is wrong."""
         if self._token is None:
-            return "local"
+            return Identity("local")
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return "token" if self.is_token(shown.strip()) else None
-        return "session" if self._session(request) is not None else None
+            return Identity("token") if self.is_token(shown.strip()) else None
+        name = self._session(request)
+        return None if name is None else Identity("session", hashlib.sha256(name.encode()).hexdigest()[:LOGIN_DIGITS])
 
     def _session(self, request: Request) -> str | None:
         try:
@@ -113,7 +130,9 @@ class Access:
         await (answer or self._app)(scope, receive, send)
 
     async def _refusal(self, request: Request) -> Response | None:
-        if not self._gate.is_host(request.headers.get("host", "")):
+        # RFC 9112 section 3.2: with more than one, who stands between may have looked at another.
+        hosts = request.headers.getlist("host")
+        if len(hosts) != 1 or not self._gate.is_host(hosts[0]):
             return problems.respond(
                 request, 400, "The service is not called by this name: TCPWIN_ALLOWED_HOSTS adds names."
             )
@@ -123,8 +142,9 @@ class Access:
         if is_guess:
             # Beyond the limit the right token is not looked at either: the guess that hits it would be let in.
             self._rates.require("token", request)
-        actor = self._gate.actor(request)
-        request.scope.setdefault("state", {})["actor"] = actor or "nobody"
+        identity = self._gate.identify(request)
+        actor = None if identity is None else identity.actor
+        self._describe(request, identity, is_guest=path.startswith(GUEST_PREFIXES))
         if actor is None and not is_open:
             if is_guess:
                 self._rates.take("token", request)
@@ -141,6 +161,17 @@ class Access:
         if request.method in SAFE_METHODS or actor == "token":
             return None
         return self._foreign(request, actor)
+
+    def _describe(self, request: Request, identity: Identity | None, *, is_guest: bool) -> None:
+        """Say who is calling, to all that count, share out, or write down."""
+        actor = "nobody" if identity is None else identity.actor
+        login = None if identity is None or is_guest else identity.login
+        # One login is one caller wherever it comes from; who shares the token is told apart by the address.
+        name = f"login {login}" if login else f"{'guest' if is_guest else actor} {counted_address(request)}"
+        credential = None if actor in ("local", "nobody") or is_guest else login or actor
+        request.scope.setdefault("state", {}).update(
+            actor=actor, login=login, is_guest=is_guest, caller=name, credential=credential
+        )
 
     async def _note(self, request: Request) -> None:
         try:

@@ -1,27 +1,31 @@
-"""How often one address may do something, and how long the body of a request that is no upload may be."""
+"""How often one caller may do something: by the address, and by the token or login that was shown.
+
+Counted on a clock that never jumps: a clock that is set back must not lock anybody out.
+"""
 
 import ipaddress
 import math
 import time
+from collections import deque
+from collections.abc import Callable
 from typing import NoReturn
 
 from fastapi import HTTPException, Request
 from limits import RateLimitItem, parse
-from limits.storage import MemoryStorage
-from limits.strategies import MovingWindowRateLimiter
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_BODY_BYTES = 1 << 20
 COUNTED_IPV6_BITS = 64
 """Of an address, those that a site gives to one network (RFC 4291 section 2.5.4): its hosts count as one."""
+MOST_COUNTED = 100_000
+"""Callers of whom it is known what they did; beyond, those are forgotten who did something longest ago."""
 
 
 class Rates:
-    """Counts what each address does."""
+    """Counts what each caller does: a moving window for each."""
 
-    def __init__(self, **rates: str) -> None:
-        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic, **rates: str) -> None:
+        self._clock = clock
         self._rates: dict[str, RateLimitItem] = {name: parse(rate) for name, rate in rates.items()}
+        self._times: dict[tuple[str, str], deque[float]] = {}
 
     def take(self, name: str, request: Request) -> None:
         """Count one.
@@ -29,24 +33,48 @@ class Rates:
         Raises:
             HTTPException: 429, there were too many.
         """
-        if not self._limiter.hit(self._rates[name], name, _counted(request)):
-            self.refuse(name, request)
+        self.require(name, request)
+        for key in _counted(request):
+            times = self._times.pop((name, key), None) or deque()
+            times.append(self._clock())
+            # The last one is the one that did something last.
+            self._times[name, key] = times
+        while len(self._times) > MOST_COUNTED:
+            del self._times[next(iter(self._times))]
 
     def require(self, name: str, request: Request) -> None:
         """Count nothing, and raise as `take` does where there were too many already."""
-        if not self._limiter.test(self._rates[name], name, _counted(request)):
-            self.refuse(name, request)
-
-    def refuse(self, name: str, request: Request) -> NoReturn:
-        """Say that there were too many, and when the next one is taken."""
         rate = self._rates[name]
-        reset = self._limiter.get_window_stats(rate, name, _counted(request)).reset_time
-        wait = max(math.ceil(reset - time.time()), 1)
-        raise HTTPException(429, f"Too many requests; the limit is {rate}.", {"Retry-After": str(wait)})
+        waits = [self._wait(name, key, rate) for key in _counted(request)]
+        if max(waits) > 0:
+            self._refuse(rate, max(waits))
+
+    def _wait(self, name: str, key: str, rate: RateLimitItem) -> float:
+        """Seconds until the next one is taken; 0 where it is taken now."""
+        times = self._times.get((name, key))
+        if times is None:
+            return 0
+        now, seconds = self._clock(), rate.get_expiry()
+        while times and times[0] <= now - seconds:
+            times.popleft()
+        if not times:
+            del self._times[name, key]
+        return times[-rate.amount] + seconds - now if len(times) >= rate.amount else 0
+
+    def _refuse(self, rate: RateLimitItem, wait: float) -> NoReturn:
+        raise HTTPException(
+            429, f"Too many requests; the limit is {rate}.", {"Retry-After": str(max(math.ceil(wait), 1))}
+        )
 
 
-def _counted(request: Request) -> str:
-    """Whose count it is: one who has a network of IPv6 has more addresses in it than could be counted."""
+def _counted(request: Request) -> list[str]:
+    """Whose counts it adds to: the address', and the login's or token's where one was shown."""
+    credential = request.scope.get("state", {}).get("credential")
+    return [counted_address(request), *([f"credential {credential}"] if credential else [])]
+
+
+def counted_address(request: Request) -> str:
+    """The caller's address; one who has a network of IPv6 has more addresses in it than could be counted."""
     address = address_of(request)
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
@@ -60,27 +88,3 @@ def _counted(request: Request) -> str:
 def address_of(request: Request) -> str:
     """The caller's address."""
     return request.client.host if request.client else "unknown"
-
-
-class BodyLimit:
-    """ASGI middleware: refuse long bodies, but of uploads, which have limits of their own."""
-
-    def __init__(self, app: ASGIApp, uploads: tuple[str, ...]) -> None:
-        self._app = app
-        self._uploads = uploads
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].endswith(self._uploads):
-            await self._app(scope, receive, send)
-            return
-        received = 0
-
-        async def receive_some() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > MAX_BODY_BYTES:
-                raise HTTPException(413, f"The request body is larger than {MAX_BODY_BYTES:,} bytes.")
-            return message
-
-        await self._app(scope, receive_some, send)

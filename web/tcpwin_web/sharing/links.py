@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from sqlalchemy import delete, select
 
 from tcpwin_web.captures import ConflictError, NotFoundError
-from tcpwin_web.sharing.cryptopan import KEY_BYTES, CryptoPan
+from tcpwin_web.sharing.cryptopan import CryptoPan
+from tcpwin_web.sharing.keys import AddressKeys
 from tcpwin_web.storage import Database
 from tcpwin_web.storage.models import Capture, Share, now_ns
 
@@ -22,6 +23,7 @@ class Opened:
 
     capture: Capture
     expires_ns: int
+    link_id: str
     address_key: str | None
 
     @property
@@ -33,8 +35,9 @@ class Opened:
 class Links:
     """All share links."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, keys: AddressKeys) -> None:
         self._database = database
+        self._keys = keys
 
     async def create(self, capture_id: str, *, days: float, anonymise: bool) -> tuple[Share, str]:
         """Make a link and return it with its secret, which cannot be shown again.
@@ -53,7 +56,7 @@ class Links:
                 capture_id=capture_id,
                 secret_sha256=_hash(secret),
                 expires_ns=now_ns() + int(days * DAY_NS),
-                address_key=secrets.token_hex(KEY_BYTES) if anonymise else None,
+                is_anonymised=anonymise,
             )
             session.add(share)
         return share, secret
@@ -88,7 +91,8 @@ class Links:
             capture = await session.get(Capture, share.capture_id)
         if capture is None or capture.status != "done":
             return None
-        return Opened(capture, share.expires_ns, share.address_key)
+        address_key = self._keys.of(share.id).hex() if share.is_anonymised else None
+        return Opened(capture, share.expires_ns, share.id, address_key)
 
     async def sweep(self) -> None:
         """Delete links that are over."""

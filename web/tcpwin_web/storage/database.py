@@ -1,6 +1,9 @@
 """A database URL in, sessions out: SQLite or PostgreSQL, its tables brought up to date when it is opened."""
 
 import asyncio
+import errno
+import fcntl
+import os
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -10,12 +13,21 @@ from typing import Any
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, event, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_sessionmaker, create_async_engine
 
 BUSY_MS = 10_000
-DISK_FULL = "53100"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL, READ_ONLY = "53100", "25006"
 """Of PostgreSQL (appendix A of its documentation)."""
+CONNECT_SECONDS = 10
+CLAIM = int.from_bytes(b"tcpwin")
+"""The number of the advisory lock that says that a service works on a database of PostgreSQL."""
+
+
+class InUseError(Exception):
+    """Another service works on the same data: two would do each other's work, and clear away each other's files."""
 
 
 class Database:
@@ -24,8 +36,18 @@ class Database:
     def __init__(self, url: str) -> None:
         self._is_sqlite = url.startswith("sqlite")
         options: dict[str, Any] = (
-            {} if self._is_sqlite else {"pool_size": 10, "max_overflow": 20, "pool_pre_ping": True}
+            {}
+            if self._is_sqlite
+            else {
+                "pool_size": 10,
+                "max_overflow": 20,
+                "pool_pre_ping": True,
+                "connect_args": {"connect_timeout": CONNECT_SECONDS},
+            }
         )
+        self._file = make_url(url).database if self._is_sqlite else None
+        self._opened: int | None = None
+        self._claim: AsyncConnection | None = None
         self._engine = create_async_engine(url, **options)
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
@@ -34,6 +56,56 @@ class Database:
         self._may_open = asyncio.Event()
         self._may_open.set()
         self._all_closed = asyncio.Event()
+
+    async def claim(self) -> None:
+        """Make sure that no other service works on this database, now or until it is closed; may be asked again.
+
+        PostgreSQL forgets a claim when it restarts: whoever asks first has it then.
+
+        Raises:
+            InUseError: another one does.
+            SQLAlchemyError, OSError: the database cannot be asked.
+        """
+        if self._file is not None:
+            self._claim_file(self._file)
+            return
+        if self._claim is not None:
+            try:
+                await self._claim.execute(text("SELECT 1"))
+            except SQLAlchemyError:
+                lost, self._claim = self._claim, None
+                await lost.invalidate()
+                await lost.close()
+            else:
+                return
+        connection = await self._engine.connect()
+        try:
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            if not await connection.scalar(text("SELECT pg_try_advisory_lock(:number)"), {"number": CLAIM}):
+                raise InUseError("another service works on this database")
+        except BaseException:
+            await connection.close()
+            raise
+        self._claim = connection
+
+    def _claim_file(self, file: str) -> None:
+        """Lock SQLite's file, which only its owner may read, also where it was there before."""
+        if self._opened is not None:
+            return
+        # flock(2) does not meet SQLite's own locks, which are those of fcntl(2).
+        opened = os.open(file, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for each in (file, f"{file}-wal", f"{file}-shm"):
+                with suppress(FileNotFoundError):
+                    os.chmod(each, 0o600)  # noqa: PTH101 - a name beside the file's
+        except BlockingIOError:
+            os.close(opened)
+            raise InUseError("another service works on this database") from None
+        except BaseException:
+            os.close(opened)
+            raise
+        self._opened = opened
 
     async def upgrade(self) -> None:
         """Bring the tables to the newest version; those of a new database are made."""
@@ -81,8 +153,16 @@ class Database:
                     await connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and let another service use the database."""
+        if self._claim is not None:
+            with suppress(SQLAlchemyError):
+                await self._claim.close()
+            self._claim = None
         await self._engine.dispose()
+        if self._opened is not None:
+            # Last: to close any descriptor of a file gives up all locks of this process on it (fcntl(2)).
+            os.close(self._opened)
+            self._opened = None
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -101,8 +181,18 @@ def _upgrade(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
+def is_read_only(error: BaseException) -> bool:
+    """Whether a database error says that its files cannot be written to."""
+    origin = getattr(error, "orig", None)
+    if isinstance(origin, sqlite3.Error):
+        return (origin.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_READONLY
+    return getattr(origin, "sqlstate", None) == READ_ONLY
+
+
 def is_full(error: BaseException) -> bool:
-    """Whether a database error says that the disk is full."""
+    """Whether an error, of the database or of the system, says that the disk is full."""
+    if isinstance(error, OSError):
+        return error.errno in FULL
     origin = getattr(error, "orig", None)
     if isinstance(origin, sqlite3.Error):
         return origin.sqlite_errorcode == sqlite3.SQLITE_FULL

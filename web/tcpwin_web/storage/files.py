@@ -8,19 +8,22 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import structlog
+
 from tcpwin_web.results import layout
+from tcpwin_web.storage.database import InUseError
+from tcpwin_web.storage.reserve import Reserve
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _DOUBTFUL = "doubtful"
 
-
-class InUseError(Exception):
-    """Another service works on the folder: two would clear away each other's files."""
+log = structlog.get_logger("tcpwin.storage")
 
 
 class Incoming:
@@ -49,6 +52,8 @@ class DataFolder:
         self._blobs = path / "files"
         self._results = path / "results"
         self._incoming = path / "incoming"
+        self.keys = path / "keys"
+        self.reserve = Reserve(path / "reserve")
 
     def prepare(self) -> None:
         """Make the folders, for their owner only, and clear away results that an earlier service left half done.
@@ -56,11 +61,14 @@ class DataFolder:
         Raises:
             InUseError: another service runs on them.
         """
-        for folder in (self.path, self._blobs, self._results, self._incoming):
+        for folder in (self.path, self._blobs, self._results, self._incoming, self.keys):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _keep_private(folder)
         self._take_lock()
-        for folder in self._results.glob("*.new*"):
-            shutil.rmtree(folder, ignore_errors=True)
+        self.reserve.keep()
+        for pattern in ("*.new*", "*/details/*.*", "*/series/*.*"):
+            for folder in self._results.glob(pattern):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def doubtful(self) -> tuple[Sequence[str], Sequence[str]]:
         """Hashes of files, and ids of captures with results, that an earlier service may have left without a row."""
@@ -77,7 +85,7 @@ class DataFolder:
         self._incoming.mkdir(mode=0o700, exist_ok=True)
 
     def _take_lock(self) -> None:
-        self._lock = (self.path / "lock").open("w")
+        self._lock = os.fdopen(os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, 0o600), "w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -161,3 +169,18 @@ class DataFolder:
         """Room left on the disk."""
         status = os.statvfs(self.path)
         return status.f_bavail * status.f_frsize
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether anything can be stored, but for want of room."""
+        return os.access(self._incoming, os.W_OK) and not os.statvfs(self.path).f_flag & os.ST_RDONLY
+
+
+def _keep_private(folder: Path) -> None:
+    """Shut others out of a folder, also where it was there before with another mode."""
+    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        try:
+            folder.chmod(0o700)
+        except OSError as error:
+            # Of another owner, or on a file system that has no modes: it can be used, and its operator is told.
+            log.warning("others may read the data folder", folder=str(folder), reason=error.strerror)

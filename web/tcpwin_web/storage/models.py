@@ -4,7 +4,7 @@ import secrets
 import time
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, String
+from sqlalchemy import JSON, BigInteger, Boolean, ForeignKey, Index, Integer, String
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 ID_BYTES = 12
@@ -107,6 +107,8 @@ class Job(Base):
     capture_id: Mapped[str] = mapped_column(ForeignKey("captures.id", ondelete="CASCADE"))
     status: Mapped[str] = mapped_column(String(16), default="queued")
     attempts: Mapped[int] = mapped_column(Integer, default=0)
+    owner: Mapped[str] = mapped_column(String(128), default="")
+    """Whose turn it takes: jobs of one caller wait for each other, not those of others for them."""
     created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns)
     started_ns: Mapped[int | None] = mapped_column(BigInteger)
     finished_ns: Mapped[int | None] = mapped_column(BigInteger)
@@ -123,8 +125,8 @@ class Share(Base):
     secret_sha256: Mapped[str] = mapped_column(String(64), unique=True)
     created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns)
     expires_ns: Mapped[int] = mapped_column(BigInteger)
-    address_key: Mapped[str | None] = mapped_column(String(64))
-    """Of the anonymisation of its addresses, in hexadecimal; None where they are shown."""
+    is_anonymised: Mapped[bool] = mapped_column(Boolean)
+    """Whether addresses are mapped. The key of the mapping is in no database: `tcpwin_web.sharing.keys`."""
 
 
 class Audit(Base):
@@ -138,5 +140,9 @@ class Audit(Base):
     action: Mapped[str] = mapped_column(String(64))
     subject: Mapped[str | None] = mapped_column(String(64))
     actor: Mapped[str] = mapped_column(String(16))
-    """token, session, share, local (no token is set) or service."""
+    """token, session, share, local (no token is set), service or nobody."""
     address: Mapped[str | None] = mapped_column(String(64))
+    login: Mapped[str | None] = mapped_column(String(16))
+    """Which login it was: the same for all that one did."""
+    link: Mapped[str | None] = mapped_column(String(32))
+    """The id of the share link that was made, revoked, or opened."""

@@ -4,11 +4,11 @@ Never holds more than a few chunks: a reader that is slow slows the sender.
 """
 
 import asyncio
-import queue
+import threading
+from collections import deque
 from collections.abc import AsyncIterator
 
 WAITING_CHUNKS = 16
-FULL_SECONDS = 0.002
 
 
 class UploadError(Exception):
@@ -27,7 +27,10 @@ class Arriving:
     """A file of what arrives. `feed` runs in the event loop, `read` in a thread."""
 
     def __init__(self, *, max_bytes: int) -> None:
-        self._chunks: queue.Queue[bytes | Exception] = queue.Queue(WAITING_CHUNKS)
+        self._chunks: deque[bytes | Exception] = deque()
+        self._changed = threading.Condition()
+        self._loop = asyncio.get_running_loop()
+        self._room = asyncio.Event()
         self._max_bytes = max_bytes
         self._rest = b""
         self._ended = False
@@ -42,29 +45,38 @@ class Arriving:
                 if self.received_bytes > self._max_bytes:
                     raise UploadError(413, f"a file may have {self._max_bytes:,} bytes at most")
                 if chunk:
-                    await self._put(bytes(chunk))
+                    await self._await_room()
+                    self._put(bytes(chunk))
         except BaseException as error:
-            await self._put(error if isinstance(error, Exception) else UploadError(499, "the upload was broken off"))
+            self._put(error if isinstance(error, Exception) else UploadError(499, "the upload was broken off"))
             raise
-        await self._put(b"")
+        self._put(b"")
 
-    async def _put(self, item: bytes | Exception) -> None:
-        while not self._abandoned:
-            try:
-                self._chunks.put_nowait(item)
-            except queue.Full:
-                await asyncio.sleep(FULL_SECONDS)
-            else:
-                return
+    async def _await_room(self) -> None:
+        while len(self._chunks) >= WAITING_CHUNKS and not self._abandoned:
+            self._room.clear()
+            await self._room.wait()
+
+    def _put(self, item: bytes | Exception) -> None:
+        with self._changed:
+            if not self._abandoned:
+                self._chunks.append(item)
+                self._changed.notify()
 
     def abandon(self) -> None:
         """Nobody reads any more: what still arrives is dropped."""
         self._abandoned = True
+        self._room.set()
 
     def read(self, size: int = -1, /) -> bytes:
         """Wait for bytes and return `size` of them or fewer; none at the end."""
         if not self._rest and not self._ended:
-            item = self._chunks.get()
+            with self._changed:
+                self._changed.wait_for(lambda: self._chunks)
+                was_full = len(self._chunks) >= WAITING_CHUNKS
+                item = self._chunks.popleft()
+            if was_full:
+                self._loop.call_soon_threadsafe(self._room.set)
             if isinstance(item, Exception):
                 self._ended = True
                 raise item

@@ -1,0 +1,298 @@
+"""What happens to machines: a disk full or read-only, a clock that jumps, a database that ends, lost processes."""
+
+import gzip
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from live import HANG_S, until
+from web.conftest import MakeClient
+from web.crafted import API, analysed, many_connections, settle, upload
+from web.postgres import Postgres
+from web.running import start_server
+from web.test_bad_days import fill, held_by
+from web.workers import CONNECTIONS, forkers, held_analysis, is_there
+
+from tcpwin_web.storage.clock import JUMP_SECONDS, STEADY_SECONDS, Clock
+
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+
+
+def test_a_full_disk_can_be_freed(make_client: MakeClient, small_disk: Path, capture: bytes) -> None:
+    client = make_client(data=small_disk / "data")
+    id, other = analysed(client, many_connections(1000)), analysed(client, capture)
+    link = client.post(f"{API}/captures/{other}/shares", json={}).json()
+    fill(small_disk / "filler")
+    # A link is closed, and a capture deleted; both are written down.
+    assert client.delete(f"{API}/shares/{link['id']}").status_code == 204
+    assert client.get(link["path"]).status_code == 404
+    assert client.delete(f"{API}/captures/{id}").status_code == 204
+    assert client.get(f"{API}/captures/{id}").status_code == 404
+    assert not (small_disk / "data" / "results" / id).exists()
+    done = [each["action"] for each in client.get(f"{API}/audit").json()["entries"]]
+    assert {"share.revoke", "capture.delete"} <= set(done)
+
+
+def test_a_service_starts_on_a_full_disk(make_client: MakeClient, small_disk: Path, capture: bytes) -> None:
+    with ExitStack() as first:
+        _, address = start_server(first, small_disk / "data", small_disk, "--workers", "1")
+        sent = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=capture, timeout=HANG_S).json()
+        until(lambda: httpx2.get(f"{address}{API}/captures/{sent['id']}", timeout=HANG_S).json()["status"] == "done")
+    fill(small_disk / "filler")
+    client = make_client(data=small_disk / "data", database_url=None)
+    assert client.get("/readyz").json()["detail"] == "The disk is nearly full."
+    assert client.delete(f"{API}/captures/{sent['id']}").status_code == 204
+
+
+def test_a_folder_that_becomes_read_only(make_client: MakeClient, small_disk: Path, capture: bytes) -> None:
+    client = make_client(data=small_disk / "data")
+    id = analysed(client, capture)
+
+    # A mount with files open for writing cannot be remounted: the folder is covered by itself, read-only.
+    subprocess.run(["mount", "--bind", small_disk, small_disk], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", small_disk], check=True)
+        assert client.get("/readyz").status_code == 503
+        answer = client.post(f"{API}/uploads", params={"name": "x.pcap"}, content=capture)
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+        assert "cannot be written to" in answer.json()["detail"]
+        # What is stored can be read.
+        assert client.get(f"{API}/captures/{id}/connections").status_code == 200
+    finally:
+        subprocess.run(["umount", "--lazy", small_disk], check=True)
+    assert analysed(client, capture, "after.pcap")
+
+
+class Hands:
+    """Two clocks that a test moves."""
+
+    def __init__(self, file: Path) -> None:
+        self.wall, self.steady = 1_700_000_000.0, 50.0
+        self.clock = Clock(file, wall=lambda: self.wall, steady=lambda: self.steady)
+
+    def go_on(self, seconds: float, *, jump: float = 0.0) -> bool:
+        self.wall += seconds + jump
+        self.steady += seconds
+        return self.clock.is_steady()
+
+
+def test_a_clock_is_believed_again_once_it_has_gone_on_for_a_while(tmp_path: Path) -> None:
+    hands = Hands(tmp_path / "clock")
+    assert hands.go_on(0)
+    assert hands.go_on(600, jump=JUMP_SECONDS - 1)
+    for jump in (40 * 86_400.0, -40 * 86_400.0):
+        assert not hands.go_on(600, jump=jump)
+        assert not hands.go_on(STEADY_SECONDS - 1)
+        assert hands.go_on(1)
+    # The next service knows when it was last.
+    later = Hands(tmp_path / "clock")
+    later.wall = hands.wall + 40 * 86_400
+    assert not later.go_on(0)
+    soon = Hands(tmp_path / "clock")
+    soon.wall = later.wall + 600
+    assert soon.go_on(0)
+
+
+def test_a_clock_that_jumps_ahead_deletes_nothing(tmp_path: Path, capture: bytes) -> None:
+    """A real server under libfaketime, whose wall clock jumps by 40 days between two looks at what is over."""
+    if FAKETIME is None:
+        pytest.skip("libfaketime is not installed")
+    (tmp_path / "none").mkdir()
+    shift = tmp_path / "shift"
+    shift.write_text("+0")
+    data = tmp_path / "data"
+    faked = {
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME_TIMESTAMP_FILE": str(shift),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    with ExitStack() as stack:
+        server, address = start_server(stack, data, tmp_path / "none", TCPWIN_RETENTION_DAYS="30", **faked)
+        sent = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=capture, timeout=HANG_S).json()
+        until(lambda: httpx2.get(f"{address}{API}/captures/{sent['id']}", timeout=HANG_S).json()["status"] == "done")
+        shift.write_text("+40d")
+        # Work goes on, by clocks that cannot be set.
+        for _ in range(3):
+            answer = httpx2.post(f"{address}{API}/captures", json={"name": "after"}, timeout=HANG_S)
+            assert answer.status_code == 201
+        assert answer.json()["created_ns"] > time.time_ns() + 39 * 86_400 * 10**9
+        server.terminate()
+        server.wait()
+        # A service that starts looks at once for what is over.
+        _, address = start_server(stack, data, tmp_path / "none", TCPWIN_RETENTION_DAYS="30", **faked)
+        before = (data / "clock").stat().st_mtime_ns
+        until(lambda: (data / "clock").stat().st_mtime_ns > 0 and float((data / "clock").read_text()) > time.time() + 1)
+        assert before
+        assert httpx2.get(f"{address}{API}/captures/{sent['id']}", timeout=HANG_S).status_code == 200
+
+
+def run_second(tmp_path: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).parent / "tcpwin-web"
+    return subprocess.run(
+        [program, tmp_path / "none", "--port", "0", "--data", tmp_path / "second", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_two_servers_on_one_database(make_server: Any, tmp_path: Path, database_url: str | None) -> None:
+    (tmp_path / "none").mkdir()
+    url = database_url or f"sqlite+aiosqlite:///{tmp_path / 'x.db'}"
+    server, _ = make_server(tmp_path / "none", "--database-url", url)
+    done = run_second(tmp_path, "--database-url", url)
+    assert done.returncode not in (0, None)
+    assert "another service works on this database" in done.stderr
+    assert "Traceback" not in done.stderr
+    # One that was killed leaves nothing that keeps the next one out.
+    server.kill()
+    server.wait()
+    make_server(tmp_path / "none", "--database-url", url)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGQUIT])
+def test_a_database_that_ends_in_mid_work(
+    postgres: Postgres, tmp_path: Path, capture: bytes, sig: signal.Signals
+) -> None:
+    """PostgreSQL is restarted, or killed, while an analysis runs, and the service is killed while another does."""
+    (tmp_path / "none").mkdir()
+    data, url = tmp_path / "data", postgres.new_database()
+    arguments = (tmp_path / "none", "--workers", "1", "--database-url", url)
+    with ExitStack() as stack:
+        server, address = start_server(stack, data, *arguments)
+
+        def send(content: bytes) -> str:
+            answer = httpx2.post(f"{address}{API}/uploads", params={"name": "x.pcap"}, content=content, timeout=HANG_S)
+            return str(answer.json()["id"])
+
+        with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+            with held_analysis(server.pid, data, send) as (id, _):
+                waiting = send(capture)
+                postgres.stop(sig)
+                try:
+                    answer = client.get(f"{API}/captures")
+                    assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+                    assert client.get("/healthz").status_code == 200
+                    assert "does not respond" in client.get("/readyz").json()["detail"]
+                finally:
+                    postgres.start()
+            for each in (id, waiting):
+                until(lambda each=each: client.get(f"{API}/captures/{each}").json().get("status") == "done")
+            assert client.get(f"{API}/captures/{id}/connections").json()["total"] == CONNECTIONS
+            until(lambda: client.get("/readyz").status_code == 200)
+            # It has the database again, and nobody else gets it.
+            until(lambda: "another service" in run_second(tmp_path, "--database-url", url).stderr, every_s=1)
+            with held_analysis(server.pid, data, send) as (id, pids):
+                server.kill()
+                server.wait()
+            # Workers end with the service that was killed.
+            until(lambda: not any(is_there(pid) for pid in pids))
+        _, address = start_server(stack, data, *arguments)
+        with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+            until(lambda: client.get(f"{API}/captures/{id}").json()["status"] == "done")
+
+
+def test_the_process_that_forks_workers_is_killed(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client(workers=1)
+    with held_by(client) as (id, _):
+        for pid in forkers(os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+    entry = settle(client, id)
+    assert (entry["status"], entry["connections"]) == ("done", CONNECTIONS)
+    until(lambda: client.get("/readyz").status_code == 200)
+    analysed(client, capture)
+
+
+def test_readiness_says_what_is_wrong(make_client: MakeClient) -> None:
+    client = make_client()
+    assert client.get("/readyz").json() == {"status": "ready"}
+    service = client.app.state.service
+    assert client.portal is not None
+    client.portal.call(service.queue.stop)
+    service.readiness._asking = None
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["detail"]) == (503, "Analyses are not taken.")
+
+
+def test_a_server_that_is_held_to_little_memory(tmp_path: Path, capture: bytes) -> None:
+    """By prlimit: an analysis that needs more fails and says so; all others go on."""
+    prlimit = shutil.which("prlimit")
+    if prlimit is None:
+        pytest.skip("prlimit is not installed")
+    (tmp_path / "none").mkdir()
+    with ExitStack() as stack:
+        server, address = start_server(stack, tmp_path / "data", tmp_path / "none", "--workers", "1")
+        with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+
+            def outcome(content: bytes) -> dict[str, Any]:
+                id = client.post(f"{API}/uploads", params={"name": "x.pcap"}, content=content).json()["id"]
+                return settled(client, id)
+
+            before = outcome(capture)
+            assert before["status"] == "done", before
+            # The process that forks has the limit for all that it forks.
+            (forker,) = forkers(server.pid)
+            subprocess.run([prlimit, "--pid", str(forker), f"--as={1 << 30}"], check=True)
+            entry = outcome(syns(1_500_000))
+            assert entry["status"] == "failed"
+            assert "memory" in entry["failure"]
+            after = outcome(capture)
+            assert after["status"] == "done", after
+
+
+def settled(client: httpx2.Client, id: str) -> dict[str, Any]:
+    """Wait for the end of an analysis of a real server."""
+    while True:
+        entry: dict[str, Any] = client.get(f"{API}/captures/{id}").json()
+        if entry["status"] in ("done", "failed"):
+            return entry
+        time.sleep(0.05)
+
+
+def syns(count: int) -> bytes:
+    """So many connections of one packet, each of which the engine has to remember: 56 bytes of each."""
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    tail = b"\xc6\x33\x64\x02\x9c\x40\x00\x50" + struct.pack(">IIBBHHH", 1, 0, 0x50, 2, 8000, 0, 0)
+    record = struct.pack("<IIII", 1_700_000_000, 0, 40, 40)
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 40, 0, 0x4000, 64, 6, 0)
+    return head + b"".join(record + ip + struct.pack(">I", 0x0A000000 + number) + tail for number in range(count))
+
+
+def test_a_bomb_of_tiny_packets(make_client: MakeClient, capture: bytes) -> None:
+    """A small file of very many packets without content: it costs its time, and no memory."""
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    block = gzip.compress(struct.pack("<IIII", 1_700_000_000, 0, 0, 0) * 500_000)
+    client = make_client(max_unpacked_bytes=64 << 20)
+    small = gzip.compress(head) + block * 4
+    entry = settle(client, upload(client, small, "tiny.pcap.gz")["id"])
+    assert (entry["status"], entry["packets"], entry["connections"]) == ("done", 2_000_000, 0)
+    answer = client.post(f"{API}/uploads", params={"name": "more.pcap.gz"}, content=gzip.compress(head) + block * 20)
+    assert (answer.status_code, "67108864 bytes allowed" in answer.json()["detail"]) == (413, True)
+    analysed(client, capture)
+
+
+def test_a_sparse_file_of_ten_gigabytes(make_server: Any, tmp_path: Path, capture: bytes) -> None:
+    """It holds no block but its head; whoever copies or keeps it finds ten gigabytes."""
+    given = tmp_path / "given"
+    given.mkdir()
+    with (given / "sparse.pcap").open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101))
+        file.truncate(10 << 30)
+    (given / "zero.pcap").write_bytes(capture)
+    _, address = make_server(given, TCPWIN_MAX_UNPACKED_BYTES=str(64 << 20))
+    with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+        listed = until(lambda: (found := client.get(f"{API}/captures").json())["skipped"] and found["total"] and found)
+        (skipped,) = listed["skipped"]
+        assert (skipped["name"], "67108864 bytes allowed" in skipped["reason"]) == ("sparse.pcap", True)
+        assert [each["name"] for each in listed["captures"]] == ["zero.pcap"]
+    assert list((tmp_path / "served" / "incoming").iterdir()) == []

@@ -1,0 +1,169 @@
+"""Places for work of one kind: whose turn it is, who is refused, and who went before the turn came."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from tcpwin_web.places import BusyError, Caller, GoneError, Places, set_caller
+
+ANN, BEN = "ann", "ben"
+
+
+class Worker:
+    """Takes places for callers, and ends each piece of work when told."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self.begun: list[str] = []
+        self._ends: list[asyncio.Event] = []
+
+    async def ask(self, name: str, caller: Caller, seconds: float | None = None) -> None:
+        set_caller(caller)
+        async with self._places.take(seconds):
+            self.begun.append(name)
+            self._ends.append(asyncio.Event())
+            await self._ends[-1].wait()
+
+    async def end(self, number: int) -> None:
+        self._ends[number].set()
+        await settle()
+
+    async def end_all(self) -> None:
+        number = 0
+        while number < len(self._ends):
+            await self.end(number)
+            number += 1
+
+
+async def settle() -> None:
+    """Let every task go on as far as it can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(test)
+
+
+def places(count: int, **limits: int) -> Places:
+    return Places(count, **{"each": count, "guests": 1, "each_waiting": 100, "guests_waiting": 2, **limits})
+
+
+def test_who_asks_for_much_waits_for_himself_alone() -> None:
+    async def check() -> None:
+        worker = Worker(places(1))
+        ann, ben = Caller(ANN), Caller(BEN)
+        tasks = [asyncio.create_task(worker.ask(f"a{number}", ann)) for number in range(5)]
+        await settle()
+        tasks += [asyncio.create_task(worker.ask(f"b{number}", ben)) for number in range(2)]
+        await settle()
+        await worker.end_all()
+        # Ann was first; from then on they take turns until Ben has no more.
+        assert worker.begun == ["a0", "b0", "a1", "b1", "a2", "a3", "a4"]
+        await asyncio.gather(*tasks)
+
+    run(check())
+
+
+def test_one_caller_never_holds_all_places() -> None:
+    async def check() -> None:
+        worker = Worker(places(3, each=2))
+        tasks = [asyncio.create_task(worker.ask(f"a{number}", Caller(ANN))) for number in range(4)]
+        await settle()
+        assert worker.begun == ["a0", "a1"]
+        tasks.append(asyncio.create_task(worker.ask("b0", Caller(BEN))))
+        await settle()
+        assert worker.begun == ["a0", "a1", "b0"]
+        await worker.end_all()
+        await asyncio.gather(*tasks)
+
+    run(check())
+
+
+def test_guests_together_have_a_share() -> None:
+    async def check() -> None:
+        worker = Worker(places(2))
+        guests = [
+            asyncio.create_task(worker.ask(f"g{number}", Caller(f"guest {number}", is_guest=True)))
+            for number in range(4)
+        ]
+        await settle()
+        # One works, two wait, one is refused at once.
+        assert worker.begun == ["g0"]
+        assert [each.done() for each in guests] == [False, False, False, True]
+        with pytest.raises(BusyError, match="too much is waiting"):
+            guests[3].result()
+        ann = asyncio.create_task(worker.ask("a0", Caller(ANN)))
+        await settle()
+        assert worker.begun == ["g0", "a0"]
+        await worker.end_all()
+        await asyncio.gather(*guests[:3], ann)
+        assert worker.begun == ["g0", "a0", "g1", "g2"]
+
+    run(check())
+
+
+def test_who_goes_loses_the_turn_and_keeps_nobody_from_it() -> None:
+    async def check() -> None:
+        one = places(1)
+        worker = Worker(one)
+        ann, ben = Caller(ANN), Caller(BEN)
+        first = asyncio.create_task(worker.ask("a0", ann))
+        await settle()
+        gone, next_one = (
+            asyncio.create_task(worker.ask("b0", ben)),
+            asyncio.create_task(worker.ask("c0", Caller("c"))),
+        )
+        await settle()
+        assert one.waiting == 2
+        ben.gone.set()
+        await settle()
+        assert one.waiting == 1
+        with pytest.raises(GoneError):
+            gone.result()
+        await worker.end_all()
+        await asyncio.gather(first, next_one)
+        assert (worker.begun, one.taken, one.waiting) == (["a0", "c0"], 0, 0)
+
+    run(check())
+
+
+def test_who_waits_too_long_or_when_the_service_ends_is_told() -> None:
+    async def check() -> None:
+        one = places(1, each_waiting=1)
+        worker = Worker(one)
+        first = asyncio.create_task(worker.ask("a0", Caller(ANN)))
+        await settle()
+        with pytest.raises(BusyError, match="busy"):
+            await worker.ask("b0", Caller(BEN), 0.01)
+        waiting = asyncio.create_task(worker.ask("a1", Caller(ANN)))
+        await settle()
+        assert one.is_full
+        with pytest.raises(BusyError, match="too much is waiting"):
+            await worker.ask("a2", Caller(ANN))
+        one.close()
+        with pytest.raises(BusyError, match="the service ends"):
+            await waiting
+        with pytest.raises(BusyError, match="the service ends"):
+            await worker.ask("c0", Caller("c"))
+        await worker.end_all()
+        await first
+        assert one.taken == 0
+
+    run(check())
+
+
+def test_a_result_is_cancelled_where_nobody_waits() -> None:
+    async def check() -> None:
+        caller = Caller(ANN)
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        waiting = asyncio.create_task(caller.await_unless_gone(future))
+        await settle()
+        caller.gone.set()
+        with pytest.raises(GoneError):
+            await waiting
+        assert future.cancelled()
+
+    run(check())

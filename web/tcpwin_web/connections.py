@@ -1,0 +1,191 @@
+"""A client's TCP connection: what it may cost before there is a request, and while its answers are not read.
+
+uvicorn's own protocol waits for ever for the end of a head, keeps whatever comes before it, and keeps answers that
+nobody reads. Here each ends: a connection that does not get on is closed.
+"""
+
+import asyncio
+import ipaddress
+import socket
+import struct
+from typing import Any
+
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+HEAD_SECONDS = 10.0
+"""For the head of a request, from its first byte or from the connection's beginning; at most."""
+MAX_HEAD_BYTES = 64 << 10
+"""Also of what a chunked body has beside its content: extensions and trailers (RFC 9112 section 7.1)."""
+MAX_PIPELINED = 16
+"""Requests that were sent before the answers to earlier ones."""
+LEAST_READ_BYTES = 4096
+"""Of an answer, in the time in which a request may stand still, by a client for whom the rest of it is kept."""
+WRITE_BUFFER_BYTES = 4096
+"""Beyond what the kernel keeps for a client: with more, it is watched whether the client reads."""
+MAX_OF_ADDRESS = 512
+"""Connections of one address at the same time; those of a proxy are of many people."""
+
+
+class Connection(HttpToolsProtocol):
+    """One connection of a client."""
+
+    transport: asyncio.Transport
+    stall_seconds: float = 30.0
+    """After which a client is given up that does not read its answer, or does not end the head of its request."""
+    proxies: tuple[str, ...] = ()
+    """Addresses and networks whose connections are not counted."""
+    _of_address: dict[str, int] = {}  # noqa: RUF012 - of all connections of the process
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
+        self._unread_bytes = 0
+        self._idle_bytes = 0
+        self._is_in_head = True
+        self._answering: RequestResponseCycle | None = None
+        self._counted: str | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
+        address = self.client[0] if self.client else ""
+        if not _is_among(address, self.proxies):
+            self._counted = address
+            self._of_address[address] = self._of_address.get(address, 0) + 1
+            if self._of_address[address] > MAX_OF_ADDRESS:
+                transport.abort()
+                return
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_timers()
+        if self._counted is not None:
+            self._of_address[self._counted] -= 1
+            if not self._of_address[self._counted]:
+                del self._of_address[self._counted]
+            self._counted = None
+        super().connection_lost(exc)
+        # uvicorn tells the request that came last; where several were sent at once, that is not the one being answered.
+        cycle = self._answering
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self.pipeline.clear()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_in_head:
+            self._await_head()
+        self._idle_bytes += len(data)
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._idle_bytes > MAX_HEAD_BYTES:
+            self._refuse(431)
+        elif len(self.pipeline) > MAX_PIPELINED:
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_in_head = True
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head, self._idle_bytes = False, 0
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
+            # The parser makes of it what it makes of all that is no request: status 400.
+            raise ValueError("the head is too long")
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._idle_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._is_in_head, self._idle_bytes = True, 0
+        super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._watch_reading()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._watch_reading()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
+
+    def _await_head(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(min(HEAD_SECONDS, self.stall_seconds), self._give_up_head)
+
+    def _give_up_head(self) -> None:
+        self._head_timer = None
+        if self.transport.is_closing() or not self._is_in_head:
+            return
+        if self._answering is not None and not self._answering.response_complete:
+            # The next request may take its time until the one before it is answered.
+            self._await_head()
+        elif self._idle_bytes:
+            self._refuse(408)
+        else:
+            self.transport.close()
+
+    def _watch_reading(self) -> None:
+        unread = self.transport.get_write_buffer_size()
+        if unread and self._read_timer is None:
+            self._unread_bytes = unread
+            self._read_timer = self.loop.call_later(self.stall_seconds, self._check_read)
+
+    def _check_read(self) -> None:
+        before, self._read_timer = self._unread_bytes, None
+        unread = self.transport.get_write_buffer_size()
+        if unread and before - unread < LEAST_READ_BYTES:
+            self._reset()
+        else:
+            self._watch_reading()
+
+    def _reset(self) -> None:
+        """Close without the answer's rest: the kernel would otherwise keep megabytes of it for minutes (SO_LINGER)."""
+        opened = self.transport.get_extra_info("socket")
+        if opened is not None:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
+
+    def _refuse(self, status: int) -> None:
+        """Say why, where no answer is under way, and close."""
+        if self._answering is None or self._answering.response_complete:
+            self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+            self.transport.close()
+        else:
+            self.transport.abort()
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._head_timer, self._read_timer):
+            if timer is not None:
+                timer.cancel()
+        self._head_timer = self._read_timer = None
+
+
+def _is_among(address: str, networks: tuple[str, ...]) -> bool:
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(found in ipaddress.ip_network(each) for each in networks)

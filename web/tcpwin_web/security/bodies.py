@@ -1,0 +1,88 @@
+"""ASGI middleware: how long a request's body may be, and how slowly it may come.
+
+Uploads have limits of their own length; they end where they bring next to nothing for a while. All other bodies are
+short and have to be there soon. Nobody holds a connection, or what belongs to it, by sending nothing.
+"""
+
+import asyncio
+
+from fastapi import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_BODY_BYTES = 1 << 20
+LEAST_BYTES = 4096
+"""That an upload has to bring in the time in which it may not stand still: a modem brings a hundred times as much."""
+
+
+class BodyLimits:
+    """Refuses long bodies that are no uploads, and ends those that do not come."""
+
+    def __init__(self, app: ASGIApp, uploads: tuple[str, ...], stall_seconds: float) -> None:
+        self._app = app
+        self._uploads = uploads
+        self._stall_seconds = stall_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_upload = scope["path"].endswith(self._uploads)
+        body = _Upload(receive, self._stall_seconds) if is_upload else _Short(receive, self._stall_seconds)
+        await self._app(scope, body.receive, send)
+
+
+class _Short:
+    """A body that has a most length, and a time by which all of it must be there."""
+
+    def __init__(self, receive: Receive, seconds: float) -> None:
+        self._receive = receive
+        self._seconds = seconds
+        self._until: float | None = None
+        self._received = 0
+        self._is_whole = False
+
+    async def receive(self) -> Message:
+        if self._is_whole:
+            return await self._receive()
+        now = asyncio.get_running_loop().time()
+        self._until = self._until or now + self._seconds
+        message = await _within(self._receive, self._until - now, self._seconds)
+        self._received += len(message.get("body", b""))
+        self._is_whole = not message.get("more_body", False)
+        if self._received > MAX_BODY_BYTES:
+            raise HTTPException(413, f"The request body is larger than {MAX_BODY_BYTES:,} bytes.")
+        return message
+
+
+class _Upload:
+    """A body of any length that must go on."""
+
+    def __init__(self, receive: Receive, seconds: float) -> None:
+        self._receive = receive
+        self._seconds = seconds
+        self._left_bytes, self._left_seconds = LEAST_BYTES, seconds
+        self._is_whole = False
+
+    async def receive(self) -> Message:
+        if self._is_whole:
+            return await self._receive()
+        loop = asyncio.get_running_loop()
+        # Only what the client is waited for counts, not what the service needs itself.
+        began = loop.time()
+        message = await _within(self._receive, self._left_seconds, self._seconds)
+        self._left_seconds -= loop.time() - began
+        self._left_bytes -= len(message.get("body", b""))
+        if self._left_bytes <= 0:
+            self._left_bytes, self._left_seconds = LEAST_BYTES, self._seconds
+        self._is_whole = not message.get("more_body", False)
+        return message
+
+
+async def _within(receive: Receive, seconds: float, allowed: float) -> Message:
+    try:
+        async with asyncio.timeout(max(seconds, 0)):
+            return await receive()
+    except TimeoutError:
+        detail = f"The request stood still: nothing, or next to nothing, came for {allowed:g} seconds."
+        # What still comes is no request.
+        raise HTTPException(408, detail, {"Connection": "close"}) from None
