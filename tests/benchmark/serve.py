@@ -1,6 +1,6 @@
 """Load `tcpwin serve` on loopback: python tests/benchmark/serve.py [--quick] [--markdown | --json].
 
-Starts the service in a folder of its own, runs four loads one after another, and ends it.
+Starts the service in a folder of its own, runs five loads one after another, and ends it.
 Exit 0: every "must" holds; 1: one is missed; 2: wrong usage, or the service failed.
 """
 
@@ -16,12 +16,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench import captures as capture_files
-from bench import loads, report, tools
+from bench import crowd, loads, report, tools
 from bench.measure import RunError
 from bench.rows import Row
 from bench.served import ServiceError, serve
 
-LOADS = ("first-page", "pages", "series", "uploads")
+LOADS = ("first-page", "pages", "series", "uploads", "crowd")
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -41,12 +41,14 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
 def measure_all(options: argparse.Namespace, tcpwin: Sequence[str], folder: Path) -> list[Row]:
     large, larger, small = ("small",) * 3 if options.quick else ("A", "B", "small")
     count, rounds, at_once, size_bytes = (5, 2, 5, 4000) if options.quick else (1000, 40, 50, 10_000_000)
+    who = crowd.Crowd(2, 4, 5, 3) if options.quick else crowd.Crowd()
     files = {name: each.path for name, each in capture_files.prepare(options.dir, {large, larger, small}).items()}
     wanted: dict[str, Callable[..., list[Row]]] = {
         "first-page": lambda served: loads.first_page(served, tcpwin, files[large], folder, options.rounds),
         "pages": lambda served: loads.pages(served, files[small], count, rounds),
         "series": lambda served: loads.series(served, files[larger], rounds),
         "uploads": lambda served: loads.uploads_at_once(served, files[large], folder, at_once, size_bytes),
+        "crowd": lambda served: crowd.attacked(served, files[large], folder, size_bytes // 10, who),
     }
     rows = []
     for name in options.only or LOADS:

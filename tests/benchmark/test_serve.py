@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench import loads, tools
+from bench import crowd, loads, tools
 from bench.report import render_rows
 from bench.rows import Row
 from bench.served import Served, ServiceError, serve
@@ -70,6 +70,13 @@ def test_uploads_at_once_are_different_files_and_all_arrive(served: Served, smal
     assert "| 4 uploads of 0.001 MB at once: errors | 0 | 0 – 0 | ≤ 0 | – | yes |" in render_rows(
         [errors], as_markdown=True
     )
+
+
+def test_who_comes_at_once_with_attackers_is_served(served: Served, small: Path, tmp_path: Path) -> None:
+    page, errors, free, *_ = crowd.attacked(served, small, tmp_path, 1000, crowd.Crowd(6, 8, 5, 4))
+    assert (page.must, errors.must, free.must) == (1000, 0, 5)
+    assert errors.value == 0
+    assert page.value > 0
 
 
 def test_a_refused_upload_is_an_error_and_no_number(served: Served, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def send(host: str, port: int, method: str, path: str, body: Path | bytes | None
             with body.open("rb") as file:
                 connection.request(method, path, file, {"Content-Length": str(body.stat().st_size)})
                 return _answer(connection, method, path)
-        connection.request(method, path, body)
+        connection.request(method, path, body, {} if body is None else {"Content-Type": "application/json"})
         return _answer(connection, method, path)
     except OSError as error:
         raise ServiceError(f"{method} {path}: {error}") from None

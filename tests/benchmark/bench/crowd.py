@@ -1,0 +1,160 @@
+"""A running service, and who comes at once: stalled uploads, guests, honest uploads, readers. Rows out.
+
+Attackers leave when the honest have been served, or after `MOST_SECONDS`: the load ends by itself.
+"""
+
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .loads import _cut, percentile
+from .rows import Row
+from .served import Served, ServiceError
+
+MOST_SECONDS = 600.0
+API = "/api/v1"
+HEAD = "Host: localhost\r\n"
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How many of each come."""
+
+    stalled: int = 6
+    guests: int = 40
+    uploads: int = 50
+    readers: int = 20
+
+
+@dataclass
+class _Told:
+    """What became of them."""
+
+    left: threading.Event = field(default_factory=threading.Event)
+    page_ms: list[float] = field(default_factory=list)
+    page_errors: list[str] = field(default_factory=list)
+    guest_statuses: list[int] = field(default_factory=list)
+
+
+def attacked(served: Served, capture: Path, folder: Path, size_bytes: int, crowd: Crowd | None = None) -> list[Row]:
+    """All of them at once: readers are served as ever, uploads succeed, and little is left of the attackers."""
+    crowd, told = crowd or Crowd(), _Told()
+    shown = served.upload(capture)
+    pages = ("/", f"/captures/{shown}", f"/captures/{shown}/connections/0", "/rules")
+    for page in pages:
+        served.ask("GET", page)
+    link = json.loads(served.ask("POST", f"{API}/captures/{shown}/shares", b"{}"))["path"]
+    files = [_cut(capture, folder / f"crowd-{number}.pcap", size_bytes, number) for number in range(crowd.uploads)]
+    attackers = [
+        *(_start(_stall, served, told) for _ in range(crowd.stalled)),
+        *(_start(_be_guest, served, told, link, number) for number in range(crowd.guests)),
+    ]
+    readers = [_start(_read, served, told, pages, number) for number in range(crowd.readers)]
+    guard = threading.Timer(MOST_SECONDS, told.left.set)
+    guard.start()
+    with ThreadPoolExecutor(crowd.uploads) as pool:
+        failed = [error for error in pool.map(lambda file: _upload(served, file), files) if error]
+    told.left.set()
+    guard.cancel()
+    gone = time.perf_counter()
+    for each in (*attackers, *readers):
+        each.join()
+    recovered_s = _recover(served, shown) + time.perf_counter() - gone
+    for error in (*failed, *told.page_errors)[:3]:
+        print(f"an honest request failed: {error}")
+    came = f"{crowd.stalled} stalled, {crowd.guests} guests, {crowd.uploads} uploads, {crowd.readers} readers"
+    statuses = told.guest_statuses
+    return [
+        Row(f"{came}: a page, p95 of {len(told.page_ms):,}", "ms", (percentile(told.page_ms, 0.95),), 1000, None),
+        Row("the same: errors of the honest", "", (len(failed) + len(told.page_errors),), 0, None),
+        Row("the same: until all is free again", "s", (recovered_s,), 5, None),
+        Row("the same: guests answered", "", (statuses.count(200),), None, None),
+        Row("the same: guests put off (429, 503)", "", (sum(each in (429, 503) for each in statuses),), None, None),
+    ]
+
+
+def _start(fn: Callable[..., None], *arguments: object) -> threading.Thread:
+    thread = threading.Thread(target=fn, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def _upload(served: Served, file: Path) -> str | None:
+    try:
+        served.upload(file)
+    except ServiceError as error:
+        return str(error)
+    return None
+
+
+def _stall(served: Served, told: _Told) -> None:
+    """Begin an upload, send two bytes, and wait; come again when it is ended."""
+    head = f"POST {API}/uploads?name=stalled.pcap HTTP/1.1\r\n{HEAD}Content-Length: 1000000\r\n\r\n"
+    while not told.left.is_set():
+        with suppress(OSError), socket.create_connection((served.host, served.port)) as connection:
+            connection.sendall(head.encode() + b"\xd4\xc3")
+            connection.settimeout(0.2)
+            while not told.left.is_set():
+                try:
+                    if not connection.recv(4096):
+                        break
+                except TimeoutError:
+                    continue
+
+
+def _be_guest(served: Served, told: _Told, link: str, number: int) -> None:
+    """Ask for reports again and again, from an address of one's own."""
+    forms = ("pdf", "html", "md")
+    asked = number
+    while not told.left.is_set():
+        form, asked = forms[asked % len(forms)], asked + 1
+        source = (f"127.0.1.{number + 1}", 0)
+        with suppress(OSError), socket.create_connection((served.host, served.port), source_address=source) as sent:
+            sent.sendall(f"GET {API}{link}/report?format={form} HTTP/1.1\r\n{HEAD}Connection: close\r\n\r\n".encode())
+            sent.settimeout(0.2)
+            said = b""
+            while not told.left.is_set():
+                try:
+                    more = sent.recv(1 << 20)
+                except TimeoutError:
+                    continue
+                if not said and more:
+                    told.guest_statuses.append(int(more.split(b" ", 2)[1]))
+                said = more
+                if not more:
+                    break
+
+
+def _read(served: Served, told: _Told, pages: Sequence[str], number: int) -> None:
+    """Look at pages, as people do."""
+    asked = number
+    while not told.left.is_set():
+        page, asked = pages[asked % len(pages)], asked + 1
+        begun = time.perf_counter()
+        try:
+            served.ask("GET", page)
+        except (ServiceError, http.client.HTTPException) as error:
+            told.page_errors.append(f"{page}: {error}")
+        told.page_ms.append((time.perf_counter() - begun) * 1000)
+        told.left.wait(0.1)
+
+
+def _recover(served: Served, shown: str) -> float:
+    """Wait until nothing of what the attackers wanted is done any more, and a page comes as ever."""
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < MOST_SECONDS:
+        metrics = served.ask("GET", "/metrics").decode()
+        used = re.findall(r"^tcpwin_(?:taken|waiting)\{[^}]*\} (\S+)$", metrics, re.MULTILINE)
+        if not any(map(float, used)):
+            served.ask("GET", f"/captures/{shown}")
+            return time.perf_counter() - begun
+        time.sleep(0.02)
+    raise ServiceError("what the attackers wanted is still being done")
