@@ -134,6 +134,24 @@ def test_what_was_seen_shared_and_deleted_is_written_down(make_client: MakeClien
     assert "very-private" not in str(entries(client))
 
 
+def test_a_login_that_was_ended_opens_nothing_wherever_its_cookie_was_copied(make_client: MakeClient) -> None:
+    client = make_client(host="0.0.0.0", token=TOKEN)
+    page = {"accept": "text/html"}
+    client.post("/login", data={"token": TOKEN})
+    copied = {"cookie": f"tcpwin_session={client.cookies['tcpwin_session']}"}
+    csrf = re.search(r'name="csrf-token" content="(\w+)"', client.get("/", headers=page).text)
+    assert csrf is not None
+    client.cookies.clear()
+    assert client.get(f"{API}/captures", headers=copied).status_code == 200
+    answer = client.post("/logout", data={"csrf": csrf[1]}, headers=copied, follow_redirects=False)
+    assert answer.status_code == 303
+    client.cookies.clear()
+    assert client.get(f"{API}/captures", headers=copied).status_code == 401
+    # Another login is another one.
+    assert client.post("/login", data={"token": TOKEN}).status_code == 200
+    assert client.get(f"{API}/captures").status_code == 200
+
+
 def test_the_audit_log_has_a_most_size(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tcpwin_web.audit.MOST_ROWS", 3)
     client = make_client()

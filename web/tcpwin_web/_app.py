@@ -29,6 +29,9 @@ from tcpwin_web.security.headers import SecurityHeaders
 from tcpwin_web.service import Service
 from tcpwin_web.settings import Settings
 
+FORM_BYTES = 1 << 20
+"""Of an upload's form, beside its files."""
+
 
 def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Executor | None = None) -> FastAPI:
     """Make the application.
@@ -65,7 +68,12 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
     # The one added last is outermost.
     app.add_middleware(HeadAsGet, streams=api.STREAM_ENDINGS)
     app.add_middleware(Seen, audit=service.audit)
-    app.add_middleware(BodyLimits, uploads=api.UPLOAD_ENDINGS, stall_seconds=settings.stall_seconds)
+    app.add_middleware(
+        BodyLimits,
+        uploads=api.UPLOAD_ENDINGS,
+        form_bytes=settings.max_upload_bytes + FORM_BYTES,
+        stall_seconds=settings.stall_seconds,
+    )
     app.add_middleware(Calling)
     app.add_middleware(Access, gate=service.gate, rates=service.rates, audit=service.audit)
     app.add_middleware(SecurityHeaders)

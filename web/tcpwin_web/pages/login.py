@@ -45,8 +45,9 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         return answer
 
     @router.post("/logout")
-    async def log_out(request: Request, csrf: Annotated[str, Form(max_length=200)]) -> Response:
+    async def log_out(request: Request, service: ServiceOf, csrf: Annotated[str, Form(max_length=200)]) -> Response:
         require_own_form(request, csrf)
+        service.gate.end_session(request)
         answer = RedirectResponse("/login", 303)
         answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return answer

@@ -7,6 +7,7 @@ no other site's page may change anything.
 import hashlib
 import hmac
 import secrets
+import time
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
@@ -58,6 +59,8 @@ class Gate:
         key = hashlib.sha256(b"tcpwin session" + (self._token or secrets.token_hex(32)).encode()).hexdigest()
         self._signer = URLSafeTimedSerializer(key, salt="session")
         self._key = key.encode()
+        self._ended: dict[str, float] = {}
+        """Logins that were ended before their time, until which they are remembered."""
 
     @property
     def is_closed(self) -> bool:
@@ -73,6 +76,13 @@ class Gate:
         name = host.lower()
         name = name.rpartition(":")[0] if name.rpartition(":")[2].isdigit() and not name.endswith("]") else name
         return "*" in self._hosts or name in self._hosts
+
+    def end_session(self, request: Request) -> None:
+        """Let the cookie of a login open nothing any more, wherever it was copied to."""
+        name, now = self._session(request), time.monotonic()
+        self._ended = {each: until for each, until in self._ended.items() if until > now}
+        if name is not None:
+            self._ended[name] = now + self._seconds
 
     def new_session(self) -> str:
         """The value of a new login's cookie."""
@@ -97,7 +107,7 @@ class Gate:
             name = self._signer.loads(request.cookies.get(COOKIE, ""), max_age=int(self._seconds))
         except BadSignature:
             return None
-        return str(name)
+        return None if name in self._ended else str(name)
 
     def csrf_token(self, request: Request) -> str:
         """What a page's forms and scripts send back to show that they are this service's own."""

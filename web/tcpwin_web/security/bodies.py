@@ -17,9 +17,16 @@ LEAST_BYTES = 4096
 class BodyLimits:
     """Refuses long bodies that are no uploads, and ends those that do not come."""
 
-    def __init__(self, app: ASGIApp, uploads: tuple[str, ...], stall_seconds: float) -> None:
+    def __init__(self, app: ASGIApp, uploads: tuple[str, ...], form_bytes: int, stall_seconds: float) -> None:
+        """Make it.
+
+        Args:
+            uploads: how paths end whose bodies are files.
+            form_bytes: most of such a body: a form lies in a temporary file before anything can be said of it.
+        """
         self._app = app
         self._uploads = uploads
+        self._form_bytes = form_bytes
         self._stall_seconds = stall_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -27,7 +34,8 @@ class BodyLimits:
             await self._app(scope, receive, send)
             return
         is_upload = scope["path"].endswith(self._uploads)
-        body = _Upload(receive, self._stall_seconds) if is_upload else _Short(receive, self._stall_seconds)
+        seconds = self._stall_seconds
+        body = _Upload(receive, self._form_bytes, seconds) if is_upload else _Short(receive, seconds)
         await self._app(scope, body.receive, send)
 
 
@@ -57,9 +65,11 @@ class _Short:
 class _Upload:
     """A body of any length that must go on."""
 
-    def __init__(self, receive: Receive, seconds: float) -> None:
+    def __init__(self, receive: Receive, most_bytes: int, seconds: float) -> None:
         self._receive = receive
+        self._most_bytes = most_bytes
         self._seconds = seconds
+        self._received = 0
         self._left_bytes, self._left_seconds = LEAST_BYTES, seconds
         self._is_whole = False
 
@@ -71,7 +81,11 @@ class _Upload:
         began = loop.time()
         message = await _within(self._receive, self._left_seconds, self._seconds)
         self._left_seconds -= loop.time() - began
-        self._left_bytes -= len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        self._received += size
+        if self._received > self._most_bytes:
+            raise HTTPException(413, f"An upload may have {self._most_bytes:,} bytes at most.")
+        self._left_bytes -= size
         if self._left_bytes <= 0:
             self._left_bytes, self._left_seconds = LEAST_BYTES, self._seconds
         self._is_whole = not message.get("more_body", False)

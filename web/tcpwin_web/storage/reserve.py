@@ -50,7 +50,11 @@ class Reserve:
                 return
             opened = os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600)
             try:
-                os.posix_fallocate(opened, 0, size)
+                # Written, where the system cannot promise room: a hole takes none.
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(opened, 0, size)
+                else:
+                    os.write(opened, bytes(size))
             finally:
                 os.close(opened)
 
