@@ -42,6 +42,7 @@ def test_a_full_disk_can_be_freed(make_client: MakeClient, small_disk: Path, cap
     assert {"share.revoke", "capture.delete"} <= set(done)
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_service_starts_on_a_full_disk(make_client: MakeClient, small_disk: Path, capture: bytes) -> None:
     with ExitStack() as first:
         _, address = start_server(first, small_disk / "data", small_disk, "--workers", "1")

@@ -118,12 +118,7 @@ class Service:
         # Pages read files in threads that are only theirs.
         asyncio.get_running_loop().set_default_executor(self._page_threads)
         try:
-            self.data.prepare()
-            self.keys.prepare()
-            await self.database.claim()
-            await self.data.reserve.spend(self.database.upgrade)
-            await self.data.reserve.spend(self.captures.recover)
-            await self.data.reserve.spend(self.queue.start)
+            await self._open()
         except InUseError as error:
             self.failure = str(error)
             raise
@@ -137,6 +132,20 @@ class Service:
         work = (self._take_in(), self._sweep(), self._keep_claim(), self.audit.keep_writing())
         self._tasks = [asyncio.create_task(each) for each in work]
         self.is_ready = True
+
+    async def _open(self) -> None:
+        try:
+            self.data.prepare()
+            self.keys.prepare()
+            await self.database.claim()
+            await self.data.reserve.spend(self.database.upgrade)
+            await self.data.reserve.spend(self.captures.recover)
+            await self.data.reserve.spend(self.queue.start)
+        except BaseException:
+            # What was taken is left to the next service.
+            await self.database.close()
+            self.data.release()
+            raise
 
     def begin_to_end(self) -> None:
         """Hand out no more places, and stop streams: what is being answered goes on."""

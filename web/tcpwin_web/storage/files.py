@@ -53,6 +53,7 @@ class DataFolder:
         self._results = path / "results"
         self._incoming = path / "incoming"
         self.keys = path / "keys"
+        self._lock: int | None = None
         self.reserve = Reserve(path / "reserve")
 
     def prepare(self) -> None:
@@ -85,16 +86,18 @@ class DataFolder:
         self._incoming.mkdir(mode=0o700, exist_ok=True)
 
     def _take_lock(self) -> None:
-        self._lock = os.fdopen(os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, 0o600), "w")
+        self._lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._lock.close()
+            self.release()
             raise InUseError(f"{self.path} is in use: another service runs on this data folder") from None
 
     def release(self) -> None:
         """Let another service use the folder."""
-        self._lock.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     @contextmanager
     def incoming(self) -> Iterator[Incoming]:

@@ -17,6 +17,7 @@ RESERVE_BYTES = 4 << 20
 LEAST_SHARE = 16
 """Of a small disk, no more than this part of it."""
 ATTEMPTS = 3
+NO_ROOM_BYTES = 128 << 10
 
 
 class Reserve:
@@ -70,7 +71,8 @@ class Reserve:
                 try:
                     return await act()
                 except (SQLAlchemyError, OSError) as error:
-                    if not is_full(error):
+                    # SQLite says in many ways that it could not write.
+                    if not is_full(error) and shutil.disk_usage(self._path.parent).free > NO_ROOM_BYTES:
                         raise
                     self.let_go()
             return await act()
