@@ -50,7 +50,7 @@ pictures *NAMES:
     {{ bin }}/python tests/report/pictures.py {{ NAMES }}
     {{ if NAMES == "" { bin / "python tests/web/screenshots.py" } else { "" } }}
 
-# Run one fuzz target (needs nightly and cargo-fuzz)
+# Run one fuzz target: segment, readers, analysis, conversation or pair (needs nightly and cargo-fuzz)
 fuzz TARGET SECONDS="120":
     cd tcpwin/engine && cargo +nightly fuzz run {{ TARGET }} -- -max_total_time={{ SECONDS }}
 
@@ -62,6 +62,15 @@ lab-check FOLDER="lab-runs":
     {{ bin }}/tcpwin lab run zero-window-5s --again -o {{ FOLDER }}/once
     {{ bin }}/tcpwin lab run zero-window-5s --again -o {{ FOLDER }}/twice
     cmp {{ FOLDER }}/once/zero-window-5s-stock.zip {{ FOLDER }}/twice/zero-window-5s-stock.zip
+
+# Try the engine with the checks that a release leaves out: overflow, alignment, assertions (`just build` ends it)
+checked *ARGS:
+    {{ bin }}/maturin develop --profile checked --skip-install
+    {{ bin }}/pytest {{ ARGS }}
+
+# Lock anew what CI and the container install (needs uv); `just lock --upgrade` takes the newest versions
+lock *ARGS:
+    .ci/lock {{ ARGS }}
 
 # Open the dashboard
 serve *CAPTURES:

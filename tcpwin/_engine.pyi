@@ -230,7 +230,7 @@ def reopen(
 
 def write_rows(
     source: _Source,
-    out: str | _Writable,
+    out: _Writable,
     *,
     format: str = "csv",
     name: str = "stream",

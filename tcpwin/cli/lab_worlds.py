@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tcpwin.cli.program import EXIT_PROBLEM
+from tcpwin.output import open_whole
 
 
 @click.command()
@@ -31,7 +32,8 @@ def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw
         (output / "scenarios").mkdir(parents=True, exist_ok=True)
         for number in numbers:
             scenario = world(seed, number)
-            (output / "scenarios" / f"{scenario.name}.toml").write_text(scenario.text, encoding="utf8")
+            with open_whole(output / "scenarios" / f"{scenario.name}.toml") as file:
+                file.write(scenario.text)
         return 0
     check_kernel(kernel_path())
     failed = sweep(seed, numbers, output, jobs=jobs, say=lambda text: click.echo(text, err=True))

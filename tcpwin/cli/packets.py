@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,7 @@ from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures,
 from tcpwin.cli.program import complain
 from tcpwin.cli.snapshot_options import measure, window_scale_option, window_scales
 from tcpwin.errors import OutputError
+from tcpwin.output import open_whole, polars_errors
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Shifts
@@ -41,24 +43,34 @@ def packets(captures: tuple[str, ...], connection: int | None, form: str | None,
         _write_parquet(captures, connection, out)
         return
     source, shifts = _source_of(captures)
-    try:
+    with _opened(out) as file:
         with progress(source) as tell:
             _, count, facts = _engine.write_rows(
                 source.open(),
-                sys.stdout.buffer if out is None else out,
+                file,
                 format=form,
                 name=source.name,
                 only=connection,
                 shifts=shifts,
                 progress=tell,
             )
+        check_connection(connection, count)
+    for warning in Capture.warnings_of(facts) if shifts is None else ():
+        complain(f"warning: {warning}")
+
+
+@contextmanager
+def _opened(out: str | None) -> Iterator[IO[bytes]]:
+    if out is not None:
+        with open_whole(out, is_binary=True) as file:
+            yield file
+        return
+    try:
+        yield sys.stdout.buffer
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"{out or 'standard output'}: {error}") from None
-    for warning in Capture.warnings_of(facts) if shifts is None else ():
-        complain(f"warning: {warning}")
-    check_connection(connection, count)
+        raise OutputError(f"standard output: {error.strerror or error}") from None
 
 
 def _source_of(captures: tuple[str, ...]) -> tuple[Source, Shifts | None]:
@@ -84,5 +96,5 @@ def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str |
     analysis = measure(captures, (), keep=True)
     check_connection(connection, len(analysis))
     frame = analysis.segments(connection=connection).to_polars()
-    with Path(out).open("wb") as file:
+    with open_whole(out, is_binary=True) as file, polars_errors():
         frame.write_parquet(file)

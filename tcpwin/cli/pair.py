@@ -122,7 +122,8 @@ def _is_page(out: str) -> bool:
 
 def _report(pairing: Pairing, connection: int | None, out: str, *, limit: int, theme: str) -> None:
     """Write all as a page, or one connection as a figure."""
-    from tcpwin.report import draw_ladder, most_lost_first, open_whole
+    from tcpwin.output import open_whole
+    from tcpwin.report import draw_ladder, most_lost_first
     from tcpwin.report.drawing import write
     from tcpwin.report.standalone import render_pair_page
 
@@ -139,7 +140,7 @@ def _report(pairing: Pairing, connection: int | None, out: str, *, limit: int, t
 
 
 def _write_packets(pairing: Pairing, out: str) -> None:
-    from tcpwin.report import open_whole
+    from tcpwin.output import open_whole, polars_errors
 
-    with open_whole(out, is_binary=True) as file:
+    with open_whole(out, is_binary=True) as file, polars_errors():
         pairing.write_packets(file)

@@ -10,7 +10,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import chain, islice
@@ -23,7 +23,8 @@ import click
 from tcpwin.cli.program import complain
 from tcpwin.cli.snap import parse_filter
 from tcpwin.cli.snapshot_files import as_far_as_it_goes, open_snapshots
-from tcpwin.errors import OutputError, SnapshotError
+from tcpwin.errors import SnapshotError
+from tcpwin.output import open_whole, polars_errors
 
 if TYPE_CHECKING:
     from tcpwin.hosts import Distribution, SnapshotFile, SocketSample
@@ -56,17 +57,9 @@ class Output:
             finally:
                 text.detach()
             return
-        try:
-            if self.form in _BINARY:
-                with Path(self.path).open("wb") as binary:
-                    yield binary
-            else:
-                with Path(self.path).open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-                    yield file
-        except OSError as error:
-            if error.filename not in (None, self.path):
-                raise
-            raise OutputError(f"{self.path}: {error.strerror or error}") from None
+        told = polars_errors() if self.form == "parquet" else nullcontext()
+        with open_whole(self.path, is_binary=self.form in _BINARY, errors="surrogateescape") as file, told:
+            yield file
 
 
 def choose_output(form: str | None, as_json: bool, path: str | None, inputs: tuple[str, ...]) -> Output:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import shutil
 import zipfile
 import zlib
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.lab.runner import TRUTH
+from tcpwin.output import open_whole
 
 SCENARIO = "scenario.toml"
 _HOST = "host-"
@@ -27,33 +27,24 @@ _UNIX = 3
 
 
 def write_bundle(folder: Path, text: str, path: Path) -> None:
-    """Pack a run's folder and its scenario's text; written beside, then renamed: no half of one is ever there."""
+    """Pack a run's folder and its scenario's text."""
     name = path.stem
-    # Of this process: another may write the same bundle at the same time.
-    unfinished = path.with_suffix(f".{os.getpid()}.part")
-    try:
-        with zipfile.ZipFile(unfinished, "w") as bundle:
-            _add(bundle, f"{name}/{SCENARIO}", text.encode())
-            for file in sorted(folder.iterdir(), key=lambda each: (each.name != TRUTH, each.name)):
-                if file.name.startswith(_HOST) or not file.is_file():
-                    continue
-                if file.suffix == ".pcap":
-                    _add_capture(bundle, f"{name}/{file.name}.gz", file)
-                else:
-                    _add(bundle, f"{name}/{file.name}", file.read_bytes())
-        unfinished.replace(path)
-    except OSError as error:
-        # A full disk does not say which file it was.
-        error.filename = error.filename or str(path)
-        raise
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with open_whole(path, is_binary=True) as out, zipfile.ZipFile(out, "w") as bundle:
+        _add(bundle, f"{name}/{SCENARIO}", text.encode())
+        for file in sorted(folder.iterdir(), key=lambda each: (each.name != TRUTH, each.name)):
+            if file.name.startswith(_HOST) or not file.is_file():
+                continue
+            if file.suffix == ".pcap":
+                _add_capture(bundle, f"{name}/{file.name}.gz", file)
+            else:
+                _add(bundle, f"{name}/{file.name}", file.read_bytes())
 
 
 def write_host_cost(folder: Path, path: Path) -> None:
     """The histogram of this host's processor time in tcp_try_rmem_schedule(), where the kernel counted it."""
     for file in folder.glob(f"{_HOST}*"):
-        shutil.copyfile(file, path)
+        with open_whole(path, is_binary=True) as out:
+            out.write(file.read_bytes())
 
 
 def read_bundle(path: Path) -> tuple[str, dict[str, Any]] | None:

@@ -20,6 +20,7 @@ from tcpwin.lab.run import run_scenario
 from tcpwin.lab.scenario import Scenario
 from tcpwin.lab.side_by_side import side_by_side
 from tcpwin.lab.worlds import story, world
+from tcpwin.output import append_whole, open_whole
 
 SCHEMA = "tcpwin/worlds/1"
 LINES = "worlds.jsonl"
@@ -45,7 +46,8 @@ def sweep(
 
     def one(number: int) -> bool:
         scenario = world(seed, number)
-        (folder / "scenarios" / f"{scenario.name}.toml").write_text(scenario.text, encoding="utf8")
+        with open_whole(folder / "scenarios" / f"{scenario.name}.toml") as file:
+            file.write(scenario.text)
 
         def place(each: Scenario, kernel: str, _: Path) -> Path:
             where = folder / ("bundles" if each.name == scenario.name else "lifts")
@@ -57,8 +59,8 @@ def sweep(
             # Without a line: the next sweep tries again.
             say(f"{scenario.name}: {error}")
             return False
-        with lock, lines.open("a", encoding="utf8") as out:
-            out.write(json.dumps(world_line(seed, number, result), ensure_ascii=False) + "\n")
+        with lock:
+            append_whole(lines, json.dumps(world_line(seed, number, result), ensure_ascii=False) + "\n")
         say(f"{scenario.name} ({story(seed, number)}): {result.base.completion_ns / 1e9:.2f} s, {result.limit}")
         return True
 

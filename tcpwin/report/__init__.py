@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tcpwin.report.junit import junit_document
     from tcpwin.report.ladder import draw_ladder
     from tcpwin.report.likeness import render_against, render_likeness
-    from tcpwin.report.output import open_whole
     from tcpwin.report.pairing import (
         change_on_the_way,
         most_lost_first,
@@ -69,7 +68,6 @@ _HOMES = {
         "render_against",
         "render_likeness",
     ),
-    "output": ("open_whole",),
     "pairing": (
         "change_on_the_way",
         "most_lost_first",
@@ -127,7 +125,6 @@ __all__ = [
     "headline",
     "junit_document",
     "most_lost_first",
-    "open_whole",
     "quality_remarks",
     "rates_text",
     "render",

@@ -17,8 +17,8 @@ from tcpwin import _engine
 from tcpwin.analysis import FIRST_NS, LAST_NS, Analysis
 from tcpwin.errors import OutputError, TcpwinError
 from tcpwin.limits import Finding, role_of
+from tcpwin.output import open_whole
 from tcpwin.report.event_words import CAUSE_WORDS, event_words
-from tcpwin.report.output import open_whole
 from tcpwin.report.verdict_words import verdict_words
 from tcpwin.units import name_text, short_name
 

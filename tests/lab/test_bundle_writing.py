@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tcpwin.errors import OutputError
 from tcpwin.lab.bundle import read_bundle, write_bundle, write_host_cost
 
 
@@ -74,7 +75,6 @@ def test_what_could_not_be_written_whole_is_not_there(tmp_path: Path, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
-    with pytest.raises(OSError, match="No space left") as error:
+    with pytest.raises(OutputError, match=f"^{bundle}: No space left"):
         write_bundle(folder, "text", bundle)
-    assert error.value.filename == str(bundle)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

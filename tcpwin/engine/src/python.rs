@@ -26,6 +26,7 @@ mod values;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::PyClass;
 
 use crate::connection::stalls::CAUSES;
 use crate::event::NAMES;
@@ -65,15 +66,23 @@ fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
     }
 }
 
+/// Python's allocator aligns objects so (`ALIGNMENT` in CPython's Objects/obmalloc.c, on 64 bits).
+const PYTHON_ALIGNMENT: usize = 16;
+
+fn add_class<T: PyClass>(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    const { assert!(align_of::<T>() <= PYTHON_ALIGNMENT) }
+    module.add_class::<T>()
+}
+
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Result>()?;
-    module.add_class::<Picks>()?;
-    module.add_class::<Place>()?;
-    module.add_class::<FieldAttribute>()?;
-    module.add_class::<FirstEvents>()?;
-    module.add_class::<MessageLayout>()?;
-    module.add_class::<Details>()?;
+    add_class::<Result>(module)?;
+    add_class::<Picks>(module)?;
+    add_class::<Place>(module)?;
+    add_class::<FieldAttribute>(module)?;
+    add_class::<FirstEvents>(module)?;
+    add_class::<MessageLayout>(module)?;
+    add_class::<Details>(module)?;
     module.add_function(wrap_pyfunction!(pass::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(reopen::reopen, module)?)?;
     module.add_function(wrap_pyfunction!(pass::write_rows, module)?)?;

@@ -90,23 +90,26 @@ class Writer:
             raise OutputError(f"{self.path}: {error.strerror}") from None
         self.files += 1
         self._size_bytes = 0
-        self.write([_line(start)])
+        try:
+            self.write([_line(start)])
+        except OutputError:
+            self.discard()
+            raise
 
     def is_full(self, lines: list[bytes]) -> bool:
         """Whether these lines need a new file."""
         return self._size_bytes + sum(map(len, lines)) > self._max_bytes
 
     def write(self, lines: list[bytes]) -> None:
-        """Append whole lines; what is written survives the end of the process.
-
-        A disk that is full leaves a cut line at most.
-        """
+        """Append whole lines; what is written survives the end of the process, and a full disk cuts no line."""
         data = b"".join(lines)
         try:
             at = 0
             while at < len(data):
                 at += os.write(self._file, data[at:] if at else data)
         except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size_bytes)
             raise OutputError(f"{self.path}: {error.strerror}") from None
         self._size_bytes += len(data)
         self.written_bytes += len(data)

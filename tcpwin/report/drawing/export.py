@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.errors import OutputError
-from tcpwin.report.output import open_whole
+from tcpwin.output import open_whole
 
 IMAGES = ("png", "svg", "pdf", "jpg", "webp")
 VECTORS = ("svg", "pdf")
@@ -110,19 +110,17 @@ def _write_image(figure: Any, path: str, options: dict[str, Any]) -> None:
     browser = find_browser()
     for each in ("choreographer", "kaleido"):
         logging.getLogger(each).setLevel(logging.CRITICAL)
-    # Fail on the file before the seconds that the browser takes, and by the system's own words.
-    with Path(path).open("ab"):
-        pass
-    try:
-        image = kaleido.calc_fig_sync(figure.to_plotly_json(), opts=options, kopts={"mathjax": False, "path": browser})
-    except Exception as error:  # noqa: BLE001 - the browser's failures have no common type.
-        if not Path(path).stat().st_size:
-            Path(path).unlink()
-        words = " ".join(map(str, error.args)).strip().partition("\n")[0]
-        first = words.partition(". ")[0].rstrip(".") or type(error).__name__
-        raise OutputError(f"{path}: {browser} could not draw it: {first}") from None
+    # Opened before the seconds that the browser takes: where that fails, nobody waits for it.
     with open_whole(path, is_binary=True) as file:
-        file.write(image)
+        try:
+            drawn = kaleido.calc_fig_sync(
+                figure.to_plotly_json(), opts=options, kopts={"mathjax": False, "path": browser}
+            )
+        except Exception as error:  # noqa: BLE001 - the browser's failures have no common type.
+            words = " ".join(map(str, error.args)).strip().partition("\n")[0]
+            first = words.partition(". ")[0].rstrip(".") or type(error).__name__
+            raise OutputError(f"{path}: {browser} could not draw it: {first}") from None
+        file.write(drawn)
 
 
 def find_browser() -> str | None:

@@ -25,7 +25,7 @@ from tcpwin.limits import (
     problems,
     summarize,
 )
-from tcpwin.report.output import open_whole
+from tcpwin.output import open_whole
 from tcpwin.report.standalone.connection_facts import ConnectionView, tell_connection
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 //! A stream of a capture in, a file of its headers and the hash of it out.
 
-use std::fs::File;
+use std::fs::{remove_file, File};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -31,6 +31,23 @@ impl Write for Hashed {
     }
 }
 
+/// A new file that is taken away again unless it is kept.
+struct Unfinished<'a>(Option<&'a Path>);
+
+impl Unfinished<'_> {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = self.0 {
+            drop(remove_file(path));
+        }
+    }
+}
+
 /// Write the headers of a capture, read from an object with `read`, to a new file; return packets, packets cut, the
 /// SHA-256 of what was written, and facts.
 #[pyfunction]
@@ -49,6 +66,7 @@ pub fn write_headers<'py>(
         file: File::create_new(&out)?,
         hash: Sha256::new(),
     };
+    let unfinished = Unfinished(Some(&out));
     let target = &mut file;
     let mut failure: Option<PyErr> = None;
     let failed = &mut failure;
@@ -77,6 +95,7 @@ pub fn write_headers<'py>(
     let facts = facts
         .first()
         .ok_or_else(|| io::Error::other("no capture"))?;
+    unfinished.keep();
     let hash = file.hash.finalize();
     let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     let facts = facts_to_python(py, facts)?;

@@ -1,11 +1,10 @@
 //! Passes over a capture: for an analysis, or for the per-segment table of all its connections.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::BufWriter;
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -102,7 +101,7 @@ fn analyze_opened<F: Frames + Send>(
     Ok(Result::new(findings, details))
 }
 
-/// Write the per-segment table as text to a path, or to a file descriptor; return the rows and the capture's facts.
+/// Write the per-segment table as text to an object with `write`; return the rows and the capture's facts.
 #[pyfunction]
 #[pyo3(signature = (source, out, *, format="csv", name="stream", only=None, shifts=None, progress=None))]
 pub fn write_rows<'py>(
@@ -122,19 +121,11 @@ pub fn write_rows<'py>(
     };
     let input = open(source, name)?;
     let interrupt = input.interrupt.clone();
-    let target: Box<dyn Write + Send> = match out.extract::<PathBuf>() {
-        Ok(path) => Box::new(File::create(path)?),
-        Err(_) => Box::new(PythonOut {
-            file: out.clone().unbind(),
-            interrupt: interrupt.clone(),
-        }),
+    let target = PythonOut {
+        file: out.clone().unbind(),
+        interrupt: interrupt.clone(),
     };
-    let fail = |error: &io::Error| match error.kind() {
-        io::ErrorKind::BrokenPipe => PyBrokenPipeError::new_err(error.to_string()),
-        _ => PyOSError::new_err(error.to_string()),
-    };
-    let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)
-        .map_err(|e| fail(&e))?;
+    let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)?;
     let tracker = Tracker::with_shifts(given(shifts)).of_one(only);
     let findings = pass(
         py,
@@ -146,8 +137,8 @@ pub fn write_rows<'py>(
     )?;
     let flushed = py.detach(|| writer.flush());
     raise_pending(&interrupt)?;
-    if let Some(error) = writer.error.as_ref().or(flushed.as_ref().err()) {
-        return Err(fail(error));
+    if let Some(error) = writer.error.take().or(flushed.err()) {
+        return Err(error.into());
     }
     let facts = findings
         .facts

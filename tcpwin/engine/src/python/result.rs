@@ -63,9 +63,6 @@ pub struct Result {
     whole: Option<Whole>,
 }
 
-/// CPython allocates at multiples of 16 bytes (ALIGNMENT, Objects/obmalloc.c).
-const _: () = assert!(align_of::<Result>() <= 16);
-
 /// What a whole reading told of a capture.
 pub type Whole = (u32, Py<PyList>, Py<PyDict>);
 

@@ -1,0 +1,110 @@
+"""Files that are written whole or not at all: a full disk, Ctrl-C or the end of the process leaves no half of one.
+
+In: a path. Out: an open file; one sentence where it cannot be written. What is written goes to a file beside, which
+takes the name once it is whole: until then, what bore the name before stays. Devices and pipes are written as they are.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from tcpwin.errors import OutputError
+
+_DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/dev/stdout", "/proc/")
+"""Names of what is open already: a file of that name stands elsewhere, and somebody else writes to it as well."""
+
+
+@contextmanager
+def open_whole(
+    path: str | os.PathLike[str], *, is_binary: bool = False, errors: str = "backslashreplace"
+) -> Iterator[IO[Any]]:
+    """Open a file to write it, of text in UTF-8 or of bytes; it bears its name when all of it is written.
+
+    A symbolic link goes on naming the same file, and a file keeps its permissions. Where nothing new can be made in the
+    folder, a file that is there is written in place.
+
+    Raises:
+        OutputError: it cannot be opened or written.
+    """
+    text: dict[str, Any] = {} if is_binary else {"encoding": "utf-8", "errors": errors, "newline": ""}
+    beside: Path | None = None
+    try:
+        final = _final(Path(path))
+        beside = None if final is None else _begin(final)
+        with (beside or Path(path)).open("wb" if is_binary else "w", **text) as file:
+            yield file
+        if final is not None and beside is not None:
+            beside.replace(final)
+            beside = None
+    except OSError as error:
+        if error.filename not in (None, str(path), str(beside)):
+            raise
+        raise OutputError(f"{os.fspath(path)}: {error.strerror or error}") from None
+    finally:
+        if beside is not None:
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def polars_errors() -> Iterator[None]:
+    """Polars writes a file by itself, and tells of a full disk in an error of its own: let it be the system's."""
+    import polars
+
+    try:
+        yield
+    except polars.exceptions.PolarsError as error:
+        code = re.search(r"\(os error (\d{1,4})\)", str(error))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1]))) from None
+
+
+def append_whole(path: Path, text: str) -> None:
+    """Append text to a file; where not all of it can be written, the file ends as before."""
+    with path.open("ab", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        data = text.encode()
+        try:
+            while data:
+                data = data[file.write(data) :]
+        except BaseException:
+            file.truncate(end)
+            raise
+
+
+def _final(path: Path) -> Path | None:
+    """The file that is to bear the name in the end; None where it must be written in place."""
+    if path.absolute().as_posix().startswith(_DESCRIPTORS) or (path.exists() and not path.is_file()):
+        return None
+    return Path(os.path.realpath(path))
+
+
+def _begin(final: Path) -> Path | None:
+    """A new and empty file beside; None where none can be made, and the one that is there is to be written in place."""
+    before = final.stat() if final.exists() else None
+    if before is not None and not os.access(final, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    beside = final.with_name(f".tcpwin-{secrets.token_hex(8)}.part")
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except PermissionError:
+        if before is not None:
+            return None
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror) from None
+    try:
+        if before is not None:
+            with suppress(OSError):
+                os.fchown(descriptor, before.st_uid, before.st_gid)
+            os.fchmod(descriptor, before.st_mode & 0o7777)
+    finally:
+        os.close(descriptor)
+    return beside

@@ -1,0 +1,238 @@
+"""Files that commands and the library write: whole, or not there, and what was there before stays."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+from cli.command import CAPTURES, SLOW_READER, TCPWIN, refused, tcpwin
+from live import HANG_S, until
+from report.figures.drawn import connection
+
+from tcpwin.cli.program import COMMANDS, cli
+from tcpwin.errors import OutputError
+from tcpwin.output import append_whole, open_whole
+from tcpwin.report.drawing.export import write
+
+ROOM_BYTES = 256
+FULL = Path("/dev/full")
+RUN = CAPTURES / "runs" / "loss1_cubic_sack1"
+SOCKETS = RUN / "ss_snd.txt"
+
+WRITERS: dict[tuple[str, str], list[tuple[object, ...]]] = {
+    ("annotate", "out"): [(SLOW_READER, "-o", "out.pcapng")],
+    ("check", "out"): [(SLOW_READER, "-o", "out.json"), (SLOW_READER, "-o", "out.sarif")],
+    ("lab lift", "output"): [],
+    ("lab run", "output"): [],
+    ("lab worlds", "output"): [],
+    ("nstat", "out"): [(RUN / "nstat_snd.csv", "-o", "out.csv")],
+    ("packets", "out"): [(SLOW_READER, "-o", f"out.{form}") for form in ("csv", "jsonl", "parquet")],
+    ("pair", "figure"): [(RUN / "snd.pcap.gz", RUN / "rcv.pcap.gz", "-o", f"out.{form}") for form in ("html", "json")],
+    ("pair", "out"): [(RUN / "snd.pcap.gz", RUN / "rcv.pcap.gz", "--packets", "out.parquet")],
+    ("plot", "out"): [(SLOW_READER, "-o", f"out.{form}") for form in ("html", "json", "png")],
+    ("report", "out"): [(SLOW_READER, "-o", f"out.{form}") for form in ("html", "md", "json", "pdf")],
+    ("slice", "out"): [(SLOW_READER, "--connection", 0, "-o", "out.pcapng")],
+    ("snap", "out"): [],
+    ("ss", "out"): [(SOCKETS, "-o", f"out.{form}") for form in ("csv", "json", "jsonl", "parquet", "arrow")],
+}
+"""Each command's options that name a file to write, and what writes more than the room to it. Of those without: bundles
+have `tests/lab/test_bundle_writing.py`, a sweep appends lines (below), and so does `snap` (`tests/hosts/collect`).
+"""
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No file becomes larger than that: the rest fails, as on a full disk."""
+    # Python takes what it could write of a compiled module for all of it.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM_BYTES, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def options_that_write(group: click.Group, above: str = "") -> Iterator[tuple[str, str]]:
+    context = click.Context(group)
+    for name in COMMANDS if group is cli else group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from options_that_write(command, f"{above}{name} ")
+            continue
+        assert command is not None
+        for option in command.params:
+            writes = {"-o", "--output", "--packets"} & {*option.opts}
+            if writes:
+                yield f"{above}{name}", str(option.name)
+
+
+def test_each_option_that_writes_is_asked() -> None:
+    assert sorted(set(options_that_write(cli))) == sorted(WRITERS)  # type: ignore[arg-type]
+
+
+ASKED = [(*name.split(), *arguments) for (name, _), calls in WRITERS.items() for arguments in calls]
+
+
+@pytest.mark.parametrize("arguments", ASKED, ids=lambda call: f"{call[0]}-{call[-1]}")
+def test_a_full_disk_leaves_no_half(
+    arguments: tuple[object, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    if arguments[-1] in ("out.png", "out.pdf"):
+        pytest.skip("the browser writes larger files of its own")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    before = b"of yesterday"
+    out = Path(str(arguments[-1]))
+    if out.suffix:
+        out.write_bytes(before)
+    request.getfixturevalue("full_disk")
+    done = tcpwin(*arguments)
+    if done.returncode in (0, 1) and out.stat().st_size <= ROOM_BYTES:
+        pytest.fail(f"{out} is too small to fill the disk")
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith(b"tcpwin: out")
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+    assert out.read_bytes() == before
+
+
+@pytest.mark.usefixtures("full_disk")
+@pytest.mark.parametrize("form", ["html", "json"])
+def test_nor_half_of_a_figure(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"window.{form}"
+    figure = connection(SLOW_READER).figure("window")
+    with pytest.raises(OutputError, match=rf"^{path}: "):
+        write(figure, str(path), title="")
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_leaves_what_was_there(tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    out.write_bytes(b"of yesterday")
+    command = [TCPWIN, "packets", "-", "-o", out]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(SLOW_READER.read_bytes()[:200])
+        process.stdin.flush()
+        until(lambda: list(tmp_path.glob(".tcpwin-*.part")))
+        process.send_signal(signal.SIGINT)
+        process.stdin.close()
+        assert process.wait(HANG_S) == 130
+        assert process.stderr.read().strip() == b"tcpwin: interrupted"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+    assert out.read_bytes() == b"of yesterday"
+
+
+def test_a_reader_who_leaves_takes_no_file_along(tmp_path: Path) -> None:
+    """Standard output is closed by its reader; the file that the same command writes is whole."""
+    out = tmp_path / "out.parquet"
+    read, write_end = os.pipe()
+    os.close(read)
+    command = [TCPWIN, "pair", RUN / "snd.pcap.gz", RUN / "rcv.pcap.gz", "--packets", out]
+    done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, b"")
+    whole = tmp_path / "whole.parquet"
+    assert tcpwin(*command[1:-1], whole).returncode == 0
+    assert out.read_bytes() == whole.read_bytes()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_an_interrupt_leaves_none_either(tmp_path: Path) -> None:
+    def write_half() -> None:
+        with open_whole(tmp_path / "report.md") as file:
+            file.write("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_device_stays() -> None:
+    with pytest.raises(OutputError, match=rf"^{FULL}: "), open_whole(FULL) as file:
+        file.write("more than it takes")
+    assert FULL.exists()
+
+
+def test_what_is_open_already_is_written_as_it_is(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    with out.open("wb") as file:
+        command = [TCPWIN, "report", SLOW_READER, "--format", "json", "-o", "/dev/stdout"]
+        subprocess.run(command, stdout=file, timeout=HANG_S, check=True)
+    assert out.read_bytes().startswith(b"{")
+
+
+def test_what_cannot_be_opened_is_not_taken_away(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="Is a directory"), open_whole(tmp_path):
+        pass
+    assert tmp_path.exists()
+    with pytest.raises(OutputError, match=r"/none/out: No such file or directory$"), open_whole(tmp_path / "none/out"):
+        pass
+
+
+def fill(path: Path) -> None:
+    with open_whole(path) as file:
+        file.write("new")
+
+
+def test_a_link_goes_on_naming_the_same_file(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    kept = tmp_path / "folder" / "kept"
+    link = tmp_path / "link"
+    link.symlink_to(kept)
+    fill(link)
+    kept.chmod(0o640)
+    fill(link)
+    assert link.is_symlink()
+    assert (kept.read_text(), stat.S_IMODE(kept.stat().st_mode)) == ("new", 0o640)
+
+
+def test_a_new_file_has_the_permissions_of_any(tmp_path: Path) -> None:
+    fill(tmp_path / "new")
+    (tmp_path / "any").touch()
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "any").stat().st_mode
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("prepare", [lambda path: path.chmod(0o444), lambda path: path.parent.chmod(0o555)])
+def test_what_may_not_be_written(tmp_path: Path, prepare: Callable[[Path], None]) -> None:
+    """A file that may not be written stays; one in a folder that takes nothing new is written in place."""
+    path = tmp_path / "file"
+    path.write_text("old")
+    prepare(path)
+    if os.access(path, os.W_OK):
+        fill(path)
+        assert path.read_text() == "new"
+    else:
+        with pytest.raises(OutputError, match="Permission denied"):
+            fill(path)
+        assert path.read_text() == "old"
+    tmp_path.chmod(0o755)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_line_is_appended_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    append_whole(path, "first\n")
+    with pytest.raises(OSError, match="File too large"):
+        append_whole(path, "x" * ROOM_BYTES)
+    append_whole(path, "second\n")
+    assert path.read_text() == "first\nsecond\n"
+
+
+def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
+    assert refused("packets", SLOW_READER, "-o", tmp_path / "none" / "out.csv").endswith(
+        "/none/out.csv: No such file or directory\n"
+    )
