@@ -195,5 +195,59 @@ mod tests {
                 }
             }
         }
+
+        /// As far apart as ranges may be, which no set of bytes could hold.
+        #[test]
+        fn agrees_with_a_list_of_intervals(base in any::<u32>(), steps in prop::collection::vec((0u8..3, 0u32..1 << 30, 0u32..1 << 29), 1..60)) {
+            let mut set = RangeSet::default();
+            let mut model: Vec<(u32, u32)> = Vec::new();
+            let within = |model: &[(u32, u32)], left: u32, right: u32| -> u32 {
+                model.iter().map(|each| each.1.min(right).saturating_sub(each.0.max(left))).sum()
+            };
+            let without = |model: &[(u32, u32)], left: u32, right: u32| -> Vec<(u32, u32)> {
+                let halves = model.iter().flat_map(|each| {
+                    [(each.0, each.1.min(left)), (each.0.max(right), each.1)]
+                });
+                halves.filter(|each| each.0 < each.1).collect()
+            };
+            for (action, start, length) in steps {
+                let (left, right) = (Seq(base) + start, Seq(base) + (start + length));
+                let known = within(&model, start, start + length);
+                prop_assert_eq!(set.overlap(left, right), known);
+                match action {
+                    0 => {
+                        prop_assert_eq!(set.insert(left, right), length - known);
+                        model = without(&model, start, start + length);
+                        model.push((start, start + length));
+                    }
+                    1 => {
+                        prop_assert_eq!(set.remove(left, right), known);
+                        model = without(&model, start, start + length);
+                    }
+                    _ => {
+                        prop_assert_eq!(set.remove_below(left), within(&model, 0, start));
+                        model = without(&model, 0, start);
+                    }
+                }
+                prop_assert_eq!(set.total(), within(&model, 0, u32::MAX));
+            }
+        }
+
+        /// Nobody says that a peer keeps its numbers within half the space: then counts are wrong, and nothing else.
+        #[test]
+        fn numbers_from_anywhere_do_no_harm(steps in prop::collection::vec((0u8..4, any::<u32>(), any::<u32>()), 1..200)) {
+            let mut set = RangeSet::default();
+            for (action, left, right) in steps {
+                let (left, right) = (Seq(left), Seq(right));
+                match action {
+                    0 => set.insert(left, right),
+                    1 => set.remove(left, right),
+                    2 => set.remove_below(left),
+                    _ => set.overlap(left, right),
+                };
+                set.total();
+                prop_assert!(set.iter().count() <= MAX_RANGES);
+            }
+        }
     }
 }

@@ -68,6 +68,16 @@ impl Forks {
         Some(older)
     }
 
+    /// The newest connection of its four-tuple, of which refused SYNs may have begun some.
+    pub fn latest(&self, older: u32) -> u32 {
+        let mut latest = older;
+        // A newer one has a higher number: this ends.
+        while let Some(newer) = self.refused.get(&latest) {
+            latest = *newer;
+        }
+        latest
+    }
+
     /// The connection that a refused SYN had begun, where this is that SYN again, or its answer.
     pub fn taken_up(&mut self, connections: &Arena, older: u32, segment: &Segment) -> Option<u32> {
         let newer = *self.refused.get(&older)?;

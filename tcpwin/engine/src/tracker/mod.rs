@@ -440,7 +440,7 @@ impl Tracker {
             self.replace(tag, index, newer);
             return (newer, self.side_in(newer, segment));
         }
-        let newer = self.open(segment, Some(index));
+        let newer = self.open(segment, Some(self.forks.latest(index)));
         self.replace(tag, index, newer);
         self.forks.begin(&self.connections, index, newer);
         (newer, 0)
