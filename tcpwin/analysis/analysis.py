@@ -351,6 +351,19 @@ class Analysis:
     def __len__(self) -> int:
         return len(self._engine)
 
+    def __copy__(self) -> Analysis:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Analysis:
+        """Itself, as of other objects that nobody changes: the capture is not read again."""
+        return self
+
+    def __reduce_ex__(self, protocol: Any, /) -> Any:
+        raise TypeError(
+            "an Analysis cannot be pickled: it reads its capture again when it is asked. "
+            "Hand over what is wanted of it, as analysis.to_json(), or analyse where it is wanted"
+        )
+
     def __repr__(self) -> str:
         capture = self.capture
         warned = f", {len(capture.warnings)} warnings" if capture.warnings else ""

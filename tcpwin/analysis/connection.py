@@ -317,6 +317,16 @@ class Connection:
         """The per-segment table of this connection."""
         return self._analysis.segments(connection=self.id)
 
+    def __copy__(self) -> Connection:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
+        """Itself, as of its analysis."""
+        return self
+
+    def __reduce_ex__(self, protocol: Any, /) -> Any:
+        return self._analysis.__reduce_ex__(protocol)
+
     def __repr__(self) -> str:
         seconds = self.duration_ns / 1e9
         sent = f"{self.a_to_b.payload_bytes} B out, {self.b_to_a.payload_bytes} B back"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from tcpwin import _engine
 from tcpwin.analysis import FIRST_NS, LAST_NS, Analysis
@@ -209,7 +209,8 @@ def _write(
     from tcpwin import __version__
 
     told = _Told(analysis) if comments else None
-    sources = _twice(analysis._source.open())
+    # Two who read it at the same time.
+    sources = (analysis._source.open(), analysis._source.open())
 
     def copy(file: IO[bytes]) -> Slice:
         *counts, is_same = _engine.copy_packets(
@@ -238,22 +239,3 @@ def _write(
 def _check_same(analysis: Analysis, is_same: bool) -> None:
     if not is_same:
         raise TcpwinError(f"{analysis.name} changed since it was analysed; analyse it again")
-
-
-def _twice(opened: Sequence[str] | Any) -> tuple[Any, Any]:
-    """What was opened, for two who read it at the same time."""
-    return (opened, opened) if isinstance(opened, Sequence) else (_Reader(opened), _Reader(opened))
-
-
-class _Reader:
-    """A reader of a file that others read, too, with a place of its own."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._place = file.tell()
-
-    def read(self, size: int, /) -> bytes:
-        self._file.seek(self._place)
-        data = self._file.read(size)
-        self._place += len(data)
-        return data

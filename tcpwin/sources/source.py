@@ -7,10 +7,12 @@ import stat
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from tcpwin.errors import CaptureError, SourceError
+from tcpwin.sources.positions import Growing, ReadAt, Reader, needs_open, reads_at
 
 if TYPE_CHECKING:
     from tcpwin._engine import _Readable
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 Packets: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | IO[bytes] | Iterable[Any]"
 """What :func:`tcpwin.analyze` takes: a path, several paths, an open file, scapy packets or a dpkt reader."""
 
-CHUNK_BYTES = 1 << 20
+SEEN_BYTES, PIECES = 1 << 18, 16
+"""How much of a file is looked at to tell it from another one, and in how many pieces: a millisecond."""
 
 
 class Source(ABC):
@@ -42,7 +45,7 @@ class PathSource(Source):
             raise SourceError("no capture was named")
         self._paths = [os.fspath(path) for path in paths]
         self.name = _readable(self._paths[0]) if len(paths) == 1 else f"{len(paths)} files"
-        self._stamps: list[tuple[int, int]] | None = None
+        self._states: list[_State] | None = None
         sizes = []
         for path in self._paths:
             status = _status(path)
@@ -53,10 +56,11 @@ class PathSource(Source):
         self.size_bytes = sum(sizes) if len(sizes) == len(self._paths) else None
 
     def open(self) -> Sequence[str]:
-        stamps = [_stamp(path) for path in self._paths]
-        if self._stamps is not None and stamps != self._stamps:
+        before = self._states
+        if before is None:
+            self._states = [_State.of(path) for path in self._paths]
+        elif not all(state.is_still(path) for state, path in zip(before, self._paths, strict=True)):
             raise SourceError(f"{self.name} changed since it was analysed; analyse it again")
-        self._stamps = stamps
         return self._paths
 
 
@@ -73,13 +77,68 @@ def _status(path: str) -> os.stat_result | None:
         return None
 
 
-def _stamp(path: str) -> tuple[int, int]:
-    status = _status(path)
-    return (-1, -1) if status is None else (status.st_size, status.st_mtime_ns)
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What tells whether a file is still the one that was read.
+
+    Attributes:
+        told: size and time of change, which a copy of other bytes may have as well.
+        kept: which file it is and when anything of it changed, which no program sets; a new name or mode does.
+        seen: a hash of its bytes; of a long file, of some of them.
+    """
+
+    told: tuple[int, int] | None
+    kept: tuple[int, int, int] | None
+    seen: int | None
+
+    @classmethod
+    def of(cls, path: str) -> _State:
+        status = _status(path)
+        if status is None:
+            return cls(None, None, None)
+        is_file = stat.S_ISREG(status.st_mode)
+        return cls(_told(status), _kept(status), _seen(path, status.st_size) if is_file else None)
+
+    def is_still(self, path: str) -> bool:
+        status = _status(path)
+        if status is None or self.told is None:
+            return status is None and self.told is None
+        if _told(status) == self.told and (self.seen is None or _kept(status) == self.kept):
+            return True
+        if self.seen is None or status.st_size != self.told[0] or _seen(path, status.st_size) != self.seen:
+            return False
+        # Of a long file not all was compared: other bytes may stand where nobody looked.
+        return status.st_size <= SEEN_BYTES or _told(status) == self.told
+
+
+def _told(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
+
+
+def _kept(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_dev, status.st_ino, status.st_ctime_ns
+
+
+def _seen(path: str, size_bytes: int) -> int | None:
+    """A hash of a file's bytes, at most of `SEEN_BYTES` spread over all of it; None where they cannot be read."""
+    piece = SEEN_BYTES if size_bytes <= SEEN_BYTES else SEEN_BYTES // PIECES
+    steps = 1 if size_bytes <= SEEN_BYTES else PIECES
+    try:
+        with Path(path).open("rb", buffering=0) as file:
+            pieces = []
+            for number in range(steps):
+                file.seek((size_bytes - piece) * number // (steps - 1) if steps > 1 else 0)
+                pieces.append(file.read(piece))
+    except OSError:
+        return None
+    return hash(tuple(pieces))
 
 
 class FileSource(Source):
-    """An open binary file. One that cannot seek is copied to an unnamed temporary file while it is read first."""
+    """An open binary file, which others may go on reading, or close where the system has it open.
+
+    One that cannot seek is copied to an unnamed temporary file while it is read first.
+    """
 
     def __init__(self, file: IO[bytes], *, name: str = "stream", keep: bool = True, owned: bool = False) -> None:
         """With `keep`, a file that cannot seek can still be read again. An `owned` file is closed with the source."""
@@ -88,40 +147,29 @@ class FileSource(Source):
         self._keep = keep
         if owned:
             weakref.finalize(self, file.close)
-        self._copy: IO[bytes] | None = None
-        self._start = file.tell() if _can_seek(file) else None
+        try:
+            can_seek = _can_seek(file)
+            self._start = file.tell() if can_seek else 0
+        except ValueError:
+            raise SourceError(f"{name} is closed: give it open") from None
+        self._read_at: ReadAt | None = reads_at(file) if can_seek else None
         self._is_read = False
 
     def open(self) -> _Readable:
-        if self._start is not None:
-            self._file.seek(self._start)
-            return self._file
-        if self._copy is not None:
-            self._copy.seek(0)
-            return self._copy
-        if self._is_read:
-            raise SourceError(f"{self.name} can be read once only")
-        self._is_read = True
-        if not self._keep:
-            return self._file
-        import tempfile
-
-        self._copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this source
-        weakref.finalize(self, self._copy.close)
-        return _Tee(self._file, self._copy)
+        if self._read_at is None:
+            if not self._keep:
+                if self._is_read:
+                    raise SourceError(f"{self.name} can be read once only")
+                self._is_read = True
+                return self._file
+            self._read_at = Growing(self._file, self.name)
+        elif isinstance(self._read_at, Growing):
+            self._read_at.check()
+        elif needs_open(self._read_at) and getattr(self._file, "closed", False):
+            raise SourceError(f"{self.name} was closed: keep it open, details are read when they are asked for")
+        return Reader(self._read_at, self._start)
 
 
 def _can_seek(file: IO[bytes]) -> bool:
     seekable = getattr(file, "seekable", None)
     return bool(seekable and seekable())
-
-
-class _Tee:
-    def __init__(self, file: IO[bytes], copy: IO[bytes]) -> None:
-        self._file = file
-        self._copy = copy
-
-    def read(self, size: int, /) -> bytes:
-        data = self._file.read(size)
-        self._copy.write(data)
-        return data

@@ -125,14 +125,16 @@ def test_an_index_that_does_not_fit_is_not_used(lab: FileSet) -> None:
     good = index.read_bytes()
     expected = open_connections(lab, [0])._engine.json(0, 1)
     generator = random.Random(7)
-    spoilt = [b"", good[:50], good[: len(good) // 2], good[:-1], good + b"\0", bytes(len(good))]
+    for data in (b"", good[:50], good[: len(good) // 2], good[:-1], good + b"\0", bytes(len(good))):
+        index.write_bytes(data)
+        assert opened._by_index(lab, [0], 1024) is None
     for _ in range(200):
         changed = bytearray(good)
         changed[generator.randrange(len(good))] ^= 1 << generator.randrange(8)
-        spoilt.append(bytes(changed))
-    for data in spoilt:
-        index.write_bytes(data)
-        assert opened._by_index(lab, [0], 1024) is None
+        index.write_bytes(changed)
+        # What says that a block may be left out can be wrong without harm: the block is read.
+        found = opened._by_index(lab, [0], 1024)
+        assert found is None or found._engine.json(0, 1) == expected
         # What is read as a whole leaves a good one behind.
         if generator.random() < 0.1:
             assert open_connections(lab, [0])._engine.json(0, 1) == expected
@@ -148,7 +150,10 @@ def test_an_index_of_another_state_of_the_capture_is_not_used(lab: FileSet) -> N
     status = stored.stat()
     os.utime(stored, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     assert opened._by_index(lab, [0], 1024) is None
+    # When its status changed cannot be set.
     os.utime(stored, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert opened._by_index(lab, [0], 1024) is None
+    open_connections(lab, [0])
     assert opened._by_index(lab, [0], 1024) is not None
 
 

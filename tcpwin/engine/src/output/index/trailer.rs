@@ -7,25 +7,45 @@ use super::unfit::Unfit;
 use crate::capture::Landmarks;
 
 /// Which engine wrote it: another may tell connections apart otherwise.
-const MAGIC: &[u8; 16] = b"tcpwin index 2\0\0";
+const MAGIC: &[u8; 16] = b"tcpwin index 3\0\0";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const VERSION_BYTES: usize = 16;
-pub const START_BYTES: usize = 80;
+pub const START_BYTES: usize = 96;
 
 /// Which state of a file it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     pub size_bytes: u64,
     pub changed_ns: u64,
+    /// What no program sets, where the system tells it: which file it is, and when anything of it changed.
+    pub inode: u64,
+    pub status_changed_ns: u64,
+}
+
+#[cfg(unix)]
+fn unforgeable(status: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+
+    let seconds_ns = status.ctime().wrapping_mul(1_000_000_000);
+    let changed_ns = seconds_ns.wrapping_add(status.ctime_nsec());
+    (status.ino(), changed_ns as u64)
+}
+
+#[cfg(not(unix))]
+fn unforgeable(_: &Metadata) -> (u64, u64) {
+    (0, 0)
 }
 
 impl Stamp {
     /// `None` of what is no file.
     pub fn of(status: &Metadata) -> Option<Self> {
         let changed = status.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        let (inode, status_changed_ns) = unforgeable(status);
         status.is_file().then_some(Stamp {
             size_bytes: status.len(),
             changed_ns: changed.as_nanos() as u64,
+            inode,
+            status_changed_ns,
         })
     }
 }
@@ -49,6 +69,8 @@ impl Start {
         for word in [
             self.capture.size_bytes,
             self.capture.changed_ns,
+            self.capture.inode,
+            self.capture.status_changed_ns,
             self.trailer_offset,
             self.trailer_len,
             self.trailer_seal,
@@ -67,6 +89,8 @@ impl Start {
             capture: Stamp {
                 size_bytes: numbers.u64()?,
                 changed_ns: numbers.u64()?,
+                inode: numbers.u64()?,
+                status_changed_ns: numbers.u64()?,
             },
             trailer_offset: numbers.u64()?,
             trailer_len: numbers.u64()?,
@@ -180,6 +204,8 @@ mod tests {
             capture: Stamp {
                 size_bytes: 5,
                 changed_ns: 6,
+                inode: 3,
+                status_changed_ns: 4,
             },
             trailer_offset: 7,
             trailer_len: 8,

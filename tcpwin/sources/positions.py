@@ -1,0 +1,145 @@
+"""Open files that several readers read at once, each from a place of its own.
+
+In: an open binary file. Out: readers whose place nobody moves: not another thread, nor the process that was forked, nor
+whoever goes on reading the file.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import weakref
+from typing import IO, Any, Protocol
+
+from tcpwin.errors import SourceError
+
+
+class ReadAt(Protocol):
+    """Reads up to `size` bytes from a place; nothing where the file ends."""
+
+    def __call__(self, place: int, size: int, /) -> bytes: ...
+
+
+class Reader:
+    """What the engine reads: from a place on, whatever others do."""
+
+    def __init__(self, read_at: ReadAt, place: int) -> None:
+        self._read_at = read_at
+        self._place = place
+
+    def read(self, size: int, /) -> bytes:
+        data = self._read_at(self._place, size)
+        self._place += len(data)
+        return data
+
+
+def reads_at(file: IO[bytes]) -> ReadAt:
+    """How to read a file that can seek."""
+    descriptor = _descriptor(file)
+    if descriptor is not None:
+        return _Own(descriptor)
+    if isinstance(file, io.BytesIO):
+        return lambda place, size: bytes(file.getbuffer()[place : place + size])
+    return _Seeking(file)
+
+
+def needs_open(read_at: ReadAt) -> bool:
+    """Whether the file that was given must stay open."""
+    return not isinstance(read_at, _Own | Growing)
+
+
+class _Own:
+    """By a descriptor of our own: closing the file ends nothing, and gives its number to no other file."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = os.dup(descriptor)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def __call__(self, place: int, size: int, /) -> bytes:
+        return os.pread(self._descriptor, size, place)
+
+
+def _descriptor(file: Any) -> int | None:
+    """Of a file as `open` gives it; others may show other bytes than their descriptor's."""
+    # What `tempfile` opens stands in a shell of its own.
+    file = getattr(file, "file", file) if type(file).__module__ == "tempfile" else file
+    if isinstance(file, io.BufferedRandom | io.BufferedWriter):
+        file.flush()
+    raw = getattr(file, "raw", file)
+    return raw.fileno() if isinstance(raw, io.FileIO) else None
+
+
+class _Seeking:
+    """One reader at a time, and each from its own place."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.lock = threading.Lock()
+        _seeking.add(self)
+
+    def __call__(self, place: int, size: int, /) -> bytes:
+        with self.lock:
+            if self._file.tell() != place:
+                self._file.seek(place)
+            return self._file.read(size)
+
+
+class Growing:
+    """A file that cannot seek: what was read of it is kept in another one."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        import tempfile
+
+        copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this
+        weakref.finalize(self, copy.close)
+        self._file = file
+        self._copy = copy.fileno()
+        self._name = name
+        self._kept_bytes = 0
+        self._is_whole = False
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+
+    def __call__(self, place: int, size: int, /) -> bytes:
+        if place >= self._kept_bytes and not self._is_whole:
+            with self._lock:
+                while place >= self._kept_bytes and not self._is_whole:
+                    self._keep(self._file.read(max(size, 1)))
+        return os.pread(self._copy, size, place)
+
+    def check(self) -> None:
+        """Refuse to go on where another process does: each would get a part of the rest.
+
+        Raises:
+            SourceError: it is not read to its end, and another process began.
+        """
+        if not self._is_whole and os.getpid() != self._process:
+            raise SourceError(f"{self._name} can be read on only by the process that began to read it")
+
+    def _keep(self, data: bytes) -> None:
+        self._is_whole = not data
+        while data:
+            written = os.pwrite(self._copy, data, self._kept_bytes)
+            self._kept_bytes += written
+            data = data[written:]
+
+
+_seeking: weakref.WeakSet[_Seeking] = weakref.WeakSet()
+_held: list[_Seeking] = []
+
+
+def _hold() -> None:
+    """No file is in the midst of a reading while the process forks: it would be so for ever in the child."""
+    for each in list(_seeking):
+        each.lock.acquire()
+        _held.append(each)
+
+
+def _let_go() -> None:
+    while _held:
+        _held.pop().lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
