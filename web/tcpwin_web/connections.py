@@ -10,7 +10,6 @@ import socket
 import struct
 from typing import Any
 
-from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 HEAD_SECONDS = 10.0
@@ -44,7 +43,8 @@ class Connection(HttpToolsProtocol):
         self._unread_bytes = 0
         self._idle_bytes = 0
         self._is_in_head = True
-        self._answering: RequestResponseCycle | None = None
+        self._requests: list[RequestResponseCycle] = []
+        """Those that are answered or wait for it."""
         self._counted: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -68,10 +68,10 @@ class Connection(HttpToolsProtocol):
             self._counted = None
         super().connection_lost(exc)
         # uvicorn tells the request that came last; where several were sent at once, that is not the one being answered.
-        cycle = self._answering
-        if cycle is not None and not cycle.response_complete:
-            cycle.disconnected = True
-            cycle.message_event.set()
+        for each in self._requests:
+            if not each.response_complete:
+                each.disconnected = True
+                each.message_event.set()
         self.pipeline.clear()
 
     def data_received(self, data: bytes) -> None:
@@ -99,6 +99,7 @@ class Connection(HttpToolsProtocol):
             # The parser makes of it what it makes of all that is no request: status 400.
             raise ValueError("the head is too long")
         super().on_headers_complete()
+        self._requests = [*(each for each in self._requests if not each.response_complete), self.cycle]
 
     def on_body(self, body: bytes) -> None:
         self._idle_bytes = 0
@@ -107,10 +108,6 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._is_in_head, self._idle_bytes = True, 0
         super().on_message_complete()
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        self._answering = cycle
-        super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -131,6 +128,10 @@ class Connection(HttpToolsProtocol):
             self._read_timer.cancel()
             self._read_timer = None
 
+    @property
+    def _is_answering(self) -> bool:
+        return any(not each.response_complete for each in self._requests)
+
     def _await_head(self) -> None:
         if self._head_timer is None:
             self._head_timer = self.loop.call_later(min(HEAD_SECONDS, self.stall_seconds), self._give_up_head)
@@ -139,7 +140,7 @@ class Connection(HttpToolsProtocol):
         self._head_timer = None
         if self.transport.is_closing() or not self._is_in_head:
             return
-        if self._answering is not None and not self._answering.response_complete:
+        if self._is_answering:
             # The next request may take its time until the one before it is answered.
             self._await_head()
         elif self._idle_bytes:
@@ -170,7 +171,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, status: int) -> None:
         """Say why, where no answer is under way, and close."""
-        if self._answering is None or self._answering.response_complete:
+        if not self._is_answering:
             self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
             self.transport.close()
         else:
