@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = Path(sys.executable).parent
@@ -20,6 +23,32 @@ ENVIRONMENT = {
     "MATURIN_NO_INSTALL_RUST": "1",
     "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}",
 }
+
+
+LOCKED = ROOT / ".ci" / "locked"
+
+
+@pytest.mark.parametrize("name", ["build.txt", "checks.txt", "container.txt"])
+def test_what_is_locked_has_hashes(name: str) -> None:
+    """As `pip --require-hashes` reads it: each requirement is one version, and says which files may be it."""
+    lines = (LOCKED / name).read_text(encoding="utf8").replace("\\\n", " ").splitlines()
+    assert len(lines) > 5
+    for line in lines:
+        assert re.fullmatch(
+            r"[\w.-]+(\[[\w,-]+\])?==[\w.!+]+( ; [^#]+?)?(\s+--hash=sha256:[0-9a-f]{64})+", line.rstrip()
+        ), line
+
+
+def test_what_is_locked_is_what_is_wanted() -> None:
+    """A requirement that was added, or asks for a newer version, is locked anew (`just lock`)."""
+    lock = runpy.run_path(str(ROOT / ".ci" / "lock"))
+    for name, needs in lock["lists"]().items():
+        found = re.findall(
+            r"^([\w.-]+)(?:\[[\w,-]+\])?==(\S+)", (LOCKED / name).read_text(encoding="utf8"), re.MULTILINE
+        )
+        versions = {canonicalize_name(package): version for package, version in found}
+        for need in map(Requirement, needs):
+            assert need.specifier.contains(versions[canonicalize_name(need.name)]), f"{name}: {need}"
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
