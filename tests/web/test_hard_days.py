@@ -144,6 +144,7 @@ def run_second(tmp_path: Path, *arguments: Any) -> subprocess.CompletedProcess[s
         capture_output=True,
         text=True,
         check=False,
+        timeout=HANG_S,
     )
 
 
@@ -296,4 +297,4 @@ def test_a_sparse_file_of_ten_gigabytes(make_server: Any, tmp_path: Path, captur
         (skipped,) = listed["skipped"]
         assert (skipped["name"], "67108864 bytes allowed" in skipped["reason"]) == ("sparse.pcap", True)
         assert [each["name"] for each in listed["captures"]] == ["zero.pcap"]
-    assert list((tmp_path / "served" / "incoming").iterdir()) == []
+    until(lambda: list((tmp_path / "served" / "incoming").iterdir()) == [])

@@ -8,6 +8,7 @@ import os
 import resource
 import sys
 import threading
+import time
 import webbrowser
 from socket import socket
 from types import FrameType
@@ -24,7 +25,7 @@ from tcpwin_web.settings import Settings
 
 GRACE_SECONDS = 4
 """For requests that are being answered when the server is told to end."""
-END_SECONDS = 9.0
+END_SECONDS, BROWSER_SECONDS = 8.5, 0.5
 """After which it ends whatever still runs: who told it to end kills after ten."""
 OPEN_FILES = 65_536
 log = structlog.get_logger("tcpwin.server")
@@ -86,7 +87,7 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if not self._service.is_ending:
             self._service.is_ending = True
-            guard = threading.Timer(END_SECONDS, _end, args=(sig,))
+            guard = threading.Timer(END_SECONDS, _end, args=(sig, self._service))
             guard.daemon = True
             guard.start()
         super().handle_exit(sig, frame)
@@ -104,9 +105,11 @@ def _connection_class(settings: Settings) -> type[Connection]:
     return Limited
 
 
-def _end(sig: int) -> None:
+def _end(sig: int, service: Service) -> None:
     """Leave what still runs: workers end with this process, and rows are as a killed service leaves them."""
     log.error("some work did not end in time and is left", seconds=END_SECONDS)
+    service.give_up_prints()
+    time.sleep(BROWSER_SECONDS)
     os._exit(128 + sig)
 
 

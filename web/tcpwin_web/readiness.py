@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from tcpwin_web.jobs import JobError
+from tcpwin_web.storage.database import InUseError
 
 if TYPE_CHECKING:
     from tcpwin_web.service import Service
@@ -25,6 +26,7 @@ class Readiness:
         self._service = service
         self._asking: asyncio.Task[str | None] | None = None
         self._asked = 0.0
+        self._claiming: asyncio.Task[None] | None = None
 
     async def reason(self) -> str | None:
         """Why the service cannot work, as a sentence; None where it can."""
@@ -50,10 +52,23 @@ class Readiness:
 
     async def _ask_database(self) -> str | None:
         try:
-            await asyncio.wait_for(self._service.database.check(), DATABASE_SECONDS)
+            async with asyncio.timeout(DATABASE_SECONDS):
+                await self._claim()
+                await self._service.database.check()
+        except InUseError:
+            return "Another service works on the database."
         except (SQLAlchemyError, OSError, TimeoutError):
             return "The database does not respond."
         return None
+
+    async def _claim(self) -> None:
+        """Before it has the database for itself, as after a restart of PostgreSQL, a service is not ready."""
+        if self._claiming is None or self._claiming.done():
+            self._claiming = asyncio.create_task(self._service.database.claim())
+            # Where nobody waits for it any more, the next one who asks is told why it failed.
+            self._claiming.add_done_callback(lambda task: task.cancelled() or task.exception())
+        # Left in its midst the connection that holds the claim would be lost, and the claim with it.
+        await asyncio.shield(self._claiming)
 
     async def _try_worker(self) -> str | None:
         """Let a process be started, as for an analysis, beside those that work."""

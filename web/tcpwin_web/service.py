@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import threading
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -67,6 +68,8 @@ class Service:
         self.answers = executor or ProcessExecutor(workers + 1, **limits, niceness=ANSWER_NICENESS)
         self.prober = ProcessExecutor(1, memory_bytes=settings.job_memory_bytes, seconds=WORKER_SECONDS)
         self.upload_threads = ThreadPoolExecutor(settings.uploads, thread_name_prefix="upload")
+        self.printing: set[threading.Event] = set()
+        """Of each browser that prints: to be set where it shall end."""
         self.print_threads = ThreadPoolExecutor(PRINTS, thread_name_prefix="print")
         self._page_threads = ThreadPoolExecutor(PAGE_THREADS, thread_name_prefix="page")
         self._uploads = Places(
@@ -153,6 +156,11 @@ class Service:
         for each in self.places.values():
             each.close()
 
+    def give_up_prints(self) -> None:
+        """Have all browsers ended, by the threads that wait for them: they know nothing of this process's end."""
+        for unwanted in tuple(self.printing):
+            unwanted.set()
+
     @asynccontextmanager
     async def uploads(self) -> AsyncIterator[None]:
         """A place for an upload. What is kept for deleting on a full disk is not given to it."""
@@ -175,8 +183,10 @@ class Service:
         with contextlib.suppress(SQLAlchemyError):
             await self.audit.write()
         await self.database.close()
-        for threads in (self.upload_threads, self.print_threads):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self.upload_threads.shutdown(wait=False, cancel_futures=True)
+        self.give_up_prints()
+        # The process ends by the signal that it was sent, and waits for no thread then.
+        await asyncio.to_thread(self.print_threads.shutdown, cancel_futures=True)
         self.data.release()
 
     async def _take_in(self) -> None:

@@ -82,6 +82,7 @@ async def _print(service: Service, page: str) -> bytes:
     unwanted = Event()
     loop = asyncio.get_running_loop()
     async with service.prints.take(service.settings.print_seconds):
+        service.printing.add(unwanted)
         printing = loop.run_in_executor(
             service.print_threads, partial(_in_words, print_page, page, service.settings.print_seconds, unwanted)
         )
@@ -91,6 +92,7 @@ async def _print(service: Service, page: str) -> bytes:
             unwanted.set()
             # Its place is free when the browser is gone.
             await asyncio.gather(printing, return_exceptions=True)
+            service.printing.discard(unwanted)
 
 
 def _in_words(fn: Callable[..., T], *args: Any) -> T:

@@ -48,6 +48,7 @@ class Database:
         self._file = make_url(url).database if self._is_sqlite else None
         self._opened: int | None = None
         self._claim: AsyncConnection | None = None
+        self._claiming = asyncio.Lock()
         self._engine = create_async_engine(url, **options)
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
@@ -69,6 +70,10 @@ class Database:
         if self._file is not None:
             self._claim_file(self._file)
             return
+        async with self._claiming:
+            await self._claim_server()
+
+    async def _claim_server(self) -> None:
         if self._claim is not None:
             try:
                 await self._claim.execute(text("SELECT 1"))
