@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from pairing.packets import ETHERNET, IP_BYTES, TIMESTAMPS, Packet, read
+from pairing.packets import ETHERNET, IP_BYTES, TIMESTAMPS, Packet, read, thinned
 from pairing.pairs import captures, data_direction, frames_by_fate, lost_frames
 
 import tcpwin
@@ -74,4 +74,30 @@ def test_a_capture_that_begins_later(scenario: str, stamped: bool, skipped: int,
     assert fates["lost"] <= truth
     assert not fates["delivered"] & truth
     assert data.leaves_at == "a"
+    check_clock(pairing, scenario)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3])
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("stamped", [True, False])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_a_capture_with_gaps(scenario: str, stamped: bool, side: str, share: float, tmp_path: Path) -> None:
+    """Copies of the same bytes and ACKs of one number are told apart by when they can have passed, or are unknown."""
+    sender, receiver = (read(capture) for capture in captures(scenario))
+    if side == "a":
+        sender = thinned(sender, share)
+    else:
+        receiver = thinned(receiver, share)
+    pairing = tcpwin.pair(
+        written(tmp_path / "a.pcap", sender, stamped=stamped), written(tmp_path / "b.pcap", receiver, stamped=stamped)
+    )
+    truth, data = lost_frames(scenario)["data"], data_direction(pairing)
+    frames = {
+        fate: {sender[frame - 1].frame for frame in found} for fate, found in frames_by_fate(pairing, data).items()
+    }
+    assert frames["delivered"].isdisjoint(truth)
+    assert frames.get("late", set()).isdisjoint(truth)
+    assert frames.get("lost", set()) <= truth
+    if scenario in IN_ORDER and side == "b":
+        assert len(truth - frames["lost"]) <= len(truth) // 10
     check_clock(pairing, scenario)

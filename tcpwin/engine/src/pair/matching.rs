@@ -7,7 +7,7 @@ use super::parts::MOST_PARTS;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
 use super::waiting::{Mark, NONE};
-use super::way::{Parts, Way};
+use super::way::{Paired, Parts, Way};
 use crate::sequence::Seq;
 use crate::wire::SYN;
 
@@ -40,12 +40,49 @@ impl<R: Rows> Pairer<'_, R> {
         mark.epoch = self.epochs.current();
         mark.has_new_ack = self.way_mut(number).note_newest_ack(side, &packet);
         self.note_ack(number ^ 1, side, &packet);
+        if packet.is_bare_ack() {
+            self.note_bare_ack(number, side, &packet);
+        }
         self.place(number, side, packet, mark);
+    }
+
+    /// The times of one that is paired count once it is known to be the only one that says so.
+    fn note_bare_ack(&mut self, number: u32, side: Side, packet: &Sighting) {
+        let said = packet.said(&self.seed);
+        let way = self.way_mut(number);
+        let near = way.near;
+        if let Some(paired) = way.bare_acks.note(side, near, said, Seq(packet.ack)) {
+            let b_less_a_ns = match near {
+                Side::A => paired.far_ns.wrapping_sub(paired.near_ns),
+                Side::B => paired.near_ns.wrapping_sub(paired.far_ns),
+            };
+            self.apart_ns[near.index()] = Some(b_less_a_ns);
+            let epoch = self.note_times(number, paired.near_ns, paired.far_ns);
+            let apart_ns = paired.far_ns.wrapping_sub(paired.near_ns);
+            self.way_mut(number).note_apart(epoch, apart_ns);
+        }
+    }
+
+    /// Take when a packet passed both points, for the clock and the delays; return its epoch.
+    #[inline]
+    fn note_times(&mut self, number: u32, near_ns: i64, far_ns: i64) -> u32 {
+        let near = self.way(number).near;
+        let (a_ns, b_ns) = match near {
+            Side::A => (near_ns, far_ns),
+            Side::B => (far_ns, near_ns),
+        };
+        let epoch = self.epoch_of(number, near_ns, b_ns.wrapping_sub(a_ns), a_ns);
+        self.bounds.add(near == Side::A, a_ns, b_ns, epoch);
+        let point = (a_ns, far_ns.wrapping_sub(near_ns));
+        let pairs = self.bounds.pairs();
+        let way = self.way_mut(number);
+        way.delays.await_epoch(far_ns, point, pairs, epoch);
+        epoch
     }
 
     /// Find the other sighting, or wait for it.
     fn place(&mut self, number: u32, side: Side, packet: Sighting, mark: Mark) {
-        if let Some(at) = self.find(number, side.other(), &packet) {
+        if let Some(at) = self.find(number, side.other(), &packet, &mark) {
             self.join(number, side, at, packet, mark);
             return;
         }
@@ -68,7 +105,7 @@ impl<R: Rows> Pairer<'_, R> {
         let is_part = |long: &Parts| {
             self.room.is_there(long.handle) && self.room.get(long.handle.0).packet.overlaps(packet)
         };
-        self.find(number, side, packet).is_some()
+        self.find(number, side, packet, &Mark::default()).is_some()
             || self.way(number).parts[side.index()]
                 .iter()
                 .rev()
@@ -76,9 +113,9 @@ impl<R: Rows> Pairer<'_, R> {
                 .any(is_part)
     }
 
-    /// The packet that waits at `side` and is this one.
+    /// The packet that waits at `side` and is this one, of which `mark` is known.
     #[inline]
-    fn find(&self, number: u32, side: Side, packet: &Sighting) -> Option<u32> {
+    fn find(&self, number: u32, side: Side, packet: &Sighting, mark: &Mark) -> Option<u32> {
         let way = self.way(number);
         let mut at = self.room.find(way.key(&self.seed, number, side, packet));
         let mut best: Option<(u32, i64)> = None;
@@ -99,11 +136,17 @@ impl<R: Rows> Pairer<'_, R> {
                     return Some(at);
                 }
                 // Copies of the same bytes that nothing tells apart: the one that took about as long as others did.
-                let apart_ns = if side == way.near {
-                    packet.time_ns.wrapping_sub(entry.packet.time_ns)
+                let (apart_ns, mark) = if side == way.near {
+                    let apart_ns = packet.time_ns.wrapping_sub(entry.packet.time_ns);
+                    (apart_ns, &entry.mark)
                 } else {
-                    entry.packet.time_ns.wrapping_sub(packet.time_ns)
+                    let apart_ns = entry.packet.time_ns.wrapping_sub(packet.time_ns);
+                    (apart_ns, mark)
                 };
+                if !self.can_have_taken(number, apart_ns, mark) {
+                    at = self.room.next_same(at);
+                    continue;
+                }
                 let odd_ns = apart_ns
                     .saturating_sub(way.newest_apart_ns)
                     .saturating_abs();
@@ -114,6 +157,25 @@ impl<R: Rows> Pairer<'_, R> {
             at = self.room.next_same(at);
         }
         best.map(|(at, _)| at)
+    }
+
+    /// Whether one of several copies of the same bytes can have taken so long, rather than another that the near
+    /// capture lacks.
+    #[inline]
+    fn can_have_taken(&self, number: u32, apart_ns: i64, mark: &Mark) -> bool {
+        let (way, back) = (self.way(number), self.way(number ^ 1));
+        let has_gaps = way.far_alone > 0 || way.lists[way.far().index()].first != NONE;
+        if !has_gaps {
+            return true;
+        }
+        let has_round_trip = back.least_apart_ns < i64::MAX && back.epoch == way.epoch;
+        if mark.is_overtaken && has_round_trip {
+            // Sooner than a round trip after those that overtook it nobody can have sent it again. Whatever the clocks
+            // are apart stands in both ways, with opposite signs.
+            let round_trip_ns = way.least_apart_ns.saturating_add(back.least_apart_ns);
+            return apart_ns.saturating_sub(way.newest_apart_ns) < round_trip_ns.max(SAME_TIME_NS);
+        }
+        !mark.is_resend || apart_ns >= way.least_apart_ns.saturating_sub(SAME_TIME_NS)
     }
 
     /// Join a packet with the sighting that waits.
@@ -176,8 +238,8 @@ impl<R: Rows> Pairer<'_, R> {
         };
         let b_less_a_ns = b.time_ns.wrapping_sub(a.time_ns);
         let is_this = self.is_surely(number, near, far, &mark);
-        let epoch = if is_this {
-            self.epoch_of(number, near, b_less_a_ns, a.time_ns)
+        let epoch = if is_this && !near.is_bare_ack() {
+            self.note_times(number, near.time_ns, far.time_ns)
         } else {
             self.way(number).epoch
         };
@@ -213,17 +275,24 @@ impl<R: Rows> Pairer<'_, R> {
         });
         way.far_ttl = far.ttl;
         let apart_ns = far.time_ns.wrapping_sub(near.time_ns);
-        way.note_apart(epoch, apart_ns);
+        if !near.is_bare_ack() || way.most_apart_ns == i64::MIN {
+            way.note_apart(epoch, apart_ns);
+        }
         let key = way.key(&self.seed, number, near_side.other(), far);
         way.note_arrival(key);
-        if is_this {
-            self.bounds
-                .add(near_side == Side::A, a.time_ns, b.time_ns, epoch);
-            let point = (a.time_ns, apart_ns);
-            way.delays
-                .await_epoch(far.time_ns, point, self.bounds.pairs(), epoch);
+        if is_this && near.is_bare_ack() {
+            way.bare_acks.paired = Some(Paired {
+                said: far.said(&self.seed),
+                ack: Seq(far.ack),
+                near_ns: near.time_ns,
+                far_ns: far.time_ns,
+            });
         }
-        self.apart_ns[near_side.index()] = Some(b_less_a_ns);
+        let apart_ns = &mut self.apart_ns[near_side.index()];
+        // Of ACKs that nothing tells apart, one may be taken for another that left much later.
+        if !near.is_bare_ack() || apart_ns.is_none() {
+            *apart_ns = Some(b_less_a_ns);
+        }
         let first = &mut self.progress[near_side.index()].first_paired_ns;
         first.get_or_insert(near.time_ns);
         if R::WANTED {
@@ -266,12 +335,12 @@ impl<R: Rows> Pairer<'_, R> {
 
     /// The epoch of a packet that is paired. The first that shows that a clock was set tells all ways.
     #[inline]
-    fn epoch_of(&mut self, number: u32, near: &Sighting, b_less_a_ns: i64, a_ns: i64) -> u32 {
+    fn epoch_of(&mut self, number: u32, near_ns: i64, b_less_a_ns: i64, a_ns: i64) -> u32 {
         let side = self.way(number).near;
         let (epoch, setting) = self.epochs.judge(side == Side::A, a_ns, b_less_a_ns);
         match setting {
             Some(setting) => self.note_setting(epoch, side, &setting),
-            None => self.way_mut(number ^ 1).delays.confirm(near.time_ns),
+            None => self.way_mut(number ^ 1).delays.confirm(near_ns),
         }
         epoch
     }
@@ -343,7 +412,7 @@ impl<R: Rows> Pairer<'_, R> {
     /// Whether the near capture has a packet that waits twice: it left once, since its IP id is the same, or since the
     /// same bytes of the same time are not sent again within a millisecond.
     fn is_waiting_twice(&self, number: u32, side: Side, packet: &Sighting) -> bool {
-        let Some(at) = self.find(number, side, packet) else {
+        let Some(at) = self.find(number, side, packet, &Mark::default()) else {
             return false;
         };
         if self.way(number).id.holds() && packet.id().is_some() {

@@ -1,5 +1,6 @@
 //! One TCP packet as one of the two captures has it: what is needed to know it again at the other, and to judge it.
 
+use super::keys::{words, Seed};
 use crate::sequence::Seq;
 use crate::wire::{capture_flag, Options, Segment, ACK, FIN, NO_IP_ID, RST, SYN};
 
@@ -107,6 +108,20 @@ impl Sighting {
     /// Whether two sightings of an ACK without an id are of the same one, as far as fields that each ACK sets anew say.
     pub fn says_the_same(&self, other: &Sighting) -> bool {
         self.window == other.window && self.sack_blocks() == other.sack_blocks()
+    }
+
+    /// Whether it is an ACK that only what it says tells from others of its number: without data and without an IP id.
+    #[inline]
+    pub fn is_bare_ack(&self) -> bool {
+        self.has(ACK) && self.sequence_len() == 0 && self.id().is_none()
+    }
+
+    /// A hash of what such an ACK says.
+    pub fn said(&self, seed: &Seed) -> u64 {
+        let start = words(self.ack, self.window.into());
+        self.sack_blocks().iter().fold(start, |sum, block| {
+            seed.hash(sum, words(block.0, block.1), 6)
+        })
     }
 
     fn sack_blocks(&self) -> &[(u32, u32)] {

@@ -115,6 +115,47 @@ pub struct Parts {
     pub open: Vec<(Seq, Seq)>,
 }
 
+/// ACKs of which nothing but what they say tells one from another: which of them is which is known where there is one.
+#[derive(Debug, Default)]
+pub struct BareAcks {
+    /// What the newest said, by capture.
+    newest: [Option<u64>; 2],
+    /// What was said more than once at the near point, of late.
+    repeated: VecDeque<u64>,
+    /// The newest that is paired, until the far capture is beyond it.
+    pub paired: Option<Paired>,
+}
+
+/// An ACK that is paired, and its times.
+#[derive(Clone, Copy, Debug)]
+pub struct Paired {
+    pub said: u64,
+    pub ack: Seq,
+    pub near_ns: i64,
+    pub far_ns: i64,
+}
+
+impl BareAcks {
+    /// Take an ACK as it passes a point. Return one that neither capture has a second time.
+    pub fn note(&mut self, side: Side, near: Side, said: u64, ack: Seq) -> Option<Paired> {
+        let is_repeated = self.newest[side.index()].replace(said) == Some(said);
+        if is_repeated && side == near && self.repeated.back() != Some(&said) {
+            if self.repeated.len() >= ARRIVALS {
+                self.repeated.pop_front();
+            }
+            self.repeated.push_back(said);
+        }
+        let paired = self.paired?;
+        if is_repeated && paired.said == said {
+            self.paired = None;
+        } else if side != near && paired.ack.is_before(ack) {
+            self.paired = None;
+            return (!self.repeated.contains(&paired.said)).then_some(paired);
+        }
+        None
+    }
+}
+
 /// One direction of a pair.
 #[derive(Debug)]
 pub struct Way {
@@ -136,6 +177,7 @@ pub struct Way {
     /// The captures cut the bytes into frames differently.
     pub is_resegmented: bool,
     arrivals: VecDeque<u64>,
+    pub bare_acks: BareAcks,
     /// Highest acknowledgment number of its own packets, by capture.
     newest_acks: [Option<Seq>; 2],
     /// Beyond the highest byte that left.
@@ -196,6 +238,7 @@ impl Way {
             segment_len: 0,
             is_resegmented: false,
             arrivals: VecDeque::new(),
+            bare_acks: BareAcks::default(),
             newest_acks: [None; 2],
             sent_end: None,
             acked: None,
