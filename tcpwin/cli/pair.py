@@ -61,6 +61,8 @@ def pair(
     into which both were merged. Packets are matched one by one, also through address translation and segmentation
     offload: lost, late, duplicated or delivered, what was changed on the way, delays each way, how far the two clocks
     are apart, and what limited each connection by both captures.
+
+    `tcpwin pair client.pcap server.pcap` prints it; `-o ladder.html` draws it with the lost packets marked.
     """
     if a == b == "-":
         raise click.UsageError("standard input (-) can be read once")

@@ -188,7 +188,7 @@ def verdict_lines(judged: JudgedConnection) -> Iterator[str]:
     for label, text in words.advice:
         if label != "Evidence":
             yield f"{label}: {text}"
-    frames = f"; to look at, in {main.judged_in}: {frames_filter(verdict.frames)}" if verdict.frames else ""
+    frames = f"; in {main.judged_in}: {words.evidence}" if words.evidence else ""
     yield f"Why: {words.why}{frames}"
     yield from alone_lines(main)
 
