@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         WindowScale,
         ZeroWindowEpisode,
     )
-    from tcpwin.errors import CaptureError, OutputError, SnapshotError, SourceError, TcpwinError
+    from tcpwin.errors import CaptureError, FilterError, OutputError, SnapshotError, SourceError, TcpwinError
     from tcpwin.hosts import Bundle, SnapshotFile, analyze
     from tcpwin.limits import Finding
     from tcpwin.pairing import Pairing, pair
@@ -54,7 +54,7 @@ _HOMES = {
         "WindowScale",
         "ZeroWindowEpisode",
     ),
-    "tcpwin.errors": ("CaptureError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
+    "tcpwin.errors": ("CaptureError", "FilterError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
     "tcpwin.limits": ("Finding",),
     "tcpwin.pairing": ("Pairing", "pair"),
     "tcpwin.hosts": ("Bundle", "SnapshotFile", "analyze"),
@@ -72,6 +72,7 @@ __all__ = [
     "Direction",
     "Endpoint",
     "Event",
+    "FilterError",
     "Finding",
     "OutputError",
     "Pairing",

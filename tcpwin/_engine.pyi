@@ -30,12 +30,29 @@ class _Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
     def flush(self) -> object: ...
 
-_Source: TypeAlias = Sequence[str] | _Readable
+_Source: TypeAlias = Sequence[str] | _Readable | Selected
 _Progress: TypeAlias = Callable[[int], object] | None
 _Shifts: TypeAlias = Mapping[int, tuple[tuple[int, bool] | None, tuple[int, bool] | None]]
 _Mask: TypeAlias = NDArray[np.bool_] | None
 _Condition: TypeAlias = tuple[str, str, float | str | bool | None]
 _Pick: TypeAlias = tuple[int, str | None]
+
+class Selected:
+    """A source of which some packets are wanted.
+
+    Args:
+        compile: called with a link type for the filter's program: (code, jt, jf, k) of each instruction.
+        start, end: kind (``at``, ``after`` the first packet, ``time_of_day`` of its day) and nanoseconds.
+    """
+
+    def __init__(
+        self,
+        source: Sequence[str] | _Readable | Selected,
+        *,
+        compile: Callable[[int], Sequence[tuple[int, int, int, int]]] | None = None,
+        start: tuple[str, int] | None = None,
+        end: tuple[str, int] | None = None,
+    ) -> None: ...
 
 class Result:
     def __len__(self) -> int: ...

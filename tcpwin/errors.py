@@ -3,6 +3,7 @@
 TcpwinError
 ├── CaptureError    a file that cannot be read as a capture at all
 ├── SnapshotError   a file of host snapshots that cannot be read at all
+├── FilterError     a filter that libpcap does not understand
 ├── SourceError     something that is no source of packets, or cannot be read again
 └── OutputError     a result that cannot be written as asked
 
@@ -50,6 +51,10 @@ class SnapshotError(TcpwinError):
 
 class SourceError(TcpwinError):
     """An object that is no source of packets, or one that changed since it was read."""
+
+
+class FilterError(TcpwinError):
+    """A filter that libpcap does not understand, or has no program for on packets of a capture's link type."""
 
 
 class OutputError(TcpwinError):

@@ -17,7 +17,7 @@ from tcpwin.analysis.connections import Connections
 from tcpwin.analysis.rooms import later, room
 from tcpwin.analysis.view import View
 from tcpwin.errors import TcpwinError
-from tcpwin.sources import Packets, Source, resolve
+from tcpwin.sources import Packets, SelectedSource, Selection, Source, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +81,11 @@ class Analysis:
     def name(self) -> str:
         """The file, or what was read instead of one."""
         return self._source.name
+
+    @property
+    def selection(self) -> Selection | None:
+        """Which packets were looked at; None for all."""
+        return self._source.selection if isinstance(self._source, SelectedSource) else None
 
     @cached_property
     def capture(self) -> Capture:
@@ -328,6 +333,8 @@ class Analysis:
 
     def _head(self) -> dict[str, Any]:
         head = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
+        if self.selection is not None:
+            head["selection"] = self.selection.to_dict()
         head |= later("tcpwin.limits", "describe_capture")(self)
         return head if self._joined is None else {**head, **self._joined.describe()}
 

@@ -69,6 +69,7 @@ class Capture:
 
     Attributes:
         segments: frames that hold a TCP segment.
+        packets_left_out: packets that were not selected, by a filter or a span; in no other count but `packets`.
         sampled_segments: of these, samples of a flow monitor (sFlow).
         not_tcp: frames without one.
         unread: of these, frames that carry what is not understood and may hide TCP; `unread_kinds` counts the first
@@ -108,6 +109,7 @@ class Capture:
     connections_without_syn: int
     connections_one_way: int
     connections_sampled: int
+    packets_left_out: int = 0
 
     @classmethod
     def from_engine(cls, facts: Sequence[Mapping[str, Any]], counters: Mapping[str, Any]) -> Capture:

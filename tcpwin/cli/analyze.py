@@ -8,6 +8,7 @@ import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.program import EXIT_PROBLEM, complain
+from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.terminal import colour_option, show
 
@@ -15,6 +16,7 @@ from tcpwin.cli.terminal import colour_option, show
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
+@selection_options
 @click.option("--json", "as_json", is_flag=True, help="Write the whole analysis as JSON; see `tcpwin fields`.")
 @click.option(
     "--limit",

@@ -6,6 +6,7 @@ import click
 
 from tcpwin.cli.inputs import progress
 from tcpwin.cli.program import complain
+from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.slice import destination, refuse_output, say_written
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 
@@ -15,6 +16,7 @@ SCHEMA = "tcpwin/annotate/1"
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
+@selection_options
 @click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
 @click.option(
     "-o",
@@ -36,7 +38,8 @@ def annotate(
     """Write a whole capture to a file for Wireshark, whose comments say what was found at each packet.
 
     Every packet is there, TCP or not, under its number and with its own comments; FILE is not changed. In Wireshark
-    the display filter `frame.comment contains "tcpwin"` shows those with something to say.
+    the display filter `frame.comment contains "tcpwin"` shows those with something to say. With --filter, --from or
+    --to the other packets are left out, and comments name the frames of FILE where they differ.
 
     FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
     """

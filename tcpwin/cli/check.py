@@ -10,6 +10,7 @@ import click
 
 from tcpwin.cli.program import EXIT_PROBLEM, complain
 from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
+from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
 from tcpwin.cli.terminal import colour_option, plain_lines, show
@@ -30,6 +31,7 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
+@selection_options
 @click.option(
     "--select",
     multiple=True,

@@ -8,6 +8,7 @@ import click
 
 from tcpwin.cli.program import EXIT_PROBLEM
 from tcpwin.cli.rule_options import chosen_rules
+from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, window_scale_option
 
 SCHEMA = "tcpwin/comparison/1"
@@ -28,6 +29,7 @@ def _tolerance(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @click.option("--with-old", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with OLD.")
 @click.option("--with-new", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with NEW.")
 @window_scale_option
+@selection_options
 @click.option("--capture", "member", metavar="NAME", help="The capture to read from a bundle.")
 @click.option(
     "--tolerance",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,13 +12,10 @@ from typing import Any
 import click
 
 from tcpwin.errors import SourceError
-from tcpwin.sources import FileSource, PathSource, Source
+from tcpwin.sources import FileSource, PathSource, Source, read_moment
 
 LAST_CONNECTION = (1 << 32) - 1
 """The engine's numbers of connections have 32 bits."""
-
-_S = 10**9
-_UNITS_NS = {"": _S, "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": _S, "min": 60 * _S, "h": 3600 * _S}
 
 PROGRESS_FROM_BYTES = 64 << 20
 """A smaller file is read before a bar could be seen."""
@@ -80,12 +76,13 @@ class Moment(click.ParamType):  # type: ignore[type-arg]
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)(ns|us|µs|ms|s|min|h|)", str(value))
-        if match is None:
+        try:
+            kind, moment_ns = read_moment(str(value))
+        except ValueError:
+            kind, moment_ns = "", 0
+        if kind != "after":
             self.fail(f"{value!r} is no time since the connection's start, such as 12.5, 250ms or 2min", param, ctx)
-        whole, _, rest = match[1].partition(".")
-        unit_ns = _UNITS_NS[match[2]]
-        return int(whole) * unit_ns + int(rest.ljust(9, "0")) * unit_ns // 10**9
+        return moment_ns
 
 
 @contextmanager

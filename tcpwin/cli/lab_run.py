@@ -13,6 +13,7 @@ from tcpwin.cli.inputs import ConnectionNumber
 from tcpwin.cli.lab_like import Tried, read_tried, report_tried
 from tcpwin.cli.lab_scenarios import chosen
 from tcpwin.cli.program import EXIT_PROBLEM, complain
+from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, window_scale_option
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--capture", "member", metavar="NAME", help="With --like: which capture of a bundle.")
 @click.option("--rate", "rate_mbps", type=click.FloatRange(0.001), metavar="MBPS", help="With --like: of the path.")
 @window_scale_option
+@selection_options
 @click.option("--with", "snapshots", multiple=True, metavar="FILE...", help="With --like: sysctl and ss of its hosts.")
 def run(
     names: tuple[str, ...],

@@ -11,6 +11,7 @@ import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, progress, spare_captures
 from tcpwin.cli.program import complain
+from tcpwin.cli.selection_options import select, selection_options
 from tcpwin.cli.snapshot_options import measure, window_scale_option, window_scales
 from tcpwin.errors import OutputError
 from tcpwin.output import open_whole, polars_errors
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     help="Format; default: csv, or by the ending of OUT.",
 )
 @window_scale_option
+@selection_options
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
 def packets(captures: tuple[str, ...], connection: int | None, form: str | None, out: str | None) -> None:
     """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
@@ -76,7 +78,7 @@ def _opened(out: str | None) -> Iterator[IO[bytes]]:
 def _source_of(captures: tuple[str, ...]) -> tuple[Source, Shifts | None]:
     """The captures, and window scales that are given by hand, whose connections a reading of its own finds."""
     if not window_scales():
-        return open_captures(captures), None
+        return select(open_captures(captures)), None
     analysis = measure(captures, ())
     return analysis._source, analysis._shifts
 

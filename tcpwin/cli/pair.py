@@ -8,6 +8,7 @@ import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, spare_captures
 from tcpwin.cli.program import complain
+from tcpwin.cli.selection_options import check_selection, selected, selection_options
 from tcpwin.errors import OutputError, SourceError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@selection_options
 @click.argument("a", type=click.Path(allow_dash=True), metavar="A")
 @click.argument("b", required=False, type=click.Path(allow_dash=True), metavar="[B]")
 @click.option("--json", "as_json", is_flag=True, help="Write the whole result as JSON.")
@@ -74,7 +76,8 @@ def pair(
         _check_output(figure)
     import tcpwin
 
-    pairing = tcpwin.pair(_source(a), None if b is None else _source(b))
+    check_selection()
+    pairing = tcpwin.pair(_source(a), None if b is None else _source(b), **selected())
     if out is not None:
         _write_packets(pairing, out)
     if figure is not None:

@@ -8,6 +8,7 @@ import click
 
 from tcpwin.cli.inputs import ConnectionNumber, Moment, check_connection, spare_captures
 from tcpwin.cli.program import complain
+from tcpwin.cli.selection_options import filter_option
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
@@ -43,6 +44,7 @@ def _figures() -> Any:
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
+@filter_option
 @click.option(
     "--figure", "name", default="window", show_default=True, metavar="NAME", help="Figure to draw; see --list."
 )

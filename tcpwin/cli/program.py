@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpwin.errors import OutputError, TcpwinError
+from tcpwin.errors import FilterError, OutputError, TcpwinError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -46,6 +46,7 @@ COMMAND_GROUP = "tcpwin.commands"
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 EXIT_PROBLEM = 1
+EXIT_USAGE = 2
 EXIT_UNREADABLE = 3
 EXIT_TERMINATED = 128 + signal.SIGTERM
 """As a shell says it of a process that a signal ended."""
@@ -183,6 +184,9 @@ def main(arguments: list[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("tcpwin: interrupted", err=True)
         sys.exit(130)
+    except FilterError as error:
+        complain(str(error))
+        sys.exit(EXIT_USAGE)
     except TcpwinError as error:
         complain(str(error))
         sys.exit(EXIT_UNREADABLE)

@@ -10,6 +10,7 @@ import click
 
 from tcpwin.cli.bdp import parse_rate, parse_rtt, parse_size
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
+from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def _parsed(
     "--connection", type=ConnectionNumber(), metavar="N", help="With --like: the connection; default: the worst."
 )
 @snapshot_options
+@selection_options
 @click.option("--rtt", callback=_parsed(parse_rtt), metavar="TIME", help="Find runs by round trip: 300ms.")
 @click.option(
     "--rate",

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import choose_output
 from tcpwin.report.standalone import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
@@ -14,6 +15,7 @@ from tcpwin.report.standalone import CONNECTIONS_SHOWN, FORMS, THEMES, Report, f
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
+@selection_options
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
 @click.option("--format", "form", type=click.Choice(FORMS), help="Format; default: by the ending of OUT, or html.")
 @click.option(

@@ -10,6 +10,7 @@ import click
 
 from tcpwin.cli.inputs import ConnectionNumber, Moment, check_connection, progress, spare_captures
 from tcpwin.cli.rule_options import chosen_rules
+from tcpwin.cli.selection_options import filter_option
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
@@ -24,6 +25,7 @@ SCHEMA = "tcpwin/slice/1"
 @click.command("slice", cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
+@filter_option
 @click.option(
     "--connection",
     "connections",

@@ -15,6 +15,7 @@ import click
 
 from tcpwin.cli.inputs import open_captures, progress
 from tcpwin.cli.program import complain
+from tcpwin.cli.selection_options import check_selection, selected
 from tcpwin.sources import Source
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def measure(
     """
     from tcpwin.hosts import analyze
 
+    check_selection()
     source = _source(captures, member, keep=keep or bool(snapshots or window_scales()))
     with progress(source if isinstance(source, Source) else None) as tell:
         analysis = analyze(
@@ -160,6 +162,7 @@ def measure(
             capture=member,
             clock_offset_ns=clock_offset,
             window_scales=window_scales(),
+            **selected(),
             follow=follow,
             progress=tell,
         )

@@ -10,7 +10,7 @@ from tcpwin import _engine
 from tcpwin.analysis import Analysis, Shifts, measure
 from tcpwin.errors import SnapshotError
 from tcpwin.hosts.bundle_capture import open_capture, opened
-from tcpwin.sources import Packets, Source
+from tcpwin.sources import Moment, Packets, SelectedSource, Selection, Source, resolve
 
 if TYPE_CHECKING:
     # Without snapshots none of this is needed, and numpy's import costs more than reading a million packets.
@@ -23,6 +23,9 @@ def analyze(
     *,
     snapshots: Iterable[Snapshots] = (),
     capture: str | None = None,
+    filter: str | None = None,
+    start: Moment | None = None,
+    end: Moment | None = None,
     clock_offset_ns: int | None = None,
     window_scales: Mapping[str, int] | None = None,
     follow: Iterable[int] | None = None,
@@ -39,6 +42,11 @@ def analyze(
         snapshots: files of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by their content; bundles; or
             pairs of a host's name and a file.
         capture: which capture of a bundle, where it has several.
+        filter: only packets that it takes, in libpcap's language: ``host 10.0.0.1 and port 443``. Frames keep their
+            numbers. It is applied to the bytes of the packets: of IP fragments only the first has ports.
+        start, end: only packets from `start` on and before `end`: seconds since the first packet, text as ``250ms``,
+            ``10:05:30`` or ``2026-11-25T10:05:30Z``, or a datetime. A connection whose SYNs are before it is measured
+            as one that began before the capture.
         clock_offset_ns: the capture's clock less the hosts', where it is known; otherwise it is estimated.
         window_scales: shifts that are known of hosts whose SYNs the capture lacks, by their addresses: as
             ``{"10.0.0.1": 7}``. What a captured handshake says is never changed.
@@ -53,10 +61,12 @@ def analyze(
 
     Raises:
         CaptureError: nothing can be read at all.
+        FilterError: libpcap does not understand the filter.
         SnapshotError: nothing can be read of a file of snapshots.
         SourceError: it is no source of packets, or, with snapshots or window scales, one that cannot be read again; or
             a captured handshake says another window scale than the one given.
-        ValueError: a window scale is not one of 0 to 14, or given of what is no address.
+        ValueError: a span ends before it begins, or a moment is none; a window scale is not one of 0 to 14, or given of
+            what is no address.
     """
     wanted = list(snapshots)
     chosen = None if follow is None else set(follow)
@@ -66,6 +76,9 @@ def analyze(
         elif capture is not None:
             raise SnapshotError("is not a bundle, so --capture cannot choose from it", str(source))
         packets = cast("Packets | Source", source) if bundle is None else open_capture(bundle, capture)
+        selection = Selection(filter, start, end)
+        if selection:
+            packets = SelectedSource(resolve(packets), selection)
         analysis = measure(packets, follow=chosen, buckets=buckets, rows=rows, index=index, progress=progress)
         if not wanted and not window_scales:
             return analysis

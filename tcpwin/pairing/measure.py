@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.errors import SourceError
 from tcpwin.pairing.pairing import Pairing
-from tcpwin.sources import HeadersSource, Source, resolve
+from tcpwin.sources import HeadersSource, SelectedSource, Selection, Source, resolve
 from tcpwin.units import count_text
 
 if TYPE_CHECKING:
@@ -16,13 +16,19 @@ if TYPE_CHECKING:
 
     from tcpwin.analysis import Analysis
     from tcpwin.hosts import Bundle
-    from tcpwin.sources import Packets
+    from tcpwin.sources import Moment, Packets
 
 _NAMED = 10
 
 
 def pair(
-    a: Packets | Source, b: Packets | Source | None = None, *, progress: Callable[[int], object] | None = None
+    a: Packets | Source,
+    b: Packets | Source | None = None,
+    *,
+    filter: str | None = None,
+    start: Moment | None = None,
+    end: Moment | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> Pairing:
     """Pair two captures of the same traffic, taken at two points.
 
@@ -30,17 +36,22 @@ def pair(
         a: a capture, as :func:`tcpwin.analyze` takes it; or alone, a bundle with two captures (a folder, .zip or .tar),
             or a capture that holds the packets of two points, as rule TW610 finds: frames keep its numbers.
         b: the other capture.
+        filter, start, end: only some packets of both, as :func:`tcpwin.analyze` takes them; seconds are since each
+            capture's own first packet.
         progress: called now and then with the bytes read so far; each capture is read twice, or once more where times
             alone do not tell which point is nearer to which host.
 
     Raises:
         CaptureError: a capture cannot be read at all.
+        FilterError: libpcap does not understand the filter.
         SnapshotError: a bundle cannot be read.
         SourceError: a bundle that stands alone has not two captures, or a capture that does is of one point.
+        ValueError: the span ends before it begins, or one of its ends is no moment.
     """
     from tcpwin import _engine
 
-    inputs = _both(a, progress) if b is None else (_one(a), _one(b))
+    selection = Selection(filter, start, end)
+    inputs = _both(a, selection, progress) if b is None else (_one(a, selection), _one(b, selection))
     sources = inputs[0].source, inputs[1].source
     names = (sources[0].name, sources[1].name)
     first_offset_ns = _engine.first_offset(sources[0].open(), sources[1].open(), names=names, progress=progress)
@@ -81,22 +92,28 @@ class _Input:
         return analyze(self.source, snapshots=() if self.bundle is None else (self.bundle,))
 
 
-def _one(source: Any) -> _Input:
+def _one(source: Any, selection: Selection) -> _Input:
     """One capture; a bundle that has one stands for it."""
     from tcpwin.hosts import open_capture, opened
 
     with opened(source) as bundle:
-        return _Input(resolve(source)) if bundle is None else _Input(open_capture(bundle), source)
+        if bundle is None:
+            return _Input(_select(resolve(source), selection))
+        return _Input(_select(open_capture(bundle), selection), source)
 
 
-def _both(source: Any, progress: Callable[[int], object] | None) -> tuple[_Input, _Input]:
+def _select(source: Source, selection: Selection) -> Source:
+    return SelectedSource(source, selection) if selection else source
+
+
+def _both(source: Any, selection: Selection, progress: Callable[[int], object] | None) -> tuple[_Input, _Input]:
     """The two captures of a bundle, the sender's or the client's first where their names say it; or of one file."""
     from tcpwin.hosts import opened
 
     with opened(source) as bundle:
         if bundle is None:
-            return _points(resolve(source), progress)
-        first, second = _captures(bundle)
+            return _points(_select(resolve(source), selection), progress)
+        first, second = (_select(each, selection) for each in _captures(bundle))
         return _Input(first, source), _Input(second, source)
 
 

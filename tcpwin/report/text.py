@@ -69,6 +69,9 @@ def _render_capture(analysis: Analysis) -> list[str]:
         f"{count_text(len(analysis), 'connection')}, {time_text(capture.duration_ns)}"
     )
     lines = [f"capture  {name_text(analysis.name)} ({', '.join(sorted(forms))})", f"         {first}"]
+    if analysis.selection is not None:
+        left = capture.packets - capture.packets_left_out
+        lines.append(f"         selected: {left:,} of them: {name_text(str(analysis.selection))}")
     if len(capture.files) > 1:
         lines.append("         frames are numbered through all files in order of time, as mergecap does")
     for position, remark in enumerate(quality_remarks(capture) or [WHOLE]):

@@ -1,16 +1,22 @@
 """Where packets come from: files, streams, scapy packets, dpkt readers. Each becomes something the engine can read."""
 
 from tcpwin.sources.headers import Headers, HeadersSource, write_headers
+from tcpwin.sources.moments import Moment, read_moment
 from tcpwin.sources.recognition import resolve
+from tcpwin.sources.selection import SelectedSource, Selection
 from tcpwin.sources.source import FileSource, Packets, PathSource, Source
 
 __all__ = [
     "FileSource",
     "Headers",
     "HeadersSource",
+    "Moment",
     "Packets",
     "PathSource",
+    "SelectedSource",
+    "Selection",
     "Source",
+    "read_moment",
     "resolve",
     "write_headers",
 ]

@@ -15,7 +15,7 @@ from tcpwin.errors import CaptureError, SourceError
 from tcpwin.sources.positions import Growing, ReadAt, Reader, needs_open, reads_at
 
 if TYPE_CHECKING:
-    from tcpwin._engine import _Readable
+    from tcpwin._engine import Selected, _Readable
 
 Packets: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | IO[bytes] | Iterable[Any]"
 """What :func:`tcpwin.analyze` takes: a path, several paths, an open file, scapy packets or a dpkt reader."""
@@ -33,8 +33,8 @@ class Source(ABC):
     """Of the captures that the packets came from, where those read are no longer the ones captured."""
 
     @abstractmethod
-    def open(self) -> Sequence[str] | _Readable:
-        """What the engine reads: paths, or an object with ``read``."""
+    def open(self) -> Sequence[str] | _Readable | Selected:
+        """What the engine reads: paths, an object with ``read``, or some packets of either."""
 
 
 class PathSource(Source):

@@ -76,7 +76,11 @@ def fields_of(source: str) -> list[str]:
 
 def known_names() -> set[str]:
     """Return every name that tcpwin gives to something."""
-    events = {field.name for kind in (tcpwin.Event, tcpwin.Series, tcpwin.BudgetSeries) for field in fields(kind)}
+    events = {
+        field.name
+        for kind in (tcpwin.Capture, tcpwin.Event, tcpwin.Series, tcpwin.BudgetSeries)
+        for field in fields(kind)
+    }
     series = {
         name
         for kind in (tcpwin.Connection, tcpwin.View, tcpwin.Pairing)

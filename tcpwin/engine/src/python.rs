@@ -21,6 +21,7 @@ mod reopen;
 mod result;
 mod run;
 mod second_reading;
+mod selection;
 mod split;
 mod values;
 
@@ -44,6 +45,7 @@ use field_attribute::{FieldAttribute, Place};
 use first_events::FirstEvents;
 use picks::Picks;
 use result::Result;
+use selection::Selected;
 
 /// Fields of a group as (name, kind, documentation).
 #[pyfunction]
@@ -83,6 +85,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_class::<FirstEvents>(module)?;
     add_class::<MessageLayout>(module)?;
     add_class::<Details>(module)?;
+    add_class::<Selected>(module)?;
     module.add_function(wrap_pyfunction!(pass::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(reopen::reopen, module)?)?;
     module.add_function(wrap_pyfunction!(pass::write_rows, module)?)?;

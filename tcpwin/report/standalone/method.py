@@ -60,6 +60,9 @@ def capture_facts(analysis: Analysis) -> list[str]:
     ]
     if capture.first_time_ns is not None:
         facts.append(span_text(capture.first_time_ns, capture.last_time_ns))
+    if analysis.selection is not None:
+        left = capture.packets - capture.packets_left_out
+        facts.append(f"{count_text(left, 'packet')} selected: {name_text(str(analysis.selection))}")
     return [fact for fact in facts if fact]
 
 

@@ -12,12 +12,16 @@ use super::facts::CaptureFacts;
 use super::originals::{Aside, Whole};
 use super::packet::Packet;
 use super::reader::CaptureReader;
+use super::selection::{Selection, Wanted};
 
 /// For the look at a file's first packet, and for files that are read in turns.
 const MERGE_BUFFER_BYTES: usize = 64 * 1024;
 
-/// Reads one capture, or several merged by time.
-pub struct MergedReader(Inputs);
+/// Reads one capture, or several merged by time; all packets, or those that are selected.
+pub struct MergedReader {
+    inputs: Inputs,
+    selection: Option<Box<Selection>>,
+}
 
 enum Inputs {
     Single(Box<CaptureReader>),
@@ -47,7 +51,7 @@ impl MergedReader {
                 merge.add_open(reader);
             }
         }
-        Ok(Self(Inputs::Several(merge)))
+        Ok(Self::of(Inputs::Several(merge)))
     }
 
     /// Merge readers that are already open and of which nothing was read yet.
@@ -61,22 +65,43 @@ impl MergedReader {
         for reader in readers {
             merge.add_open(reader);
         }
-        Self(Inputs::Several(merge))
+        Self::of(Inputs::Several(merge))
+    }
+
+    fn of(inputs: Inputs) -> Self {
+        Self {
+            inputs,
+            selection: None,
+        }
+    }
+
+    /// Hand out these packets only, under the numbers that they have among all.
+    pub fn select(&mut self, selection: Selection) {
+        self.selection = Some(Box::new(selection));
+    }
+
+    /// Whether packets may be left out.
+    pub fn is_selective(&self) -> bool {
+        self.selection.is_some()
+    }
+
+    /// Which packets are wanted, for one who asks by himself: from here on all are handed out.
+    pub fn take_selection(&mut self) -> Option<Box<Selection>> {
+        self.selection.take()
     }
 
     /// The next packet in time order, or `None` when all captures are at their end.
     #[inline]
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
-        match &mut self.0 {
-            Inputs::Single(reader) => reader.next_packet(),
-            Inputs::Several(merge) => merge.next_packet(),
-        }
+        let (at, record) = self.inputs.next_selected(self.selection.as_deref_mut())?;
+        self.inputs.packet(at, record)
     }
 
     /// The next packet, and where its record begins in the uncompressed stream: 0 where several captures are merged.
+    /// Not selected.
     #[inline]
     pub fn next_packet_at(&mut self) -> Option<(Packet<'_>, u64)> {
-        match &mut self.0 {
+        match &mut self.inputs {
             Inputs::Single(reader) => {
                 let record = reader.advance()?;
                 Some((reader.packet(record), reader.offset()))
@@ -87,7 +112,7 @@ impl MergedReader {
 
     /// Keep what the files say beside their packets, for [`MergedReader::next_whole`].
     pub fn keep_asides(&mut self) {
-        match &mut self.0 {
+        match &mut self.inputs {
             Inputs::Single(reader) => reader.keep_asides(),
             Inputs::Several(merge) => {
                 merge.keeps_asides = true;
@@ -102,23 +127,24 @@ impl MergedReader {
 
     /// The next packet with all that its file said since the one before.
     pub fn next_whole(&mut self) -> Option<Whole<'_>> {
-        match &mut self.0 {
-            Inputs::Single(reader) => {
-                let record = reader.advance()?;
-                Some(Whole {
-                    source: 0,
-                    asides: reader.take_asides(),
-                    packet: reader.packet(record),
-                    original: reader.original(record),
-                })
-            }
-            Inputs::Several(merge) => merge.next_whole(),
-        }
+        let (source, record) = self.inputs.next_selected(self.selection.as_deref_mut())?;
+        let frame = self.inputs.packet(source, record)?.frame;
+        let reader = self.inputs.open_at(source)?;
+        let asides = reader.take_asides();
+        Some(Whole {
+            source,
+            asides,
+            packet: Packet {
+                frame,
+                ..reader.packet(record)
+            },
+            original: reader.original(record),
+        })
     }
 
     /// What the files said after their last packets, with the source of each.
     pub fn take_rest(&mut self) -> Vec<(usize, Vec<Aside>)> {
-        match &mut self.0 {
+        match &mut self.inputs {
             Inputs::Single(reader) => vec![(0, reader.take_asides())],
             Inputs::Several(merge) => std::mem::take(&mut merge.rest),
         }
@@ -126,23 +152,23 @@ impl MergedReader {
 
     /// The reader, where there is one capture only.
     pub fn single(&self) -> Option<&CaptureReader> {
-        match &self.0 {
+        match &self.inputs {
             Inputs::Single(reader) => Some(reader),
             Inputs::Several(_) => None,
         }
     }
 
-    /// Hand packets to `take` as [`CaptureReader::take_run`] does; none where several captures are merged.
+    /// Hand packets to `take` as [`CaptureReader::take_run`] does; none where several captures are merged. Not selected.
     #[inline(always)]
     pub fn take_run(&mut self, take: impl FnMut(Packet<'_>, u64) -> bool) {
-        if let Inputs::Single(reader) = &mut self.0 {
+        if let Inputs::Single(reader) = &mut self.inputs {
             reader.take_run(take);
         }
     }
 
     /// Bytes read from the files themselves, to be compared with the sum of their sizes.
     pub fn bytes_read(&self) -> u64 {
-        match &self.0 {
+        match &self.inputs {
             Inputs::Single(reader) => reader.bytes_read(),
             Inputs::Several(merge) => merge.sources.iter().map(MergedFile::bytes_read).sum(),
         }
@@ -150,13 +176,13 @@ impl MergedReader {
 
     /// What is known so far of each capture, in the order given.
     pub fn facts(&self) -> Vec<&CaptureFacts> {
-        match &self.0 {
+        match &self.inputs {
             Inputs::Single(reader) => vec![reader.facts()],
             Inputs::Several(merge) => merge.sources.iter().map(MergedFile::facts).collect(),
         }
     }
 
-    /// Time of the latest packet so far.
+    /// Time of the latest packet so far, selected or not.
     pub fn last_time_ns(&self) -> Option<i64> {
         self.facts()
             .iter()
@@ -165,7 +191,7 @@ impl MergedReader {
     }
 
     pub fn into_facts(self) -> Vec<CaptureFacts> {
-        match self.0 {
+        match self.inputs {
             Inputs::Single(reader) => vec![reader.into_facts()],
             Inputs::Several(merge) => merge
                 .sources
@@ -178,7 +204,50 @@ impl MergedReader {
 
 impl From<CaptureReader> for MergedReader {
     fn from(reader: CaptureReader) -> Self {
-        Self(Inputs::Single(Box::new(reader)))
+        Self::of(Inputs::Single(Box::new(reader)))
+    }
+}
+
+impl Inputs {
+    /// The next record, with its source.
+    #[inline]
+    fn next_record(&mut self) -> Option<(usize, Record)> {
+        match self {
+            Self::Single(reader) => Some((0, reader.advance()?)),
+            Self::Several(merge) => merge.next_record(),
+        }
+    }
+
+    /// The next record that is wanted.
+    #[inline]
+    fn next_selected(&mut self, selection: Option<&mut Selection>) -> Option<(usize, Record)> {
+        let Some(selection) = selection else {
+            return self.next_record();
+        };
+        loop {
+            let (at, record) = self.next_record()?;
+            match selection.wants(&self.packet(at, record)?) {
+                Wanted::Yes => return Some((at, record)),
+                Wanted::No => {}
+                Wanted::Over => return None,
+            }
+        }
+    }
+
+    /// The packet of the record that came last.
+    #[inline]
+    fn packet(&self, at: usize, record: Record) -> Option<Packet<'_>> {
+        match self {
+            Self::Single(reader) => Some(reader.packet(record)),
+            Self::Several(merge) => merge.packet(at, record),
+        }
+    }
+
+    fn open_at(&mut self, at: usize) -> Option<&mut CaptureReader> {
+        match self {
+            Self::Single(reader) => Some(reader),
+            Self::Several(merge) => merge.open_at(at),
+        }
     }
 }
 
@@ -252,28 +321,19 @@ impl Merge {
     #[inline]
     fn next_packet(&mut self) -> Option<Packet<'_>> {
         let (at, record) = self.next_record()?;
-        let frame = self.frame;
-        let reader = self.open_at(at)?;
-        Some(Packet {
-            frame,
-            ..reader.packet(record)
-        })
+        self.packet(at, record)
     }
 
-    fn next_whole(&mut self) -> Option<Whole<'_>> {
-        let (at, record) = self.next_record()?;
-        let frame = self.frame;
-        let reader = self.open_at(at)?;
-        let asides = reader.take_asides();
-        Some(Whole {
-            source: at,
-            asides,
-            packet: Packet {
-                frame,
+    /// The packet of the record that came last.
+    #[inline]
+    fn packet(&self, at: usize, record: Record) -> Option<Packet<'_>> {
+        match self.sources.get(at) {
+            Some(MergedFile::Open(reader)) => Some(Packet {
+                frame: self.frame,
                 ..reader.packet(record)
-            },
-            original: reader.original(record),
-        })
+            }),
+            _ => None,
+        }
     }
 
     /// The source of the next packet, and its record there; counts its frame.

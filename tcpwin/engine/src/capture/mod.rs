@@ -6,6 +6,7 @@ mod decompress;
 mod endian;
 mod error;
 mod facts;
+mod filter;
 mod foreign;
 mod landmarks;
 mod merge;
@@ -17,10 +18,12 @@ mod pcapng;
 mod reader;
 mod records;
 mod rewrite;
+mod selection;
 mod time_scale;
 
 pub use error::{CaptureError, CaptureErrorKind, Warning, WarningKind};
 pub use facts::{ByteOrder, CaptureFacts, Compression, FileFormat, Interface};
+pub use filter::{Program, Raw};
 pub use landmarks::Landmarks;
 pub use merge::MergedReader;
 pub use originals::{Aside, Original, Whole};
@@ -28,6 +31,7 @@ pub use packet::{LinkType, Packet};
 pub use reader::CaptureReader;
 pub use records::RecordReader;
 pub use rewrite::{Extent, Rewriter};
+pub use selection::{Compile, Moment, Pulse, Selection, Wanted};
 
 #[cfg(test)]
 mod tests;

@@ -94,7 +94,8 @@ struct Copy<W: Write, V> {
 impl<W: Write, V: FnMut(u32) -> Option<String>> Copier<W, V> {
     pub fn new(mut input: MergedReader, out: Rewriter<W>, wish: Wish, verdict: V) -> Self {
         input.keep_asides();
-        let is_whole = matches!(wish.choice, Choice::All) && wish.span.is_all();
+        let is_whole =
+            matches!(wish.choice, Choice::All) && wish.span.is_all() && !input.is_selective();
         let copy = Copy {
             out,
             wish,
@@ -124,6 +125,8 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copier<W, V> {
             self.copy.out.asides(source, &asides)?;
         }
         self.copy.out.finish()?;
+        let facts = self.input.facts();
+        self.copy.copied.skipped = facts.iter().map(|facts| facts.packets_skipped).sum();
         Ok(self.copy.copied)
     }
 
@@ -179,7 +182,6 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
     fn take(&mut self, whole: &Whole<'_>, found: Option<&Found<'_>>) -> io::Result<()> {
         self.out.asides(whole.source, &whole.asides)?;
         let packet = &whole.packet;
-        self.copied.skipped += packet.frame.saturating_sub(self.frame + 1);
         self.frame = packet.frame;
         self.last_ns = packet.time_ns.unwrap_or(self.last_ns);
         let found = found.filter(|found| found.frame == packet.frame);

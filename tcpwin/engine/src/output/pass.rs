@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::capture::{CaptureFacts, MergedReader, Packet};
+use crate::capture::{CaptureFacts, MergedReader, Packet, Selection, Wanted};
 use crate::connection::state::Connection;
 use crate::event::CAPTURE_DUPLICATE;
 use crate::output::index::write::{Frames, NoIndex};
@@ -52,6 +52,8 @@ pub struct Findings {
     pub tracker: Tracker,
     pub facts: Vec<CaptureFacts>,
     pub counters: ParseCounters,
+    /// Packets that were not selected.
+    pub left_out: u64,
     /// The progress function or the sink asked to stop before the end.
     pub was_stopped: bool,
     /// Of some connections only: there are no facts, and no counts of packets.
@@ -106,7 +108,10 @@ pub fn run_with<S: Sink, F: Frames>(
     if F::IS_WANTED {
         tracker.keep_roots();
     }
-    let mut segmenter = Segmenter::default();
+    let mut segmenter = Segmenter {
+        selection: input.take_selection(),
+        ..Segmenter::default()
+    };
     // The batches before this one stay readable behind it, for the search for duplicates.
     let mut ring = vec![Segment::EMPTY; RING];
     let mut marks = [0u32; RING];
@@ -194,7 +199,9 @@ pub fn run_with<S: Sink, F: Frames>(
         // A short batch leaves a gap that is never read: it is the last one.
         taken += BATCH;
     }
-    tracker.finish(input.last_time_ns());
+    let last_ns = input.last_time_ns();
+    let selection = segmenter.selection.as_deref();
+    tracker.finish(selection.map_or(last_ns, |selection| selection.last_time_ns(last_ns)));
     if !was_stopped {
         frames.finish(&input, &tracker);
     }
@@ -202,6 +209,7 @@ pub fn run_with<S: Sink, F: Frames>(
         tracker,
         facts: input.into_facts(),
         counters: segmenter.parser.counters(),
+        left_out: selection.map_or(0, Selection::left_out),
         was_stopped,
         is_partial: false,
     }
@@ -211,10 +219,13 @@ pub fn run_with<S: Sink, F: Frames>(
 #[derive(Default)]
 struct Segmenter {
     parser: SegmentParser,
+    selection: Option<Box<Selection>>,
     packets: u64,
     next_report: u64,
     /// The progress function asked to stop.
     was_stopped: bool,
+    /// Nothing more is selected.
+    is_over: bool,
     /// Time of the packet before.
     last_ns: i64,
 }
@@ -231,7 +242,7 @@ impl Segmenter {
         report: &mut impl FnMut(u64) -> bool,
     ) -> usize {
         let mut count = 0;
-        while count < batch.len() {
+        while count < batch.len() && !self.is_over {
             if self.packets >= self.next_report {
                 self.next_report = self.packets + REPORT_EVERY;
                 if !report(input.bytes_read()) {
@@ -244,8 +255,11 @@ impl Segmenter {
                     return false;
                 };
                 count += usize::from(self.read(&packet, offset, frames, out));
-                count < batch.len() && self.packets < self.next_report
+                count < batch.len() && self.packets < self.next_report && !self.is_over
             });
+            if self.is_over {
+                break;
+            }
             let Some(out) = batch.get_mut(count) else {
                 break;
             };
@@ -266,6 +280,13 @@ impl Segmenter {
         out: &mut Segment,
     ) -> bool {
         self.packets += 1;
+        if let Some(selection) = &mut self.selection {
+            let wanted = selection.wants(packet);
+            self.is_over = wanted == Wanted::Over;
+            if wanted != Wanted::Yes {
+                return false;
+            }
+        }
         let fragments = self.parser.fragments_taken();
         let outcome = self.parser.parse(packet, self.last_ns, out);
         if F::IS_WANTED {

@@ -8,6 +8,7 @@ use pyo3::exceptions::PyException;
 use pyo3::import_exception;
 use pyo3::prelude::*;
 
+use super::selection::Selected;
 use crate::capture::{CaptureError as ReadError, CaptureReader, MergedReader};
 
 import_exception!(tcpwin.errors, CaptureError);
@@ -47,7 +48,7 @@ impl Read for PythonFile {
     }
 }
 
-fn keep(interrupt: &Interrupt, error: PyErr) {
+pub fn keep(interrupt: &Interrupt, error: PyErr) {
     *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
 }
 
@@ -82,9 +83,16 @@ pub fn open_limited(source: &Bound<'_, PyAny>, name: &str, max_bytes: u64) -> Py
     })
 }
 
-/// Open what Python named: a list of paths, or one object with `read`.
+/// Open what Python named: a list of paths, or one object with `read`; or some packets of either.
 pub fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<Opened> {
     let py = source.py();
+    if let Ok(selected) = source.cast::<Selected>() {
+        let selected = selected.get();
+        let mut opened = open(selected.source.bind(py), name)?;
+        let selection = selected.selection(py, &opened.interrupt);
+        opened.input.select(selection);
+        return Ok(opened);
+    }
     let interrupt = Interrupt::default();
     let opened = if source.hasattr("read")? {
         let file = Box::new(PythonFile {

@@ -211,6 +211,7 @@ impl Result {
         dict.set_item("connections_without_syn", quality.without_syn)?;
         dict.set_item("connections_one_way", quality.one_way)?;
         dict.set_item("connections_sampled", quality.sampled)?;
+        dict.set_item("packets_left_out", self.findings.left_out)?;
         Ok(dict)
     }
 

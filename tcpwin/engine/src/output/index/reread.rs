@@ -59,6 +59,7 @@ pub fn reread<S: Sink>(
         facts: Vec::new(),
         counters: ParseCounters::default(),
         was_stopped,
+        left_out: 0,
         is_partial: true,
     })
 }
