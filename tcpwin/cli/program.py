@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli.version import keep_json, print_version
 from tcpwin.errors import FilterError, OutputError, TcpwinError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ COMMANDS = {
     "bdp": "Compute the window that a path needs, and the settings for it.",
     "check": "Apply rules: findings with evidence, cost, owner and fix.",
     "compare": "Compare two captures of the same workload: better or worse?",
+    "doctor": "Say what works on this machine, and what is missing.",
     "explain": "Explain a rule of `check`.",
     "fields": "List the fields of the JSON document and the columns.",
     "lab": "Run published experiments on two hosts, or in a kernel with virtual time.",
@@ -90,18 +92,10 @@ def _added() -> tuple[EntryPoint, ...]:
     return tuple(entry_points(group=COMMAND_GROUP))
 
 
-def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        import tcpwin
-
-        click.echo(f"tcpwin {tcpwin.__version__}")
-        ctx.exit()
-
-
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version."
-)
+# The eager option is seen first: the other one ends the program.
+@click.option("--json", is_flag=True, expose_value=False, is_eager=True, callback=keep_json, help="Version as JSON.")
+@click.option("--version", is_flag=True, expose_value=False, callback=print_version, help="Show the version.")
 def cli() -> None:
     """Find what limited each TCP connection in a capture, what it cost, and what to change.
 

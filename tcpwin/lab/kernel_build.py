@@ -90,7 +90,7 @@ def build_needs(source: Path | None) -> Needs:
 def build(say: Say, source: Path | None = None) -> Path:
     """Build the kernel and return its program. `source`: linux-source's .deb or a tar of that series."""
     path = kernel_path()
-    _check(source)
+    check_host(source)
     path.parent.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(path.parent).free
     if free < BUILD_BYTES:
@@ -106,7 +106,12 @@ def build(say: Say, source: Path | None = None) -> Path:
     return path
 
 
-def _check(source: Path | None) -> None:
+def check_host(source: Path | None) -> None:
+    """See that a kernel can be built here.
+
+    Raises:
+        BuildError: it is another system, a program is missing, or the source is.
+    """
     if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
         raise BuildError("the lab's kernel is built on Linux on x86-64 only")
     wanted = dict(_PROGRAMS)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.report.drawing.export import FORMATS, check, format_of, write
+    from tcpwin.report.drawing.export import FORMATS, check, find_browser, format_of, write
     from tcpwin.report.drawing.request import MAX_ROWS
 
 _HOMES = {
     "export": (
         "FORMATS",
         "check",
+        "find_browser",
         "format_of",
         "write",
     ),
@@ -24,6 +25,7 @@ __all__ = [
     "FORMATS",
     "MAX_ROWS",
     "check",
+    "find_browser",
     "format_of",
     "write",
 ]

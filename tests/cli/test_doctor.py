@@ -1,0 +1,116 @@
+"""`tcpwin doctor` and `tcpwin --version --json`: what is there, what is not, and what does not load."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from cli.command import refused, tcpwin
+from live import HANG_S
+
+from tcpwin.cli.features import FEATURES
+
+PACKAGES = Path(sysconfig.get_path("purelib"))
+MAIN = "from tcpwin.cli import main; main()"
+
+
+def told(done: subprocess.CompletedProcess[bytes]) -> dict[str, dict[str, object]]:
+    """Return the features of a document by their names."""
+    return {each["name"]: each for each in json.loads(done.stdout)["features"]}
+
+
+def test_version_as_json() -> None:
+    for arguments in (["--version", "--json"], ["--json", "--version"]):
+        done = tcpwin(*arguments)
+        assert (done.returncode, done.stderr) == (0, b"")
+        document = json.loads(done.stdout)
+        assert (document["schema"], document["version"]) == ("tcpwin/version/1", version("tcpwin"))
+        assert document["python"] == sys.version.split()[0]
+        assert Path(document["location"], "_engine.pyi").is_file()
+    assert "--json before a command goes with --version" in refused("--json", "rules", status=2)
+
+
+def test_all_is_well_here() -> None:
+    done = tcpwin("doctor", "--json")
+    assert (done.returncode, done.stderr) == (0, b"")
+    document = json.loads(done.stdout)
+    assert (document["schema"], document["is_well"], document["version"]) == (
+        "tcpwin/doctor/1",
+        True,
+        version("tcpwin"),
+    )
+    found = told(done)
+    assert list(found) == [feature.name for feature in FEATURES]
+    assert f"cypcap {version('cypcap')}" in found["filters"]["found"]  # type: ignore[operator]
+    assert all(
+        each["reason"] is None and each["install"] is None for each in found.values() if each["state"] == "ready"
+    )
+
+
+def test_features_by_name() -> None:
+    done = tcpwin("doctor", "captures", "tables")
+    assert done.returncode == 0
+    lines = done.stdout.decode().splitlines()
+    assert [line.split()[:2] for line in lines[3:]] == [["ready", "captures"], ["ready", "tables"]]
+    assert f"polars {version('polars')}" in lines[-1]
+    assert "'nonsense' is not one of" in refused("doctor", "nonsense", status=2)
+
+
+def test_every_extra_brings_a_feature() -> None:
+    """What is not installed is named with the extra that brings it, and each extra is named."""
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].keys() - {"dev", "test"}
+    commands = " ".join(feature.install for feature in FEATURES)
+    assert {extra for extra in extras if f"'tcpwin[{extra}]'" in commands} == extras
+
+
+def test_what_is_not_installed_is_missing(tmp_path: Path) -> None:
+    # The same packages but for two.
+    for entry in PACKAGES.iterdir():
+        if not entry.name.startswith(("cypcap", "polars")):
+            (tmp_path / entry.name).symlink_to(entry)
+    root = Path(__file__).parents[2]
+    code = f"import sys; sys.path += [{str(root)!r}, {str(tmp_path)!r}]; {MAIN}"
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-S", "-c", code, "doctor", *arguments]
+        return subprocess.run(command, capture_output=True, timeout=HANG_S, check=False)
+
+    done = run("--json")
+    assert done.returncode == 0, done.stderr
+    filters = told(done)["filters"]
+    assert (filters["state"], filters["reason"]) == ("missing", "cypcap not installed")
+    assert filters["install"] == "pip install 'tcpwin[filter]'"
+    done = run("tables", "scapy")
+    assert done.returncode == 1
+    assert b"polars not installed: pip install 'tcpwin[tables]'" in done.stdout
+
+
+def test_what_does_not_load_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "cypcap").mkdir()
+    source = next(PACKAGES.glob("cypcap/_cypcap*.so"))
+    # As after a disk that was full: the half of a library.
+    half = source.read_bytes()[: source.stat().st_size // 2]
+    (tmp_path / "cypcap" / source.name).write_bytes(half)
+    (tmp_path / "cypcap" / "__init__.py").write_bytes((PACKAGES / "cypcap" / "__init__.py").read_bytes())
+    done = tcpwin("doctor", "--json", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 1
+    filters = told(done)["filters"]
+    assert filters["state"] == "broken"
+    assert f"cypcap {version('cypcap')} does not load: " in str(filters["reason"])
+    assert json.loads(done.stdout)["is_well"] is False
+
+
+@pytest.mark.parametrize("name", ["recording", "wireshark", "images", "pdf", "lab"])
+def test_programs_that_are_not_there(name: str, tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "BROWSER_PATH"}
+    done = tcpwin("doctor", name, "--json", env={**environment, "PATH": str(tmp_path)})
+    feature = told(done)[name]
+    assert (done.returncode, feature["state"]) == (1, "missing"), feature
+    assert feature["reason"]
