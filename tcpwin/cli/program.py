@@ -28,6 +28,7 @@ COMMANDS = {
     "explain": "Explain a rule of `check`.",
     "fields": "List the fields of the JSON document and the columns.",
     "lab": "Run published experiments on two hosts, or in a kernel with virtual time.",
+    "mcp": "Serve captures to an agent, by the Model Context Protocol.",
     "nstat": "Show how much network counters grew, and what they count.",
     "packets": "Write one row per TCP segment.",
     "pair": "Compare captures of both ends: where were packets lost?",

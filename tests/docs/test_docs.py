@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -14,6 +15,8 @@ import pytest
 
 import tcpwin
 from tcpwin import _engine
+from tcpwin.agents import Folder
+from tcpwin.agents.server import make_server
 from tcpwin.limits import LIMITS, OWNERS, VERDICT_FIELDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -74,6 +77,12 @@ def fields_of(source: str) -> list[str]:
     return re.findall(r'^    (\w+) (?:Int|Real|Text|Flag) "', text, re.MULTILINE)
 
 
+def tools_of_agents() -> set[str]:
+    """Return the tools that `tcpwin mcp` serves."""
+    server = make_server(Folder(DOCS), Folder(DOCS))
+    return {tool.name for tool in asyncio.run(server.list_tools())}
+
+
 def known_names() -> set[str]:
     """Return every name that tcpwin gives to something."""
     events = {
@@ -90,7 +99,7 @@ def known_names() -> set[str]:
     columns = {*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS, *_engine.EVENT_NAMES, *_engine.SERIES_NAMES}
     listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES
     listed |= {name for part in SCHEMA["$defs"].values() for name in part.get("properties", {})} | PAIR_NAMES
-    listed |= {*VERDICT_FIELDS, *LIMITS, *OWNERS, "items_ns"}
+    listed |= {*VERDICT_FIELDS, *LIMITS, *OWNERS, "items_ns"} | tools_of_agents()
     return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | listed | set(_engine.CAUSES)
 
 

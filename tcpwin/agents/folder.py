@@ -1,0 +1,138 @@
+"""A folder of captures: what is in it, and the analyses of those that were asked about last.
+
+Names lead nowhere else: neither upwards nor by a symbolic link.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpwin.errors import SourceError
+from tcpwin.sources import Selection
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis
+
+MOST_LISTED = 100
+MOST_LOOKED_AT = 20_000
+MOST_KEPT = 4
+"""Analyses that are kept: the next question is mostly about the same capture."""
+_CAPTURE = re.compile(r".+\.(?:pcap|pcapng|cap|dmp)\d{0,6}(?:\.(?:gz|zst|lz4))?", re.IGNORECASE | re.DOTALL)
+_BUNDLE = re.compile(r".+\.(?:zip|tar|tar\.gz|tgz)", re.IGNORECASE | re.DOTALL)
+_NAME = re.compile(r"[A-Za-z]\.|\.[A-Za-z]", re.ASCII)
+"""What libpcap would ask a name server about, which a question about a file must not do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A capture, or a bundle of captures and snapshots."""
+
+    name: str
+    kind: str
+    size_bytes: int
+
+
+class Folder:
+    """A folder, and nothing beyond it.
+
+    Raises:
+        SourceError: it is no folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.root = Path(path).resolve()
+        if not self.root.is_dir():
+            raise SourceError(f"{os.fspath(path)} is no folder")
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[object, ...], Analysis] = OrderedDict()
+
+    def entries(self) -> tuple[list[Entry], bool]:
+        """Captures and bundles by name, also in folders below; whether these are all."""
+        found: list[Entry] = []
+        for path in self._files():
+            if len(found) == MOST_LISTED:
+                return found, False
+            kind = _kind(path)
+            if kind is not None and self._is_inside(path) and path.is_file():
+                found.append(Entry(path.relative_to(self.root).as_posix(), kind, path.stat().st_size))
+        return found, True
+
+    def _files(self) -> Iterator[Path]:
+        looked_at = 0
+        for above, folders, files in os.walk(self.root):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(files):
+                looked_at += 1
+                if looked_at > MOST_LOOKED_AT:
+                    return
+                yield Path(above, name)
+
+    def _is_inside(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self.root)
+
+    def path(self, name: str) -> Path:
+        """Where a capture of this name is.
+
+        Raises:
+            SourceError: there is none in this folder.
+        """
+        try:
+            path = (self.root / name).resolve(strict=True)
+        except (OSError, ValueError, RuntimeError):
+            path = None
+        if path is None or not path.is_relative_to(self.root) or not path.is_file() or _kind(path) is None:
+            raise SourceError(f"no capture {name!r} in this folder: list_captures tells which there are")
+        return path
+
+    def analyse(
+        self, name: str, filter: str | None = None, start: str | None = None, end: str | None = None
+    ) -> Analysis:
+        """The analysis of a capture, or of some of its packets.
+
+        Raises:
+            TcpwinError: it cannot be read, or the filter is none.
+            ValueError: the span is none.
+        """
+        from tcpwin.hosts import analyze
+
+        path = self.path(name)
+        check_filter(filter)
+        Selection(filter, start, end)
+        status = path.stat()
+        key = (path, status.st_size, status.st_mtime_ns, filter, start, end)
+        with self._lock:
+            if (kept := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+                return kept
+            analysis = analyze(os.fspath(path), filter=filter, start=start, end=end)
+            self._kept[key] = analysis
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+            return analysis
+
+
+def _kind(path: Path) -> str | None:
+    """What a file is by its name."""
+    if _CAPTURE.fullmatch(path.name):
+        return "capture"
+    return "bundle" if _BUNDLE.fullmatch(path.name) else None
+
+
+def check_filter(filter: str | None) -> None:
+    """Refuse a filter for which a name server would be asked.
+
+    Raises:
+        SourceError: it holds a name.
+    """
+    for word in (filter or "").replace("(", " ").replace(")", " ").split():
+        if _NAME.search(word):
+            raise SourceError(
+                f"filters hold addresses here, no names such as {word!r}: nothing is sent to name servers"
+            )

@@ -1,0 +1,34 @@
+"""`tcpwin mcp`: captures of a folder, for agents."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+import click
+
+from tcpwin.errors import OutputError
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False), metavar="[FOLDER]")
+@click.option(
+    "--write",
+    "out",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="OUT",
+    help="Let slices be written to this folder; without it nothing is written.",
+)
+def mcp(folder: str, out: str | None) -> None:
+    """Serve the captures of FOLDER to an agent, by the Model Context Protocol on standard input and output.
+
+    FOLDER is the current one by default; nothing outside of it is read. An agent is told of the command line
+    `tcpwin mcp FOLDER`, and starts it by itself.
+    """
+    if find_spec("mcp") is None:
+        raise OutputError("agents are served by the mcp package: pip install 'tcpwin[mcp]'")
+    if sys.stdin.isatty():
+        raise click.UsageError("standard input is a terminal: an agent starts this command, and talks to it")
+    from tcpwin.agents import Folder, serve
+
+    serve(Folder(folder), None if out is None else Folder(out))
