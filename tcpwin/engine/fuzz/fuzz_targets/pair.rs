@@ -7,6 +7,7 @@ use common::everything::open;
 use common::story::{pcap, Story};
 use common::tape::Tape;
 use libfuzzer_sys::fuzz_target;
+use std::collections::HashMap;
 
 use _engine::pair::{first_offset, pair, NoRows};
 
@@ -39,5 +40,7 @@ fuzz_target!(|input: &[u8]| {
     let sides = [pcap(&here), pcap(&there)];
     let inputs = || sides.each_ref().map(|side| open(side).expect("a capture"));
     let offset = first_offset(inputs(), |_| true).unwrap_or(0);
-    drop(pair(inputs(), offset, &mut NoRows, |_| true));
+    let first = pair(inputs(), offset, HashMap::new(), &mut NoRows, |_| true);
+    let nearest = first.pairs.iter().filter_map(|pair| Some((pair.first_frames[0], pair.turned?)));
+    drop(pair(inputs(), offset, nearest.collect(), &mut NoRows, |_| true));
 });

@@ -1,6 +1,6 @@
 //! All that can be asked of one capture: what its parts say must agree, and nothing may be said that cannot be.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{sink, Cursor};
 
 use _engine::capture::{CaptureReader, MergedReader};
@@ -62,7 +62,7 @@ pub fn ask_everything(capture: &[u8]) {
     ask_details(&findings, capture, count);
 
     // Beside itself, every packet is found.
-    let outcome = pair([again(), again()], 0, &mut NoRows, |_| true);
+    let outcome = pair([again(), again()], 0, HashMap::new(), &mut NoRows, |_| true);
     drop(outcome);
     let mut headers = Vec::new();
     let cut = write_headers(&mut again(), &mut headers, false, |_| true).expect("memory takes all");
