@@ -55,3 +55,36 @@ def test_a_task_cancelled_at_rest_leaves_no_error(
     with caplog.at_level(logging.WARNING):
         assert asyncio.run(run()) == [1], "what was begun is committed, and nothing is begun"
     assert [record.getMessage() for record in caplog.records] == []
+
+
+def test_who_writes_waits_for_his_turn_and_never_in_vain(
+    database_url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty hold the database for writing, one after another, far longer than SQLite tries; who reads is not kept."""
+    monkeypatch.setattr("tcpwin_web.storage.database.BUSY_MS", 50)
+
+    async def run() -> list[int]:
+        database = Database(database_url or f"sqlite+aiosqlite:///{tmp_path / 'x.db'}")
+        written, read = asyncio.Event(), asyncio.Event()
+
+        async def keep(number: int) -> None:
+            async with database.change() as session:
+                await session.execute(text("INSERT INTO kept VALUES (:number)"), {"number": number})
+                written.set()
+                await asyncio.gather(read.wait(), asyncio.sleep(0.02))
+
+        try:
+            async with database.change() as session:
+                await session.execute(text("CREATE TABLE kept (number INTEGER)"))
+            tasks = [asyncio.create_task(keep(number)) for number in range(20)]
+            await written.wait()
+            async with database.begin() as session:
+                assert list(await session.scalars(text("SELECT number FROM kept"))) == []
+            read.set()
+            await asyncio.gather(*tasks)
+            async with database.begin() as session:
+                return sorted(await session.scalars(text("SELECT number FROM kept")))
+        finally:
+            await database.close()
+
+    assert asyncio.run(run()) == list(range(20))

@@ -173,11 +173,17 @@ def held_answer(
     return connection, workers
 
 
+def stands_back(pid: int) -> bool:
+    """Whether pages have the processors before this process."""
+    return os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
+
+
 def test_work_that_nobody_waits_for_is_ended(running: Running) -> None:
     report = f"{API}/captures/{running.id}/report?format=html&limit=1000"
     with ExitStack() as stack:
         connection, workers = held_answer(stack, running, report)
         stack.callback(let_go, workers)
+        assert all(stands_back(pid) for pid in workers)
         waiting = [ask(stack, running.address, report) for _ in range(3)]
         until(lambda: running.gauge("waiting", "answers") == 3)
         for each in waiting:
@@ -255,6 +261,7 @@ def test_a_print_that_nobody_waits_for_ends_and_lets_the_next_one_in(
     report = f"{API}/captures/{running.id}/report?format=pdf&limit=1"
     with ExitStack() as stack:
         first, pids = held_print(stack, running, report)
+        assert all(stands_back(pid) for pid in pids)
         gone, waiting = (ask(stack, running.address, report) for _ in range(2))
         until(lambda: running.gauge("waiting", "prints") == 2)
         gone.close()

@@ -89,9 +89,7 @@ def _package() -> Path:
 
 @cache
 def _templates() -> Jinja2Templates:
-    templates = Jinja2Templates(_package() / "templates")
-    pages.prepare(templates)
-    return templates
+    return Jinja2Templates(env=pages.environment(_package() / "templates"))
 
 
 @cache

@@ -54,7 +54,7 @@ class AuditLog:
         """Write down what the caller of a request did."""
 
         async def write() -> None:
-            async with self._database.begin() as session:
+            async with self._database.change() as session:
                 session.add(_entry(request, action, subject, link))
 
         await self._reserve.spend(write)
@@ -77,7 +77,7 @@ class AuditLog:
         if not entries:
             return
         try:
-            async with self._database.begin() as session:
+            async with self._database.change() as session:
                 session.add_all(entries)
         except SQLAlchemyError:
             # A full disk, or a database that is away: not lost, as long as it is not too much.
@@ -100,7 +100,7 @@ class AuditLog:
 
     async def sweep(self) -> None:
         """Delete rows older than `KEPT_DAYS`, and the oldest of those beyond `MOST_ROWS`."""
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             await session.execute(delete(Audit).where(Audit.at_ns < now_ns() - KEPT_DAYS * DAY_NS))
             newest = await session.scalar(select(func.max(Audit.id)))
             await session.execute(delete(Audit).where(Audit.id <= (newest or 0) - MOST_ROWS))

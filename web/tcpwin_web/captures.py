@@ -82,7 +82,7 @@ class Captures:
         """Make a capture without files."""
         days = self._settings.retention_days
         expires_ns = now_ns() + int(days * DAY_NS) if days and origin is None else None
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             capture = Capture(
                 name=show_name(name),
                 origin=origin,
@@ -156,7 +156,7 @@ class Captures:
 
     async def change(self, capture_id: str, *, name: str | None, tags: Sequence[str] | None) -> Capture:
         """Give a capture another name or other tags."""
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             capture = await self._load(session, capture_id)
             if name is not None:
                 capture.name = show_name(name)
@@ -190,7 +190,7 @@ class Captures:
     async def _store(self, capture_id: str, received: Sequence[Received], received_bytes: int) -> Sequence[File]:
         if not all(self._data.blob(each.sha256).exists() for each in received):
             raise ConflictError("the same file was deleted at this moment; send it again")
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             capture = await self._load(session, capture_id)
             _check_open(capture)
             if len(capture.files) + len(received) > self._settings.max_files:
@@ -209,7 +209,7 @@ class Captures:
         Of a bundle with several captures each becomes a capture of its own, beside the same snapshots; return all that
         were started, the one of this id first.
         """
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             capture = await self._load(session, capture_id)
             if capture.status in ("queued", "running"):
                 raise ConflictError("the analysis is on its way already")
@@ -228,7 +228,7 @@ class Captures:
 
     async def cancel(self, capture_id: str) -> Capture:
         """End the analysis of a capture, whether it waits or runs."""
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             capture = await self._load(session, capture_id)
             jobs = (await session.scalars(select(Job).where(Job.capture_id == capture_id))).all()
             for job in jobs:
@@ -255,7 +255,7 @@ class Captures:
                     raise NotFoundError(capture_id)
                 hashes = [file.sha256 for file in capture.files]
             with self._data.leaving(hashes, capture_id):
-                async with self._database.begin() as session:
+                async with self._database.change() as session:
                     await session.delete(capture)
                 await self._forget_unused(hashes)
                 await asyncio.to_thread(self._data.forget_results, capture_id)
@@ -273,7 +273,7 @@ class Captures:
         """Clear up after an earlier service before this one takes anything; results of its version are made anew."""
         hashes, ids = self._data.doubtful()
         await self._forget_unused(hashes)
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             there = set(await session.scalars(select(Capture.id).where(Capture.id.in_(ids))))
             await session.execute(
                 update(Capture).where(Capture.status == "open").values(status="failed", failure=BROKEN_OFF)

@@ -3,6 +3,7 @@
 What keeps it from starting is told in one sentence, never as a traceback.
 """
 
+import gc
 import ipaddress
 import os
 import resource
@@ -28,6 +29,9 @@ GRACE_SECONDS = 4
 END_SECONDS, BROWSER_SECONDS = 8.5, 0.5
 """After which it ends whatever still runs: who told it to end kills after ten."""
 OPEN_FILES = 65_536
+SWITCH_SECONDS = 0.0005
+"""After which a thread that waits for the interpreter gets it. Each step of a query goes to a thread and back, and
+waits so long each time while the loop draws pages: with 5 ms, as Python has it, most of a busy service's time."""
 log = structlog.get_logger("tcpwin.server")
 
 BROWSER_VARIABLES = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
@@ -62,6 +66,7 @@ def listen(app: FastAPI, host: str, port: int, *, opens: bool) -> int:
     # What this process and its workers write is for nobody else.
     os.umask(0o077)
     _allow_many_connections()
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         server.run()
     except KeyboardInterrupt:
@@ -79,6 +84,9 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.started:
             return
+        # What is loaded stays: without this Python looks through all of it again and again for what nobody needs.
+        gc.collect()
+        gc.freeze()
         address = _address(*self.servers[0].sockets[0].getsockname()[:2])
         click.echo(f"tcpwin's dashboard is at {address} until Ctrl-C ends it.")
         if self._opens:

@@ -39,8 +39,8 @@ LOOKS = 4
 """Of streams of progress at the database at the same time: however many they are, pages find it free."""
 PRINTS = 2
 SHARED_PAGES = 2
-ANALYSIS_NICENESS, ANSWER_NICENESS = 5, 2
-"""Nobody looks at an analysis while it runs; somebody waits for an answer; pages go before both."""
+ANALYSIS_NICENESS, ANSWER_NICENESS = 10, 5
+"""Nobody looks at an analysis while it runs; somebody waits for an answer or a print; pages go before both."""
 
 log = structlog.get_logger("tcpwin.service")
 

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -48,22 +49,30 @@ def find_browser() -> str:
     return path
 
 
-def print_page(html: str, seconds: float = MOST_SECONDS, unwanted: Event | None = None) -> bytes:
+def print_page(html: str, seconds: float = MOST_SECONDS, unwanted: Event | None = None, *, niceness: int = 0) -> bytes:
     """Print a page, with the tags by which screen readers find their way where these leave the file small enough.
 
     Args:
         seconds: most that it may take.
         unwanted: to be set, from another thread, where nobody waits for it any more.
+        niceness: how far the browser stands back where others want the processors (nice(2)).
 
     Raises:
         OutputError: there is no browser, it failed, it took too long, or it is unwanted.
     """
-    end = time.monotonic() + seconds
-    printed = _print(html, end, unwanted)
-    return printed if len(printed) <= MOST_BYTES else _print(html, end, unwanted, "--disable-pdf-tagging")
+    limits = _Limits(time.monotonic() + seconds, unwanted, niceness)
+    printed = _print(html, limits)
+    return printed if len(printed) <= MOST_BYTES else _print(html, limits, "--disable-pdf-tagging")
 
 
-def _print(html: str, end: float, unwanted: Event | None, *switches: str) -> bytes:
+@dataclass(frozen=True)
+class _Limits:
+    end: float
+    unwanted: Event | None
+    niceness: int
+
+
+def _print(html: str, limits: _Limits, *switches: str) -> bytes:
     browser = find_browser()
     with TemporaryDirectory(prefix="tcpwin-report-") as folder:
         page, out = Path(folder, "report.html"), Path(folder, "report.pdf")
@@ -86,8 +95,7 @@ def _print(html: str, end: float, unwanted: Event | None, *switches: str) -> byt
                 f"--print-to-pdf={out}",
                 page.as_uri(),
             ],
-            end,
-            unwanted,
+            limits,
         )
         if status or not out.exists():
             lines = said.decode("utf-8", "replace").strip().splitlines()
@@ -95,7 +103,7 @@ def _print(html: str, end: float, unwanted: Event | None, *switches: str) -> byt
         return out.read_bytes()
 
 
-def _run(command: list[str], end: float, unwanted: Event | None) -> tuple[int, bytes]:
+def _run(command: list[str], limits: _Limits) -> tuple[int, bytes]:
     """Run a browser; it and all that it started are gone afterwards."""
     # A session of its own has a group of its own, in which its helpers are.
     with subprocess.Popen(
@@ -106,13 +114,17 @@ def _run(command: list[str], end: float, unwanted: Event | None) -> tuple[int, b
         start_new_session=True,
     ) as browser:
         try:
+            if limits.niceness:
+                # Its helpers, which it starts later, are given the same.
+                with contextlib.suppress(ProcessLookupError):
+                    os.setpriority(os.PRIO_PROCESS, browser.pid, limits.niceness)
             while True:
                 try:
                     _, said = browser.communicate(timeout=LOOK_SECONDS)
                 except subprocess.TimeoutExpired:
-                    if unwanted is not None and unwanted.is_set():
+                    if limits.unwanted is not None and limits.unwanted.is_set():
                         raise OutputError("the report is not wanted any more") from None
-                    if time.monotonic() > end:
+                    if time.monotonic() > limits.end:
                         raise OutputError("printing the report took longer than it may") from None
                 else:
                     return browser.returncode, said

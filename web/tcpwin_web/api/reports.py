@@ -16,7 +16,7 @@ from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.answers import ReportForm, render_report
 from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.places import current_caller
-from tcpwin_web.service import Service
+from tcpwin_web.service import ANSWER_NICENESS, Service
 
 router = APIRouter(tags=["reports"])
 
@@ -84,7 +84,8 @@ async def _print(service: Service, page: str) -> bytes:
     async with service.prints.take(service.settings.print_seconds):
         service.printing.add(unwanted)
         printing = loop.run_in_executor(
-            service.print_threads, partial(_in_words, print_page, page, service.settings.print_seconds, unwanted)
+            service.print_threads,
+            partial(_in_words, print_page, page, service.settings.print_seconds, unwanted, niceness=ANSWER_NICENESS),
         )
         try:
             return await current_caller().await_unless_gone(asyncio.shield(printing))
@@ -95,8 +96,8 @@ async def _print(service: Service, page: str) -> bytes:
             service.printing.discard(unwanted)
 
 
-def _in_words(fn: Callable[..., T], *args: Any) -> T:
+def _in_words(fn: Callable[..., T], *args: Any, **options: Any) -> T:
     try:
-        return fn(*args)
+        return fn(*args, **options)
     except OutputError as error:
         raise JobError(str(error)) from None

@@ -89,7 +89,7 @@ class Queue:
 
     async def start(self) -> None:
         """Take up what an earlier service did not finish, and begin."""
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             unfinished = (await session.scalars(select(Job).where(Job.status == "running"))).all()
             for job in unfinished:
                 if job.attempts >= MOST_ATTEMPTS:
@@ -287,7 +287,7 @@ class Queue:
 
     async def _take(self) -> Job | None:
         """Mark a waiting row as running and return it: the oldest of the caller whose turn it is."""
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             waiting = select(Job.owner, func.min(Job.created_ns)).where(Job.status == "queued").group_by(Job.owner)
             since: dict[str, int] = dict(list(await session.execute(waiting)))
             if not since:
@@ -382,7 +382,7 @@ class Queue:
     async def _write_down(self, job: Job, status: str, reason: str | None, shown: dict[str, Any]) -> bool:
         """Write down how an analysis ended; False where the database cannot take it now."""
         try:
-            async with self._database.begin() as session:
+            async with self._database.change() as session:
                 row = await session.get(Job, job.id)
                 if row is None:
                     self._data.forget_results(job.capture_id)
@@ -395,7 +395,7 @@ class Queue:
 
     async def _give_back(self, job_id: str) -> None:
         """The service ends in good order: that it began an analysis does not count against it."""
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             job = await session.get(Job, job_id)
             if job is not None:
                 job.status, job.attempts = "queued", job.attempts - 1

@@ -5,9 +5,9 @@ from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
 from tcpwin_web.pages import captures, compare, connection, login, pair, references, rules, shared
-from tcpwin_web.pages.filters import prepare
+from tcpwin_web.pages.filters import environment
 
-__all__ = ["prepare", "routes"]
+__all__ = ["environment", "routes"]
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:

@@ -1,21 +1,32 @@
-"""The templates' ways to write a number: with its unit, short, and the same everywhere."""
+"""The templates' ways to write a number, with its unit, short, and the same everywhere; and to read their values.
 
+The event loop draws pages, and whoever waits for another page waits for it too: a table of connections writes a
+thousand numbers, mostly the same ones each time, and reads as many values of dictionaries.
+"""
+
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
-from fastapi.templating import Jinja2Templates
+import jinja2
 
 from tcpwin.report import ITEM_WORDS, frames_filter, threshold_text
 from tcpwin.units import begin, bytes_text, rate_text, time_text
 from tcpwin_web.pages.prose import prose
 from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
 
+NUMBERS_KEPT = 8192
 
-def prepare(templates: Jinja2Templates) -> None:
-    """Give the templates these ways."""
-    templates.env.filters.update(
-        bytes=lambda value: "–" if value is None else bytes_text(value),
-        duration=lambda value: "–" if value is None else time_text(value),
-        rate=lambda value: "–" if value is None else rate_text(value),
+
+def environment(folder: Path) -> jinja2.Environment:
+    """That of the templates in a folder."""
+    made = _Environment(loader=jinja2.FileSystemLoader(folder), autoescape=jinja2.select_autoescape())
+    made.filters.update(
+        bytes=_written(bytes_text),
+        duration=_written(time_text),
+        rate=_written(rate_text),
         count=lambda value: "–" if value is None else f"{value:,.0f}",
         moment=_moment,
         begin=begin,
@@ -30,6 +41,28 @@ def prepare(templates: Jinja2Templates) -> None:
         sum_values=lambda counts: sum(counts.values()),
         iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),
     )
+    return made
+
+
+class _Environment(jinja2.Environment):
+    """Where ``row.name`` of a dictionary is its value at once: Jinja first looks for an attribute, and fails."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """What `attribute` of a value is; methods of dictionaries go before their keys, as everywhere in Jinja."""
+        if type(obj) is dict and attribute not in _METHODS and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+_METHODS = frozenset(dir(dict))
+
+
+def _written(text: Callable[[float], str]) -> Callable[[float | None], str]:
+    @lru_cache(NUMBERS_KEPT, typed=True)
+    def write(value: float | None) -> str:
+        return "–" if value is None else text(value)
+
+    return write
 
 
 def _moment(value_ns: int) -> str:

@@ -120,10 +120,13 @@ def _page(frame: polars.LazyFrame, sort: str, offset: int, limit: int, columns: 
 
 def describe_rows(rows: polars.DataFrame) -> list[dict[str, Any]]:
     """Rows as objects, in which what belongs to the verdict is one: ``verdict``."""
-    described = []
-    for row in rows.to_dicts():
-        verdict = {name.removeprefix(VERDICT): row.pop(name) for name in list(row) if name.startswith(VERDICT)}
-        described.append({**row, "verdict": verdict} if verdict else row)
+    own = [name for name in rows.columns if not name.startswith(VERDICT)]
+    of_verdict = [name for name in rows.columns if name.startswith(VERDICT)]
+    described = [dict(zip(own, values, strict=True)) for values in rows.select(own).rows()]
+    if of_verdict:
+        names = [name.removeprefix(VERDICT) for name in of_verdict]
+        for row, values in zip(described, rows.select(of_verdict).rows(), strict=True):
+            row["verdict"] = dict(zip(names, values, strict=True))
     return described
 
 

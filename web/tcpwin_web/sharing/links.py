@@ -46,7 +46,7 @@ class Links:
             NotFoundError, ConflictError: there is no such capture, or it has no answer to share.
         """
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             capture = await session.get(Capture, capture_id)
             if capture is None:
                 raise NotFoundError(capture_id)
@@ -75,7 +75,7 @@ class Links:
 
     async def revoke(self, share_id: str) -> bool:
         """End a link; False if there is none of that id."""
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             share = await session.get(Share, share_id)
             if share is None:
                 return False
@@ -96,7 +96,7 @@ class Links:
 
     async def sweep(self) -> None:
         """Delete links that are over."""
-        async with self._database.begin() as session:
+        async with self._database.change() as session:
             await session.execute(delete(Share).where(Share.expires_ns < now_ns()))
 
 

@@ -6,7 +6,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from importlib.resources import files
 from typing import Any
 
@@ -49,6 +49,7 @@ class Database:
         self._opened: int | None = None
         self._claim: AsyncConnection | None = None
         self._claiming = asyncio.Lock()
+        self._writing = asyncio.Lock()
         self._engine = create_async_engine(url, **options)
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
@@ -116,6 +117,16 @@ class Database:
         """Bring the tables to the newest version; those of a new database are made."""
         async with self._engine.begin() as connection:
             await connection.run_sync(_upgrade)
+
+    @asynccontextmanager
+    async def change(self) -> AsyncIterator[AsyncSession]:
+        """As `begin`, for a block that writes; none may be within another.
+
+        SQLite lets one write at a time, and others try now and then for as long as `BUSY_MS`, whoever came first: of
+        fifty some never get it. Here they wait for their turn.
+        """
+        async with self._writing if self._is_sqlite else nullcontext(), self.begin() as session:
+            yield session
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncSession]:
