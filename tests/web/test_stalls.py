@@ -17,7 +17,9 @@ from live import HANG_S, until
 from web.crafted import API, many_connections
 from web.running import start_server
 from web.wire import HOST, answer, ask, await_end, begin_upload, dial, send_until_closed, status
-from web.workers import command, descendants, is_there, let_go, stop_all
+from web.workers import command, descendants, is_there, let_go, stop_all, workers
+
+from tcpwin_web.results import layout
 
 STALL_S = "2"
 CONNECTIONS = 3000
@@ -168,9 +170,10 @@ def held_answer(
     stack: ExitStack, running: Running, path: str, source: str = "127.0.0.1"
 ) -> tuple[socket.socket, list[int]]:
     """A request, and the worker that is stopped while it works for it."""
+    # Not one that still prepares what is opened first.
+    until(lambda: (running.data / "results" / running.id / layout.FIGURES).exists() and not workers(running.pid))
     connection = ask(stack, running.address, path, source=source)
-    workers = until(lambda: stop_all(running.pid), every_s=0.0)
-    return connection, workers
+    return connection, until(lambda: stop_all(running.pid), every_s=0.0)
 
 
 def stands_back(pid: int) -> bool:
@@ -181,36 +184,36 @@ def stands_back(pid: int) -> bool:
 def test_work_that_nobody_waits_for_is_ended(running: Running) -> None:
     report = f"{API}/captures/{running.id}/report?format=html&limit=1000"
     with ExitStack() as stack:
-        connection, workers = held_answer(stack, running, report)
-        stack.callback(let_go, workers)
-        assert all(stands_back(pid) for pid in workers)
+        connection, held = held_answer(stack, running, report)
+        stack.callback(let_go, held)
+        assert all(stands_back(pid) for pid in held)
         waiting = [ask(stack, running.address, report) for _ in range(3)]
         until(lambda: running.gauge("waiting", "answers") == 3)
         for each in waiting:
             each.close()
         until(lambda: running.gauge("waiting", "answers") == 0)
-        assert all(is_there(pid) for pid in workers)
+        assert all(is_there(pid) for pid in held)
         connection.close()
-        until(lambda: not any(is_there(pid) for pid in workers))
+        until(lambda: not any(is_there(pid) for pid in held))
         until(lambda: running.gauge("taken", "answers") == 0)
 
 
 def test_details_that_several_wait_for_end_with_the_last_of_them(running: Running) -> None:
     details = f"{API}/captures/{running.id}/connections/{CONNECTIONS - 1}"
     with ExitStack() as stack:
-        first, workers = held_answer(stack, running, details)
+        first, held = held_answer(stack, running, details)
         second = ask(stack, running.address, details)
         first.close()
         # The other one still waits for the same work.
-        let_go(workers)
+        let_go(held)
         assert status(second) == 200
 
 
 def test_guests_leave_room_for_others(running: Running) -> None:
     made = httpx2.post(f"{running.address}{API}/captures/{running.id}/shares", json={}, timeout=HANG_S).json()
     with ExitStack() as stack:
-        guest, workers = held_answer(stack, running, f"{API}{made['path']}/report?format=html", "127.0.0.2")
-        stack.callback(let_go, workers)
+        guest, held = held_answer(stack, running, f"{API}{made['path']}/report?format=html", "127.0.0.2")
+        stack.callback(let_go, held)
         others = [
             ask(stack, running.address, f"{API}{made['path']}/report?format=md", source=f"127.0.1.{number}")
             for number in range(1, 4)
@@ -289,9 +292,9 @@ def test_it_ends_when_told_whatever_runs(tmp_path: Path, tool: Callable[[str], s
             begin_upload(stack, address, b"\xd4\xc3")
         dial(stack, address).sendall(b"GET / HT")
         _, pids = held_print(stack, running, f"{API}/captures/{id}/report?format=pdf&limit=1")
-        _, workers = held_answer(stack, running, f"{API}/captures/{id}/report?format=html", "127.0.0.3")
+        _, held = held_answer(stack, running, f"{API}/captures/{id}/report?format=html", "127.0.0.3")
         for _ in range(5):
             ask(stack, address, f"{API}/captures/{id}/report?format=html")
         server.send_signal(signal.SIGTERM)
         server.wait(HANG_S)
-        until(lambda: not any(is_there(pid) for pid in (*pids, *workers)))
+        until(lambda: not any(is_there(pid) for pid in (*pids, *held)))

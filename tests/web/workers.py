@@ -37,7 +37,7 @@ def held_analysis(service_pid: int, data: Path, upload: Callable[[bytes], str]) 
 
 def stop_all(service_pid: int) -> list[int]:
     """Stop all workers that there are at this moment."""
-    pids = _workers(service_pid)
+    pids = workers(service_pid)
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
@@ -74,7 +74,7 @@ def _stop_workers(service_pid: int, results: Path) -> list[int]:
     return []
 
 
-def _workers(service_pid: int) -> list[int]:
+def workers(service_pid: int) -> list[int]:
     """The children of the process that forks workers, a child of the service."""
     parents = _parents()
     found = forkers(service_pid)
