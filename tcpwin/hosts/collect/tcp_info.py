@@ -199,6 +199,11 @@ def tcp_info_places(length: int) -> Places:
     )
 
 
+def told_fields() -> tuple[str | None, ...]:
+    """Which field tells each member, in the order of the struct; None of members that are told otherwise."""
+    return tuple(member.field for member in _MEMBERS)
+
+
 @cache
 def _layout(length: int) -> struct.Struct:
     count = sum(size <= length for size in _SIZES)

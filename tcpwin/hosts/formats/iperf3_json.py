@@ -36,7 +36,7 @@ def recognise(head: list[str]) -> int:
 def read(lines: Lines) -> Iterator[ThroughputSample]:
     """Samples of the documents in these lines."""
     test = _Test()
-    document = _Document()
+    document = Document()
     for text in lines:
         if not document.parts and not text.strip():
             continue
@@ -48,14 +48,14 @@ def read(lines: Lines) -> Iterator[ThroughputSample]:
             yield from test.read(value, document.line, lines)
         if document.is_too_long:
             lines.reject(document.first, number=document.line)
-            document = _Document()
+            document = Document()
     for value in document.finish():
         yield from test.read(value, document.line, lines)
     if document.parts:
         lines.reject(document.first, number=document.line)
 
 
-class _Document:
+class Document:
     """Lines of a document that is not over."""
 
     def __init__(self) -> None:

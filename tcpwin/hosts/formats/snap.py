@@ -185,7 +185,7 @@ def _take_socket(state: _State, record: dict[str, Any], *, is_whole: bool) -> No
     if before is None and state.lost:
         return
     try:
-        values = _values(record)
+        values = socket_values(record)
         if before is None or (is_whole and "state" not in values):
             raise _WrongError
     except _WrongError:
@@ -225,6 +225,11 @@ def _sample(state: _State, written_ns: int, values: dict[str, Any]) -> SocketSam
         if timer := found.get("timer"):
             left_ns = max(0, timer.expires_ns - passed_ns)
             found["timer"] = SocketTimer(timer.name, left_ns, timer.retransmissions)
+    return socket_sample(found)
+
+
+def socket_sample(found: dict[str, Any]) -> SocketSample:
+    """A sample of these values, and of what follows from them; it keeps the values."""
     cwnd, mss_bytes, rtt_ns = found.get("cwnd_segments"), found.get("mss_bytes"), found.get("rtt_ns")
     if cwnd and mss_bytes and rtt_ns:
         found["send_bps"] = cwnd * mss_bytes * 8e9 / rtt_ns
@@ -252,8 +257,12 @@ _KINDS = _kinds()
 _GROUPS = ("bbr", "dctcp")
 
 
-def _values(record: dict[str, Any]) -> dict[str, Any]:
-    """Values by name, each of its field's type. A name that no field has goes to `extra`, as text."""
+def socket_values(record: dict[str, Any]) -> dict[str, Any]:
+    """Values by name, each of its field's type. A name that no field has goes to `extra`, as text.
+
+    Raises:
+        ValueError: a value is of another type.
+    """
     values: dict[str, Any] = {}
     extra: dict[str, str] = {}
     for name, value in record.items():
