@@ -126,7 +126,7 @@ def check(
             if len(judged) > KEPT_PER_RULE:
                 worst = max(worst, *(each.severity for each in judged))
             found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
-    found = _settle(found, shared, {rule.code: rule.yields_to for rule in ordered})
+    found = _settle(found, analysis, {rule.code: rule.yields_to for rule in ordered})
     worst = max(worst, *(each.severity for each in found), 0)
     # Of the same rank the lower code comes first, in whichever order the rules were asked.
     found.sort(key=lambda finding: finding.code)
@@ -136,25 +136,26 @@ def check(
     )
 
 
-def _settle(found: Sequence[Finding], shared: _Shared, yields_to: Mapping[str, Sequence[str]]) -> list[Finding]:
+def _settle(found: Sequence[Finding], analysis: Analysis, yields_to: Mapping[str, Sequence[str]]) -> list[Finding]:
     """The findings with the cost that is each one's own, in an order in which narrow rules come first."""
-    claims: dict[int, Claims] = {}
-    places: dict[tuple[int, str], list[int]] = defaultdict(list)
-    settled: list[Finding] = []
-    for finding in found:
+    costly: dict[int, list[int]] = defaultdict(list)
+    for place, finding in enumerate(found):
         if finding.connection is not None and finding.cost_ns:
-            connection = shared.connection(finding.connection)
-            claimed = claims.get(connection.id)
-            if claimed is None:
-                claimed = claims[connection.id] = Claims(connection.budget, connection.duration_ns)
+            costly[finding.connection].append(place)
+    settled = list(found)
+    for id, places in costly.items():
+        # One connection after the other, each made anew: budgets of thousands would take up much memory.
+        connection = Connection(analysis, id)
+        claims = Claims(connection.budget, connection.duration_ns)
+        claimed: dict[str, list[tuple[int, Finding]]] = defaultdict(list)
+        for place in places:
+            finding = found[place]
             direction = finding.direction or main_direction(connection) or "a_to_b"
-            finding = claimed.settle(finding, direction, yields_to[finding.code])
-            places[connection.id, direction].append(len(settled))
-        settled.append(finding)
-    for (id, direction), own in places.items():
-        priced = price(shared.connection(id), direction, [settled[place] for place in own])
-        for place, finding in zip(own, priced, strict=True):
-            settled[place] = excused(found[place], finding)
+            claimed[direction].append((place, claims.settle(finding, direction, yields_to[finding.code])))
+        for direction, own in claimed.items():
+            priced = price(connection, direction, [finding for _, finding in own])
+            for (place, _), finding in zip(own, priced, strict=True):
+                settled[place] = excused(found[place], finding)
     return settled
 
 

@@ -82,7 +82,10 @@ class Situation:
 
     @property
     def _is_scaled(self) -> bool:
-        return self.data.window_scale.state != "disabled"
+        # All of `data.window_scale` would be made for this one word.
+        engine = self.connection.analysis._engine
+        is_from_a = self.name == "a_to_b"
+        return engine.direction_value(self.connection.id, is_from_a, "window_scale_state") != "disabled"
 
     def _number(self, name: str) -> Any:
         return getattr(self.data, name) or 0

@@ -20,6 +20,7 @@ pub mod never;
 pub mod parts;
 pub mod pass;
 mod place;
+pub mod quality;
 pub mod rows;
 mod seen;
 pub mod select;

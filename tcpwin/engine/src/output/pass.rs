@@ -108,6 +108,9 @@ pub fn run_with<S: Sink, F: Frames>(
     if F::IS_WANTED {
         tracker.keep_roots();
     }
+    if !S::WANTS_SEGMENTS {
+        tracker.let_rounds_go();
+    }
     let mut segmenter = Segmenter {
         selection: input.take_selection(),
         ..Segmenter::default()

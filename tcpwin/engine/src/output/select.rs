@@ -334,11 +334,11 @@ fn gates(questions: &[Question]) -> (Vec<Option<&Condition>>, Vec<usize>) {
 }
 
 /// How many connections to each address and port meet a question, themselves or in the initiator's direction.
-pub fn by_responder(question: Question, connections: &Arena) -> HashMap<([u8; 16], u16), usize> {
+pub fn by_responder(question: &Question, connections: &Arena) -> HashMap<([u8; 16], u16), usize> {
     let mut found = HashMap::new();
-    let picked = pick(vec![question], connections);
-    for (id, from_initiator) in picked.into_iter().flatten() {
-        if let Some(connection) = connections.get(id).filter(|_| from_initiator) {
+    for (id, connection) in (0u32..).zip(connections.iter()) {
+        let mut conditions = question.conditions.iter();
+        if conditions.all(|condition| condition.holds(id, connection, true)) {
             let responder = &connection.endpoints[1 - connection.initiator_side()];
             *found
                 .entry((responder.address, responder.port))

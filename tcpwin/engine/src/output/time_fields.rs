@@ -52,8 +52,7 @@ impl DirectionView<'_> {
 
     /// Mean and most.
     fn queue_ns(&self) -> Option<(i64, i64)> {
-        let path = self.data().pace()?.path.as_deref()?;
-        self.bottleneck()?.queue_ns(&path.records())
+        self.data().pace()?.path.as_deref()?.queue_ns
     }
 
     /// What the sender's moves were like.

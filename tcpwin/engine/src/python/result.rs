@@ -34,22 +34,12 @@ use crate::output::fields::{
 use crate::output::json::write_connection;
 use crate::output::light;
 use crate::output::pass::{Findings, Sink};
+use crate::output::quality::Quality;
 use crate::output::select::{by_responder, pick};
 use crate::output::series::Span;
 use crate::output::table::{fill_columns, Column};
 use crate::timing::item::ITEMS;
 use crate::tracker::Tracker;
-
-/// Sums over the connections that say how far the capture's numbers can be trusted.
-#[derive(Default)]
-struct Quality {
-    super_segments: u64,
-    missed_bytes: u64,
-    carried_bytes: u64,
-    without_syn: u64,
-    one_way: u64,
-    sampled: u64,
-}
 
 /// What a pass found: connections, facts of the captures, details of chosen connections.
 #[pyclass(frozen, module = "tcpwin._engine")]
@@ -131,30 +121,8 @@ impl Result {
 
     /// What the connections say of the capture's quality, in one walk over them.
     fn quality(&self) -> &Quality {
-        self.quality.get_or_init(|| self.sum_up())
-    }
-
-    fn sum_up(&self) -> Quality {
-        let mut quality = Quality::default();
-        for connection in self.findings.tracker.connections.iter() {
-            let [first, second] = &connection.directions;
-            quality.without_syn += u64::from(!first.has_syn && !second.has_syn);
-            quality.sampled += u64::from(connection.is_sampled());
-            quality.one_way += u64::from(!second.is_seen && !first.has_only_syn);
-            for from_initiator in [true, false] {
-                let carried_bytes = DirectionView::new(connection, from_initiator).carried_bytes();
-                quality.carried_bytes = quality.carried_bytes.saturating_add(carried_bytes);
-            }
-            for rare in connection
-                .directions
-                .iter()
-                .filter_map(|direction| direction.rare.as_ref())
-            {
-                quality.super_segments += u64::from(rare.super_segments);
-                quality.missed_bytes = quality.missed_bytes.saturating_add(rare.missed.bytes());
-            }
-        }
-        quality
+        let connections = &self.findings.tracker.connections;
+        self.quality.get_or_init(|| Quality::of(connections))
     }
 }
 
@@ -435,7 +403,7 @@ impl Result {
     ) -> PyResult<HashMap<(String, u16), usize>> {
         let question = question(of_directions, &conditions)?;
         let connections = self.all()?;
-        let found = py.detach(|| by_responder(question, connections));
+        let found = py.detach(|| by_responder(&question, connections));
         Ok(found
             .into_iter()
             .map(|((address, port), count)| ((address_text(&address), port), count))

@@ -358,15 +358,21 @@ impl Pace {
         self.bottleneck
     }
 
-    /// The connection is over: find the bottleneck, and give the time of the budget that belongs to another item.
-    pub fn conclude(&mut self, mss: u32) -> Vec<Move> {
+    /// The connection is over: find the bottleneck, and give the time of the budget that belongs to another item. Unless
+    /// somebody asks for its rounds later, they are let go.
+    pub fn conclude(&mut self, mss: u32, keeps_rounds: bool) -> Vec<Move> {
         let Some(path) = &mut self.path else {
             return Vec::new();
         };
         path.close();
         let records = path.records();
         self.bottleneck = Bottleneck::of(path, &records, &self.delay, mss);
-        self.moves_in(&records, mss)
+        path.queue_ns = (self.bottleneck.as_ref()).and_then(|path| path.queue_ns(&records));
+        let moves = self.moves_in(&records, mss);
+        if let (Some(path), false) = (&mut self.path, keeps_rounds) {
+            path.let_go();
+        }
+        moves
     }
 
     /// Time of the budget that belongs to another item by all rounds together, once the connection is over.

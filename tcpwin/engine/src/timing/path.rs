@@ -284,7 +284,12 @@ pub struct Path {
     open: Option<Open>,
     records: Records,
     spans: LossSpans,
+    /// By how much round trips were longer than the least, mean and most: known once the connection is over.
+    pub queue_ns: Option<(i64, i64)>,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Path>() <= 512);
 
 impl Default for Path {
     fn default() -> Self {
@@ -313,6 +318,7 @@ impl Path {
             open: None,
             records: Records::default(),
             spans: LossSpans::default(),
+            queue_ns: None,
         }
     }
 
@@ -482,6 +488,11 @@ impl Path {
         self.catch_up();
         self.close_record();
         self.backlog.end();
+    }
+
+    /// Nobody asks for rounds or trains any more.
+    pub fn let_go(&mut self) {
+        (self.records, self.rates) = Default::default();
     }
 
     /// End the record that is open.

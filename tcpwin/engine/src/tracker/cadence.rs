@@ -214,7 +214,7 @@ impl Direction {
     }
 
     /// Close what is open at the end of the connection.
-    pub fn finish_pace(&mut self, end_ns: i64) {
+    pub fn finish_pace(&mut self, end_ns: i64, keeps_rounds: bool) {
         if let Some(rare) = &mut self.rare {
             rare.change_known_episode(|episode| episode.leave(end_ns));
         }
@@ -234,7 +234,7 @@ impl Direction {
         if let Some(view) = &mut pace.view {
             view.finish(end_ns);
         }
-        for each in pace.conclude(mss) {
+        for each in pace.conclude(mss, keeps_rounds) {
             let budget = &mut pace.late.budget;
             budget.reassign(each.item, each.into, each.span_ns);
         }

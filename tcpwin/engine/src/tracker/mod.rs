@@ -97,6 +97,8 @@ pub struct Tracker {
     forks: Forks,
     /// How often a tag came to stand for another connection.
     moves: u32,
+    /// Nobody asks for rounds of a connection once it is over.
+    lets_rounds_go: bool,
 }
 
 impl Tracker {
@@ -133,6 +135,11 @@ impl Tracker {
             journaled: Journaled::until(journal_until),
             ..Self::with_shifts(given_shifts)
         }
+    }
+
+    /// Let each connection's rounds go once it is over, of which series are made.
+    pub fn let_rounds_go(&mut self) {
+        self.lets_rounds_go = true;
     }
 
     /// Keep [`Tracker::root`].
@@ -323,7 +330,7 @@ impl Tracker {
                 until_ns = waits_until_ns;
             }
             if let Some(connection) = self.connections.get_mut(index) {
-                connection.finish(until_ns);
+                connection.finish(until_ns, !self.lets_rounds_go);
             }
         }
     }

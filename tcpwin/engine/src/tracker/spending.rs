@@ -67,14 +67,14 @@ impl Direction {
     }
 
     /// Close what is open at the end of the connection.
-    pub(super) fn finish(&mut self, end_ns: i64) {
+    pub(super) fn finish(&mut self, end_ns: i64, keeps_rounds: bool) {
         let is_known = self.is_flight_known();
         self.flight.integrate(end_ns, is_known);
         if self.window.is_known {
             self.window.integrate(end_ns);
         }
         self.end_limit(end_ns);
-        self.finish_pace(end_ns);
+        self.finish_pace(end_ns, keeps_rounds);
     }
 
     /// A stall in which the peer did not answer holds the sender from `from_ns` on, not the window.

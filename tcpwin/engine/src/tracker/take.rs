@@ -390,7 +390,7 @@ impl Connection {
     }
 
     /// The capture is over, or nothing later is of this connection, at `until_ns`.
-    pub(super) fn finish(&mut self, until_ns: i64) {
+    pub(super) fn finish(&mut self, until_ns: i64, keeps_rounds: bool) {
         reset::conclude(self);
         if self.marks.reset_by().is_none() {
             self.end_ns = until_ns;
@@ -398,7 +398,7 @@ impl Connection {
         }
         let end_ns = self.end_ns;
         for direction in &mut self.directions {
-            direction.finish(end_ns);
+            direction.finish(end_ns, keeps_rounds);
             if let Some(rare) = &mut direction.rare {
                 rare.end_zero(0, end_ns, EndedBy::Open);
             }
