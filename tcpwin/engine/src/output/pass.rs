@@ -145,7 +145,9 @@ pub fn run_with<S: Sink, F: Frames>(
             tracker.look_ahead(&places);
         }
         for (position, ((segment, tag), place)) in batch.iter().zip(tags).zip(places).enumerate() {
-            let is_copied_syn = is_telling(segment) && routed.note_syn(segment, tag);
+            // No SYN is ordinary: where all segments are tracked it is asked below.
+            let mut is_copied_syn =
+                S::WANTS_SEGMENTS && is_telling(segment) && routed.note_syn(segment, tag);
             if S::WANTS_SEGMENTS && !tracker.wants(tag) {
                 if let Some(place) = marks.get_mut(first + position) {
                     *place = 0;
@@ -156,24 +158,29 @@ pub fn run_with<S: Sink, F: Frames>(
             let done =
                 match tracker.track_ordinary(segment, place_or_now(&tracker, moves, place, tag)) {
                     Ok(done) => done,
-                    Err(found) => tracker.track(segment, tag, found, || {
-                        let newest = first + position;
-                        let count = (taken + position).min(RECENT);
-                        let before =
-                            (1..=count).filter_map(|back| ring.get((newest + RING - back) % RING));
-                        let found = if may_hold(&marks, mark) {
-                            find_copy(segment, before)
-                        } else {
-                            Copied::Not
-                        };
-                        if is_copied_syn {
-                            true
-                        } else if found == Copied::Routed || routed.has_any() {
-                            routed.judge(segment, tag, found)
-                        } else {
-                            found != Copied::Not
+                    Err(found) => {
+                        if !S::WANTS_SEGMENTS && is_telling(segment) {
+                            is_copied_syn = routed.note_syn(segment, tag);
                         }
-                    }),
+                        tracker.track(segment, tag, found, || {
+                            let newest = first + position;
+                            let count = (taken + position).min(RECENT);
+                            let before = (1..=count)
+                                .filter_map(|back| ring.get((newest + RING - back) % RING));
+                            let found = if may_hold(&marks, mark) {
+                                find_copy(segment, before)
+                            } else {
+                                Copied::Not
+                            };
+                            if is_copied_syn {
+                                true
+                            } else if found == Copied::Routed || routed.has_any() {
+                                routed.judge(segment, tag, found)
+                            } else {
+                                found != Copied::Not
+                            }
+                        })
+                    }
                 };
             if routed.has_any() && done.events & CAPTURE_DUPLICATE == 0 {
                 routed.note(segment, tag);

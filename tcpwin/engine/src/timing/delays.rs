@@ -4,13 +4,49 @@
 const MAX_EXACT: usize = 256;
 /// Buckets to each power of two: half the width of one is the error.
 const SUBDIVISION_BITS: u32 = 6;
+/// Delays that are counted together: of thousands of connections no counts stay in a cache.
+const NEWEST: usize = 32;
 
 /// Delays in nanoseconds.
 #[derive(Clone, Debug)]
 pub enum Delays {
     Exact(Vec<i64>),
+    Counted(Box<Counts>),
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
     /// Bucket and how many fell into it, sorted by bucket.
-    Counted(Vec<(u16, u32)>),
+    counts: Vec<(u16, u32)>,
+    /// Buckets of those that are not counted yet.
+    newest: Vec<u16>,
+}
+
+impl Counts {
+    fn add(&mut self, bucket: u16) {
+        if self.newest.len() >= NEWEST {
+            self.count_newest();
+        } else if self.newest.is_empty() {
+            self.newest.reserve_exact(NEWEST);
+        }
+        self.newest.push(bucket);
+    }
+
+    fn count_newest(&mut self) {
+        let counts = &mut self.counts;
+        for bucket in self.newest.drain(..) {
+            match counts.binary_search_by_key(&bucket, |entry| entry.0) {
+                Ok(place) => counts[place].1 = counts[place].1.saturating_add(1),
+                Err(place) => counts.insert(place, (bucket, 1)),
+            }
+        }
+    }
+
+    fn all(&self) -> Vec<(u16, u32)> {
+        let mut all = self.clone();
+        all.count_newest();
+        all.counts
+    }
 }
 
 impl Default for Delays {
@@ -45,22 +81,13 @@ impl Delays {
         match self {
             Delays::Exact(delays) if delays.len() < MAX_EXACT => delays.push(delay_ns),
             Delays::Exact(delays) => {
-                let known = std::mem::take(delays);
-                *self = Delays::Counted(Vec::new());
-                for delay_ns in known.into_iter().chain([delay_ns]) {
-                    self.count(bucket(delay_ns));
+                let mut counts = Box::<Counts>::default();
+                for delay_ns in delays.iter().chain([&delay_ns]) {
+                    counts.add(bucket(*delay_ns));
                 }
+                *self = Delays::Counted(counts);
             }
-            Delays::Counted(_) => self.count(bucket(delay_ns)),
-        }
-    }
-
-    fn count(&mut self, bucket: u16) {
-        if let Delays::Counted(counts) = self {
-            match counts.binary_search_by_key(&bucket, |entry| entry.0) {
-                Ok(place) => counts[place].1 = counts[place].1.saturating_add(1),
-                Err(place) => counts.insert(place, (bucket, 1)),
-            }
+            Delays::Counted(counts) => counts.add(bucket(delay_ns)),
         }
     }
 
@@ -74,6 +101,7 @@ impl Delays {
                 sorted.get(wanted(sorted.len()) - 1).copied()
             }
             Delays::Counted(counts) => {
+                let counts = counts.all();
                 let total = counts.iter().map(|entry| entry.1 as usize).sum();
                 let mut seen = 0;
                 counts
