@@ -62,7 +62,7 @@ class Opinion:
         return replace(self, owner=owner, side=side, confidence=confidence, reason=reason, fix=fix, meaning=meaning)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Situation:
     """A direction of a connection, with its budget."""
 
@@ -85,7 +85,7 @@ class Situation:
         # All of `data.window_scale` would be made for this one word.
         engine = self.connection.analysis._engine
         is_from_a = self.name == "a_to_b"
-        return engine.direction_value(self.connection.id, is_from_a, "window_scale_state") != "disabled"
+        return bool(engine.direction_value(self.connection.id, is_from_a, "window_scale_state") != "disabled")
 
     def _number(self, name: str) -> Any:
         return getattr(self.data, name) or 0

@@ -48,6 +48,8 @@ VERDICT_FIELDS = (
 """Attributes of `Verdict` that every machine form has, by these names."""
 DISAGREEING_SHARE = 0.1
 """Of the duration: packets and kernel further apart than this do not agree."""
+MAY_BE_LOST = GROUPS_WEIGHED[0] + GROUPS_WEIGHED[2]
+"""Places of the items of which `weigh` finds time lost."""
 _Lossy = TypeVar("_Lossy", bound=Lossy)
 UNNAMED = {"none": "Nothing limited it", "capture": "Not known what limited it for {share} of the time"}
 """Limits that are none, in words."""
@@ -203,10 +205,9 @@ def _weigh(connection: Connection, name: str, findings: Sequence[Finding]) -> We
         judge = _Judge(Situation(connection, name, budget), findings)
         return Weighed(*judge.loss, judge)
     items_ns = tuple(budget.items_ns.values())
-    sums_ns = [sum([items_ns[place] for place in group]) for group in GROUPS_WEIGHED]
-    lost_ns, _, handshake_ns, _ = sums_ns
-    if not lost_ns and not handshake_ns:
+    if not any(items_ns[place] for place in MAY_BE_LOST):
         return Weighed(0, False, None)
+    sums_ns = [sum([items_ns[place] for place in group]) for group in GROUPS_WEIGHED]
     seen = Situation(connection, name, budget)
     loss = weigh(sums_ns, **doubts_of(seen))
     return Weighed(*loss, _Judge(seen, findings) if loss.is_problem else None)

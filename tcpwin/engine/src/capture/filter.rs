@@ -265,7 +265,7 @@ mod tests {
     fn segment(port: u16, header_len: u8) -> Vec<u8> {
         let mut data = vec![0; 14 + usize::from(header_len) + 20];
         data[12] = 8;
-        data[14] = 0x40 | header_len / 4;
+        data[14] = 0x40 | (header_len / 4);
         data[23] = 6;
         let tcp = 14 + usize::from(header_len);
         data[tcp + 2..tcp + 4].copy_from_slice(&port.to_be_bytes());

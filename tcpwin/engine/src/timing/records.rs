@@ -284,7 +284,7 @@ impl Last {
         let [elapsed, gap, rest, delivered_bytes, peak, delay, below, above, window] = usual;
         let [end, idle, full, recovery, losses, loss_delay, marked] = rare;
         let item_at = |shift: usize| {
-            let number = head >> shift & ((1 << ITEM_BITS) - 1);
+            let number = (head >> shift) & ((1 << ITEM_BITS) - 1);
             Item::ALL.get(number as usize).copied()
         };
         let (elapsed_ns, delay_us) = (elapsed as i64, delay as u32);
@@ -325,7 +325,7 @@ fn read_numbers<const COUNT: usize>(
 ) -> Option<usize> {
     let mut length = from;
     for (nth, number) in numbers.iter_mut().enumerate() {
-        let code = (codes >> (2 * nth) & 3) as usize;
+        let code = ((codes >> (2 * nth)) & 3) as usize;
         let four = place.get(length..length + 4)?.first_chunk()?;
         *number = u64::from(u32::from_le_bytes(*four) & MASKS[code]);
         length += LENGTHS[code];
