@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import tzinfo
 
 from tcpwin.hosts.times import Stamps
 
@@ -68,6 +69,11 @@ class Lines:
                 self.time_ns = stamp.time_ns
             if stamp.rest is not None:
                 yield stamp.rest
+
+    @property
+    def zone(self) -> tzinfo:
+        """Of times that name none."""
+        return self._stamps.zone
 
     def reject(self, text: str, *, number: int | None = None) -> None:
         """Count a line that is not understood; by default the current one."""

@@ -239,6 +239,11 @@ class Stamps:
         if self._style.prefix == "clock":
             self.notes.add("the times before each line have no date, or are durations: only the order is known")
 
+    @property
+    def zone(self) -> tzinfo:
+        """Of times that name none."""
+        return self._zone
+
     def take(self, line: str) -> Stamp | None:
         """The stamp of a line; None where it has none."""
         if self._prefix is not None:
