@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from reference import ROOT
 from web.conftest import MakeClient
 from web.crafted import API, analysed, settle
+from web.test_reports import unpacked
 
 from tcpwin_web import Settings
 from tcpwin_web.security.limiting import Rates
@@ -251,6 +252,19 @@ def test_a_link_without_addresses_says_nothing_of_what_hosts_said(client: TestCl
         for each in told:
             assert (each.count("db-prod-7") == 0, "TW209" not in each) == (anonymise, anonymise)
             assert "TW201" in each
+
+
+def test_a_link_without_addresses_names_no_file_that_is_damaged(client: TestClient, capture: bytes) -> None:
+    """A finding says which file is damaged, and a report what of it was not read."""
+    id = analysed(client, capture[:-20], "db-prod-7.pcap")
+    for anonymise in (True, False):
+        made = client.post(f"{API}/captures/{id}/shares", json={"anonymise": anonymise}).json()
+        place = f"{API}{made['path']}"
+        told = [client.get(made["path"], headers=PAGE).text, client.get(place).text]
+        told += [client.get(f"{place}/report", params={"format": "md"}).text]
+        told += [unpacked(client.get(f"{place}/report").text)]
+        for each in told:
+            assert ("TW605" in each, "db-prod-7" in each) == (True, not anonymise)
 
 
 def test_what_is_deleted_is_in_no_file_any_more(make_client: MakeClient, capture: bytes, tmp_path: Path) -> None:

@@ -119,6 +119,17 @@ def test_a_head_that_does_not_end_is_given_up(running: Running, sent: bytes) -> 
         assert status(connection) == (408 if sent else 0)
 
 
+@pytest.mark.parametrize(
+    ("named", "code"), [("localhost", 200), ("evil.example", 400), ("localhost@evil.example", 400)]
+)
+def test_a_host_in_the_address_goes_before_the_header(running: Running, named: str, code: int) -> None:
+    """RFC 9112 section 3.2.2: the header is ignored, so that it cannot stand for another site's name."""
+    with ExitStack() as stack:
+        connection = dial(stack, running.address)
+        connection.sendall(f"GET http://{named}/healthz HTTP/1.1\r\n".encode() + HOST + b"\r\n")
+        assert status(connection) == code
+
+
 def test_a_head_that_never_ends_is_not_kept(running: Running) -> None:
     with ExitStack() as stack:
         connection = dial(stack, running.address)

@@ -10,6 +10,7 @@ import socket
 import struct
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 HEAD_SECONDS = 10.0
@@ -98,8 +99,20 @@ class Connection(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
             # The parser makes of it what it makes of all that is no request: status 400.
             raise ValueError("the head is too long")
+        self._take_authority()
         super().on_headers_complete()
         self._requests = [*(each for each in self._requests if not each.response_complete), self.cycle]
+
+    def _take_authority(self) -> None:
+        """An address that names a host takes the place of what `Host` says (RFC 9112 section 3.2.2)."""
+        if self.url.startswith(b"/"):
+            return
+        found = httptools.parse_url(self.url)
+        if found.host:
+            port = b":%d" % found.port if found.port else b""
+            host = found.host if b":" not in found.host else b"[" + found.host + b"]"
+            named = (b"host", host + port)
+            self.headers[:] = [named if name == b"host" else (name, value) for name, value in self.headers]
 
     def on_body(self, body: bytes) -> None:
         self._idle_bytes = 0

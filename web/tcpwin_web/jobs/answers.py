@@ -74,6 +74,14 @@ def render_report(file_set: FileSet, form: ReportForm, limit: int, address_key: 
     return replace_in_page(told, mapping) if form in ("html", "pdf") else mapping.text(told)
 
 
+def own_names(file_set: FileSet) -> set[str]:
+    """How the capture, its files and their interfaces are called."""
+    names = {file_set.name, *(name for each in file_set.files for name in (each.name, each.label))}
+    facts = [each.facts for each in file_set.files if each.facts is not None]
+    names.update(each.get("name") or "" for fact in facts for each in fact.get("interfaces", ()))
+    return names - {""}
+
+
 def prepare_shared(file_set: FileSet, folder: str) -> None:
     """Write results of a capture without what its hosts said, and without names, beside its own."""
     place = Path(folder) / layout.SHARED
@@ -94,4 +102,5 @@ def _without_own_names(facts: Mapping[str, Any] | None, name: str) -> Mapping[st
     if facts is None:
         return None
     interfaces = [{**each, "name": None} for each in facts.get("interfaces", ())]
-    return {**facts, "file": name, "interfaces": interfaces}
+    warnings = [{**each, "file": name} for each in facts.get("warnings", ())]
+    return {**facts, "file": name, "interfaces": interfaces, "warnings": warnings}

@@ -6,9 +6,10 @@ An analysis that was running when the service ended begins again when the next o
 import asyncio
 import contextlib
 import contextvars
+import json
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from sqlalchemy.orm import selectinload
 
 from tcpwin_web import metrics
 from tcpwin_web.jobs import work
-from tcpwin_web.jobs.answers import prepare_shared
+from tcpwin_web.jobs.answers import own_names, prepare_shared
 from tcpwin_web.jobs.detail import detail_connections, prepare_capture, write_series_of
 from tcpwin_web.jobs.executor import Executor, JobError, LostError
 from tcpwin_web.places import Caller, GoneError, Places, current_caller, set_caller
@@ -172,7 +173,8 @@ class Queue:
         """
         folder = self._data.results(capture_id)
         file_set = await self.file_set(capture_id)
-        if all(file.kind == "capture" for file in file_set.files):
+        is_nameless = all(file.kind == "capture" for file in file_set.files)
+        if is_nameless and not await asyncio.to_thread(_names_any, folder, own_names(file_set)):
             return folder
         if not (folder / layout.SHARED).is_dir():
             await self.once(capture_id, layout.SHARED, lambda: self._make_shared(file_set, capture_id))
@@ -426,6 +428,14 @@ class Queue:
 
         document: dict[str, Any] = read_document(self._data.results(capture_id), layout.CAPTURE)
         return document
+
+
+def _names_any(folder: Path, names: Collection[str]) -> bool:
+    """Whether the answer to a capture says one of these names: findings name files that are damaged."""
+    from tcpwin_web.results.queries import read_told
+
+    told = read_told(folder)
+    return any(json.dumps(name)[1:-1] in told for name in names)
 
 
 async def _finish(session: AsyncSession, job: Job, status: str, reason: str | None, **shown: Any) -> None:

@@ -130,6 +130,13 @@ def describe_rows(rows: polars.DataFrame) -> list[dict[str, Any]]:
     return described
 
 
+def read_told(folder: Path) -> str:
+    """All that the answer says in words, as JSON: its summary, notes and findings."""
+    document = read_document(folder, layout.CAPTURE)
+    findings = polars.read_parquet(folder / layout.FINDINGS, columns=["document"]).get_column("document")
+    return "\n".join([json.dumps([document["summary"], document["notes"], document["quality"]]), *findings])
+
+
 def find_connection(folder: Path, wanted: Mapping[str, Any]) -> int | None:
     """The connection that is this one of another capture: the same ends at the same time.
 
