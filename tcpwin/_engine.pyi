@@ -7,10 +7,12 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpwin.analysis.names import SeriesName
+
 ROW_COLUMNS: list[str]
 VIEW_COLUMNS: list[str]
 EVENT_NAMES: list[str]
-SERIES_NAMES: list[str]
+SERIES_NAMES: list[SeriesName]
 STALL_CAUSES: list[str]
 EVENT_FIELDS: tuple[str, ...]
 EVENT_SCHEMA: str

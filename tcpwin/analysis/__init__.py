@@ -13,6 +13,7 @@ from tcpwin.analysis.connections import Connections
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis.endpoint import Endpoint
 from tcpwin.analysis.event import Event
+from tcpwin.analysis.names import PercentilesName, SeriesName
 from tcpwin.analysis.series import BudgetSeries, Series, Stall
 from tcpwin.analysis.view import View
 from tcpwin.lazy import loader
@@ -40,8 +41,10 @@ __all__ = [
     "EventColumns",
     "Interface",
     "Percentiles",
+    "PercentilesName",
     "RoundTrips",
     "Series",
+    "SeriesName",
     "Shifts",
     "Stall",
     "StallColumns",

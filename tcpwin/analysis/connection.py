@@ -15,6 +15,7 @@ from tcpwin.analysis.series import Series, Stall
 if TYPE_CHECKING:
     from tcpwin import _engine
     from tcpwin.analysis.analysis import Analysis
+    from tcpwin.analysis.names import PercentilesName, SeriesName
     from tcpwin.analysis.table import Table
     from tcpwin.analysis.view import View
     from tcpwin.hosts import Host, JoinedSample, ScaleClaim, SocketSample
@@ -212,7 +213,7 @@ class Connection:
     def _life(self) -> View:
         return self._analysis._life(self)
 
-    def series(self, name: str, *, direction: str = "a_to_b") -> Series:
+    def series(self, name: SeriesName, *, direction: str = "a_to_b") -> Series:
         """A quantity over time, by a name that `Series` lists.
 
         Raises:
@@ -221,7 +222,7 @@ class Connection:
         """
         return self._life.series(name, direction=direction)
 
-    def percentiles(self, name: str, *, direction: str = "a_to_b") -> Percentiles:
+    def percentiles(self, name: PercentilesName, *, direction: str = "a_to_b") -> Percentiles:
         """How ``receive_window``, ``flight`` or ``pipe`` was distributed over time."""
         return self._life.percentiles(name, direction=direction)
 

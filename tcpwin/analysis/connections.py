@@ -9,6 +9,7 @@ from tcpwin import _engine
 from tcpwin.analysis.connection import Connection
 
 if TYPE_CHECKING:
+    import pandas
     import polars
     import pyarrow
     from numpy.typing import NDArray
@@ -91,6 +92,18 @@ class Connections(Sequence[Connection]):
             KeyError: there is no such column.
         """
         return self.table(columns).to_arrow()
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+        """Likewise a pandas DataFrame; needs the ``pandas`` extra.
+
+        Raises:
+            KeyError: there is no such column.
+        """
+        return self.table(columns).to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All columns for whoever speaks Arrow's C stream, as ``pyarrow.table(analysis.connections)`` and DuckDB do."""
+        return self.table().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         return f"<Connections: {len(self)}>"

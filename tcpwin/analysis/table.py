@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import pandas
     import polars
     import pyarrow
 
@@ -56,6 +57,16 @@ class Table(Mapping[str, NDArray[Any]]):
             for name, column in self._columns.items()
         }
         return pyarrow.table(arrays)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same as a pandas DataFrame of Arrow's types, which know missing values; needs the ``pandas`` extra."""
+        import pandas
+
+        return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for whoever speaks Arrow's C stream, as polars, DuckDB and pandas do; needs the ``arrow`` extra."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         return f"<Table: {self.height} rows × {len(self)} columns: {', '.join(self)}>"

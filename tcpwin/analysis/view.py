@@ -13,6 +13,7 @@ from tcpwin.analysis.series import BudgetSeries, Series, Stall
 if TYPE_CHECKING:
     from tcpwin.analysis.connection import Connection
     from tcpwin.analysis.event_columns import EventColumns, StallColumns, ZeroWindowColumns
+    from tcpwin.analysis.names import PercentilesName, SeriesName
     from tcpwin.analysis.table import Table
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -41,7 +42,7 @@ class View:
         self._details = details
         self._most_rows = rows
 
-    def series(self, name: str, *, direction: str = "a_to_b") -> Series:
+    def series(self, name: SeriesName, *, direction: str = "a_to_b") -> Series:
         """A quantity over the span, by a name that `Series` lists.
 
         Where a value holds until the next, the first bucket carries the one that was in force when the span began.
@@ -72,7 +73,7 @@ class View:
         """
         return self._details.place(self.connection.id, is_a(direction), seq)
 
-    def percentiles(self, name: str, *, direction: str = "a_to_b") -> Percentiles:
+    def percentiles(self, name: PercentilesName, *, direction: str = "a_to_b") -> Percentiles:
         """How ``receive_window``, ``flight`` or ``pipe`` was distributed over the time of the span.
 
         Raises:

@@ -124,6 +124,7 @@ FEATURES = (
     Feature("dpkt", "readers of dpkt", (("dpkt", "dpkt"),), _extra("dpkt")),
     Feature("tables", "polars data frames, Parquet", (("polars", "polars"),), _extra("tables")),
     Feature("arrow", "Arrow tables", (("pyarrow", "pyarrow"),), _extra("arrow")),
+    Feature("pandas", "pandas data frames", (("pandas", "pandas"), ("pyarrow", "pyarrow")), _extra("pandas")),
     Feature("figures", "figures as pages and data", _PLOTLY, _extra("plot")),
     Feature("reports", "reports as HTML", (*_PLOTLY, ("jinja2", "jinja2")), _extra("report")),
     Feature(

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import View
+from tcpwin.analysis import SeriesName, View
 from tcpwin.hosts.clock import CONTRADICTION, Bounds, ClockOffset
 from tcpwin.hosts.socket import SocketSample
 from tcpwin.hosts.steps import Seen, Steps
@@ -66,7 +66,7 @@ class SocketTrack:
         self.received_base = Base(1, 0) if self.back.syn_seen else None
         self.sent_base = Base(1, 0) if self.out.syn_seen else None
 
-    def _steps(self, name: str, direction: str) -> Steps | None:
+    def _steps(self, name: SeriesName, direction: str) -> Steps | None:
         series = self._view.series(name, direction=direction)
         return Steps(series) if len(series) else None
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.errors import TcpwinError
@@ -18,6 +19,9 @@ from tcpwin.limits.prices import excused, price
 from tcpwin.limits.reading import reading_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.limits.rule import Rule, all_rules
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Table
 
 Picked = Sequence[Picks]
 """What each question of a rule picks."""
@@ -49,6 +53,38 @@ class Findings:
 
     def __len__(self) -> int:
         return len(self.found)
+
+    def table(self) -> Table:
+        """A row for each: rule, severity, connection, cost, and the frames that prove it, in order.
+
+        ``frames`` is text, as a display filter has them: ``241, 1235``. `Table` becomes a data frame of any kind.
+        """
+        import numpy as np
+
+        from tcpwin.analysis import Table
+
+        found = self.found
+        return Table(
+            {
+                "rule": _texts([each.code for each in found]),
+                "name": _texts([each.name for each in found]),
+                "severity": _texts([str(each.severity) for each in found]),
+                "connection": _numbers([each.connection for each in found], np.int64),
+                "direction": _texts([each.direction for each in found]),
+                "cost_ns": _numbers([each.cost_ns for each in found], np.int64),
+                "lost_bps": _numbers([each.lost_bps for each in found], np.float64),
+                "confidence": _texts([each.confidence for each in found]),
+                "owner": _texts([each.owner for each in found]),
+                "side": _texts([each.side for each in found]),
+                "text": _texts([each.text for each in found]),
+                "fix": _texts([None if each.remedy is None else each.remedy.text for each in found]),
+                "frames": _texts([", ".join(map(str, each.evidence.frames)) for each in found]),
+            }
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table for whoever speaks Arrow's C stream: ``polars.DataFrame(analysis.findings)``."""
+        return self.table().__arrow_c_stream__(requested_schema)
 
     def of(self, connection: int) -> tuple[Finding, ...]:
         """Those of one connection."""
@@ -231,3 +267,18 @@ class _Shared:
         if found is None:
             found = self._connections[id] = Connection(self._analysis, id)
         return found
+
+
+def _numbers(values: Sequence[float | None], kind: type[Any]) -> Any:
+    import numpy as np
+
+    mask = [value is None for value in values]
+    return np.ma.MaskedArray([0 if value is None else value for value in values], mask=mask, dtype=kind)
+
+
+def _texts(values: Sequence[str | None]) -> Any:
+    import numpy as np
+
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return np.ma.MaskedArray(column, mask=[value is None for value in values])

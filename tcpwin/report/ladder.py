@@ -31,6 +31,7 @@ from tcpwin.units import count_text, short_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tcpwin.analysis import SeriesName
     from tcpwin.pairing import PairedConnection, Pairing
     from tcpwin.report.ladder_packets import Delays, Rungs
 
@@ -323,11 +324,12 @@ def _views(
     near = main.leaves_at
     far = "b" if near == "a" else "a"
     drawn = []
-    for capture, series, name, colour, dash in (
+    curves: tuple[tuple[str, SeriesName, str, str, str], ...] = (
         (near, "flight", "in flight", COLOURS["flight"], "solid"),
         (near, "receive_window", "window, came", RECEIVER, "solid"),
         (far, "receive_window", "window, sent", RECEIVER, "dot"),
-    ):
+    )
+    for capture, series, name, colour, dash in curves:
         connection = pairing.analyses[capture].connections[judged.ids[capture]]
         ahead_ns = 0 if capture == "a" or pairing.clock is None else pairing.clock.offset_ns
         span = [None if ns is None else ns + ahead_ns for ns in span_ns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +14,7 @@ from tcpwin.sources.source import FileSource, PathSource, Source
 
 
 def resolve(source: Any) -> Source:
-    """Make a source of a path, several paths, an open file, scapy packets or a dpkt reader.
+    """Make a source of a path, several paths, an open file, a file's bytes, scapy packets or a dpkt reader.
 
     Raises:
         SourceError: it is none of these.
@@ -24,6 +25,8 @@ def resolve(source: Any) -> Source:
         return PathSource([source])
     if dpkt_reader.is_dpkt_reader(source):
         return FileSource(write_packets(dpkt_reader.raw_packets(source)), name="dpkt reader", owned=True)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return FileSource(io.BytesIO(source), name="bytes", owned=True)
     if hasattr(source, "read"):
         return FileSource(source, name=str(getattr(source, "name", "stream")))
     if scapy_packets.is_packet(source):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import Analysis, Connection, Series
+from tcpwin.analysis import Analysis, Connection, Series, SeriesName
 from tcpwin.report.drawing.kind import Nothing
 from tcpwin.report.drawing.theme import Theme, find_theme
 
@@ -119,7 +119,7 @@ class Request:
         is_cheap = self.analysis.capture.packets <= MAX_REREAD
         return self.connection.view(rows=MAX_ROWS).rows if is_cheap and segments <= MAX_ROWS else None
 
-    def series(self, name: str) -> Series:
+    def series(self, name: SeriesName) -> Series:
         """A series within the span; what holds until it changes begins with the value then in force."""
         return self.view.series(name, direction=self.direction)
 

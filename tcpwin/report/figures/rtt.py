@@ -26,7 +26,7 @@ from tcpwin.report.drawing.theme import COLOURS, MS_AXIS
 from tcpwin.units import time_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Series
+    from tcpwin.analysis import Series, SeriesName
     from tcpwin.report.drawing.panel import Trace
     from tcpwin.report.drawing.request import Request
 
@@ -47,10 +47,11 @@ def draw(request: Request) -> Panel:
     if not len(samples):
         raise Nothing("no segment of this direction was captured together with its ACK")
     panel.traces.append(_round_trips(request, samples))
-    for name, words, colour, dash in (
+    beside: tuple[tuple[SeriesName, str, str, str], ...] = (
         ("rtt_smoothed", "smoothed", "smoothed", "solid"),
         ("rto", "RTO", "timeout", "dash"),
-    ):
+    )
+    for name, words, colour, dash in beside:
         panel.traces += curve(request, request.series(name), words, COLOURS[colour], unit="ms", scale=1e-6, dash=dash)
     panel.traces += _said(request)
     timeouts = _timeouts(request, panel.notes)

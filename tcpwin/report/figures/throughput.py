@@ -21,11 +21,11 @@ from tcpwin.report.drawing.theme import COLOURS, RATE_AXIS
 from tcpwin.units import time_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Series
+    from tcpwin.analysis import Series, SeriesName
     from tcpwin.report.drawing.panel import Trace
     from tcpwin.report.drawing.request import Request
 
-DRAWN = {
+DRAWN: dict[SeriesName, tuple[str, str, str, float]] = {
     "throughput": ("throughput", COLOURS["throughput"], "solid", 2.6),
     "goodput": ("goodput", COLOURS["goodput"], "solid", 1.3),
     "resent": ("sent again", COLOURS["loss"], "dot", 1.5),
