@@ -1,5 +1,7 @@
 """The two distributions, their versions, the README's commands and the rules of CI."""
 
+import hashlib
+import json
 import os
 import re
 import runpy
@@ -11,6 +13,7 @@ import tomllib
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -65,10 +68,48 @@ def build(folder: Path, out: Path, *command: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def built_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = build(ROOT, tmp_path_factory.mktemp("wheel"), "maturin", "build", "--out")
     assert "-cp311-abi3-" in built.name
-    return set(zipfile.ZipFile(built).namelist())
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(built_wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(built_wheel).namelist())
+
+
+def boms(built: Path) -> dict[str, dict[str, Any]]:
+    """The bills of materials of a wheel, by the name of what each is about (PEP 770)."""
+    with zipfile.ZipFile(built) as archive:
+        found = [name for name in archive.namelist() if re.match(r"[^/]+\.dist-info/sboms/", name)]
+        told = [json.loads(archive.read(name)) for name in found]
+    assert all(each["bomFormat"] == "CycloneDX" for each in told)
+    return {each["metadata"]["component"]["name"]: each for each in told}
+
+
+def purls(bom: dict[str, Any], scope: str | None = None) -> set[str]:
+    return {each["purl"] for each in bom["components"] if scope is None or each["scope"] == scope}
+
+
+def test_wheel_names_what_was_compiled_into_it_and_what_lies_beside(built_wheel: Path) -> None:
+    told = boms(built_wheel)
+    assert set(told) == {"tcpwin-engine", "tcpwin"}
+    engine = ROOT / "tcpwin" / "engine"
+    tree = run("cargo", "tree", "--locked", "-e", "normal", "--prefix", "none", "--format", "{p}", cwd=engine)
+    assert tree.returncode == 0, tree.stderr
+    linked = {tuple(line.split()[:2]) for line in tree.stdout.splitlines()} - {("tcpwin-engine", "v0.1.0")}
+    assert len(linked) > 30
+    assert {f"pkg:cargo/{name}@{version[1:]}" for name, version in linked} <= purls(told["tcpwin-engine"], "required")
+    locked = tomllib.loads((engine / "Cargo.lock").read_text(encoding="utf8"))["package"]
+    assert purls(told["tcpwin-engine"]) <= {f"pkg:cargo/{each['name']}@{each['version']}" for each in locked}
+    vendored = tomllib.loads((ROOT / "tcpwin/report/assets/plotly-cartesian.toml").read_text(encoding="utf8"))
+    (plotly,) = told["tcpwin"]["components"]
+    assert plotly["purl"] == f"pkg:npm/{vendored['package']}@{vendored['version']}"
+    (file,) = plotly["components"]
+    with zipfile.ZipFile(built_wheel) as archive:
+        content = hashlib.sha256(archive.read(file["name"])).hexdigest()
+    assert file["hashes"] == [{"alg": "SHA-256", "content": content}]
 
 
 def top_levels(names: set[str]) -> set[str]:
@@ -98,7 +139,7 @@ def test_wheel_holds_every_python_file_and_no_rust(wheel: set[str]) -> None:
     assert not [name for name in wheel if "engine/" in name or name.endswith((".rs", ".lock"))]
 
 
-VENDORED = {f"tcpwin/report/assets/plotly-cartesian.{ending}" for ending in ("LICENSE", "min.js", "toml")}
+VENDORED = {f"tcpwin/report/assets/plotly-cartesian.{ending}" for ending in ("LICENSE", "cdx.json", "min.js", "toml")}
 
 
 def test_wheel_holds_what_reports_are_made_of(wheel: set[str]) -> None:
@@ -129,7 +170,15 @@ def test_sdist_can_be_built_from(tmp_path: Path) -> None:
 
 
 def test_web_wheel_holds_its_package_with_templates_and_assets(tmp_path: Path) -> None:
-    names = set(zipfile.ZipFile(build(ROOT / "web", tmp_path, "hatchling", "build", "-t", "wheel", "-d")).namelist())
+    built = build(ROOT / "web", tmp_path, "hatchling", "build", "-t", "wheel", "-d")
+    names = set(zipfile.ZipFile(built).namelist())
+    told = boms(built)["tcpwin-web"]
+    assert told["metadata"]["component"]["version"] == version("tcpwin-web")
+    # Of what runs beside it, the versions that the container has.
+    pinned = re.findall(
+        r"^([\w.-]+)(?:\[[\w,-]+\])?==(\S+)", (LOCKED / "container.txt").read_text("utf8"), re.MULTILINE
+    )
+    assert purls(told) == {f"pkg:pypi/{canonicalize_name(name)}@{version}" for name, version in pinned}
     assert top_levels(names) == {"tcpwin_web", "tcpwin_web.dist-info"}
     package = ROOT / "web" / "tcpwin_web"
     shipped = {path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"}
