@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.program import EXIT_PROBLEM, complain
 from tcpwin.cli.selection_options import selection_options
+from tcpwin.cli.several import (
+    Piece,
+    captures_document,
+    exit_status,
+    hint_of_pieces,
+    merge_option,
+    separate,
+    tell_each,
+    warn_of,
+)
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.ss import Output
 from tcpwin.cli.terminal import colour_option, show
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis
+    from tcpwin.report import CaptureRow
+
+CONNECTIONS_SHOWN = 10
+"""Where --limit is not given."""
 
 
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
 @selection_options
+@merge_option
 @click.option("--json", "as_json", is_flag=True, help="Write the whole analysis as JSON; see `tcpwin fields`.")
 @click.option(
     "--limit",
-    default=10,
-    show_default=True,
     metavar="N",
     type=click.IntRange(min=0),
-    help="Number of connections to show.",
+    help=f"Show at most N connections, {CONNECTIONS_SHOWN} by default; of several captures, at most N captures.",
 )
 @click.option(
     "--connection",
@@ -39,17 +61,28 @@ def analyze(
     snapshots: tuple[str, ...],
     clock_offset: int | None,
     member: str | None,
+    merge: bool,
     as_json: bool,
-    limit: int,
+    limit: int | None,
     connection: int | None,
     check: bool,
     colour: str,
 ) -> int:
     """Show what limited each connection, what that cost and what to change: the worst connections first.
 
-    FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4). Several are merged by time; - reads
-    standard input. A folder, .zip or .tar.gz is a bundle: a capture and the snapshots of its hosts.
+    FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4); - reads standard input. A folder, .zip or
+    .tar.gz is a bundle: a capture and the snapshots of its hosts. Several captures, or a folder of them, are read each
+    by itself, side by side: a table of them, the worst first. --merge reads them as one.
     """
+    files = separate(captures, merge=merge, snapshots=snapshots, member=member)
+    if files:
+        if connection is not None:
+            raise click.UsageError("--connection is of one capture; name one, or --merge reads them as one")
+        if as_json:
+            problems, failures = _write_documents(files, clock_offset)
+        else:
+            problems, failures = _show_table(files, clock_offset, limit, colour)
+        return exit_status(check and problems > 0, failures)
     from tcpwin.report import render_blocks, render_connection
 
     follow = None if connection is None else [connection]
@@ -60,7 +93,7 @@ def analyze(
     elif connection is not None:
         show([render_connection(analysis.connections[connection]).splitlines()], colour)
     else:
-        show(render_blocks(analysis, limit=limit), colour)
+        show(render_blocks(analysis, limit=CONNECTIONS_SHOWN if limit is None else limit), colour)
     if not as_json:
         for each in analysis.findings.failed:
             complain(f"warning: {each}")
@@ -68,3 +101,48 @@ def analyze(
         return 0
     is_problem = analysis.connections[connection].verdict.is_problem if connection is not None else analysis.problems
     return EXIT_PROBLEM if is_problem else 0
+
+
+def _show_table(files: list[str], clock_offset: int | None, limit: int | None, colour: str) -> tuple[int, int]:
+    """Return how many connections have a problem, and how many captures could not be read."""
+    from tcpwin.report import render_captures
+
+    rows: list[CaptureRow] = []
+    pieces: list[Piece] = []
+    for told in tell_each(files, _row, clock_offset=clock_offset):
+        warn_of(told)
+        if told.answer is not None:
+            row, piece = told.answer
+            rows.append(row)
+            pieces.append(piece)
+    failures = len(files) - len(rows)
+    show(render_captures(rows, failures, limit), colour)
+    if not failures:
+        hint_of_pieces(pieces)
+    return sum(row.problems for row in rows), failures
+
+
+def _row(analysis: Analysis, file: str) -> tuple[CaptureRow, Piece]:
+    from tcpwin.report import capture_row
+
+    return capture_row(analysis, file), Piece.of(analysis, file)
+
+
+def _write_documents(files: list[str], clock_offset: int | None) -> tuple[int, int]:
+    """Write one document, with that of each capture in it as the capture alone would have; return as above."""
+    problems = failures = 0
+    with TemporaryDirectory(prefix="tcpwin-") as folder, captures_document(Output("json", None)) as add:
+        for told in tell_each(files, partial(_document, folder=Path(folder)), clock_offset=clock_offset):
+            warn_of(told)
+            count, path = told.answer or (0, None)
+            problems += count
+            failures += told.answer is None
+            add(told, path)
+    return problems, failures
+
+
+def _document(analysis: Analysis, _file: str, *, folder: Path) -> tuple[int, Path]:
+    path = folder / uuid4().hex
+    with path.open("w", encoding="utf-8", errors="surrogateescape") as document:
+        analysis.write_json(document)
+    return len(analysis.problems), path

@@ -11,6 +11,7 @@ import click
 from tcpwin.cli.program import EXIT_PROBLEM, complain
 from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
 from tcpwin.cli.selection_options import selection_options
+from tcpwin.cli.several import exit_status, merge_option, separate
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
 from tcpwin.cli.terminal import colour_option, plain_lines, show
@@ -32,6 +33,7 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
 @selection_options
+@merge_option
 @click.option(
     "--select",
     multiple=True,
@@ -60,6 +62,7 @@ def check(
     snapshots: tuple[str, ...],
     clock_offset: int | None,
     member: str | None,
+    merge: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     thresholds: tuple[str, ...],
@@ -71,8 +74,9 @@ def check(
 ) -> int:
     """Apply rules to each connection: findings with evidence, cost, owner and fix, the costliest first.
 
-    FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`. `tcpwin rules` lists
-    the rules; `tcpwin explain CODE` explains one.
+    FILE is a capture, a bundle, or - for standard input; several, or a folder of them, are checked each by itself, as
+    in `tcpwin analyze`, and --merge reads them as one. `tcpwin rules` lists the rules; `tcpwin explain CODE` explains
+    one.
     """
     from tcpwin.limits import Severity
     from tcpwin.limits import check as judge
@@ -81,14 +85,32 @@ def check(
     settings = parse_thresholds(thresholds)
     form = form or _ENDINGS.get((out or "").rpartition(".")[2].lower(), "text")
     output = choose_output(form, False, out, (*captures, *snapshots))
+    least = None if fail_on == "never" else Severity[fail_on.upper()]
+    files = separate(captures, merge=merge, snapshots=snapshots, member=member)
+    if files:
+        from tcpwin.cli.check_several import check_each
+
+        worst, failures = check_each(
+            files,
+            clock_offset=clock_offset,
+            select=select,
+            ignore=ignore,
+            thresholds=thresholds,
+            limit=limit,
+            fail_on=fail_on,
+            output=output,
+            colour=colour,
+        )
+        return exit_status(least is not None and worst >= least, failures)
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
     found = judge(analysis, chosen=rules, thresholds=settings)
-    least = None if fail_on == "never" else Severity[fail_on.upper()]
-    _write(analysis, found, rules, limit, least, output, colour)
+    write_findings(analysis, found, rules, limit, least, output, colour)
     return EXIT_PROBLEM if least is not None and (found.worst or 0) >= least else 0
 
 
-def _text(analysis: Analysis, found: Findings, asked: int, limit: int) -> Iterator[Iterable[str] | ConnectionTable]:
+def text_blocks(
+    analysis: Analysis, found: Findings, asked: int, limit: int
+) -> Iterator[Iterable[str] | ConnectionTable]:
     """The summary, the connections with a problem where there are several, and the findings."""
     from tcpwin.limits import problems, summarize
     from tcpwin.report import render_findings, render_summary, tabulate_connections
@@ -104,7 +126,7 @@ def _text(analysis: Analysis, found: Findings, asked: int, limit: int) -> Iterat
     yield render_findings(analysis, found, asked=asked, limit=limit)
 
 
-def _write(
+def write_findings(
     analysis: Analysis,
     found: Findings,
     rules: list[Rule],
@@ -113,6 +135,7 @@ def _write(
     output: Output,
     colour: str,
 ) -> None:
+    """Write what was found in one capture."""
     from tcpwin.limits import asked_of
 
     asked = asked_of(analysis, rules)
@@ -121,7 +144,7 @@ def _write(
     shown = list(islice(found, limit))
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "text":
-        blocks = _text(analysis, found, len(asked), SHOWN if limit is None else limit)
+        blocks = text_blocks(analysis, found, len(asked), SHOWN if limit is None else limit)
         if output.path is None:
             show(blocks, colour)
         else:

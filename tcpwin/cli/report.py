@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tcpwin.cli.selection_options import selection_options
+from tcpwin.cli.several import exit_status, merge_option, separate, tell_each, warn_of
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import choose_output
+from tcpwin.cli.terminal import show
 from tcpwin.report.standalone import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis
+    from tcpwin.report import CaptureRow
 
 
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @snapshot_options
 @selection_options
-@click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
+@merge_option
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(),
+    metavar="OUT",
+    help="Write to this file; of several captures, into this folder.",
+)
 @click.option("--format", "form", type=click.Choice(FORMS), help="Format; default: by the ending of OUT, or html.")
 @click.option(
     "--limit",
@@ -38,21 +55,28 @@ def report(
     snapshots: tuple[str, ...],
     clock_offset: int | None,
     member: str | None,
+    merge: bool,
     out: str | None,
     form: str | None,
     limit: int,
     theme: str,
-) -> None:
+) -> int:
     """Write a report: summary, findings with evidence, the worst connections with figures, all others as a table.
 
     HTML is one file that opens from disk and needs no network. PDF is printed by the system's Chromium or Chrome. JSON
     is the analysis with findings and time budgets; Markdown is for tickets. Without -o the report goes to standard
     output.
 
-    FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`. A report on captures
-    of both ends is `tcpwin pair A B -o OUT.html`.
+    FILE is a capture, a bundle, or - for standard input; of several, or a folder of them, each has a report of its own,
+    and --merge reads them as one, as in `tcpwin analyze`. A report on captures of both ends is
+    `tcpwin pair A B -o OUT.html`.
     """
     out = None if out == "-" else out
+    files = separate(captures, merge=merge, snapshots=snapshots, member=member)
+    if files:
+        return _report_each(files, clock_offset, out, form or "html", limit, theme)
+    if out is not None and Path(out).is_dir():
+        raise click.UsageError(f"{out} is a folder: name a file with -o OUT")
     try:
         chosen = form or form_of(out)
     except ValueError as error:
@@ -74,3 +98,54 @@ def report(
     else:
         with output.opened() as file:
             file.write(made.markdown() if chosen == "md" else made.html(theme=theme))
+    return 0
+
+
+def _report_each(files: list[str], clock_offset: int | None, out: str | None, form: str, limit: int, theme: str) -> int:
+    """Write a report of each capture into a folder, and show the captures as a table."""
+    if out is None or Path(out).is_file():
+        raise click.UsageError(
+            f"{len(files)} captures: name a folder for their reports with -o OUT (--merge reads them as one)"
+        )
+    if form == "pdf":
+        from tcpwin.report.standalone import find_browser
+
+        find_browser()
+    from tcpwin.report import render_captures
+
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = _names(files, form)
+    rows: list[CaptureRow] = []
+    write = partial(_write_report, folder=folder, names=names, form=form, limit=limit, theme=theme)
+    for told in tell_each(files, write, clock_offset=clock_offset, keep=True):
+        warn_of(told)
+        if told.answer is not None:
+            rows.append(told.answer)
+    failures = len(files) - len(rows)
+    show(render_captures(rows, failures))
+    return exit_status(False, failures)
+
+
+def _names(files: list[str], form: str) -> dict[str, str]:
+    """Names of the reports, by capture: its own, and a number where another has that already."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for file in files:
+        stem = Path(file).name.split(".")[0] or "capture"
+        name, number = f"{stem}.{form}", 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{stem}-{number}.{form}"
+        taken.add(name.casefold())
+        names[file] = name
+    return names
+
+
+def _write_report(
+    analysis: Analysis, file: str, *, folder: Path, names: dict[str, str], form: str, limit: int, theme: str
+) -> CaptureRow:
+    from tcpwin.report import capture_row
+
+    Report(analysis, limit=limit).write(folder / names[file], form=form, theme=theme)
+    return capture_row(analysis, file)

@@ -11,13 +11,14 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.report.budget_words import ITEM_WORDS
+    from tcpwin.report.capture_table import CaptureRow, capture_row, render_captures
     from tcpwin.report.comparison import NAMES, headline, render_comparison, value_text
     from tcpwin.report.connection_table import ConnectionTable, render_table, tabulate_connections
     from tcpwin.report.connection_text import render_connection
     from tcpwin.report.counters import render_sample, render_step, render_steps_end, render_total
     from tcpwin.report.findings import counts_line, render_findings
-    from tcpwin.report.github import render_github
-    from tcpwin.report.junit import junit_document
+    from tcpwin.report.github import render_github, render_unreadable
+    from tcpwin.report.junit import join_junit, junit_document
     from tcpwin.report.ladder import draw_ladder
     from tcpwin.report.likeness import render_against, render_likeness
     from tcpwin.report.pairing import (
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     )
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
     from tcpwin.report.rules import render_page, render_rules, threshold_text
-    from tcpwin.report.sarif import sarif_document
+    from tcpwin.report.sarif import join_sarif, sarif_document
     from tcpwin.report.slicing import AROUND, Slice, annotate, slice_packets
     from tcpwin.report.sockets import render_distributions, render_sockets, span_text
     from tcpwin.report.summary import render_summary
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "budget_words": ("ITEM_WORDS",),
+    "capture_table": (
+        "CaptureRow",
+        "capture_row",
+        "render_captures",
+    ),
     "comparison": (
         "NAMES",
         "headline",
@@ -61,8 +67,14 @@ _HOMES = {
         "counts_line",
         "render_findings",
     ),
-    "github": ("render_github",),
-    "junit": ("junit_document",),
+    "github": (
+        "render_github",
+        "render_unreadable",
+    ),
+    "junit": (
+        "join_junit",
+        "junit_document",
+    ),
     "ladder": ("draw_ladder",),
     "likeness": (
         "render_against",
@@ -88,7 +100,10 @@ _HOMES = {
         "render_rules",
         "threshold_text",
     ),
-    "sarif": ("sarif_document",),
+    "sarif": (
+        "join_sarif",
+        "sarif_document",
+    ),
     "slicing": (
         "AROUND",
         "Slice",
@@ -115,14 +130,18 @@ __all__ = [
     "ITEM_WORDS",
     "NAMES",
     "WHOLE",
+    "CaptureRow",
     "ConnectionTable",
     "Slice",
     "annotate",
+    "capture_row",
     "change_on_the_way",
     "counts_line",
     "draw_ladder",
     "frames_filter",
     "headline",
+    "join_junit",
+    "join_sarif",
     "junit_document",
     "most_lost_first",
     "quality_remarks",
@@ -130,6 +149,7 @@ __all__ = [
     "render",
     "render_against",
     "render_blocks",
+    "render_captures",
     "render_comparison",
     "render_connection",
     "render_distributions",
@@ -149,6 +169,7 @@ __all__ = [
     "render_summary",
     "render_table",
     "render_total",
+    "render_unreadable",
     "run_facts",
     "sarif_document",
     "slice_packets",

@@ -6,7 +6,7 @@ colon and comma in properties too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Findings, Severity
@@ -36,6 +36,12 @@ def render_github(analysis: Analysis, found: Findings, findings: Iterable[Findin
     closing = closing_line(analysis, found)
     if closing is not None:
         yield closing
+
+
+def render_unreadable(failures: Mapping[str, str]) -> Iterator[str]:
+    """Workflow commands for captures that could not be read."""
+    for file, why in failures.items():
+        yield f"::error file={_property(file)},title=not readable::{_message(name_text(why))}"
 
 
 def _message(text: str) -> str:

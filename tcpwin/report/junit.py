@@ -6,8 +6,8 @@ Form: the schema that Jenkins publishes (junit-10.xsd). Characters that XML 1.0 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from collections.abc import Iterable, Mapping
+from xml.etree.ElementTree import Element, SubElement, fromstring, indent, tostring
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Findings, Rule, Severity, describe_capture
@@ -59,6 +59,22 @@ def junit_document(
             SubElement(case, "system-out").text = "\n\n".join(_body(analysis, found, each) for each in others)
     suite.set("failures", str(failed))
     SubElement(suite, "system-out").text = name_text(counts_line(analysis, found, asked=len(asked)))
+    return _text(root)
+
+
+def join_junit(documents: Iterable[str], failures: Mapping[str, str]) -> str:
+    """Documents of several captures as one, with a suite for each; a capture that could not be read is an error."""
+    root = Element("testsuites", name="tcpwin check")
+    for document in documents:
+        root.extend(fromstring(document))
+    for file, why in failures.items():
+        suite = SubElement(root, "testsuite", name=name_text(file), tests="1", errors="1", failures="0", skipped="0")
+        case = SubElement(suite, "testcase", classname="tcpwin", name="readable")
+        SubElement(case, "error", message=name_text(why))
+    return _text(root)
+
+
+def _text(root: Element) -> str:
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 

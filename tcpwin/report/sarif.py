@@ -7,7 +7,7 @@ frames stand in a result's properties.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -59,6 +59,32 @@ def sarif_document(
             }
         ],
     }
+
+
+def join_sarif(documents: Iterable[Mapping[str, Any]], failures: Iterable[str]) -> dict[str, Any]:
+    """Logs of several captures, of the same rules, as one run: services take one run of a tool.
+
+    Args:
+        documents: as `sarif_document` makes them, at least one.
+        failures: why captures could not be read; they are notifications of the run.
+    """
+    joined: dict[str, Any] = {}
+    for document in documents:
+        (run,) = document["runs"]
+        if not joined:
+            joined = {**run, "artifacts": [], "results": [], "properties": {"captures": []}}
+        before = len(joined["artifacts"])
+        for result in run["results"]:
+            for location in result["locations"]:
+                if "physicalLocation" in location:
+                    location["physicalLocation"]["artifactLocation"]["index"] += before
+        uris = [each["location"]["uri"] for each in run["artifacts"]]
+        joined["artifacts"] += run["artifacts"]
+        joined["results"] += run["results"]
+        joined["properties"]["captures"].append({"files": uris, **run["properties"]})
+    told = [{"level": "error", "message": {"text": name_text(text)}} for text in failures]
+    joined["invocations"] = [{"executionSuccessful": not told, "toolExecutionNotifications": told}]
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [joined]}
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

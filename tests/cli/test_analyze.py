@@ -131,7 +131,7 @@ def test_compressed_and_plain_files_are_alike(program: str, tmp_path: Path, tool
 def test_several_files_are_one_capture(tool: Callable[[str], str], tmp_path: Path) -> None:
     again = tmp_path / "again.pcap.gz"
     again.write_bytes(gzip.compress(plain_bytes(MANY_SHORT, tool)))
-    document = json.loads(tcpwin("analyze", "--json", KEEP_ALIVE, MANY_SHORT).stdout)
+    document = json.loads(tcpwin("analyze", "--json", "--merge", KEEP_ALIVE, MANY_SHORT).stdout)
     assert document["name"] == "2 files"
     assert [file["file"] for file in document["capture"]["files"]] == [str(KEEP_ALIVE), str(MANY_SHORT)]
     assert len(document["connections"]) == 66

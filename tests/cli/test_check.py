@@ -256,7 +256,7 @@ def test_shares_of_thresholds() -> None:
 def test_standard_input_and_several_files() -> None:
     told = lines("--select", "TW201", "-", input=SLOW_READER.read_bytes())
     assert told[5] == HEAD.replace(str(SLOW_READER), "standard input")
-    told = lines("--select", "TW201", KEEP_ALIVE, SLOW_READER)
+    told = lines("--select", "TW201", "--merge", KEEP_ALIVE, SLOW_READER)
     assert len([line for line in told if line.startswith("2 files:#")]) == 1
     assert told[-1] == "1 finding (1 warning) in 1 connection; 1 rule checked on 2 connections."
 

@@ -23,7 +23,7 @@ def test_document_keeps_to_the_schema(path: Path) -> None:
 
 
 def test_document_of_several_files_and_of_one_connection() -> None:
-    for arguments in ([KEEP_ALIVE, SLOW_READER], ["--connection", 3, MANY_SHORT]):
+    for arguments in (["--merge", KEEP_ALIVE, SLOW_READER], ["--connection", 3, MANY_SHORT]):
         document = json.loads(tcpwin("analyze", "--json", *arguments).stdout)
         jsonschema.validate(document, SCHEMA, jsonschema.Draft202012Validator)
 

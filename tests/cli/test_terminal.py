@@ -101,7 +101,7 @@ def rows_of(text: str) -> list[list[str]]:
 def test_several_connections_stand_in_a_table_the_costliest_first(command: str, say: object) -> None:
     """The slow reader lost most, then the lossy path, then the stall of 4.14 s; 65 short ones lost nothing."""
     assert callable(say)
-    rows = rows_of(say(command, *SEVERAL))
+    rows = rows_of(say(command, *SEVERAL, "--merge"))
     assert [row[1] for row in rows[:3]] == [
         "10.9.2.2:36984 → 10.9.1.1:5201",
         "10.9.2.2:38102 → 10.9.1.1:5201",
@@ -121,7 +121,7 @@ def test_several_connections_stand_in_a_table_the_costliest_first(command: str, 
 
 
 def test_the_table_is_as_long_as_the_limit() -> None:
-    said = in_pipe("analyze", *SEVERAL, "--limit", 2)
+    said = in_pipe("analyze", *SEVERAL, "--merge", "--limit", 2)
     assert len(rows_of(said)) == 2
     assert "\n66 more connections not shown: --limit N" in said
     assert not any(HEAD.match(line) for line in in_pipe("analyze", SLOW_READER).splitlines())

@@ -28,6 +28,8 @@ MOST_BYTES = 5_000_000
 MOST_SECONDS = 300.0
 """For a page, which is drawn in a few: a browser that hangs is ended."""
 LOOK_SECONDS = 0.1
+ATTEMPTS = 2
+"""On a busy machine one of Chromium's own processes may miss another, and it ends at its start."""
 DRAWING_MS = 60_000
 """Of the page's own clock, which does not tick while it works."""
 
@@ -77,27 +79,28 @@ def _print(html: str, limits: _Limits, *switches: str) -> bytes:
     with TemporaryDirectory(prefix="tcpwin-report-") as folder:
         page, out = Path(folder, "report.html"), Path(folder, "report.pdf")
         page.write_text(html, encoding="utf-8")
-        status, said = _run(
-            [
-                browser,
-                "--headless",
-                "--disable-gpu",
-                "--disable-extensions",
-                "--no-first-run",
-                f"--window-size={WINDOW}",
-                "--host-resolver-rules=MAP * ~NOTFOUND",
-                # As root Chromium's own sandbox cannot be had, in containers above all. The page is ours.
-                *(["--no-sandbox"] if os.geteuid() == 0 else []),
-                f"--user-data-dir={folder}/profile",
-                f"--virtual-time-budget={DRAWING_MS}",
-                "--no-pdf-header-footer",
-                *switches,
-                f"--print-to-pdf={out}",
-                page.as_uri(),
-            ],
-            limits,
-        )
-        if status or not out.exists():
+        command = [
+            browser,
+            "--headless",
+            "--disable-gpu",
+            "--disable-extensions",
+            "--no-first-run",
+            f"--window-size={WINDOW}",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            # As root Chromium's own sandbox cannot be had, in containers above all. The page is ours.
+            *(["--no-sandbox"] if os.geteuid() == 0 else []),
+            f"--user-data-dir={folder}/profile",
+            f"--virtual-time-budget={DRAWING_MS}",
+            "--no-pdf-header-footer",
+            *switches,
+            f"--print-to-pdf={out}",
+            page.as_uri(),
+        ]
+        for _ in range(ATTEMPTS):
+            status, said = _run(command, limits)
+            if not status and out.exists():
+                break
+        else:
             lines = said.decode("utf-8", "replace").strip().splitlines()
             raise OutputError(f"{browser} did not print the report: {lines[-1] if lines else f'status {status}'}")
         return out.read_bytes()

@@ -1,0 +1,339 @@
+"""Several captures on the command line, each a capture of its own: read side by side, told in the order of their names.
+
+In: what was named. Out: by file, what a command says of it, or why it could not be read. One file that is broken, or
+whose process ends, leaves the others.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+from itertools import pairwise
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import click
+
+from tcpwin.cli.program import EXIT_UNREADABLE, complain
+from tcpwin.errors import TcpwinError
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis
+    from tcpwin.cli.ss import Output
+    from tcpwin.hosts import Member
+
+T = TypeVar("T")
+SCHEMA = "tcpwin/captures/1"
+AHEAD = 4
+"""Files for each process that are given out at a time: what is done and not yet told is kept."""
+NEXT_PIECE_NS = 10_000_000_000
+"""A piece of a capture begins no later after the one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Generic[T]):
+    """What came of one capture.
+
+    Attributes:
+        file: as it was named, or found in a folder.
+        answer: of the command; None where the capture could not be read.
+        failure: why it could not be, in words.
+        warnings: lines for stderr.
+    """
+
+    file: str
+    answer: T | None
+    failure: str | None
+    warnings: tuple[str, ...]
+
+
+def merge_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--merge` to a command."""
+    return click.option(
+        "--merge", is_flag=True, help="Read several files as one capture cut in pieces, merged by time."
+    )(command)
+
+
+def separate(captures: tuple[str, ...], *, merge: bool, snapshots: tuple[str, ...], member: str | None) -> list[str]:
+    """The captures to read each by itself; none where there is one alone, or where they are pieces of one.
+
+    A folder that holds several captures, and no snapshot, stands for these.
+
+    Raises:
+        UsageError: an option that goes with one capture.
+    """
+    if merge:
+        return []
+    files = [file for each in captures for file in _within(each, member)]
+    if len(files) == 1 and files[0] == captures[0]:
+        return []
+    for value, option in ((snapshots, "--with"), (member, "--capture")):
+        if value:
+            raise click.UsageError(
+                f"{option} goes with one capture; {len(files)} are named (--merge reads them as one)"
+            )
+    if "-" in files:
+        raise click.UsageError("standard input (-) cannot be read together with files")
+    return files
+
+
+def _within(path: str, member: str | None) -> list[str]:
+    """The captures of a folder, in order of their names, where it is no bundle; else the path."""
+    if member is not None or path == "-" or not Path(path).is_dir():
+        return [path]
+    from tcpwin.hosts import Bundle
+
+    with Bundle.open(path) as bundle:
+        captures = [each.name for each in bundle.members if each.kind == "capture" or _is_called_one(each)]
+        if bundle.snapshots or len(captures) < 2:
+            return [path]
+    return [str(Path(path, name)) for name in sorted(captures)]
+
+
+def _is_called_one(member: Member) -> bool:
+    """What is no capture, and has the name of one, is said rather than passed over."""
+    return member.kind == "unknown" and re.search(r"\.p?cap(ng)?\d*(\.(gz|zst|lz4))?$", member.name) is not None
+
+
+def tell_each(files: Sequence[str], answer: Callable[[Analysis, str], T], **options: Any) -> Iterator[Told[T]]:
+    """Measure each capture and tell what a command says of it, in the order given.
+
+    Args:
+        answer: of an analysis and the name of its file; a function of a module, which other processes can find.
+        options: of `measure`.
+    """
+    context = click.get_current_context()
+    work = _Work(answer, options, dict(context.meta))
+    processes = min(os.cpu_count() or 1, len(files))
+    with _shown(len(files)) as tell, _pool(processes) as pool:
+        waiting: list[tuple[str, Future[Told[T]]]] = []
+        left = list(reversed(files))
+        while left or waiting:
+            while left and len(waiting) < AHEAD * processes and pool.is_whole:
+                file = left.pop()
+                waiting.append((file, pool.submit(work, file)))
+            if not waiting:
+                # Its processes are gone, with one of those that were read side by side.
+                pool.renew()
+                continue
+            file, future = waiting.pop(0)
+            try:
+                told = future.result()
+            except BrokenProcessPool:
+                pool.is_whole = False
+                told = _alone(work, file)
+            tell()
+            yield told
+
+
+@dataclass(frozen=True)
+class _Work(Generic[T]):
+    """What a process does with a file."""
+
+    answer: Callable[[Analysis, str], T]
+    options: dict[str, Any]
+    meta: dict[str, Any]
+
+    def __call__(self, file: str) -> Told[T]:
+        from tcpwin.cli.snapshot_options import measure
+
+        said, found, failure = io.StringIO(), None, None
+        # Options that commands find without being told stand in the context.
+        with click.Context(click.Command("several")) as context, redirect_stderr(said):
+            context.meta.update(self.meta)
+            try:
+                found = self.answer(measure((file,), (), **self.options), file)
+            except (TcpwinError, OSError) as error:
+                failure = str(error)
+            except click.UsageError as error:
+                failure = error.format_message()
+            except MemoryError:
+                failure = f"{file}: there is not enough memory to read it"
+        lines = (line.removeprefix("tcpwin: ") for line in said.getvalue().splitlines())
+        return Told(file, found, failure, tuple(lines))
+
+
+class _Pool:
+    """Processes that can be replaced."""
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self.is_whole = True
+        self._executor = self._new()
+
+    def _new(self) -> ProcessPoolExecutor:
+        # A fork has what is imported already; elsewhere it is not safe, or not there.
+        context = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
+        executor = ProcessPoolExecutor(self._processes, mp_context=context, initializer=_begin)
+        with _signals_held():
+            # All processes begin with the first work.
+            executor.submit(int)
+        return executor
+
+    def submit(self, work: _Work[T], file: str) -> Future[Told[T]]:
+        try:
+            return self._executor.submit(work, file)
+        except BrokenProcessPool as error:
+            broken: Future[Told[T]] = Future()
+            broken.set_exception(error)
+            return broken
+
+    def renew(self) -> None:
+        self.close()
+        self._executor = self._new()
+        self.is_whole = True
+
+    def close(self) -> None:
+        self._executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _pool(processes: int) -> Iterator[_Pool]:
+    import tcpwin.hosts
+    import tcpwin.limits
+    import tcpwin.report  # noqa: F401 - forked with what each of them would import
+
+    pool = _Pool(processes)
+    try:
+        yield pool
+    except BaseException:
+        # Nobody waits for what they do any more.
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.close()
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """No signal ends the command while it starts processes: it would leave those that it does not know yet."""
+    came: list[int] = []
+    held = {
+        each: signal.signal(each, lambda number, _: came.append(number)) for each in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for each, handler in held.items():
+            signal.signal(each, signal.SIG_DFL if handler is None else handler)
+    for number in came:
+        signal.raise_signal(number)
+
+
+def _begin() -> None:
+    """Processes end at once where the terminal says so, and with the command; it tells why."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    command = multiprocessing.parent_process()
+    if command is not None:
+        threading.Thread(target=_end_with, args=(command.sentinel,), daemon=True).start()
+
+
+def _end_with(command: int) -> None:
+    wait([command])
+    os._exit(EXIT_UNREADABLE)
+
+
+def _alone(work: _Work[T], file: str) -> Told[T]:
+    """A file that was read as a process ended: once more with a process for it alone, which shows whether it is why."""
+    pool = _Pool(1)
+    try:
+        return pool.submit(work, file).result()
+    except BrokenProcessPool:
+        return Told(file, None, f"{file}: the process that read it ended; there may not be enough memory", ())
+    finally:
+        pool.close()
+
+
+@contextmanager
+def _shown(count: int) -> Iterator[Callable[[], object]]:
+    """A bar on a terminal's stderr."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    with click.progressbar(length=count, label="reading captures", file=sys.stderr, show_pos=True) as bar:
+        yield lambda: bar.update(1)
+
+
+def warn_of(told: Told[Any]) -> None:
+    """Say on stderr what was odd about a capture, under its name."""
+    for line in told.warnings:
+        named = line if told.file in line else f"{told.file}: {line}"
+        complain(named)
+    if told.failure is not None:
+        complain(told.failure if told.file in told.failure else f"{told.file}: {told.failure}")
+
+
+@contextmanager
+def captures_document(output: Output) -> Iterator[Callable[[Told[Any], Path | None], None]]:
+    """Write one JSON document of several captures; what it yields adds one, with the document of its own in a file.
+
+    The file is removed.
+    """
+    with output.opened() as out:
+        out.write(f'{{"schema": "{SCHEMA}", "captures": [')
+        before = ""
+
+        def add(told: Told[Any], document: Path | None) -> None:
+            nonlocal before
+            head = {"file": told.file, "failure": told.failure, "warnings": told.warnings}
+            out.write(f'{before}{json.dumps(head)[:-1]}, "document": ')
+            before = ",\n"
+            if document is None:
+                out.write("null")
+            else:
+                with document.open(encoding="utf-8", errors="surrogateescape") as file:
+                    shutil.copyfileobj(file, out)
+                document.unlink()
+            out.write("}")
+
+        yield add
+        out.write("]}\n")
+
+
+def exit_status(is_problem: bool, failures: int) -> int:
+    """Of all captures together: one that cannot be read counts more than a problem in another."""
+    return EXIT_UNREADABLE if failures else int(is_problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What tells whether captures are pieces of one: names that differ in digits alone, one after another in time."""
+
+    file: str
+    first_ns: int
+    last_ns: int
+    begins_within: bool
+
+    @classmethod
+    def of(cls, analysis: Analysis, file: str) -> Piece:
+        """What a capture shows of it."""
+        capture = analysis.capture
+        first_ns, last_ns = capture.first_time_ns or 0, capture.last_time_ns or 0
+        return cls(file, first_ns, last_ns, capture.connections_without_syn > 0)
+
+
+def hint_of_pieces(pieces: Sequence[Piece]) -> None:
+    """Say how to read as one what looks like one capture that was cut."""
+    ordered = sorted(pieces, key=lambda piece: piece.first_ns)
+    names = {re.sub(r"\d+", "#", Path(piece.file).name) for piece in ordered}
+    follow = all(
+        0 <= after.first_ns - before.last_ns <= NEXT_PIECE_NS and after.begins_within
+        for before, after in pairwise(ordered)
+    )
+    if len(ordered) > 1 and len(names) == 1 and follow:
+        complain("these look like pieces of one capture: --merge reads them as one, so that connections go on")
