@@ -1,11 +1,14 @@
 """The API over captures whose numbers are known, on SQLite and on PostgreSQL."""
 
+import asyncio
 import base64
 import io
+import logging
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import anyio
 import numpy as np
 import polars
 import pytest
@@ -14,6 +17,8 @@ from pairing.packets import read, write
 from pairing.pairs import captures
 from reference import ROOT
 from web.crafted import API, HOSTILE_NAME, SECRET, analysed, many_connections, settle, upload
+
+from tcpwin_web.api.captures import watch_analysis
 
 START_NS = 1_700_000_000 * 10**9
 
@@ -354,3 +359,24 @@ def test_an_error_is_a_problem_document(client: TestClient) -> None:
         assert (answer.status_code, answer.json()["status"]) == (status, status), path
         assert answer.headers["content-type"] == "application/problem+json"
         assert {"type", "title", "detail"} <= answer.json().keys()
+
+
+def test_a_stream_of_progress_that_is_left_at_any_moment_leaves_no_error(
+    client: TestClient, capture: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also while the database is asked for it, which then answers whoever asks next."""
+    id, service = analysed(client, capture), client.app.state.service
+
+    async def leave() -> None:
+        for steps in range(60):
+            # As a response ends its stream: whatever the task waits for then is cancelled, too.
+            async with anyio.create_task_group() as group:
+                group.start_soon(anext, aiter(watch_analysis(service, id)))
+                await asyncio.sleep(steps / 10_000)
+                group.cancel_scope.cancel()
+        await service.captures.get(id)
+
+    assert client.portal is not None
+    with caplog.at_level(logging.WARNING):
+        client.portal.call(leave)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []

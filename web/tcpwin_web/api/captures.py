@@ -14,6 +14,8 @@ from tcpwin_web.captures import NotFoundError
 from tcpwin_web.jobs import answers, both_ends
 from tcpwin_web.results import layout, queries
 from tcpwin_web.scales import MAX_SCALES, scales_of
+from tcpwin_web.service import Service
+from tcpwin_web.storage.database import unbroken
 from tcpwin_web.storage.models import Capture, File
 
 router = APIRouter(tags=["captures"])
@@ -286,8 +288,8 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
     before = None
     while not service.is_ending:
         try:
-            async with service.looks:
-                capture = await service.captures.get(capture_id)
+            # A client may go at any moment.
+            capture = await unbroken(_look(service, capture_id))
         except SQLAlchemyError:
             # The database is busy, or away for a while: the stream goes on when it is back.
             await service.queue.wait(WATCH_SECONDS)
@@ -310,6 +312,11 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
             yield ServerSentEvent(event="progress", data=now)
             before = now
         await service.queue.wait(max(WATCH_SECONDS, service.watched / LOOKS_A_SECOND))
+
+
+async def _look(service: Service, capture_id: str) -> Capture:
+    async with service.looks:
+        return await service.captures.get(capture_id)
 
 
 @router.get("/tags")

@@ -5,10 +5,10 @@ import errno
 import fcntl
 import os
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, nullcontext, suppress
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from alembic import command
 from alembic.config import Config
@@ -16,6 +16,8 @@ from sqlalchemy import Connection, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_sessionmaker, create_async_engine
+
+T = TypeVar("T")
 
 BUSY_MS = 10_000
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -179,6 +181,17 @@ class Database:
             # Last: to close any descriptor of a file gives up all locks of this process on it (fcntl(2)).
             os.close(self._opened)
             self._opened = None
+
+
+async def unbroken(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for work on the database that goes on where its caller is cancelled.
+
+    A connection that is left in the middle of a query is lost, and SQLAlchemy logs an error for it.
+    """
+    task = asyncio.ensure_future(work)
+    # Where nobody waits any more, nobody asks how it ended.
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return await asyncio.shield(task)
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
