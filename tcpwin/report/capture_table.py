@@ -51,11 +51,17 @@ def capture_row(analysis: Analysis, file: str) -> CaptureRow:
     counts = (f"{analysis.capture.packets:,}", f"{len(analysis):,}", f"{len(problems):,}")
     verdict = analysis.summary.verdict
     if verdict is None:
-        return CaptureRow((name_text(file), *counts, NOTHING, NOTHING, ""), 0, len(problems), ())
+        return CaptureRow((name_text(file), *counts, NOTHING, NOTHING, NOTHING), 0, len(problems), ())
     worst = analysis.worst(1)[0].id
     first, *more = render_verdict(verdict)
     return CaptureRow(
-        (name_text(file), *counts, limit_words(verdict).split(" (")[0], share_text(verdict.share), cost_text(verdict)),
+        (
+            name_text(file),
+            *counts,
+            limit_words(verdict).split(" (")[0],
+            share_text(verdict.share),
+            cost_text(verdict) or NOTHING,
+        ),
         verdict.named_ns if verdict.is_problem else 0,
         len(problems),
         (f"{name_text(file)}, connection {worst}: {first}", *(f"    {line}" for line in more)),
