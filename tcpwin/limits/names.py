@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tcpwin.units import time_text
+
 LIMIT_NAMES = {
     "receiver_window": "receive window",
     "receiver_application": "slow reader",
@@ -27,12 +29,16 @@ LOSS_ON_THE_PATH = "Find what drops packets {way}: look at interface counters, f
 """The same where two captures have shown it."""
 
 
-def read_faster(receiver: str, sender: str) -> str:
-    """What to do about a slow reader: the same wherever it is found. Both are roles with their article."""
-    return (
-        f"Make {receiver}'s application read faster, or {sender} send less. `ss -tmi` on {receiver} shows whether "
-        "unread data (Recv-Q) fills the buffer."
-    )
+def read_faster(receiver: str, sender: str, stop_ns: int = 0) -> str:
+    """What to do about a slow reader: the same wherever it is found. Both are roles with their article.
+
+    Args:
+        stop_ns: how long it did not read, where it stopped once and is no slow reader otherwise.
+    """
+    shows = f"`ss -tmi` on {receiver} shows whether unread data (Recv-Q) fills the buffer."
+    if stop_ns:
+        return f"Find out why {receiver}'s application stopped reading for {time_text(stop_ns)}. {shows}"
+    return f"Make {receiver}'s application read faster, or make {sender} send less. {shows}"
 
 
 def find_loss(sender: str) -> str:

@@ -31,6 +31,8 @@ LEAST_PART = 0.0005
 
 TIGHT_SHARE = 0.1
 """A receiver whose window held the sender for more of the time may have refused segments for want of memory."""
+ONLY_SHARE = 0.8
+"""Of the time that a sender waited for its receiver, so much in one stop, and the receiver reads well otherwise."""
 
 
 def is_tight(data: Direction, busy_ns: int) -> bool:
@@ -168,6 +170,7 @@ def _reader(seen: Situation) -> Opinion:
     data, receiver = seen.data, seen.receiver
     confidence = "certain" if seen.budget.kernel is not None else seen.seen
     most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes
+    stop_ns = only_stop_ns(data)
     if data.zero_window_episode_count:
         if seen.traits.is_mostly_closed:
             confidence = "certain"
@@ -186,9 +189,18 @@ def _reader(seen: Situation) -> Opinion:
         seen.receiving_end,
         confidence,
         reason + _kernel_words(seen),
-        f"The {receiver}'s application keeps its receive window full.",
-        read_faster(f"the {receiver}", f"the {seen.sender}"),
+        f"The {receiver}'s application stopped reading once, for {time_text(stop_ns)}."
+        if stop_ns
+        else f"The {receiver}'s application keeps its receive window full.",
+        read_faster(f"the {receiver}", f"the {seen.sender}", stop_ns),
     )
+
+
+def only_stop_ns(data: Direction) -> int:
+    """How long the receiver did not read, where that was once and nearly all that the sender waited for it; else 0."""
+    waited_ns = data.zero_window_ns + data.window_limited_ns
+    is_only = data.zero_window_episode_count == 1 and data.zero_window_ns >= ONLY_SHARE * waited_ns
+    return data.zero_window_ns if is_only else 0
 
 
 def _window_sum(seen: Situation) -> str:
@@ -254,7 +266,10 @@ def _application(seen: Situation) -> Opinion:
         reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter pauses or with its last data on the way")
     if seen.data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
-    owner, meaning = f"{seen.sending_end}_application", f"The {seen.sender} had nothing to send."
+    owner, meaning = (
+        f"{seen.sending_end}_application",
+        f"The {seen.sender} had nothing to send, which nothing in TCP changes.",
+    )
     if seen.traits.is_answering:
         median = " (median)" if seen.data.turns > 1 else ""
         meaning = f"The {seen.sender}'s application took {{answer}} to answer{median}."

@@ -114,7 +114,7 @@ class _Telling:
             yield from sentences_of_one(self.verdict)
             return
         share = f"{MIN_SHARE * 100:.0f} % of the time in which a connection had data to send"
-        least = f"A problem costs at least {time_text(MIN_COST_NS)}, and {share}."
+        least = f"Counted as a problem: a limit that costs at least {time_text(MIN_COST_NS)}, and {share}."
         if not self.ids:
             yield f"No problem found. ({least})"
             return

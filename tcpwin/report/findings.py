@@ -97,7 +97,7 @@ def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
         whole = ""
         if verdict is not None and is_part_of(finding, verdict):
             limit = LIMIT_NAMES[verdict.also or verdict.limit]
-            whole = f" of the {time_text(verdict.named_ns)} that {limit} cost"
+            whole = f" of the {time_text(verdict.named_ns)} lost in all ({limit})"
         lost = time_text(finding.cost_ns)
         said.append(f"{lost}{whole}" if whole else f"time lost {lost}")
     if finding.lost_bps:

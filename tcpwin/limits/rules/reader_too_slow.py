@@ -33,6 +33,7 @@ from tcpwin.limits.evidence.full_buffer import full_buffer
 from tcpwin.limits.evidence.window import FULL_FRAMES_OF, full_frames, held_back_ns, kernel_denies
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.names import read_faster
+from tcpwin.limits.opinion import only_stop_ns
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import time_text
 
@@ -68,7 +69,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not a small buffer with a fast reader: Recv-Q would be near zero.",
         ),
         remedy=Remedy(
-            read_faster(case.the_receiver, case.the_sender),
+            read_faster(case.the_receiver, case.the_sender, only_stop_ns(case.data)),
             side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )

@@ -51,6 +51,7 @@ from tcpwin.limits.evidence.window import (
 )
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.names import read_faster
+from tcpwin.limits.opinion import only_stop_ns
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import rate_text, share_text, time_text
 
@@ -93,7 +94,7 @@ def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, 
             "Not a small buffer: the window had been more than twice as large.",
         ),
         remedy=Remedy(
-            read_faster(case.the_receiver, case.the_sender),
+            read_faster(case.the_receiver, case.the_sender, only_stop_ns(case.data)),
             side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )

@@ -100,7 +100,7 @@ def judge(case: Case) -> Iterator[Finding]:
         ),
         remedy=Remedy(
             f"Switch on window scaling on {case.the(culprit)} ({SETTING}=1 on Linux). Both ends must offer it "
-            "(RFC 7323 §2.2).",
+            "(RFC 7323 §2.2): where it is on already, a firewall on the way takes it out of the SYN.",
             settings=_lines(case, culprit),
             side_effects="Only for new connections. Larger windows use more of the receiver's memory.",
         ),

@@ -31,6 +31,7 @@ from collections.abc import Iterator, Sequence
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.names import read_faster
+from tcpwin.limits.opinion import only_stop_ns
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
@@ -75,7 +76,7 @@ def judge(case: Case) -> Iterator[Finding]:
             span_of=of_many("longest", 1, count),
         ),
         remedy=Remedy(
-            read_faster(case.the_receiver, case.the_sender),
+            read_faster(case.the_receiver, case.the_sender, only_stop_ns(case.data)),
             side_effects="A larger receive buffer only postpones the stall, and adds delay.",
         ),
     )
