@@ -42,6 +42,9 @@ COMMANDS = {
 }
 """Each command's one-line help; its code is `tcpwin.cli.NAME`, an object of the same name."""
 
+CONFIGURED = ("check", "compare")
+"""Those whose defaults a file of settings may give."""
+
 COMMAND_GROUP = "tcpwin.commands"
 """Entry points by which other packages add commands: the command's name, and a click command."""
 
@@ -97,13 +100,23 @@ def _added() -> tuple[EntryPoint, ...]:
 # The eager option is seen first: the other one ends the program.
 @click.option("--json", is_flag=True, expose_value=False, is_eager=True, callback=keep_json, help="Version as JSON.")
 @click.option("--version", is_flag=True, expose_value=False, callback=print_version, help="Show the version.")
-def cli() -> None:
+@click.option(
+    "--config", metavar="FILE", help="Settings of `check` and `compare`; default: tcpwin.toml or pyproject.toml above."
+)
+@click.pass_context
+def cli(ctx: click.Context, config: str | None) -> None:
     """Find what limited each TCP connection in a capture, what it cost, and what to change.
 
     Start with `tcpwin analyze FILE`.
 
     Exit status: 0 success, 1 problem found (with --check or `check`), 2 wrong usage, 3 unreadable input.
     """
+    if ctx.invoked_subcommand in CONFIGURED:
+        from tcpwin.cli.settings_file import read_settings
+
+        ctx.default_map = read_settings(config)
+    elif config is not None:
+        raise click.UsageError(f"--config goes with {' and '.join(CONFIGURED)}")
 
 
 def complain(text: str) -> None:

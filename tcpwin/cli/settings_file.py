@@ -1,0 +1,122 @@
+"""Budgets as code: what `tcpwin check` and `tcpwin compare` are asked by default, from a file in the project.
+
+In: `tcpwin.toml`, or `[tool.tcpwin]` of `pyproject.toml`, here or in the nearest folder above. Out: defaults of
+options, as click takes them. A word on the command line takes the place of its setting.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcpwin.cli.program import CONFIGURED
+
+NAMES = ("tcpwin.toml", "pyproject.toml")
+MOST_BYTES = 1 << 20
+_TEXTS = {
+    "check": {"fail-on": "fail_on", "filter": "filter"},
+    "compare": {"fail-on": "fail_on", "tolerance": "tolerance"},
+}
+_LISTS = {"check": {"select": "select", "ignore": "ignore"}, "compare": {}}
+
+
+def read_settings(named: str | None = None) -> dict[str, dict[str, Any]]:
+    """Defaults of the options of each command, by their parameters' names; none without a file.
+
+    Args:
+        named: the file, where it is not to be looked for.
+
+    Raises:
+        UsageError: it cannot be read, or holds what is no setting.
+    """
+    path = _find() if named is None else Path(named)
+    if path is None:
+        return {}
+    tables = _tables(path)
+    if tables is None:
+        raise click.UsageError(f"{path} has no table [tool.tcpwin]")
+    unknown = sorted(tables.keys() - {*CONFIGURED})
+    if unknown:
+        raise click.UsageError(f"{path}: there is no table {unknown[0]!r}: there are {', '.join(CONFIGURED)}")
+    return {command: _defaults(path, command, table) for command, table in tables.items()}
+
+
+def _find() -> Path | None:
+    """The nearest file that has settings, upwards from here."""
+    try:
+        here = Path.cwd()
+    except OSError:
+        return None
+    for folder in (here, *here.parents):
+        for name in NAMES:
+            path = folder / name
+            if path.is_file() and _tables(path) is not None:
+                return path
+    return None
+
+
+def _tables(path: Path) -> dict[str, Any] | None:
+    """The settings of a file; None of a `pyproject.toml` of other tools only."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        is_project = path.name == "pyproject.toml"
+        if is_project and b"tcpwin" not in data:
+            return None
+        if len(data) > MOST_BYTES:
+            raise click.UsageError(f"{path} is too long for a file of settings")
+        document = tomllib.loads(data.decode())
+    except OSError as error:
+        raise click.UsageError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise click.UsageError(f"{path} is no TOML: {error}") from None
+    tool = document.get("tool")
+    found = (tool.get("tcpwin") if isinstance(tool, dict) else None) if is_project else document
+    if found is not None and not isinstance(found, dict):
+        raise click.UsageError(f"{path}: tool.tcpwin is no table")
+    return found
+
+
+def _defaults(path: Path, command: str, table: Any) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise click.UsageError(f"{path}: {command} is no table")
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        where = f"{path}: {command}.{name}"
+        if name in _TEXTS[command]:
+            found[_TEXTS[command][name]] = _text(where, value)
+        elif name in _LISTS[command]:
+            if not isinstance(value, list):
+                raise click.UsageError(f'{where} is no list, such as ["TW201", "TW3"]')
+            found[_LISTS[command][name]] = [_text(where, each) for each in value]
+        elif name == "threshold" and command == "check":
+            found["thresholds"] = [f"{key}={each}" for key, each in _thresholds(where, value).items()]
+        else:
+            known = [*_TEXTS[command], *_LISTS[command], *(["threshold"] if command == "check" else [])]
+            raise click.UsageError(f"{where} is no setting: there are {', '.join(known)}")
+    return found
+
+
+def _text(where: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise click.UsageError(f"{where} is no text in quotes")
+    return value
+
+
+def _thresholds(where: str, value: Any) -> dict[str, str]:
+    """``TW201.stall_ns = "500ms"``, with the name in quotes or without."""
+    if not isinstance(value, Mapping):
+        raise click.UsageError(f'{where} is no table, such as TW201.stall_ns = "500ms"')
+    found: dict[str, str] = {}
+    for name, each in value.items():
+        if isinstance(each, Mapping):
+            found |= _thresholds(where, {f"{name}.{inner}": deeper for inner, deeper in each.items()})
+        elif isinstance(each, bool) or not isinstance(each, str | int | float):
+            raise click.UsageError(f'{where}.{name} is no amount, such as "500ms"')
+        else:
+            found[name] = str(each)
+    return found

@@ -1,0 +1,97 @@
+"""The jobs of GitHub and GitLab: their scripts are run as a runner does, but for the installation."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from cli.command import TCPWIN
+from live import HANG_S
+
+ROOT = Path(__file__).parents[2]
+SLOW, GOOD = "captures/lab/slow-reader.pcap.gz", "captures/wild/keep-alive.pcap"
+yaml = pytest.importorskip("yaml")
+
+
+def run(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a copy of nothing but the captures."""
+    (folder / "captures").symlink_to(ROOT / "captures")
+    environment = {**os.environ, "PATH": f"{TCPWIN.parent}:{os.environ['PATH']}", **variables}
+    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=folder, env=environment
+    )
+
+
+def action() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+    return found
+
+
+def github(folder: Path, captures: str, arguments: str = "") -> subprocess.CompletedProcess[str]:
+    script = action()["runs"]["steps"][1]["run"]
+    given = {"CAPTURES": captures, "ARGUMENTS": arguments, "SARIF": "tcpwin.sarif"}
+    return run(script, folder, **given, GITHUB_STEP_SUMMARY=str(folder / "summary.md"))
+
+
+def gitlab(folder: Path, job: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    lines = yaml.safe_load((ROOT / "ci" / "tcpwin.gitlab-ci.yml").read_text())[job]["script"]
+    return run("\n".join(lines[1:]), folder, **variables)
+
+
+def test_the_action_hands_its_inputs_over_as_variables() -> None:
+    """What stands in a script's text would be run: inputs may be a stranger's."""
+    found = action()
+    assert not any("${{" in step["run"] for step in found["runs"]["steps"])
+    used = "".join(str(step["env"]) for step in found["runs"]["steps"])
+    assert all(f"inputs.{name} " in used for name in found["inputs"])
+
+
+def test_the_action_annotates_and_fails(tmp_path: Path) -> None:
+    done = github(tmp_path, SLOW)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith(("::warning", "::error"))
+    document = json.loads((tmp_path / "tcpwin.sarif").read_text())
+    assert document["runs"][0]["results"]
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary.startswith("```\n")
+    assert "Limited by a slow reader" in summary
+
+
+def test_the_action_succeeds_where_nothing_is_found_or_may_fail(tmp_path: Path) -> None:
+    done = github(tmp_path, SLOW, "--fail-on never --select TW202")
+    assert done.returncode == 0, done.stderr
+    assert "TW201" not in done.stdout
+
+
+def test_the_action_reads_the_projects_budget(tmp_path: Path) -> None:
+    (tmp_path / "tcpwin.toml").write_text('[check]\nfail-on = "never"\n')
+    assert github(tmp_path, SLOW).returncode == 0
+
+
+def test_inputs_are_no_commands(tmp_path: Path) -> None:
+    done = github(tmp_path, f"{SLOW}; touch run $(touch run) `touch run`")
+    assert done.returncode != 0
+    assert not (tmp_path / "run").exists()
+
+
+def test_patterns_are_expanded(tmp_path: Path) -> None:
+    done = github(tmp_path, "captures/lab/slow-reader*.gz")
+    assert done.returncode == 1, done.stderr
+    assert "slow-reader-receiver" in (tmp_path / "summary.md").read_text()
+
+
+def test_gitlab_gets_test_cases_and_a_verdict(tmp_path: Path) -> None:
+    done = gitlab(tmp_path, ".tcpwin-check", CAPTURES=SLOW, ARGUMENTS="")
+    assert done.returncode == 1, done.stderr
+    assert "Limited by a slow reader" in done.stdout
+    assert list(ElementTree.parse(tmp_path / "tcpwin.xml").iter("failure"))
+
+
+@pytest.mark.parametrize(("new", "status"), [(SLOW, 1), (GOOD, 0)])
+def test_gitlab_compares(tmp_path: Path, new: str, status: int) -> None:
+    done = gitlab(tmp_path, ".tcpwin-compare", OLD=GOOD, NEW=new, ARGUMENTS="")
+    assert done.returncode == status, done.stdout + done.stderr
