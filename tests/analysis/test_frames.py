@@ -1,5 +1,6 @@
 """For notebooks: Arrow's C stream, pandas, findings as rows, a capture's bytes, names that type checkers know."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -89,18 +90,32 @@ def test_names_are_the_engines() -> None:
         assert view.percentiles(name, direction="b_to_a")
 
 
-def test_a_slip_of_the_pen_is_a_type_error(tmp_path: Path) -> None:
+LIBRARY = Path(__file__).parents[2] / "tcpwin" / "docs" / "library.md"
+GIVEN = """\
+import dpkt
+import polars
+import scapy.all
+
+import tcpwin
+
+f = open("a.pcap", "rb")
+start_ns, end_ns = 0, 1
+"""
+WRONG = """\
+connection.series("flihgt")
+connection.percentiles("rtt")
+"""
+
+
+def test_the_documented_examples_are_typed_and_a_slip_of_the_pen_is_an_error(tmp_path: Path) -> None:
+    [example] = re.findall(r"```python\n(.*?)```", LIBRARY.read_text(), re.DOTALL)[:1]
+    right = GIVEN + example
     program = tmp_path / "program.py"
-    program.write_text(
-        "import tcpwin\n"
-        "connection = tcpwin.analyze(b'').connections[0]\n"
-        "connection.series('flight', direction='b_to_a')\n"
-        "connection.series('flihgt')\n"
-        "connection.percentiles('rtt')\n"
-    )
+    program.write_text(right + WRONG)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", str(program)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=Path(__file__).parents[2]
     )
-    wrong = [line.split(":")[1] for line in done.stdout.splitlines() if "program.py" in line and "error" in line]
-    assert wrong == ["4", "5"], done.stdout
+    found = [line.split(":")[1] for line in done.stdout.splitlines() if "program.py" in line and ": error:" in line]
+    first = right.count("\n") + 1
+    assert found == [str(first), str(first + 1)], done.stdout

@@ -156,6 +156,16 @@ def test_several_files_and_standard_input(tmp_path: Path) -> None:
     assert {row["sport"] for row in rows(out)} == {"8083"}
 
 
+def test_captures_side_by_side_are_selected_in_their_processes() -> None:
+    done = tcpwin("analyze", MANY_SHORT, KEEP_ALIVE, "--filter", "src port 8083", "--json")
+    assert done.returncode == 0, done.stderr
+    for told, path in zip(json.loads(done.stdout)["captures"], (MANY_SHORT, KEEP_ALIVE), strict=True):
+        expected = library.analyze(path, filter="src port 8083")
+        document = told["document"]
+        assert document["capture"]["packets_left_out"] == expected.capture.packets_left_out > 0
+        assert document["selection"] == {"filter": "src port 8083", "start": None, "end": None}
+
+
 def test_a_pair_of_captures_is_selected_alike() -> None:
     a, b = (CAPTURES / "wild" / name for name in ("lossy-path.pcapng.gz", "lossy-path-receiver.pcap.gz"))
     whole, some = library.pair(a, b), library.pair(a, b, filter="tcp", end=0.2)
