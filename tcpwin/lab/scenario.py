@@ -178,7 +178,7 @@ def read_scenario(name: str, text: str) -> Scenario:
         raise ScenarioError(f"{name}: a scenario's name has lower-case letters, digits and hyphens only")
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ScenarioError(f"{name}: {error}") from None
     try:
         return _read(name, table, text)

@@ -1,0 +1,26 @@
+"""Damaged scenarios: a scenario, or one error that says what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from damaged import damaged
+from hypothesis import example, given, settings
+
+import tcpwin.lab
+from tcpwin.lab.scenario import ScenarioError, read_scenario
+
+TRUTHS = [path.read_bytes() for path in sorted((Path(tcpwin.lab.__file__).parent / "scenarios").glob("*.toml"))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(damaged(TRUTHS))
+@example(b"title = " + b"[" * 3000)
+def test_any_damage_is_a_scenario_or_one_error(content: bytes) -> None:
+    said = "nothing"
+    try:
+        read_scenario("some-name", content.decode("utf8", "replace"))
+    except ScenarioError as error:
+        said = str(error)
+    assert said
+    assert said.isprintable()
