@@ -6,7 +6,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
@@ -90,7 +90,11 @@ class Analysis:
     @cached_property
     def capture(self) -> Capture:
         """Facts and quality of the capture itself."""
-        return Capture.from_engine(self._source.facts or self._engine.facts(), self._engine.counters())
+        capture = Capture.from_engine(self._source.facts or self._engine.facts(), self._engine.counters())
+        if self.selection is None or (first_ns := capture.first_time_ns) is None:
+            return capture
+        start_ns, end_ns = self.selection.span_ns(first_ns)
+        return replace(capture, span_start_ns=start_ns, span_end_ns=end_ns)
 
     @property
     def connections(self) -> Connections:

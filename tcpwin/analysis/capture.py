@@ -70,6 +70,8 @@ class Capture:
     Attributes:
         segments: frames that hold a TCP segment.
         packets_left_out: packets that were not selected, by a filter or a span; in no other count but `packets`.
+        span_start_ns, span_end_ns: the span that was looked at: its first moment, and the first after it; None where it
+            is open.
         sampled_segments: of these, samples of a flow monitor (sFlow).
         not_tcp: frames without one.
         unread: of these, frames that carry what is not understood and may hide TCP; `unread_kinds` counts the first
@@ -110,6 +112,8 @@ class Capture:
     connections_one_way: int
     connections_sampled: int
     packets_left_out: int = 0
+    span_start_ns: int | None = None
+    span_end_ns: int | None = None
 
     @classmethod
     def from_engine(cls, facts: Sequence[Mapping[str, Any]], counters: Mapping[str, Any]) -> Capture:
@@ -146,20 +150,22 @@ class Capture:
 
     @property
     def first_time_ns(self) -> int | None:
-        """Time of the earliest packet."""
-        return min((f.first_time_ns for f in self.files if f.first_time_ns is not None), default=None)
+        """Time of the earliest packet, or where the span begins."""
+        first_ns = min((f.first_time_ns for f in self.files if f.first_time_ns is not None), default=None)
+        return first_ns if first_ns is None or self.span_start_ns is None else max(first_ns, self.span_start_ns)
 
     @property
     def last_time_ns(self) -> int | None:
-        """Time of the latest packet."""
-        return max((f.last_time_ns for f in self.files if f.last_time_ns is not None), default=None)
+        """Time of the latest packet, or where the span ends."""
+        last_ns = max((f.last_time_ns for f in self.files if f.last_time_ns is not None), default=None)
+        return last_ns if last_ns is None or self.span_end_ns is None else min(last_ns, self.span_end_ns)
 
     @property
     def duration_ns(self) -> int:
-        """From the earliest to the latest packet."""
+        """From the earliest to the latest packet, as far as they were looked at."""
         if self.first_time_ns is None or self.last_time_ns is None:
             return 0
-        return self.last_time_ns - self.first_time_ns
+        return max(self.last_time_ns - self.first_time_ns, 0)
 
     @property
     def warnings(self) -> tuple[CaptureWarning, ...]:

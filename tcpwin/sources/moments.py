@@ -73,6 +73,13 @@ def _fraction_ns(digits: str | None) -> int:
     return int((digits or "").ljust(9, "0"))
 
 
+def resolve_moment(value: Moment, first_ns: int) -> int:
+    """A moment in nanoseconds since the epoch, of a capture whose first packet has this time."""
+    kind, ns = read_moment(value)
+    day_ns = 86_400 * _S
+    return {"at": ns, "after": first_ns + ns, "time_of_day": first_ns - first_ns % day_ns + ns}[kind]
+
+
 def moment_text(moment: Moment) -> str:
     """A moment in a sentence."""
     if isinstance(moment, datetime):

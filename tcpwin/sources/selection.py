@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tcpwin import _engine
 from tcpwin.errors import FilterError
 from tcpwin.sources.libpcap import compile_filter
-from tcpwin.sources.moments import Moment, moment_text, read_moment
+from tcpwin.sources.moments import Moment, moment_text, read_moment, resolve_moment
 from tcpwin.sources.source import Source
 
 MOST_CHARACTERS = 1 << 16
@@ -50,6 +50,11 @@ class Selection:
             if moment is not None:
                 told.append(f"{word} {moment_text(moment)}")
         return ", ".join(told)
+
+    def span_ns(self, first_ns: int) -> tuple[int | None, int | None]:
+        """The span's ends in nanoseconds since the epoch, of a capture whose first packet has this time."""
+        start_ns, end_ns = (None if each is None else resolve_moment(each, first_ns) for each in (self.start, self.end))
+        return start_ns, end_ns
 
     def to_dict(self) -> dict[str, str | None]:
         """As it stands in documents."""

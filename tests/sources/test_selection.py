@@ -135,6 +135,22 @@ def test_a_span_is_what_stands_in_it() -> None:
         assert found == expected, (start, end)
 
 
+def test_the_capture_lasts_as_long_as_the_span() -> None:
+    whole = library.analyze(SLOW_READER).capture
+    assert library.analyze(SLOW_READER, filter="tcp").capture.duration_ns == whole.duration_ns
+    for start, end, expected_ns in (
+        (25, None, whole.duration_ns - 25 * 10**9),
+        (None, 2, 2 * 10**9),
+        ("10", "12.5", 2_500_000_000),
+        ("00:00", 3, 3 * 10**9),
+        (60, None, 0),
+    ):
+        capture = library.analyze(SLOW_READER, start=start, end=end).capture
+        assert capture.duration_ns == expected_ns, (start, end)
+    text = tcpwin("check", SLOW_READER, "--from", 25).stdout.decode()
+    assert " in 5.09 s. " in text
+
+
 def test_nothing_is_silent_after_the_span() -> None:
     # The connection goes on for 30 s: what came after is not known to be missing.
     for connection in library.analyze(SLOW_READER, end=2):
