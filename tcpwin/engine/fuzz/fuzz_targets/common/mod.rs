@@ -6,3 +6,4 @@
 pub mod everything;
 pub mod story;
 pub mod tape;
+pub mod two;
