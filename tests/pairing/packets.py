@@ -92,14 +92,19 @@ def segment(
     payload: int = 0,
     ip_id: int = 0,
     ttl: int = 64,
+    sack: tuple[tuple[int, int], ...] = (),
 ) -> Packet:
-    """Make a segment without options between 10.0.0.1:1025 (the client) and 10.0.0.2:80."""
+    """Make a segment between 10.0.0.1:1025 (the client) and 10.0.0.2:80, without options but SACK blocks."""
     hosts = [(0x0A000001, 1025), (0x0A000002, 80)]
     (source, port), (target, other) = hosts if client else hosts[::-1]
-    total = 40 + payload
+    options = b""
+    if sack:
+        blocks = b"".join(struct.pack(">II", *block) for block in sack)
+        options = struct.pack("BBBB", NO_OPERATION, NO_OPERATION, SACK, 2 + len(blocks)) + blocks
+    total = 40 + len(options) + payload
     ip = struct.pack(">BBHHHBBHII", 0x45, 0, total, ip_id, 0x4000, ttl, 6, 0, source, target)
-    tcp = struct.pack(">HHIIBBHHH", port, other, seq, ack, 0x50, flags, 1024, 0, 0)
-    return Packet(1_700_000_000_000_000_000 + round(time_ms * 1e6), ip + tcp, total)
+    tcp = struct.pack(">HHIIBBHHH", port, other, seq, ack, 0x50 + 4 * len(options), flags, 1024, 0, 0)
+    return Packet(1_700_000_000_000_000_000 + round(time_ms * 1e6), ip + tcp + options, total)
 
 
 def read(capture: Path) -> list[Packet]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,37 @@ def test_a_clock_that_is_set_by_more_than_the_capture_lasts(side: str, tmp_path:
     assert pairing.clock is not None
     assert abs(pairing.clock.offset_ns) <= 10_000
     assert len(pairing.clock.steps_ns) == 1
+
+
+@pytest.mark.parametrize("step_s", [20, 25, 60, 3600, -40, -60])
+@pytest.mark.parametrize("at", [0.2, 0.5])
+def test_a_clock_that_is_set_by_more_than_packets_are_waited_for(step_s: int, at: float, tmp_path: Path) -> None:
+    pairing = bent(LOSSY[0], tmp_path, b=lambda packets: stepped(packets, step_s * SECOND_NS, at))
+    holds(pairing, LOSSY[0])
+    assert pairing.clock is not None
+    [step_ns] = pairing.clock.steps_ns
+    assert abs(step_ns - step_s * SECOND_NS) <= 20_000
+
+
+@pytest.mark.parametrize(("step_ms", "back_ms"), [(5000, 5000), (-5000, -5000), (3000, 2960), (1000, 1000)])
+def test_a_clock_that_is_set_and_set_back(step_ms: int, back_ms: int, tmp_path: Path) -> None:
+    def bend(packets: list) -> list:
+        off_ns = [step_ms * MS if at * 10 >= 3 * len(packets) else 0 for at in range(len(packets))]
+        back_ns = [back_ms * MS if at * 10 >= 6 * len(packets) else 0 for at in range(len(packets))]
+        return [
+            replace(packet, time_ns=packet.time_ns + off - back)
+            for packet, off, back in zip(packets, off_ns, back_ns, strict=True)
+        ]
+
+    pairing = bent(LOSSY[0], tmp_path, b=bend)
+    holds(pairing, LOSSY[0])
+    clock = pairing.clock
+    assert clock is not None
+    there_ns, back_ns = clock.steps_ns
+    assert abs(there_ns - step_ms * MS) <= 20_000
+    assert abs(back_ns + back_ms * MS) <= 20_000
+    # Packets that were on their way are of the setting before.
+    assert all(one.until_ns <= other.from_ns + 100 * MS for one, other in pairwise(clock.pieces))
 
 
 @pytest.mark.parametrize("hours", [-24, 0, 8])
@@ -219,8 +252,6 @@ def test_a_sender_whose_card_cuts_segments(scenario: str, most: int, tmp_path: P
 
 def early(packets: list) -> list:
     """Return them, each no later than it was before its parts were: a frame is captured before it is cut."""
-    from dataclasses import replace
-
     return [
         replace(packet, time_ns=packet.time_ns - 100_000) if packet.payload_bytes > 1448 else packet
         for packet in packets
@@ -234,8 +265,6 @@ def test_offload_at_both_ends_keeps_its_frames() -> None:
 
 def test_a_duplicate_of_the_network(tmp_path: Path) -> None:
     """Every hundredth data packet comes twice, a millisecond apart."""
-    from dataclasses import replace
-
     twice = 0
 
     def bend(packets: list) -> list:
@@ -266,8 +295,6 @@ def test_a_capture_that_has_packets_twice(tmp_path: Path) -> None:
 
 
 def test_headers_only(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     def bend(packets: list) -> list:
         return each(packets, lambda packet: replace(packet, data=packet.data[: packet.header_bytes]))
 

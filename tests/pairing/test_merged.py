@@ -52,7 +52,9 @@ def test_the_verdict_is_that_of_both(tmp_path: Path) -> None:
     assert verdicts[0].share == pytest.approx(verdicts[1].share)
 
 
-@pytest.mark.parametrize("ahead_ns", [-40_000_000, 300_000_000])
+@pytest.mark.parametrize(
+    "ahead_ns", [-40_000_000, 300_000_000, 1_000_000_000, -2_000_000_000, 6_000_000_000, 3_600_000_000_000]
+)
 def test_clocks_that_differ(ahead_ns: int, tmp_path: Path) -> None:
     a, b = map(read, captures(LOSSY))
     path, _ = merged(tmp_path, a, skewed(b, 0, ahead_ns))

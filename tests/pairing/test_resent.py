@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from lab.resends import resends
-from pairing.packets import Packet, segment, write
-from pairing.pairs import captures, data_direction, run_of
+from pairing.packets import Packet, segment, thinned, write
+from pairing.pairs import bent, captures, data_direction, run_of
 
 import tcpwin
 from tcpwin.report.pairing import render_pairing
@@ -109,3 +109,78 @@ def test_a_packet_dropped_beyond_the_second_point(tmp_path: Path) -> None:
     data = connection.directions[0]
     assert (data.sent, data.lost, data.retransmissions, data.resent.refused) == (5, 0, 1, 1)
     assert "1 retransmission: 1 after packets dropped beyond b" in "\n".join(render_pairing(pairing))
+
+
+def sent_again_at_once(*, duplicate: bool, first_is_seen: bool = True) -> list[Rung]:
+    """The first data come to b and are sent again before an ACK says so: the next ACK tells."""
+    seen = {"to_a": first_is_seen, "to_b": first_is_seen}
+    return [
+        both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
+        both(10, client=False, seq=499, ack=100, flags=SYN | ACK),
+        both(20, client=True, seq=100, ack=500, flags=ACK, ip_id=11),
+        both(121, client=True, seq=100, ack=500, flags=ACK, payload=1000, ip_id=12, **seen),
+        both(122, client=True, seq=1100, ack=500, flags=ACK, payload=1000, ip_id=13),
+        both(126, client=True, seq=100, ack=500, flags=ACK, payload=1000, ip_id=14),
+        both(140, client=False, seq=500, ack=2100, flags=ACK, ip_id=20, sack=((100, 1100),) if duplicate else ()),
+    ]
+
+
+@pytest.mark.parametrize(("duplicate", "cause"), [(True, "needless"), (False, "unknown")])
+def test_what_came_is_dropped_only_where_the_receiver_says_so(duplicate: bool, cause: str, tmp_path: Path) -> None:
+    """A duplicate SACK of just these bytes, below the acknowledgment (RFC 2883 §4.1), tells that it had them."""
+    pairing = tcpwin.pair(*written(tmp_path, sent_again_at_once(duplicate=duplicate)))
+    table = pairing.packets()
+    assert table["cause"][table["is_resend"]].tolist() == [cause]
+    resent = pairing.connections[0].directions[0].resent
+    assert (resent.refused, getattr(resent, cause)) == (0, 1)
+    assert "Dropped beyond" not in "\n".join(render_pairing(pairing))
+
+
+def test_what_neither_capture_has_was_not_dropped_beyond(tmp_path: Path) -> None:
+    pairing = tcpwin.pair(*written(tmp_path, sent_again_at_once(duplicate=False, first_is_seen=False)))
+    resent = pairing.connections[0].directions[0].resent
+    assert (resent.refused, resent.unknown) == (0, 1)
+
+
+@pytest.mark.parametrize("scenario", LOSSY[:2])
+def test_captures_with_gaps_at_both_ends_prove_no_drop_beyond(scenario: str, tmp_path: Path) -> None:
+    """These receivers dropped nothing: each copy before was lost, or missed by both captures."""
+    a, b = (lambda packets, seed=seed: thinned(packets, 0.3, seed) for seed in (3, 4))
+    resent = data_direction(bent(scenario, tmp_path, a=a, b=b)).resent
+    assert resent.refused == 0
+    assert resent.lost > 10
+
+
+def test_what_is_lost_soon_after_the_handshake_is_lost(tmp_path: Path) -> None:
+    """A SYN in both captures: both were running from then on."""
+    ladder = [
+        both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
+        both(1, client=False, seq=499, ack=100, flags=SYN | ACK),
+        both(11, client=True, seq=100, ack=500, flags=ACK, ip_id=11),
+        both(12, client=True, seq=100, ack=500, flags=ACK, payload=1000, ip_id=12, to_b=False),
+        both(13, client=True, seq=1100, ack=500, flags=ACK, payload=1000, ip_id=13),
+        both(321, client=True, seq=100, ack=500, flags=ACK, payload=1000, ip_id=14),
+        both(341, client=False, seq=500, ack=2100, flags=ACK, ip_id=21),
+    ]
+    data = tcpwin.pair(*written(tmp_path, ladder)).connections[0].directions[0]
+    assert (data.lost, data.unknown, data.resent.lost) == (1, 0, 1)
+
+
+def test_handshakes_that_nothing_but_time_tells_apart(tmp_path: Path) -> None:
+    """Linux sends SYN-ACKs with the IP id 0. The first is lost, the second comes: a second is no delay."""
+    ladder = [
+        both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
+        both(10, client=False, seq=499, ack=100, flags=SYN | ACK, to_a=False),
+        both(1000, client=True, seq=99, ack=0, flags=SYN, ip_id=11),
+        both(1010, client=False, seq=499, ack=100, flags=SYN | ACK),
+        both(1020, client=True, seq=100, ack=500, flags=ACK, ip_id=12),
+        both(1021, client=True, seq=100, ack=500, flags=ACK, payload=1000, ip_id=13),
+        both(1031, client=False, seq=500, ack=1100, flags=ACK, ip_id=21),
+    ]
+    pairing = tcpwin.pair(*written(tmp_path, ladder))
+    acks = pairing.connections[0].directions[1]
+    assert (acks.sent, acks.delivered, acks.lost + acks.unknown) == (3, 2, 1)
+    assert acks.delay is not None
+    assert acks.delay.most_ns <= 10_100_000
+    assert pairing.clock is not None
+    assert abs(pairing.clock.offset_ns) <= 1_000

@@ -15,6 +15,8 @@ const STEP_NS: i64 = 1_000_000_000;
 const BUCKET_NS: i64 = 1_000_000_000;
 /// Packets of the epoch before still come so many packets after its end.
 const ON_THEIR_WAY: u64 = 1 << 16;
+/// And no longer after it than this and the round trip: later ones tell that the clock was set back.
+const MOST_QUEUED_NS: i64 = 1_000_000_000;
 /// More settings than these are taken for one.
 const MOST_EPOCHS: u32 = 64;
 
@@ -33,6 +35,8 @@ struct Bounds {
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub step_ns: i64,
+    /// The first packet that showed it.
+    first: Point,
     /// The bounds before it.
     before: Bounds,
 }
@@ -124,6 +128,10 @@ impl Epochs {
         let Some(before_ns) = last.before.excess_ns(way, point.1) else {
             return false;
         };
+        if last.elapsed_ns(point) > last.most_on_the_way_ns() {
+            self.last = None;
+            return false;
+        }
         let half_ns = last.step_ns.saturating_abs() / 2;
         let now_ns = self.now.excess_ns(way, point.1);
         before_ns.saturating_abs() < half_ns
@@ -136,7 +144,11 @@ impl Epochs {
         let known = before.of(way).map(|bound| bound.1);
         let bound = before.of(1 - way).map(|bound| bound.1);
         let step_ns = point.1.saturating_sub(known.or(bound).unwrap_or(point.1));
-        let setting = Setting { step_ns, before };
+        let setting = Setting {
+            step_ns,
+            first: point,
+            before,
+        };
         self.current += 1;
         self.setting_at = self.pairs;
         self.last = Some(setting);
@@ -147,6 +159,21 @@ impl Epochs {
 }
 
 impl Setting {
+    /// Time since it, by the clock that was not set.
+    fn elapsed_ns(&self, point: Point) -> i64 {
+        let by_a_ns = point.0.wrapping_sub(self.first.0);
+        let by_b_ns = by_a_ns.saturating_add(point.1.saturating_sub(self.first.1));
+        by_a_ns.saturating_abs().min(by_b_ns.saturating_abs())
+    }
+
+    fn most_on_the_way_ns(&self) -> i64 {
+        let trip_ns = match (self.before.of(0), self.before.of(1)) {
+            (Some(upper), Some(lower)) => upper.1.saturating_sub(lower.1).max(0),
+            _ => 0,
+        };
+        trip_ns.saturating_add(MOST_QUEUED_NS)
+    }
+
     /// Whether a packet that was paired a little before is of the time after it.
     pub fn precedes(&self, is_upper: bool, apart_ns: i64) -> bool {
         let way = usize::from(!is_upper);

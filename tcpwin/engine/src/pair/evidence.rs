@@ -4,11 +4,12 @@
 //! later had come, was lost. What neither proves is lost if the far capture shows no gap of its own, and else unknown.
 
 use super::packet::{Side, Sighting};
+use super::resent::Told;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
 use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
 use crate::sequence::Seq;
-use crate::wire::{ACK, RST};
+use crate::wire::{ACK, RST, SYN};
 
 /// Delays vary: the far capture must have run for so much longer than the longest delay after a packet left.
 const MARGIN_NS: i64 = 50_000_000;
@@ -154,6 +155,13 @@ impl<R: Rows> Pairer<'_, R> {
         }
         if blocks > 0 {
             self.note_sack(number, packet, acked);
+        }
+        if is_leaving {
+            self.way_mut(number).heard_ns = packet.time_ns;
+            if !self.way(number).open_resent.is_empty() {
+                let duplicate = duplicate_of(packet, acked);
+                self.hear_of_resent(number, acked, duplicate);
+            }
         }
         if self.way(number).doubtful.is_empty() {
             return;
@@ -362,8 +370,14 @@ impl<R: Rows> Pairer<'_, R> {
         let range_ns = way.most_apart_ns.saturating_sub(way.least_apart_ns).max(0);
         let begin_ns = range_ns.saturating_add(BEGIN_NS);
         let is_before = |first_ns: i64| packet.time_ns < first_ns.saturating_add(begin_ns);
+        // A packet that left after a SYN that both captures have. Of SYN-ACKs nothing may tell one from another.
+        let begun_ns = self.pairs[(number / 2) as usize].begun_ns;
+        let has_begun = begun_ns.is_some_and(|begun_ns| {
+            let is_after = mark.epoch > 0 || packet.time_ns >= begun_ns[way.near.index()];
+            is_after && !packet.has(SYN)
+        });
         // Times of two settings of a clock do not compare.
-        if first.is_none_or(|first_ns| mark.epoch == 0 && is_before(first_ns)) {
+        if !has_begun && first.is_none_or(|first_ns| mark.epoch == 0 && is_before(first_ns)) {
             return true;
         }
         if mark.epoch < self.epochs.current() {
@@ -375,7 +389,8 @@ impl<R: Rows> Pairer<'_, R> {
             return false;
         }
         let latest_ns = packet.time_ns.saturating_add(way.patience_ns());
-        latest_ns.saturating_add(MARGIN_NS) > far.now_ns
+        let margin_ns = if mark.is_overtaken { 0 } else { MARGIN_NS };
+        latest_ns.saturating_add(margin_ns) > far.now_ns
     }
 
     fn fate_of_alone(&self, number: u32, packet: &Sighting) -> Fate {
@@ -429,14 +444,11 @@ impl<R: Rows> Pairer<'_, R> {
             };
             way.delays_before_loss.add(a_ns, apart_ns, pairs, epoch);
         }
-        if !R::WANTED {
-            return;
-        }
         let mut frames = [0; 2];
         let mut times_ns = [i64::MIN; 2];
         frames[side.index()] = packet.frame;
         times_ns[side.index()] = packet.time_ns;
-        self.rows.take(Row {
+        let row = R::WANTED.then(|| Row {
             connection: number / 2,
             direction: (number % 2) as u8,
             fate,
@@ -451,6 +463,12 @@ impl<R: Rows> Pairer<'_, R> {
             pairs_before,
             epoch: self.way(number).epoch,
         });
+        let told = Told {
+            row,
+            resent,
+            has_come: false,
+        };
+        self.tell(number, packet, &mark, told);
     }
 }
 
@@ -459,4 +477,11 @@ fn is_dsack(index: usize, block: (Seq, Seq), second: Option<(u32, u32)>, acked: 
     let is_within =
         |(left, right): (u32, u32)| !block.0.is_before(Seq(left)) && !block.1.is_after(Seq(right));
     index == 0 && (!acked.is_before(block.1) || second.is_some_and(is_within))
+}
+
+/// The bytes that an ACK says to have come twice.
+fn duplicate_of(packet: &Sighting, acked: Seq) -> Option<(Seq, Seq)> {
+    let blocks = packet.options.as_deref()?.sack_blocks();
+    let first = blocks.first().map(|block| (Seq(block.0), Seq(block.1)))?;
+    is_dsack(0, first, blocks.get(1).copied(), acked).then_some(first)
 }

@@ -4,6 +4,7 @@ use super::altered::{compare, note, Change};
 use super::epochs::Setting;
 use super::packet::{Side, Sighting};
 use super::parts::MOST_PARTS;
+use super::resent::Told;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
 use super::waiting::{Mark, NONE};
@@ -15,6 +16,9 @@ use crate::wire::SYN;
 const LOOK_BACK: usize = 64;
 /// Two records of one packet in one capture are no farther apart.
 const SAME_TIME_NS: i64 = 1_000_000;
+/// A SYN without an IP id that seems to have taken longer is another one: they are sent again after a second (RFC 6298
+/// §2.1).
+const MOST_SYN_NS: i64 = 900_000_000;
 
 impl<R: Rows> Pairer<'_, R> {
     #[inline]
@@ -38,10 +42,14 @@ impl<R: Rows> Pairer<'_, R> {
             Mark::default()
         };
         mark.epoch = self.epochs.current();
+        mark.other_run_ns = self.progress[side.other().index()].run_ns;
         mark.has_new_ack = self.way_mut(number).note_newest_ack(side, &packet);
         self.note_ack(number ^ 1, side, &packet);
         if packet.is_bare_ack() {
             self.note_bare_ack(number, side, &packet);
+        }
+        if packet.sequence_len() > 0 && side == self.way(number).far() {
+            self.way_mut(number).note_data_at_far(&packet);
         }
         self.place(number, side, packet, mark);
     }
@@ -132,7 +140,7 @@ impl<R: Rows> Pairer<'_, R> {
                     at = self.room.next_same(at);
                     continue;
                 }
-                if packet.payload_len == 0 || way.tells_apart(packet) {
+                if packet.sequence_len() == 0 || way.tells_apart(packet) {
                     return Some(at);
                 }
                 // Copies of the same bytes that nothing tells apart: the one that took about as long as others did.
@@ -148,8 +156,12 @@ impl<R: Rows> Pairer<'_, R> {
                     continue;
                 }
                 let odd_ns = apart_ns
-                    .saturating_sub(way.newest_apart_ns)
+                    .saturating_sub(self.usual_apart_ns(number))
                     .saturating_abs();
+                if packet.has(SYN) && odd_ns > MOST_SYN_NS {
+                    at = self.room.next_same(at);
+                    continue;
+                }
                 if best.is_none_or(|(_, least_ns)| odd_ns < least_ns) {
                     best = Some((at, odd_ns));
                 }
@@ -159,13 +171,23 @@ impl<R: Rows> Pairer<'_, R> {
         best.map(|(at, _)| at)
     }
 
+    /// Far less near time of the newest packet; before there is one, what the clocks are apart.
+    fn usual_apart_ns(&self, number: u32) -> i64 {
+        let way = self.way(number);
+        match way.near {
+            _ if way.most_apart_ns != i64::MIN => way.newest_apart_ns,
+            Side::A => self.offset_ns(),
+            Side::B => self.offset_ns().saturating_neg(),
+        }
+    }
+
     /// Whether one of several copies of the same bytes can have taken so long, rather than another that the near
     /// capture lacks.
     #[inline]
     fn can_have_taken(&self, number: u32, apart_ns: i64, mark: &Mark) -> bool {
         let (way, back) = (self.way(number), self.way(number ^ 1));
         let has_gaps = way.far_alone > 0 || way.lists[way.far().index()].first != NONE;
-        if !has_gaps {
+        if !has_gaps || way.most_apart_ns == i64::MIN {
             return true;
         }
         let has_round_trip = back.least_apart_ns < i64::MAX && back.epoch == way.epoch;
@@ -225,7 +247,7 @@ impl<R: Rows> Pairer<'_, R> {
         is_whole: bool,
     ) {
         let is_told = mark.is_resend && !mark.is_judged;
-        let resent = is_told.then(|| self.judge_resent(number, near, &mark, Some(far.time_ns)));
+        let resent = is_told.then(|| self.judge_resent(number, near, &mark, Some(far)));
         let fate = if mark.is_overtaken {
             Fate::Late
         } else {
@@ -280,6 +302,11 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let key = way.key(&self.seed, number, near_side.other(), far);
         way.note_arrival(key);
+        if near.has(SYN) && is_this {
+            let begun = &mut self.pairs[(number / 2) as usize].begun_ns;
+            begun.get_or_insert([a.time_ns, b.time_ns]);
+        }
+        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
         if is_this && near.is_bare_ack() {
             way.bare_acks.paired = Some(Paired {
                 said: far.said(&self.seed),
@@ -295,28 +322,31 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let first = &mut self.progress[near_side.index()].first_paired_ns;
         first.get_or_insert(near.time_ns);
-        if R::WANTED {
-            let row = Row {
-                connection: number / 2,
-                direction: (number % 2) as u8,
-                fate,
-                frames: [a.frame, b.frame],
-                times_ns: [a.time_ns, b.time_ns],
-                seq: near.seq,
-                ack: near.ack,
-                payload_len: if is_whole {
-                    near.payload_len
-                } else {
-                    near.payload_len.min(far.payload_len)
-                },
-                flags: near.flags,
-                is_resend: mark.is_resend,
-                resent,
-                pairs_before: self.bounds.pairs(),
-                epoch,
-            };
-            self.rows.take(row);
-        }
+        let row = R::WANTED.then(|| Row {
+            connection: number / 2,
+            direction: (number % 2) as u8,
+            fate,
+            frames: [a.frame, b.frame],
+            times_ns: [a.time_ns, b.time_ns],
+            seq: near.seq,
+            ack: near.ack,
+            payload_len: if is_whole {
+                near.payload_len
+            } else {
+                near.payload_len.min(far.payload_len)
+            },
+            flags: near.flags,
+            is_resend: mark.is_resend,
+            resent,
+            pairs_before: self.bounds.pairs(),
+            epoch,
+        });
+        let told = Told {
+            row,
+            resent,
+            has_come: true,
+        };
+        self.tell(number, near, &mark, told);
     }
 
     /// Whether two sightings are of one packet for sure, so that their times may be compared: not of copies of the same

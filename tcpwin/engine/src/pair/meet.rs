@@ -248,6 +248,7 @@ impl<R: Rows> Pairer<'_, R> {
             flows,
             is_flipped: courtship.is_flipped,
             is_sure: shown.is_some() || is_sure(courtship),
+            begun_ns: None,
             ways,
             early: VecDeque::new(),
         });

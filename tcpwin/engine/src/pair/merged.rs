@@ -37,6 +37,8 @@ struct First {
     way: u64,
     ttl: u8,
     time_ns: i64,
+    /// An IP id, which no retransmission has again: then clocks of the two points may differ by whatever they do.
+    has_id: bool,
 }
 
 /// The newest packets by what they keep on their way.
@@ -53,7 +55,7 @@ impl Recent {
             let apart_ns = packet.time_ns.saturating_sub(first.time_ns);
             let differs = (first.way, first.ttl) != (packet.way, packet.ttl);
             let is_copy = if differs {
-                apart_ns <= MOST_APART_NS
+                packet.has_id || apart_ns <= MOST_APART_NS
             } else {
                 (LEAST_APART_NS..=MOST_APART_NS).contains(&apart_ns)
             };
@@ -189,6 +191,7 @@ impl Points {
             way: self.seed.hash(from, to, 6),
             ttl: segment.ttl,
             time_ns: segment.time_ns,
+            has_id: Sighting::of(segment).id().is_some(),
         }
     }
 

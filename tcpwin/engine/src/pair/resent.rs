@@ -1,7 +1,7 @@
 //! Why data were sent again: what became of the copy before, and what the receiver had when the new one came.
 
 use super::packet::Sighting;
-use super::run::{Pairer, Rows};
+use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
 use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
 use crate::sequence::Seq;
@@ -44,12 +44,38 @@ impl Cause {
     }
 }
 
+/// ACKs are delayed by no more.
+const MOST_SILENT_NS: i64 = 500_000_000;
+/// So many wait at most for an ACK that tells more.
+const MOST_OPEN: usize = 1_024;
+/// ACKs of its bytes among which a duplicate is told: the one before may have been on its way out.
+const ACKS_HEARD: u8 = 2;
+
+/// A retransmission that came, and of which a duplicate SACK may still tell that the receiver had it.
+#[derive(Debug)]
+pub struct Open {
+    start: Seq,
+    end: Seq,
+    cause: Cause,
+    ack_was_lost: bool,
+    /// ACKs of its bytes so far.
+    acks: u8,
+    row: Option<Row>,
+}
+
 /// A retransmission and the copy before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Resent {
     pub cause: Cause,
     /// The copy before, where it was lost: its frame at the near point.
     pub lost_frame: u64,
+}
+
+/// A packet whose fate is known, for who wants a row of it, and why it was sent again.
+pub struct Told {
+    pub row: Option<Row>,
+    pub resent: Option<Resent>,
+    pub has_come: bool,
 }
 
 impl<R: Rows> Pairer<'_, R> {
@@ -60,6 +86,8 @@ impl<R: Rows> Pairer<'_, R> {
         let first = packet.start();
         mark.was_covered = way.is_covered(first, packet.end());
         mark.was_lacking = way.lacks_first_of(packet);
+        let was_heard = |came_ns: i64| way.heard_ns > came_ns;
+        mark.copy_was_refused = way.came_ns(first, u64::MAX).is_some_and(was_heard);
         let mut at = way.lists[near.index()].last;
         for _ in 0..MOST_LOOKED_AT {
             if at == NONE {
@@ -109,14 +137,14 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Decide why a packet was sent again: as it arrives at a time of the far capture, or by what was known as it left
-    /// where it does not.
+    /// Decide why a packet was sent again: as it arrives at the far point, or by what was known as it left where it does
+    /// not.
     pub fn judge_resent(
         &mut self,
         number: u32,
         packet: &Sighting,
         mark: &Mark,
-        arrival_ns: Option<i64>,
+        arrival: Option<&Sighting>,
     ) -> Resent {
         let way = self.way(number);
         let (start, end) = (packet.start(), packet.end());
@@ -133,13 +161,16 @@ impl<R: Rows> Pairer<'_, R> {
             Some((at, _)) => self.room.get(at).packet.frame,
             None => mark.lost_before,
         };
-        let (is_covered, lacks_first) = match arrival_ns {
+        let (is_covered, lacks_first) = match arrival {
             // Its own answer, stamped before it: where times of a capture disagree by direction.
-            Some(ns) if self.is_answered_early(number, mark, waiting, ns) => (false, true),
+            Some(far) if self.is_answered_early(number, mark, waiting, far.time_ns) => {
+                (false, true)
+            }
             Some(_) => (way.is_covered(start, end), way.lacks_first_of(packet)),
             None => (mark.was_covered, mark.was_lacking),
         };
         let has_sack = way.has_sack || way.offers_sack && self.way(number ^ 1).offers_sack;
+        let came_ns = way.came_ns(start, arrival.map_or(u64::MAX, |far| far.frame));
         let cause = if is_covered {
             if mark.ack_was_lost {
                 Cause::AckLost
@@ -157,16 +188,105 @@ impl<R: Rows> Pairer<'_, R> {
         } else if lacks_first && way.sent_end == Some(end) {
             // Its ACK may have been delayed.
             Cause::Unknown
-        } else if has_sack || lacks_first {
+        } else if let Some(came_ns) = came_ns {
+            // An ACK that would have told of it left since, or none did though one was due (RFC 1122 §4.2.3.2): where the
+            // receiver had it all the same, a duplicate SACK will tell.
+            // A duplicate SACK will tell otherwise, where there are such.
+            let patience_ns = if has_sack { 0 } else { DISAGREEMENT_NS };
+            let was_heard = way.heard_ns > came_ns.saturating_add(patience_ns);
+            let was_silent = has_sack
+                && arrival.is_some_and(|far| far.time_ns.saturating_sub(came_ns) > MOST_SILENT_NS);
+            if !has_sack && !lacks_first {
+                Cause::Needless
+            } else if was_heard || was_silent {
+                Cause::Refused
+            } else {
+                Cause::Unknown
+            }
+        } else if arrival.is_none() && has_sack && mark.copy_was_refused {
             Cause::Refused
         } else {
-            Cause::Needless
+            // Neither capture has the copy before.
+            Cause::Unknown
         };
-        self.way_mut(number).resent_by_cause[cause as usize] += 1;
-        if let (Some((at, _)), Some(_)) = (waiting, arrival_ns) {
+        if let (Some((at, _)), Some(_)) = (waiting, arrival) {
             self.room.get_mut(at).mark.is_replaced = true;
         }
         Resent { cause, lost_frame }
+    }
+
+    /// Count a packet, and why it was sent again where it was; but not yet where a duplicate SACK may still tell.
+    pub fn tell(&mut self, number: u32, packet: &Sighting, mark: &Mark, told: Told) {
+        let Told {
+            row,
+            resent,
+            has_come,
+        } = told;
+        let Some(resent) = resent else {
+            row.into_iter().for_each(|row| self.rows.take(row));
+            return;
+        };
+        let is_open = has_come && matches!(resent.cause, Cause::Refused | Cause::Unknown);
+        let open = Open {
+            start: packet.start(),
+            end: packet.end(),
+            cause: resent.cause,
+            ack_was_lost: mark.ack_was_lost,
+            acks: 0,
+            row,
+        };
+        if !is_open {
+            self.close_resent(number, open);
+            return;
+        }
+        let waiting = &mut self.way_mut(number).open_resent;
+        waiting.push_back(open);
+        if waiting.len() > MOST_OPEN {
+            let oldest = waiting.pop_front();
+            oldest
+                .into_iter()
+                .for_each(|oldest| self.close_resent(number, oldest));
+        }
+    }
+
+    /// An ACK leaves the receiver. RFC 2883: a duplicate SACK of a packet that was sent again tells that it was needless.
+    #[cold]
+    pub fn hear_of_resent(&mut self, number: u32, acked: Seq, duplicate: Option<(Seq, Seq)>) {
+        let open = std::mem::take(&mut self.way_mut(number).open_resent);
+        for mut each in open {
+            let is_told = duplicate.is_some_and(|(left, right)| {
+                left.is_before(each.end) && each.start.is_before(right)
+            });
+            each.acks += u8::from(!acked.is_before(each.end));
+            if is_told {
+                each.cause = match each.ack_was_lost {
+                    true => Cause::AckLost,
+                    false => Cause::Needless,
+                };
+            }
+            if is_told || each.acks >= ACKS_HEARD {
+                self.close_resent(number, each);
+            } else {
+                self.way_mut(number).open_resent.push_back(each);
+            }
+        }
+    }
+
+    /// No more ACKs come.
+    pub fn close_all_resent(&mut self, number: u32) {
+        for each in std::mem::take(&mut self.way_mut(number).open_resent) {
+            self.close_resent(number, each);
+        }
+    }
+
+    fn close_resent(&mut self, number: u32, open: Open) {
+        self.way_mut(number).resent_by_cause[open.cause as usize] += 1;
+        if let Some(mut row) = open.row {
+            if let Some(resent) = &mut row.resent {
+                resent.cause = open.cause;
+            }
+            self.rows.take(row);
+        }
     }
 
     /// Whether an acknowledgment of a packet's bytes can be of no other copy than the one that arrives now.

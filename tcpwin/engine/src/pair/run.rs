@@ -18,8 +18,10 @@ use crate::wire::Segment;
 
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 16;
-/// A packet that was not seen at the other point for so long is given up. Clocks may be set by less.
+/// A packet that was not seen at the other point for so long is given up.
 pub(super) const PATIENCE_NS: i64 = 20_000_000_000;
+/// Of a longer time between two packets of a capture only so much counts: its clock may have been set.
+const MOST_IDLE_NS: i64 = 1_000_000_000;
 const SWEEP_EVERY: u64 = 1 << 18;
 
 /// What became of one packet.
@@ -71,6 +73,8 @@ pub(super) struct Pair {
     pub is_flipped: bool,
     /// Routers or round trips tell which point is nearer to which host.
     pub is_sure: bool,
+    /// When the first SYN that is in both captures passed each point: both were running from then on.
+    pub begun_ns: Option<[i64; 2]>,
     pub ways: [Way; 2],
     /// Packets of one capture that were read before the other had come as far.
     pub early: VecDeque<(Side, u8, Sighting)>,
@@ -90,6 +94,8 @@ impl Pair {
 pub(super) struct Progress {
     pub first_ns: Option<i64>,
     pub now_ns: i64,
+    /// How long it was read for, whatever its clock was set by.
+    pub run_ns: i64,
     pub is_over: bool,
     pub segments: u64,
     /// Packets that must have passed while it was running and that it lacks.
@@ -153,6 +159,10 @@ impl<'r, R: Rows> Pairer<'r, R> {
     /// Take the next packet of one capture.
     pub fn pass(&mut self, side: Side, segment: &Segment) {
         let progress = &mut self.progress[side.index()];
+        if progress.first_ns.is_some() {
+            let since_ns = segment.time_ns.saturating_sub(progress.now_ns);
+            progress.run_ns += since_ns.clamp(0, MOST_IDLE_NS);
+        }
         progress.first_ns.get_or_insert(segment.time_ns);
         progress.now_ns = segment.time_ns;
         progress.segments += 1;
@@ -162,15 +172,10 @@ impl<'r, R: Rows> Pairer<'r, R> {
 
     /// Give up what waits at the one point for longer than the reading of the other's capture has come.
     fn give_up_old(&mut self, waiting: Side) {
-        let now_ns = self.translated(
-            self.progress[waiting.other().index()].now_ns,
-            waiting.other(),
-        );
+        let run_ns = self.progress[waiting.other().index()].run_ns;
         loop {
             let oldest = self.room.oldest(waiting);
-            if oldest == NONE
-                || now_ns.saturating_sub(self.room.get(oldest).packet.time_ns) <= PATIENCE_NS
-            {
+            if oldest == NONE || run_ns - self.room.get(oldest).mark.other_run_ns <= PATIENCE_NS {
                 return;
             }
             self.give_up(oldest);
@@ -198,6 +203,9 @@ impl<'r, R: Rows> Pairer<'r, R> {
             while self.room.oldest(side) != NONE {
                 self.give_up(self.room.oldest(side));
             }
+        }
+        for number in 0..2 * self.pairs.len() {
+            self.close_all_resent(number as u32);
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct Waiting {
 pub struct Mark {
     /// The epoch in which it left.
     pub epoch: u32,
+    /// How long the other capture had been read for as it was taken.
+    pub other_run_ns: i64,
     /// It acknowledges more than its way's packets before it in the same capture.
     pub has_new_ack: bool,
     /// One that left later has arrived.
@@ -67,6 +69,8 @@ pub struct Mark {
     /// Of one that is sent again: the receiver had its bytes as it left, and lacked its first byte.
     pub was_covered: bool,
     pub was_lacking: bool,
+    /// The copy before had come by then, and an ACK that left since did not tell of it.
+    pub copy_was_refused: bool,
     /// Of one that is sent again: ACKs of its bytes were lost before it left.
     pub ack_was_lost: bool,
     /// Why it was sent again was told with its first part.

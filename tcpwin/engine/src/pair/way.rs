@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::altered::Change;
 use super::keys::{words, Seed};
 use super::packet::{Side, Sighting};
-use super::resent::Cause;
+use super::resent::{Cause, Open};
 use super::tally::{Delays, Fate, Tally};
 use super::waiting::{List, NONE};
 use crate::recovery::ranges::RangeSet;
@@ -16,6 +16,8 @@ use crate::wire::ACK;
 const ARRIVALS: usize = 256;
 /// A segment's payload where no MSS was seen: Ethernet, IPv4, timestamps.
 const USUAL_PAYLOAD: u32 = 1_448;
+/// Data that came and are not acknowledged yet, of which so many are kept.
+const MOST_ARRIVED: usize = 4_096;
 /// So many disagreements without one agreement, and it is known not to.
 const ODD: u8 = 4;
 const SLACK_NS: i64 = 1_000_000;
@@ -156,6 +158,15 @@ impl BareAcks {
     }
 }
 
+/// Data at the far point.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    start: Seq,
+    end: Seq,
+    frame: u64,
+    time_ns: i64,
+}
+
 /// One direction of a pair.
 #[derive(Debug)]
 pub struct Way {
@@ -220,6 +231,12 @@ pub struct Way {
     pub lost_resent: u64,
     pub resent: u64,
     pub resent_by_cause: [u64; Cause::ALL.len()],
+    /// Those of which an ACK may still tell why.
+    pub open_resent: VecDeque<Open>,
+    /// Data at the far point that no cumulative acknowledgment covered when they came.
+    arrived: VecDeque<Arrived>,
+    /// When the receiver's newest ACK left, by the far capture's clock.
+    pub heard_ns: i64,
     /// The receiver lacked bytes that had come: it dropped them itself.
     pub refuses: bool,
 }
@@ -266,6 +283,9 @@ impl Way {
             lost_resent: 0,
             resent: 0,
             resent_by_cause: [0; Cause::ALL.len()],
+            open_resent: VecDeque::new(),
+            arrived: VecDeque::new(),
+            heard_ns: i64::MIN,
             refuses: false,
         }
     }
@@ -373,6 +393,36 @@ impl Way {
             self.arrivals.pop_front();
         }
         self.arrivals.push_back(key);
+    }
+
+    /// Keep when data came to the far point, until they are acknowledged.
+    #[inline]
+    pub fn note_data_at_far(&mut self, packet: &Sighting) {
+        let acked = self.acked;
+        let is_old = |end: Seq| acked.is_some_and(|acked| !acked.is_before(end));
+        while self.arrived.front().is_some_and(|each| is_old(each.end)) {
+            self.arrived.pop_front();
+        }
+        if self.arrived.len() < MOST_ARRIVED {
+            self.arrived.push_back(Arrived {
+                start: packet.start(),
+                end: packet.end(),
+                frame: packet.frame,
+                time_ns: packet.time_ns,
+            });
+        }
+    }
+
+    /// When a byte came to the far point last, before a frame of its capture.
+    pub fn came_ns(&self, byte: Seq, before_frame: u64) -> Option<i64> {
+        let has_it = |each: &&Arrived| {
+            !byte.is_before(each.start) && byte.is_before(each.end) && each.frame < before_frame
+        };
+        self.arrived
+            .iter()
+            .rev()
+            .find(has_it)
+            .map(|each| each.time_ns)
     }
 
     pub fn has_arrived(&self, key: u64) -> bool {
