@@ -117,7 +117,7 @@ class Pairing:
         """Damage of either capture, and captures that cannot be of two points of one path."""
         a, b = self._found["facts"]
         odd = []
-        if not len(self):
+        if not len(self) and all(self.segments) and not self.proxies:
             odd.append("no connection is in both captures: they may be of different traffic or times")
         elif self._is_one_capture:
             odd.append("every packet has the same time in both captures: they seem to be copies of one capture")

@@ -53,6 +53,12 @@ _CAUSES = {
     "refused": "after packets dropped beyond {far}",
     "unknown": "cause unknown",
 }
+_UNKNOWN = {
+    "outside": "left when the other capture may not have been running",
+    "unseen": "missing from a capture that has gaps",
+    "in_neither": "in neither capture, as gaps in the sender's IP ids show",
+}
+"""Why it cannot be told what became of packets."""
 _PARTS_PER_MILLION = 0.05
 """Less drift is none: a capture's clock ticks no finer."""
 
@@ -95,6 +101,11 @@ def most_lost_first(pairing: Pairing) -> list[PairedConnection]:
 
 def _answer(pairing: Pairing) -> Iterator[str]:
     if not len(pairing):
+        empty = [letter for letter, segments in zip("ab", pairing.segments, strict=True) if not segments]
+        if empty:
+            both = "Both captures have" if len(empty) == 2 else f"Capture {empty[0]} has"
+            yield f"{both} no TCP packet: there is nothing to pair."
+            return
         yield "No connection is in both captures: nothing can be said of what is lost between them."
         return
     directions = [each for connection in pairing.connections for each in connection.directions]
@@ -110,6 +121,8 @@ def _answer(pairing: Pairing) -> Iterator[str]:
                 yield f"Lost {way}: {count:,} of {of:,} packets ({share_text(count / of, places=2)})."
             elif of:
                 yield f"Lost {way}: none of {of:,} packets."
+    elif unknown:
+        yield f"No packet is known to be lost between the two points, of {sent - unknown:,} whose fate is known."
     else:
         yield f"No packet was lost between the two points, of {sent:,} in both directions."
     for letter in "ab":
@@ -117,7 +130,9 @@ def _answer(pairing: Pairing) -> Iterator[str]:
         if refused:
             yield f"Dropped beyond {letter}: {count_text(refused, 'packet')} came there and had to be sent again."
     if unknown:
-        yield f"Unknown: {count_text(unknown, 'packet')}, which may have been lost."
+        sums = {name: sum(getattr(each, name) for each in directions) for name in ("outside", "unseen", "in_neither")}
+        reasons = "; ".join(f"{count:,} {_UNKNOWN[name]}" for name, count in sums.items() if count)
+        yield f"Unknown: {count_text(unknown, 'packet')}, which may have been lost: {reasons}."
     if any(each.outside for each in directions):
         yield from _span_lines(pairing)
 
@@ -172,7 +187,7 @@ def _connection_lines(connection: PairedConnection, judged: JudgedConnection | N
         ends = f"{one} {first.source} ↔ {other} {first.target}"
     yield f"#{connection.number}  {ends}"
     if first.is_translated:
-        yield f"    in b      {first.source_in_b} ↔ {first.target_in_b}"
+        yield f"    in b      {first.source_in_b} ↔ {first.target_in_b} (address translation, NAT)"
     if judged is not None:
         for line in verdict_lines(judged):
             yield f"    {line}"
@@ -242,7 +257,7 @@ def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None)
         )
         if count
     ]
-    unit = " (as segments of the wire)" if direction.unit == "segment" else ""
+    unit = " (counted as segments, as on the wire)" if direction.unit == "segment" else ""
     yield f"    {direction.source} → {direction.target}: {', '.join(counts)}{unit}"
     for line in direction_lines(direction, judged):
         yield f"        {line}"
@@ -264,7 +279,11 @@ def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) 
         delay = direction.delay
         least, mean, most = (time_text(ns) for ns in (delay.least_ns, delay.mean_ns, delay.most_ns))
         before = delay.before_loss_ns
-        lost = f"; {time_text(before)} before a lost packet" if before is not None and direction.lost else ""
+        lost = (
+            f"; {time_text(before)} on average for the last packets before a loss"
+            if before is not None and direction.lost
+            else ""
+        )
         told = f"{least} for each packet" if least == most else f"{least} at least, {mean} on average, {most} at most"
         yield f"delay {told}{lost}"
     if judged is not None:
@@ -274,12 +293,8 @@ def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) 
         causes = ((getattr(direction.resent, name), words.format(far=far)) for name, words in _CAUSES.items())
         said = ", ".join(f"{count:,} {words}" for count, words in causes if count)
         yield f"{count_text(direction.retransmissions, 'retransmission')}: {said}"
-    for why, count in (
-        ("the other capture was not running, or may not have been", direction.outside),
-        ("not in a capture that lacks packets", direction.unseen),
-        ("in neither capture, by the sender's IP ids", direction.in_neither),
-    ):
-        if count:
+    for name, why in _UNKNOWN.items():
+        if count := getattr(direction, name):
             yield f"unknown {count:,}: {why}"
     for change in direction.changes:
         yield f"changed on the way: {change_on_the_way(change)}"
@@ -290,16 +305,28 @@ def change_on_the_way(change: Change) -> str:
     name = _FIELDS.get(change.field, change.field)
     if change.packets is None:
         return f"{name} rewritten by {change.came_as or 0:+,}"
-    values = " → ".join(_value_text(change.field, value) for value in (change.left_as, change.came_as))
+    values = _values_text(change)
     frames = f"first a:{change.frame_a}, b:{change.frame_b}"
     rule = f"; {change.rule}, certain" if change.rule else ""
     return f"{name} {values} ({count_text(change.packets, 'packet')}, {frames}{rule})"
 
 
+def _values_text(change: Change) -> str:
+    """A field's value before and after; an option that one side lacks is removed or added."""
+    if change.field == "sack_permitted":
+        return "added" if change.came_as else "removed"
+    if change.field != "ip_id":
+        if change.came_as is None and change.left_as is not None:
+            return f"{_value_text(change.field, change.left_as)} removed"
+        if change.left_as is None and change.came_as is not None:
+            return f"{_value_text(change.field, change.came_as)} added"
+    return " → ".join(_value_text(change.field, value) for value in (change.left_as, change.came_as))
+
+
 def _value_text(field: str, value: int | None) -> str:
     """A field's value as the RFCs name it."""
     if value is None:
-        return "none"
+        return "0" if field == "ip_id" else "none"
     if field in ("ecn", "congestion_mark"):
         return _ECN[value]
     if field == "flags":

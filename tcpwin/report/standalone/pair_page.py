@@ -28,7 +28,18 @@ if TYPE_CHECKING:
 
 DRAWN = 3
 """Ladders of a page, those of the connections that lost most."""
-COLUMNS = ("sent", "lost", "late", "duplicated", "unknown", "sent again", "delay, least", "mean", "most", "routers")
+COLUMNS = (
+    "sent",
+    "lost",
+    "late",
+    "duplicated",
+    "unknown",
+    "sent again",
+    "delay, least",
+    "mean",
+    "most",
+    "routers between",
+)
 
 
 @dataclass(frozen=True, slots=True)
