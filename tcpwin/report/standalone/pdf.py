@@ -28,8 +28,6 @@ MOST_BYTES = 5_000_000
 MOST_SECONDS = 300.0
 """For a page, which is drawn in a few: a browser that hangs is ended."""
 LOOK_SECONDS = 0.1
-ATTEMPTS = 2
-"""On a busy machine one of Chromium's own processes may miss another, and it ends at its start."""
 DRAWING_MS = 60_000
 """Of the page's own clock, which does not tick while it works."""
 
@@ -96,11 +94,8 @@ def _print(html: str, limits: _Limits, *switches: str) -> bytes:
             f"--print-to-pdf={out}",
             page.as_uri(),
         ]
-        for _ in range(ATTEMPTS):
-            status, said = _run(command, limits)
-            if not status and out.exists():
-                break
-        else:
+        status, said = _run(command, limits)
+        if status or not out.exists():
             lines = said.decode("utf-8", "replace").strip().splitlines()
             raise OutputError(f"{browser} did not print the report: {lines[-1] if lines else f'status {status}'}")
         return out.read_bytes()

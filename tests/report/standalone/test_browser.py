@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -262,12 +263,19 @@ def test_the_browser_that_prints_has_no_network(tool: Callable[[str], str]) -> N
     assert printed.startswith(b"%PDF")
 
 
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """Chromium's socket stands in the folder for temporary files: of its path a socket takes 107 bytes (unix(7))."""
+    with TemporaryDirectory(prefix="t-") as folder:
+        yield Path(folder)
+
+
 def test_a_browser_that_takes_too_long_or_is_unwanted_is_ended(
-    tool: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tool: Callable[[str], str], short_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its page never comes to an end; all that it started is gone, and so is its profile."""
     tool("chromium")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(short_folder))
     monkeypatch.setattr("tempfile.tempdir", None)
     endless = "<!doctype html><html lang=en><title>t</title><script>while (true) {}</script>"
     with pytest.raises(OutputError, match="longer than it may"):
@@ -278,9 +286,9 @@ def test_a_browser_that_takes_too_long_or_is_unwanted_is_ended(
     with pytest.raises(OutputError, match="not wanted"):
         print_page(endless, HANG_S, unwanted)
     timer.join()
-    assert list(tmp_path.glob("tcpwin-report-*")) == []
+    assert list(short_folder.glob("tcpwin-report-*")) == []
     told = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert f"--user-data-dir={tmp_path}" not in told
+    assert f"--user-data-dir={short_folder}" not in told
 
 
 def test_markup_in_names_and_comments_is_text(browser: Browser, tmp_path: Path) -> None:
