@@ -188,7 +188,7 @@ def test_a_file_given_open_is_left_open() -> None:
         assert not file.closed
 
 
-@pytest.mark.parametrize("value", [None, 17, 3.5, object(), ["a.pcap", 17], [17], b"a.pcap", {1: "a.pcap"}])
+@pytest.mark.parametrize("value", [None, 17, 3.5, object(), ["a.pcap", 17], [17], {1: "a.pcap"}])
 def test_what_is_no_source(value: Any) -> None:
     with pytest.raises(tcpwin.SourceError):
         tcpwin.analyze(value)
