@@ -6,19 +6,14 @@ where there are several streams, and the summaries. UDP tests are passed over. S
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any
 
 from tcpwin.hosts.format import Format
+from tcpwin.hosts.json_documents import json_documents
 from tcpwin.hosts.lines import Lines
 from tcpwin.hosts.throughput import ThroughputSample
-
-MAX_CHARACTERS = 1 << 27
-"""A longer document is not read: it is held in memory as a whole."""
-_TRIES = 16
-"""How often the end of a document is looked for before the end of the file."""
 
 
 def recognise(head: list[str]) -> int:
@@ -36,57 +31,8 @@ def recognise(head: list[str]) -> int:
 def read(lines: Lines) -> Iterator[ThroughputSample]:
     """Samples of the documents in these lines."""
     test = _Test()
-    document = Document()
-    for text in lines:
-        if not document.parts and not text.strip():
-            continue
-        if not document.parts and text.lstrip()[:1] != "{":
-            lines.reject(text)
-            continue
-        found = document.add(text, lines.number)
-        for value in found:
-            yield from test.read(value, document.line, lines)
-        if document.is_too_long:
-            lines.reject(document.first, number=document.line)
-            document = Document()
-    for value in document.finish():
-        yield from test.read(value, document.line, lines)
-    if document.parts:
-        lines.reject(document.first, number=document.line)
-
-
-class Document:
-    """Lines of a document that is not over."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.first = ""
-        self.line = 0
-        self.is_too_long = False
-        self._characters = 0
-        self._tries = 0
-
-    def add(self, text: str, number: int) -> list[Any]:
-        """Take a line; return the documents that end with it."""
-        if not self.parts:
-            self.first, self.line = text, number
-            self._characters = self._tries = 0
-        self.parts.append(text)
-        self._characters += len(text)
-        self.is_too_long = self._characters > MAX_CHARACTERS
-        # Its last line is a brace without indentation; a document or event in one line ends with one.
-        is_end = text.rstrip() == "}" or (len(self.parts) == 1 and text.rstrip().endswith("}"))
-        if not is_end or self._tries == _TRIES:
-            return []
-        self._tries += 1
-        return self.finish()
-
-    def finish(self) -> list[Any]:
-        """The documents in the lines so far; the lines are kept where they hold none."""
-        values = _decode("".join(self.parts)) if self.parts else []
-        if values:
-            self.parts = []
-        return values
+    for value, line in json_documents(lines):
+        yield from test.read(value, line, lines)
 
 
 class _Test:
@@ -185,23 +131,6 @@ class _Test:
             is_omitted=is_omitted,
             side=summary_side or said,
         )
-
-
-def _decode(text: str) -> list[Any]:
-    """The values in a text, one after the other; none where a part of it is no JSON."""
-    decoder = json.JSONDecoder()
-    values = []
-    position = 0
-    text = text.rstrip()
-    try:
-        while position < len(text):
-            value, position = decoder.raw_decode(text, position)
-            values.append(value)
-            while position < len(text) and text[position].isspace():
-                position += 1
-    except (ValueError, RecursionError):
-        return []
-    return values
 
 
 def _number(value: Any) -> float | int | None:

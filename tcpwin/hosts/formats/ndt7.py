@@ -16,8 +16,8 @@ from typing import Any
 from tcpwin.hosts.collect.message import STATES
 from tcpwin.hosts.collect.tcp_info import OPTIONS, TCP_INFO_BYTES, tcp_info_values, told_fields, zero_fields
 from tcpwin.hosts.format import Format
-from tcpwin.hosts.formats.iperf3_json import Document
 from tcpwin.hosts.formats.snap import socket_sample
+from tcpwin.hosts.json_documents import json_documents
 from tcpwin.hosts.lines import Lines
 from tcpwin.hosts.socket import SocketSample
 from tcpwin.sources import read_moment
@@ -71,22 +71,8 @@ class _Test:
 def read(lines: Lines) -> Iterator[SocketSample]:
     """Samples of the documents in these lines."""
     test = _Test()
-    document = Document()
-    for text in lines:
-        if not document.parts and not text.strip():
-            continue
-        if not document.parts and text.lstrip()[:1] != "{":
-            lines.reject(text)
-            continue
-        for value in document.add(text, lines.number):
-            yield from _read(test, value, document.line, lines)
-        if document.is_too_long:
-            lines.reject(document.first, number=document.line)
-            document = Document()
-    for value in document.finish():
-        yield from _read(test, value, document.line, lines)
-    if document.parts:
-        lines.reject(document.first, number=document.line)
+    for value, line in json_documents(lines):
+        yield from _read(test, value, line, lines)
 
 
 def _read(test: _Test, value: Any, line: int, lines: Lines) -> Iterator[SocketSample]:
