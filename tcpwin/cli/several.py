@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from tcpwin.cli.program import EXIT_UNREADABLE, complain
-from tcpwin.errors import TcpwinError
+from tcpwin.errors import FilterError, TcpwinError
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
@@ -51,6 +51,7 @@ class Told(Generic[T]):
         file: as it was named, or found in a folder.
         answer: of the command; None where the capture could not be read.
         failure: why it could not be, in words.
+        is_refused: it is the filter that was not understood.
         warnings: lines for stderr.
     """
 
@@ -58,6 +59,7 @@ class Told(Generic[T]):
     answer: T | None
     failure: str | None
     warnings: tuple[str, ...]
+    is_refused: bool = False
 
 
 def merge_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,10 +98,14 @@ def _within(path: str, member: str | None) -> list[str]:
         return [path]
     from tcpwin.hosts import Bundle
 
-    with Bundle.open(path) as bundle:
-        captures = [each.name for each in bundle.members if each.kind == "capture" or _is_called_one(each)]
-        if bundle.snapshots or len(captures) < 2:
-            return [path]
+    try:
+        with Bundle.open(path) as bundle:
+            captures = [each.name for each in bundle.members if each.kind == "capture" or _is_called_one(each)]
+            if bundle.snapshots or len(captures) < 2:
+                return [path]
+    except TcpwinError:
+        # Reading it says why, and leaves the others.
+        return [path]
     return [str(Path(path, name)) for name in sorted(captures)]
 
 
@@ -114,6 +120,9 @@ def tell_each(files: Sequence[str], answer: Callable[[Analysis, str], T], **opti
     Args:
         answer: of an analysis and the name of its file; a function of a module, which other processes can find.
         options: of `measure`.
+
+    Raises:
+        FilterError: the filter is not understood for the first capture: what is wrong with it is said once.
     """
     context = click.get_current_context()
     work = _Work(answer, options, dict(context.meta))
@@ -136,6 +145,8 @@ def tell_each(files: Sequence[str], answer: Callable[[Analysis, str], T], **opti
                 pool.is_whole = False
                 told = _alone(work, file)
             tell()
+            if told.is_refused and file == files[0]:
+                raise FilterError(told.failure)
             yield told
 
 
@@ -150,20 +161,20 @@ class _Work(Generic[T]):
     def __call__(self, file: str) -> Told[T]:
         from tcpwin.cli.snapshot_options import measure
 
-        said, found, failure = io.StringIO(), None, None
+        said, found, failure, is_refused = io.StringIO(), None, None, False
         # Options that commands find without being told stand in the context.
         with click.Context(click.Command("several")) as context, redirect_stderr(said):
             context.meta.update(self.meta)
             try:
                 found = self.answer(measure((file,), (), **self.options), file)
             except (TcpwinError, OSError) as error:
-                failure = str(error)
+                failure, is_refused = str(error), isinstance(error, FilterError)
             except click.UsageError as error:
                 failure = error.format_message()
             except MemoryError:
                 failure = f"{file}: there is not enough memory to read it"
         lines = (line.removeprefix("tcpwin: ") for line in said.getvalue().splitlines())
-        return Told(file, found, failure, tuple(lines))
+        return Told(file, found, failure, tuple(lines), is_refused)
 
 
 class _Pool:

@@ -103,6 +103,22 @@ def test_a_broken_file_leaves_the_others(name: str) -> None:
     assert done.stderr.decode().count("text.pcap") == 1
 
 
+def test_a_folder_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = tcpwin("analyze", tmp_path / "empty", HEALTHY, "--json")
+    assert done.returncode == 3
+    empty, whole = json.loads(done.stdout)["captures"]
+    assert (empty["document"], "no capture in" in empty["failure"]) == (None, True)
+    assert whole["document"]["connections"]
+
+
+def test_a_filter_that_is_not_understood_is_said_once() -> None:
+    alone, several = (tcpwin("analyze", *files, "--filter", "hosst 10.0.0.1") for files in ((LOSS,), (LOSS, READER)))
+    assert (alone.returncode, several.returncode) == (2, 2)
+    assert several.stderr == alone.stderr
+    assert several.stdout == b""
+
+
 def test_exit_status_of_all_together() -> None:
     assert tcpwin("analyze", HEALTHY, READER).returncode == 0
     assert tcpwin("analyze", HEALTHY, READER, "--check").returncode == 1
