@@ -128,8 +128,9 @@ def _points(source: Source, progress: Callable[[int], object] | None) -> tuple[_
     found = _engine.split_points(source.open(), source.open, (outs[0], outs[1]), name=source.name, progress=progress)
     if found is None:
         raise SourceError(
-            f"{source.name} is a capture of one point (few of its packets stand in it twice): name the other one too, "
-            "or a bundle that has both"
+            f"{source.name}: few of its packets stand in it twice, as far as copies are looked for: it is a capture of "
+            "one point (name the other one too, or a bundle that has both), or of two whose clocks are far apart (name "
+            "the captures as they were before they were merged)"
         )
     *_, facts = found
     first, second = (

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from lab.resends import resends
-from pairing.packets import Packet, segment, thinned, write
-from pairing.pairs import bent, captures, data_direction, run_of
+from pairing.packets import Packet, read, segment, thinned, write
+from pairing.pairs import bent, captures, data_direction, lost_frames, run_of
 
 import tcpwin
 from tcpwin.report.pairing import render_pairing
@@ -149,6 +149,22 @@ def test_captures_with_gaps_at_both_ends_prove_no_drop_beyond(scenario: str, tmp
     resent = data_direction(bent(scenario, tmp_path, a=a, b=b)).resent
     assert resent.refused == 0
     assert resent.lost > 10
+
+
+def test_captures_with_gaps_at_both_ends_tell_no_false_drop_beyond(tmp_path: Path) -> None:
+    """This receiver drops what is too old (PAWS): the whole captures show that a copy of each came."""
+    scenario = LOSSY[2]
+    sender = read(captures(scenario)[0])
+    kept = thinned(sender, 0.3, 3)
+    pairing = bent(scenario, tmp_path, a=lambda _: kept, b=lambda packets: thinned(packets, 0.3, 4))
+    data, table = data_direction(pairing), pairing.packets()
+    mine = (table["direction"] == data.index) & (table["cause"] == "refused") & (table["frame_a"] > 0)
+    told = [kept[int(frame) - 1] for frame in table["frame_a"][mine]]
+    lost = lost_frames(scenario)["data"]
+    assert len(told) > 10
+    for again in told:
+        before = [each for each in sender if each.seq == again.seq and each.payload_bytes and each.frame < again.frame]
+        assert any(each.frame not in lost for each in before)
 
 
 def test_what_is_lost_soon_after_the_handshake_is_lost(tmp_path: Path) -> None:
