@@ -15,6 +15,7 @@ from tcpwin.analysis import Analysis
 from tcpwin.limits.budget import ITEMS
 from tcpwin.limits.division import (
     GROUPS_WEIGHED,
+    MENDABLE,
     MIN_COST_NS,
     NONE,
     ORDER,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from tcpwin.analysis import Table
     from tcpwin.limits.findings import Findings
 
-VERDICT_COLUMNS = VERDICT_FIELDS
+VERDICT_COLUMNS = (*VERDICT_FIELDS, "named_ns")
 """Attributes of `Verdict` that have a column each."""
 FEW = 200
 """Connections that are judged one by one; of more, columns are read, for which numpy is loaded."""
@@ -336,6 +337,8 @@ class _Part:
             "lost_ns": self.divided("lost_ns"),
             "is_problem": self.is_problem.copy(),
         }
+        is_mendable = np.isin(columns["limit"].astype(str), list(MENDABLE))
+        columns["named_ns"] = np.where(also != NONE, also_ns, np.where(is_mendable, likely_ns, columns["lost_ns"]))
         return {name: columns[name] for name in VERDICT_COLUMNS}
 
     def _situation(self, share: NDArray[Any], also: NDArray[Any], situations: _Situations) -> NDArray[np.int64]:

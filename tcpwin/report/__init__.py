@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tcpwin.report.connection_table import ConnectionTable, render_table, tabulate_connections
     from tcpwin.report.connection_text import render_connection
     from tcpwin.report.counters import render_sample, render_step, render_steps_end, render_total
-    from tcpwin.report.findings import counts_line, render_findings
+    from tcpwin.report.findings import Weight, counts_line, render_findings, verdicts_on, weigh
     from tcpwin.report.github import render_github, render_unreadable
     from tcpwin.report.junit import join_junit, junit_document
     from tcpwin.report.ladder import draw_ladder
@@ -64,8 +64,11 @@ _HOMES = {
         "render_total",
     ),
     "findings": (
+        "Weight",
         "counts_line",
         "render_findings",
+        "verdicts_on",
+        "weigh",
     ),
     "github": (
         "render_github",
@@ -133,6 +136,7 @@ __all__ = [
     "CaptureRow",
     "ConnectionTable",
     "Slice",
+    "Weight",
     "annotate",
     "capture_row",
     "change_on_the_way",
@@ -179,7 +183,9 @@ __all__ = [
     "threshold_text",
     "value_text",
     "verdict_lines",
+    "verdicts_on",
     "view_lines",
+    "weigh",
 ]
 
 __getattr__ = loader(__name__, _HOMES)

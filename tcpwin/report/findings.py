@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.limits import (
@@ -41,20 +41,31 @@ _NAMES = {"mathis_bps": "most that Reno reaches at this loss (Mathis)"}
 """Names of values that their machine names do not say."""
 
 
+class Weight(NamedTuple):
+    """How much a finding weighs, in words: the same wherever it is told.
+
+    Attributes:
+        lost: the time lost; empty without any, as `rate`, what was lost of the rate.
+        whole: of how much more by the connection's verdict: `` of the 28.1 s lost in all (slow reader)``; empty where
+            it is all, or the verdict is about something else.
+        confidence: of the cost: that of the verdict where it is less sure than what was seen.
+    """
+
+    lost: str
+    whole: str
+    rate: str
+    confidence: str
+
+
 def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: int | None = None) -> Iterator[str]:
     """Lines of a report: the `limit` costliest findings (all with None), and what was counted.
 
     Args:
         asked: how many rules were asked.
     """
-    verdicts: dict[int, Verdict] = {}
+    verdict_on = verdicts_on(analysis, found)
     for finding in islice(found, limit):
-        verdict = None
-        if (id := finding.connection) is not None:
-            if id not in verdicts:
-                verdicts[id] = judge_connection(analysis.connections[id], found.of(id))
-            verdict = verdicts[id]
-        yield heading(analysis, finding, verdict)
+        yield heading(analysis, finding, verdict_on(finding))
         yield from (f"    {line}" for line in details(analysis, finding))
         yield ""
     yield counts_line(analysis, found, asked=asked)
@@ -63,9 +74,24 @@ def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: i
         yield f"{count_text(left, 'finding')} not shown: --limit N shows more, --select CODE those of one rule."
 
 
-def heading(analysis: Analysis, finding: Finding, verdict: Verdict | None = None) -> str:
+def verdicts_on(analysis: Analysis, found: Findings) -> Callable[[Finding], Verdict | None]:
+    """What tells the verdict on a finding's connection, by all that was found there; None of the whole capture's."""
+    known: dict[int, Verdict] = {}
+
+    def verdict_on(finding: Finding) -> Verdict | None:
+        id = finding.connection
+        if id is None:
+            return None
+        if id not in known:
+            known[id] = judge_connection(analysis.connections[id], found.of(id))
+        return known[id]
+
+    return verdict_on
+
+
+def heading(analysis: Analysis, finding: Finding, verdict: Verdict | None) -> str:
     """``capture:#3 server→client TW201 zero-window-stall (warning, time lost 6.1 s, certain): text``."""
-    said = ", ".join(weight(finding, verdict))
+    said = ", ".join([str(finding.severity), *weight_words(finding, verdict)])
     return name_text(f"{place(analysis, finding)} {title(finding)} ({said}): {finding.text}")
 
 
@@ -87,22 +113,31 @@ def title(finding: Finding) -> str:
     return f"{finding.code} {finding.name}"
 
 
-def weight(finding: Finding, verdict: Verdict | None = None) -> list[str]:
-    """Severity, what was lost, of how much by its connection's verdict, and how sure that is."""
-    said, sure = [str(finding.severity)], finding.confidence
+def weigh(finding: Finding, verdict: Verdict | None) -> Weight:
+    """What was lost, of how much by its connection's verdict, and how sure that is."""
+    whole, sure = "", finding.confidence
     if verdict is not None and is_about(finding, verdict):
         # What was seen may be surer than that it was the limit, which a cost says.
         sure = min(sure, verdict.confidence, key=CONFIDENCES.index)
-    if finding.cost_ns:
-        whole = ""
-        if verdict is not None and is_part_of(finding, verdict):
-            limit = LIMIT_NAMES[verdict.also or verdict.limit]
-            whole = f" of the {time_text(verdict.named_ns)} lost in all ({limit})"
-        lost = time_text(finding.cost_ns)
-        said.append(f"{lost}{whole}" if whole else f"time lost {lost}")
-    if finding.lost_bps:
-        said.append(f"rate lost {rate_text(finding.lost_bps)}")
-    return [*said, sure]
+    if finding.cost_ns and verdict is not None and is_part_of(finding, verdict):
+        whole = f" of the {time_text(verdict.named_ns)} lost in all ({LIMIT_NAMES[verdict.also or verdict.limit]})"
+    return Weight(
+        time_text(finding.cost_ns) if finding.cost_ns else "",
+        whole,
+        rate_text(finding.lost_bps) if finding.lost_bps else "",
+        sure,
+    )
+
+
+def weight_words(finding: Finding, verdict: Verdict | None) -> list[str]:
+    """The same as parts of a sentence: ``time lost 6.1 s``, ``certain``."""
+    weight = weigh(finding, verdict)
+    said = []
+    if weight.lost:
+        said.append(f"{weight.lost}{weight.whole}" if weight.whole else f"time lost {weight.lost}")
+    if weight.rate:
+        said.append(f"rate lost {weight.rate}")
+    return [*said, weight.confidence]
 
 
 def details(analysis: Analysis, finding: Finding) -> Iterator[str]:

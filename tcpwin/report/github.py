@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Findings, Severity
-from tcpwin.report.findings import details, heading, title
+from tcpwin.report.findings import details, heading, title, verdicts_on
 from tcpwin.report.verdict_words import closing_line, connection_line
 from tcpwin.units import name_text
 
@@ -27,8 +27,9 @@ def render_github(analysis: Analysis, found: Findings, findings: Iterable[Findin
     """
     files = analysis.capture.files
     file = f"file={_property(files[0].file)}," if len(files) == 1 else ""
+    verdict_on = verdicts_on(analysis, found)
     for finding in findings:
-        lines = [heading(analysis, finding), *details(analysis, finding)]
+        lines = [heading(analysis, finding, verdict_on(finding)), *details(analysis, finding)]
         if finding.connection is not None:
             lines.insert(1, connection_line(analysis, finding.connection, found))
         message = _message("\n".join(lines))

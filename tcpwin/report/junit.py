@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, fromstring, indent, tostr
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Findings, Rule, Severity, describe_capture
-from tcpwin.report.findings import counts_line, details, heading
+from tcpwin.report.findings import counts_line, details, heading, verdicts_on
 from tcpwin.report.verdict_words import connection_line
 from tcpwin.units import name_text
 
@@ -80,7 +80,8 @@ def _text(root: Element) -> str:
 
 
 def _body(analysis: Analysis, found: Findings, finding: Finding) -> str:
-    lines = [heading(analysis, finding), *details(analysis, finding)]
+    verdict = verdicts_on(analysis, found)(finding)
+    lines = [heading(analysis, finding, verdict), *details(analysis, finding)]
     if finding.connection is not None:
         lines.insert(1, connection_line(analysis, finding.connection, found))
     return "\n".join(lines)

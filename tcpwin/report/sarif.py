@@ -19,15 +19,15 @@ from tcpwin.limits import (
     Findings,
     Rule,
     Severity,
+    Verdict,
     describe_capture,
     describe_finding,
     describe_rule,
     describe_verdict,
-    judge_connection,
     plain,
     sections,
 )
-from tcpwin.report.findings import arrow_of, frames_text, weight
+from tcpwin.report.findings import arrow_of, frames_text, verdicts_on, weight_words
 from tcpwin.units import name_text
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
@@ -104,28 +104,25 @@ def _result(
     analysis: Analysis, found: Findings, finding: Finding, rule: int, uris: Sequence[str], seen: dict[str, int]
 ) -> dict[str, Any]:
     described = describe_finding(finding, analysis)
-    verdict = None
-    if finding.connection is not None:
-        told = found.of(finding.connection)
-        verdict = describe_verdict(judge_connection(analysis.connections[finding.connection], told))
+    verdict = verdicts_on(analysis, found)(finding)
     return {
         "ruleId": finding.code,
         "ruleIndex": rule,
         # A level other than none goes with no other kind (section 3.27.10).
         "kind": "fail",
         "level": _LEVELS[finding.severity],
-        "message": {"text": _message(finding)},
+        "message": {"text": _message(finding, verdict)},
         "locations": [_location(analysis, described, uris)],
         "partialFingerprints": {"finding/v1": _fingerprint(described, seen)},
         "properties": {
             **{name: value for name, value in described.items() if name not in ("code", "name", "severity", "text")},
-            "verdict": verdict,
+            "verdict": None if verdict is None else describe_verdict(verdict),
         },
     }
 
 
-def _message(finding: Finding) -> str:
-    text = f"{finding.text} ({', '.join(weight(finding)[1:])})."
+def _message(finding: Finding, verdict: Verdict | None) -> str:
+    text = f"{finding.text} ({', '.join(weight_words(finding, verdict))})."
     if finding.evidence.frames:
         text += f" See {frames_text(finding.evidence.frames)}."
     if finding.remedy is not None:

@@ -32,7 +32,7 @@ from web.crafted import API, analysed
 
 import tcpwin
 from tcpwin.cli.analyze import analyze as analyze_command
-from tcpwin.limits import LIMIT_NAMES, VERDICT_FIELDS, Verdict, compare
+from tcpwin.limits import LIMIT_NAMES, VERDICT_COLUMNS, VERDICT_FIELDS, Finding, Verdict, compare, is_about
 from tcpwin.limits.bulk import verdict_parts
 from tcpwin.report import figures
 from tcpwin.report.comparison import render_comparison
@@ -43,7 +43,7 @@ from tcpwin.report.standalone.markdown_form import plain
 from tcpwin.report.standalone.report import Report
 from tcpwin.report.standalone.table import make_table
 from tcpwin.report.verdict_words import limit_words, verdict_words
-from tcpwin.units import time_text
+from tcpwin.units import rate_text, time_text
 from tcpwin_web import Settings, create_app
 from tcpwin_web.pages.verdicts import limit_words as limit_words_of
 from tcpwin_web.pages.verdicts import problem_words
@@ -81,6 +81,20 @@ class Told:
 
     def duration_ns(self, id: int) -> int:
         return self.analysis.connections[id].duration_ns
+
+    def weight(self, finding: Finding) -> tuple[str, str]:
+        """What every form has to say of a finding's cost, empty without one, and of how sure it is.
+
+        What was seen may be surer than that it was the limit: a cost is as sure as the verdict on it.
+        """
+        verdict = None if finding.connection is None else self.verdicts[finding.connection]
+        lost, sure = time_text(finding.cost_ns) if finding.cost_ns else "", finding.confidence
+        if verdict is not None and is_about(finding, verdict):
+            sure = max(sure, verdict.confidence, key=("certain", "likely", "possible").index)
+            if lost and sum(finding.items_ns.values()) < verdict.time_ns:
+                limit = LIMIT_NAMES[verdict.also or verdict.limit]
+                lost += f" of the {time_text(verdict.named_ns)} lost in all ({limit})"
+        return lost, sure
 
     def words(self, id: int) -> list[str]:
         """What each text form has to say of a connection: answer, reason, cost and fix."""
@@ -143,6 +157,35 @@ def test_text(told: Told) -> None:
         assert all(says(text, each) for each in (words.answer, words.beside, words.cost, words.fix))
 
 
+def test_weight_of_findings_as_text(told: Told, checked: Callable[[str], str]) -> None:
+    """In the terminal, in annotations and in XML: the same cost, and no surer than the verdict on it."""
+    [run_told] = json.loads(checked("sarif"))["runs"]
+    junit = one_line("\n".join(ElementTree.fromstring(checked("junit")).itertext()))
+    texts = [one_line(checked("text")), one_line(unescape(checked("github"))).replace("%25", "%"), junit]
+    for finding, result in zip(told.analysis.findings, run_told["results"], strict=True):
+        lost, sure = told.weight(finding)
+        cost = f"{'' if ' of ' in lost else 'time lost '}{lost}, " if lost else ""
+        rate = f"rate lost {rate_text(finding.lost_bps)}, " if finding.lost_bps else ""
+        assert f"({cost}{rate}{sure})" in result["message"]["text"]
+        for text in texts:
+            assert f"{finding.code} {finding.name} ({finding.severity}, {cost}{rate}{sure})" in text
+
+
+def test_weight_of_findings_in_the_report(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_figures_out(monkeypatch)
+    page, text = told.report.html(), told.report.markdown()
+    articles = re.findall(r'<article class="finding.*?</article>', page, re.DOTALL)
+    sections = text.partition("## Findings")[2].partition("\n## ")[0].split("\n### ")[1:]
+    for finding, article, section in zip(told.report.shown_findings, articles, sections, strict=True):
+        lost, sure = told.weight(finding)
+        assert ("<dt>cost</dt>" in article) == bool(lost)
+        assert not lost or f'<dd class="number">{lost}</dd>' in unescape(article)
+        assert f"<dt>confidence</dt><dd>{sure}</dd>" in article
+        cost = f", time lost {lost}" if lost else ""
+        assert plain(f"{finding.severity}{cost}") in section
+        assert f"confidence {sure}\n" in section
+
+
 def test_summary(told: Told) -> None:
     """The paragraph is of the worst connection, or of the only one."""
     worst = told.analysis.worst(1)
@@ -185,6 +228,11 @@ def in_json(verdict: Verdict | None) -> Any:
     return None if verdict is None else {name: getattr(verdict, name) for name in VERDICT_FIELDS}
 
 
+def in_table(verdict: Verdict | None) -> Any:
+    """A verdict as columns have it: with the cost that tables show."""
+    return None if verdict is None else {**in_json(verdict), "named_ns": verdict.named_ns}
+
+
 def test_analysis_as_json(told: Told) -> None:
     document = json.loads(told.analysis.to_json())
     assert document["verdict"] == in_json(told.analysis.verdict)
@@ -199,12 +247,12 @@ def test_analysis_as_json(told: Told) -> None:
 
 def test_columns_of_many(told: Told) -> None:
     """Read as many connections are, a few at a time."""
-    table: dict[str, list[Any]] = {name: [] for name in VERDICT_FIELDS}
+    table: dict[str, list[Any]] = {name: [] for name in VERDICT_COLUMNS}
     for part in verdict_parts(told.analysis, rows=7):
         for name, values in part.items():
             table[name] += values.tolist()
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    assert rows == [in_json(told.verdicts[id]) for id in range(len(told.verdicts))]
+    assert rows == [in_table(told.verdicts[id]) for id in range(len(told.verdicts))]
 
 
 @pytest.fixture
@@ -273,7 +321,7 @@ def test_rows_of_the_service(told: Told, tmp_path: Path) -> None:
 
     every = rows()
     assert {each["id"]: each["verdict"] for each in every} == {
-        id: in_json(verdict) for id, verdict in told.verdicts.items()
+        id: in_table(verdict) for id, verdict in told.verdicts.items()
     }
     problems = list(told.analysis.problems)
     assert [each["id"] for each in every][: len(problems)] == problems
@@ -293,12 +341,19 @@ def test_markdown(told: Told) -> None:
 
 def test_page(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its text; figures are drawn elsewhere."""
-    monkeypatch.setattr(drawn_figures, "draw_connections", lambda report: [Drawn() for _ in report.shown_ids])
-    monkeypatch.setattr(drawn_figures, "draw_overview", lambda _: None)
-    monkeypatch.setattr(drawn_figures, "draw_beside", lambda _: {})
+    leave_figures_out(monkeypatch)
     page = told.report.html()
     for id in told.report.shown_ids:
         assert_article(page, id, told.words(id))
+
+
+def leave_figures_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, drawn in (
+        ("draw_connections", lambda report: [Drawn() for _ in report.shown_ids]),
+        ("draw_overview", lambda _: None),
+        ("draw_beside", lambda _: {}),
+    ):
+        monkeypatch.setattr(drawn_figures, name, drawn)
 
 
 def assert_article(page: str, id: int, sentences: list[str]) -> None:
@@ -321,7 +376,10 @@ def test_table_of_all_connections(told: Told) -> None:
     assert cells("limit") == [LIMIT_NAMES[each.limit] for each in verdicts]
     assert cells("confidence") == [each.confidence for each in verdicts]
     assert columns["share"]["values"] == [round(100 * each.share) for each in verdicts]
-    assert columns["lost"]["values"] == pytest.approx([each.lost_ns / 1000 for each in verdicts], rel=1e-4, abs=0.51)
+    costs = columns["cost"]["values"]
+    assert [each is not None for each in costs] == [each.is_problem for each in verdicts]
+    named_us = [each.named_ns / 1000 for each in verdicts if each.is_problem]
+    assert [each for each in costs if each is not None] == pytest.approx(named_us, rel=1e-4, abs=0.51)
 
 
 def test_overview(told: Told) -> None:
@@ -364,12 +422,7 @@ def test_pdf(told: Told, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> N
         page.close()
         return printed
 
-    for name, drawn in (
-        ("draw_connections", lambda report: [Drawn() for _ in report.shown_ids]),
-        ("draw_overview", lambda _: None),
-        ("draw_beside", lambda _: {}),
-    ):
-        monkeypatch.setattr(drawn_figures, name, drawn)
+    leave_figures_out(monkeypatch)
     monkeypatch.setattr(pdf, "print_page", print_page)
     assert_printed(told, told.report.pdf())
 
@@ -410,11 +463,11 @@ def test_pages_of_the_service(told: Told, service: TestClient) -> None:
     """Badges and cells, and the API's rows, of a capture that was uploaded."""
     id = analysed(service, told.path.read_bytes(), told.path.name)
     entry = service.get(f"{API}/captures/{id}").json()
-    expected = in_json(told.analysis.verdict)
+    expected = in_table(told.analysis.verdict)
     assert entry["verdict"] == (expected and {name: expected[name] for name in entry["verdict"]})
     rows = service.get(f"{API}/captures/{id}/connections").json()["connections"]
     for row in rows:
-        verdict = in_json(told.verdicts[row["id"]])
+        verdict = in_table(told.verdicts[row["id"]])
         assert row["verdict"] == {name: verdict[name] for name in row["verdict"]}
     page = service.get(f"/captures/{id}").text
     badges = [unescape(each) for each in re.findall(r'<span class="badge problem">([^<]*)</span>', page)]
@@ -424,7 +477,13 @@ def test_pages_of_the_service(told: Told, service: TestClient) -> None:
     text = one_line(unescape(re.sub(r"<[^>]+>", " ", page)))
     for row in rows:
         verdict = row["verdict"]
-        assert f" {verdict['share'] * 100:.0f} % {verdict['confidence']} " in text
+        cost = time_text(verdict["named_ns"]) if verdict["is_problem"] else "–"
+        assert f" {verdict['share'] * 100:.0f} % {verdict['confidence']} {cost} " in text
+    for finding in told.analysis.findings:
+        lost, sure = told.weight(finding)
+        cost = f"{'' if ' of ' in lost else 'time lost '}{lost} " if lost else ""
+        rate = f"rate lost {rate_text(finding.lost_bps)} " if finding.lost_bps else ""
+        assert f" {finding.code} {finding.name} {cost}{rate}{sure} " in text
 
 
 @pytest.mark.skipif(not REFERENCE_CAPTURES.is_dir(), reason=ABSENT)

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, Remedy, role_of
-from tcpwin.report.findings import owner_text, ruled_out_words, span_text, value_words
+from tcpwin.limits import Finding, Remedy, Verdict, role_of
+from tcpwin.report.findings import owner_text, ruled_out_words, span_text, value_words, weigh
 from tcpwin.report.verdict_words import frames_filter
-from tcpwin.units import begin, name_text, rate_text, time_text
+from tcpwin.units import begin, name_text
+
+if TYPE_CHECKING:
+    from tcpwin.report.standalone.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,8 @@ class FindingView:
     Attributes:
         anchor: its place in a page: code, connection, direction.
         direction: ``client → server`` or empty.
-        cost: the time lost; empty where there is none, as `lost`, the rate.
+        cost: the time lost; empty where there is none, as `lost`, the rate. `whole`: of how much more.
+        confidence: of the cost.
         when: seconds since the capture's first packet; empty for all of the connection.
         ruling: whether `ruled_out`, the likeliest other explanation, is ruled out.
         filter: Wireshark's display filter of its frames; empty without any.
@@ -38,6 +43,7 @@ class FindingView:
     ends: str
     text: str
     cost: str
+    whole: str
     lost: str
     confidence: str
     owner: str
@@ -51,10 +57,18 @@ class FindingView:
     is_detailed: bool = True
 
 
-def tell_findings(analysis: Analysis, findings: Sequence[Finding], told: Sequence[Finding]) -> list[FindingView]:
-    """Put findings in words; `told` are those that have a place of their own, by which anchors are numbered."""
-    places = _anchors(told)
-    return [_tell(analysis, each, places.get(id(each), "")) for each in findings]
+def tell_findings(report: Report, findings: Sequence[Finding]) -> list[FindingView]:
+    """Put findings in words; those told in full have a place of their own, by which anchors are numbered."""
+    places = _anchors(report.shown_findings)
+    return [
+        _tell(
+            report.analysis,
+            each,
+            None if each.connection is None else report.verdict(each.connection),
+            places.get(id(each), ""),
+        )
+        for each in findings
+    ]
 
 
 def _anchors(findings: Sequence[Finding]) -> dict[int, str]:
@@ -69,7 +83,8 @@ def _anchors(findings: Sequence[Finding]) -> dict[int, str]:
     return places
 
 
-def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingView:
+def _tell(analysis: Analysis, finding: Finding, verdict: Verdict | None, anchor: str) -> FindingView:
+    weight = weigh(finding, verdict)
     evidence, remedy = finding.evidence, finding.remedy
     ruling, ruled_out = ruled_out_words(evidence.ruled_out or "")
     ends = direction = ""
@@ -88,9 +103,10 @@ def _tell(analysis: Analysis, finding: Finding, anchor: str) -> FindingView:
         direction=direction,
         ends=ends,
         text=name_text(finding.text),
-        cost=time_text(finding.cost_ns) if finding.cost_ns else "",
-        lost=rate_text(finding.lost_bps) if finding.lost_bps else "",
-        confidence=finding.confidence,
+        cost=weight.lost,
+        whole=weight.whole.strip(),
+        lost=weight.rate,
+        confidence=weight.confidence,
         owner=owner_text(finding.owner),
         when=span_text(analysis, evidence) or "",
         values=[tuple(map(name_text, value_words(name, value))) for name, value in evidence.values.items()],  # type: ignore[misc]

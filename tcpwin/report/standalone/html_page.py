@@ -64,7 +64,6 @@ def _words(report: Report) -> dict[str, Any]:
     from tcpwin import __version__
 
     analysis = report.analysis
-    told = report.shown_findings
     titles = {rule.code: rule.title for rule in report.rules}
     left = [(code, name_text(titles.get(code, "")), f"{count:,}") for code, count in report.findings_left.items()]
     hosts = host_views(analysis)
@@ -75,15 +74,15 @@ def _words(report: Report) -> dict[str, Any]:
         "facts": capture_facts(analysis),
         "summary": name_text(report.summary.text),
         "ends": [] if only is None else [(role_of(only, "a"), str(only.a)), (role_of(only, "b"), str(only.b))],
-        "worst": tell_findings(analysis, report.summary.worst, told),
+        "worst": tell_findings(report, report.summary.worst),
         "remarks": quality_remarks(analysis.capture),
         "whole": WHOLE,
         "counted": counts_line(analysis, report.findings, asked=len(report.rules)),
-        "findings": tell_findings(analysis, told, told),
+        "findings": tell_findings(report, report.shown_findings),
         "left": left,
         "left_words": f"{count_text(sum(report.findings_left.values()), 'more finding')}, less costly, of these rules:",
         "connections": [
-            {"told": each, "findings": tell_findings(analysis, each.findings, told)} for each in report.connections
+            {"told": each, "findings": tell_findings(report, each.findings)} for each in report.connections
         ],
         "connections_words": "The connection" if len(analysis) == 1 else "The worst connections",
         "like": like,

@@ -40,7 +40,7 @@ def render_markdown(report: Report) -> Iterator[str]:
     yield ""
     yield from _findings(report)
     for each in report.connections:
-        yield from _connection(each, tell_findings(analysis, each.findings, report.shown_findings))
+        yield from _connection(each, tell_findings(report, each.findings))
     yield from _beside(*tell_likeness(zip(report.connections, report.comparisons, strict=True)))
     for host in host_views(analysis):
         yield from ("## Host " + plain(host.label), "")
@@ -60,9 +60,8 @@ def render_markdown(report: Report) -> Iterator[str]:
 
 
 def _findings(report: Report) -> Iterator[str]:
-    analysis, told = report.analysis, report.shown_findings
-    yield from ("## Findings", "", plain(counts_line(analysis, report.findings, asked=len(report.rules))), "")
-    found = tell_findings(analysis, told, told)
+    yield from ("## Findings", "", plain(counts_line(report.analysis, report.findings, asked=len(report.rules))), "")
+    found = tell_findings(report, report.shown_findings)
     if found:
         rows = [
             (each.code, each.name, _place(each), each.severity, each.cost or each.lost, each.confidence)
@@ -84,7 +83,7 @@ def _finding(finding: FindingView) -> Iterator[str]:
     yield ""
     weight = [
         finding.severity,
-        *(f"time lost {finding.cost}" for _ in finding.cost[:1]),
+        *(f"time lost {finding.cost} {finding.whole}".rstrip() for _ in finding.cost[:1]),
         *(f"lost {finding.lost}" for _ in finding.lost[:1]),
     ]
     yield f"- **weight:** {', '.join(weight)}, confidence {finding.confidence}"

@@ -163,8 +163,10 @@ def _columns(report: Report, ids: NDArray[np.int64]) -> Iterator[Column]:
         [confidences.index(each.confidence) for each in verdicts],
         confidences,
     )
-    lost = np.array([each.lost_ns for each in verdicts], dtype=np.int64)
-    yield Column("lost", "time lost", "time lost to what somebody can mend", "us", _micros(lost))
+    cost = np.ma.masked_array(
+        [each.named_ns for each in verdicts], [not each.is_problem for each in verdicts], dtype=np.int64
+    )
+    yield Column("cost", "cost", "of the limit that its fix is about, where it has a problem", "us", _micros(cost))
     yield Column("findings", "findings", "of the rules", "int", [counts[int(id)] for id in ids])
     closes, close_names = _named(take("close"))
     yield Column("close", "end", "how it ended", "name", closes, close_names)

@@ -81,6 +81,7 @@ class CaptureEntry(BaseModel):
                         "text": "Limited by a slow reader on the client (93 % of the time, certain).",
                         "is_problem": True,
                         "lost_ns": 26_800_000_000,
+                        "named_ns": 26_800_000_000,
                         "also": None,
                     },
                     "summary": "6 MB in 30.1 s. Limited by a slow reader on the client (93 % of the time, certain).",

@@ -60,6 +60,7 @@ class Verdict(BaseModel):
     text: str
     is_problem: bool
     lost_ns: int
+    named_ns: Annotated[int, Field(description="what the limit that `fix` is about cost, as pages show it")] = 0
     also: Limits | None
 
 

@@ -114,9 +114,7 @@ async def _read_shared(service: Service, opened: Opened) -> dict[str, Any]:
     if mapping is not None:
         folder = await service.queue.shared(opened.capture.id)
     document = await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE)
-    findings, _ = await asyncio.to_thread(
-        queries.list_findings, folder, connection=None, code=None, severity=0, offset=0, limit=SHOWN_FINDINGS
-    )
+    findings, _ = await asyncio.to_thread(queries.list_findings, folder, limit=SHOWN_FINDINGS, is_weighed=True)
     page = await asyncio.to_thread(
         queries.list_connections, folder, search="", where=(), sort=queries.WORST, offset=0, limit=SHOWN_CONNECTIONS
     )

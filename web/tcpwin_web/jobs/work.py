@@ -133,8 +133,9 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
     findings, summary = analysis.findings, analysis.summary
     (new / layout.ENGINE).write_text(json.dumps(analysis.totals()))
     columns.write_connections(analysis, new / layout.CONNECTIONS)
-    columns.write_findings((describe_finding(each, analysis) for each in findings), new / layout.FINDINGS)
-    verdict = None if analysis.verdict is None else plain(analysis.verdict)
+    columns.write_findings(analysis, new / layout.FINDINGS)
+    worst_verdict = analysis.verdict
+    verdict = worst_verdict and {**plain(worst_verdict), "named_ns": worst_verdict.named_ns}
     severity = None if findings.worst is None else str(findings.worst)
     worst = queries.list_connections(
         new, search="", where=(), sort=queries.WORST, offset=0, limit=PREPARED, columns=["id"]

@@ -102,11 +102,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             asyncio.to_thread(
                 queries.list_findings,
                 folder,
-                connection=None,
-                code=None,
-                severity=0,
-                offset=0,
                 limit=PAGE_FINDINGS,
+                is_weighed=True,
             ),
             asyncio.to_thread(
                 queries.list_connections,

@@ -35,10 +35,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
                 queries.list_findings,
                 folder,
                 connection=connection_id,
-                code=None,
-                severity=0,
-                offset=0,
                 limit=PAGE_FINDINGS,
+                is_weighed=True,
             ),
             asyncio.to_thread(queries.read_figures, folder / layout.connection(connection_id)),
         )

@@ -4,15 +4,15 @@ In: an analysis or a connection. Out: files that requests filter, sort and cut w
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars
 
 from tcpwin.analysis import SERIES_NAMES, Analysis, Connection, Series, View
-from tcpwin.limits import VERDICT_COLUMNS, Severity, verdict_columns
+from tcpwin.limits import VERDICT_COLUMNS, Severity, describe_finding, verdict_columns
+from tcpwin.report import verdicts_on, weigh
 from tcpwin_web.results import layout
 
 ROW_GROUP = 50_000
@@ -47,6 +47,7 @@ _FINDINGS_SCHEMA = {
     "connection": polars.Int64,
     "cost_ns": polars.Int64,
     "document": polars.String,
+    "weight": polars.String,
 }
 
 
@@ -71,8 +72,10 @@ def write_connections(analysis: Analysis, path: Path) -> None:
     frame.select(COLUMNS).write_parquet(path, compression="zstd", row_group_size=ROW_GROUP)
 
 
-def write_findings(described: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write findings, in their order, each with its whole document."""
+def write_findings(analysis: Analysis, path: Path) -> None:
+    """Write findings, in their order, each with its whole document, and how much it weighs in words."""
+    verdict_on = verdicts_on(analysis, analysis.findings)
+    described = ((describe_finding(each, analysis), weigh(each, verdict_on(each))) for each in analysis.findings)
     rows = [
         {
             "position": position,
@@ -81,8 +84,9 @@ def write_findings(described: Iterable[Mapping[str, Any]], path: Path) -> None:
             "connection": each["connection"],
             "cost_ns": each["cost_ns"],
             "document": json.dumps(each),
+            "weight": json.dumps(weight._asdict()),
         }
-        for position, each in enumerate(described)
+        for position, (each, weight) in enumerate(described)
     ]
     polars.DataFrame(rows, schema=_FINDINGS_SCHEMA).write_parquet(path, row_group_size=ROW_GROUP)
 

@@ -170,17 +170,32 @@ def find_connection(folder: Path, wanted: Mapping[str, Any]) -> int | None:
 
 
 def list_findings(
-    folder: Path, *, connection: int | None, code: str | None, severity: int, offset: int, limit: int
+    folder: Path,
+    *,
+    connection: int | None = None,
+    code: str | None = None,
+    severity: int = 0,
+    offset: int = 0,
+    limit: int,
+    is_weighed: bool = False,
 ) -> tuple[list[Any], int]:
-    """A page of findings, the costliest first, and how many fit."""
+    """A page of findings, the costliest first, and how many fit.
+
+    Args:
+        is_weighed: each has a `weight`: what it cost and how sure that is, in the words of the terminal.
+    """
     frame = polars.scan_parquet(folder / layout.FINDINGS).filter(polars.col("severity") >= severity)
     if connection is not None:
         frame = frame.filter(polars.col("connection") == connection)
     if code:
         frame = frame.filter(polars.col("code").str.starts_with(code))
     found = frame.sort("position").collect()
-    page = found.get_column("document").slice(offset, limit)
-    return [json.loads(document) for document in page], found.height
+    page = found.select("document", "weight").slice(offset, limit)
+    documents = [json.loads(each) for each in page.get_column("document")]
+    if is_weighed:
+        weights = map(json.loads, page.get_column("weight"))
+        documents = [{**each, "weight": weight} for each, weight in zip(documents, weights, strict=True)]
+    return documents, found.height
 
 
 def findings_of(folder: Path, connections: Collection[int]) -> list[Any]:
