@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from tcpwin.analysis import Analysis, Connection
 from tcpwin.limits import (
@@ -41,7 +42,8 @@ _NAMES = {"mathis_bps": "most that Reno reaches at this loss (Mathis)"}
 """Names of values that their machine names do not say."""
 
 
-class Weight(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Weight:
     """How much a finding weighs, in words: the same wherever it is told.
 
     Attributes:

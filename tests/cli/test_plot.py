@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -31,6 +32,15 @@ def test_a_page_needs_no_network(tmp_path: Path) -> None:
     assert "<title>10.9.2.2:36984 and 10.9.1.1:5201: timeline</title>" in page
     assert 'src="http' not in page
     assert "background: #12161b" in page
+
+
+def test_a_page_is_small_and_drawn(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    chromium, out = tool("chromium"), tmp_path / "window.html"
+    assert tcpwin("plot", SLOW_READER, "-o", out).returncode == 0
+    assert out.stat().st_size < 2_000_000
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    shown = subprocess.run([chromium, *options, "--dump-dom", out.as_uri()], capture_output=True, check=True).stdout
+    assert b"receive window" in shown.partition(b'class="main-svg"')[2]
 
 
 @pytest.mark.parametrize(("ending", "begins"), [("png", b"\x89PNG"), ("pdf", b"%PDF-")])

@@ -56,7 +56,7 @@ def test_without_the_token_no_route_answers_but_health_and_the_login(make_client
     routes = every_route(guarded)
     assert len({path for _, path in routes}) > 30
     for method, path in routes:
-        url = re.sub(r"\{[^}]*\}", "0", path)
+        url = re.sub(r"\{[^}]*\}", "0", path.replace("{name:path}", "page.css"))
         for headers in ({}, PAGE, {"authorization": "Bearer wrong"}, {"cookie": "tcpwin_session=forged"}):
             answer = guarded.request(method, url, headers=headers, follow_redirects=False)
             if path in HEALTH:
@@ -296,8 +296,6 @@ def test_head_is_answered_as_get_without_the_content(make_client: MakeClient) ->
             assert head.headers == shown.headers
         assert shown.headers["cache-control"] == "no-store", path
     assert client.head(f"{API}/captures/x/progress").status_code == 405
-    asset = client.get("/static/page.css")
-    assert ("cache-control" in asset.headers, "etag" in asset.headers) == (False, True)
 
 
 def test_a_link_ends_by_itself(make_client: MakeClient, capture: bytes) -> None:

@@ -11,13 +11,15 @@ from importlib.resources import files
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import FileResponse
-from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from tcpwin.report.assets import PLOTLY
 from tcpwin_web import api, pages, problems
+from tcpwin_web.api.parts import ARROW
+from tcpwin_web.api.reports import MEDIA
+from tcpwin_web.api.slices import MEDIA as SLICE_MEDIA
+from tcpwin_web.assets import PREFIX, send_asset
 from tcpwin_web.audit import Seen
 from tcpwin_web.head import HeadAsGet
 from tcpwin_web.jobs import Executor
@@ -31,6 +33,11 @@ from tcpwin_web.settings import Settings
 
 FORM_BYTES = 1 << 20
 """Of an upload's form, beside its files."""
+PACKED_FROM_BYTES = 1024
+PACKING = 5
+"""By gzip: more takes longer than it saves on a fast network."""
+NOT_PACKED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, MEDIA["pdf"], SLICE_MEDIA, ARROW)
+"""Streams of events, and what is compressed already or of numbers that do not compress."""
 
 
 def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Executor | None = None) -> FastAPI:
@@ -62,10 +69,12 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
     app.state.service = service
     app.state.templates = _templates()
     app.router.routes.extend(_routes().routes)
-    app.add_api_route("/static/plotly.min.js", _send_plotly, include_in_schema=False)
-    app.mount("/static", StaticFiles(directory=_package() / "static"))
+    app.add_api_route(f"{PREFIX}{{name:path}}", send_asset, include_in_schema=False)
     problems.install(app)
     # The one added last is outermost.
+    app.add_middleware(
+        GZipMiddleware, minimum_size=PACKED_FROM_BYTES, compresslevel=PACKING, exclude_content_types=NOT_PACKED
+    )
     app.add_middleware(HeadAsGet, streams=api.STREAM_ENDINGS)
     app.add_middleware(Seen, audit=service.audit)
     app.add_middleware(
@@ -99,7 +108,3 @@ def _routes() -> APIRouter:
     router.include_router(api.routes())
     router.include_router(pages.routes(_templates()))
     return router
-
-
-def _send_plotly() -> FileResponse:
-    return FileResponse(str(files("tcpwin.report.assets") / PLOTLY), media_type="text/javascript")

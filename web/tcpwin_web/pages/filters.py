@@ -14,6 +14,7 @@ import jinja2
 
 from tcpwin.report import ITEM_WORDS, frames_filter, threshold_text
 from tcpwin.units import begin, bytes_text, rate_text, time_text
+from tcpwin_web.assets import asset_url
 from tcpwin_web.pages.prose import prose
 from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
 
@@ -41,6 +42,7 @@ def environment(folder: Path) -> jinja2.Environment:
         sum_values=lambda counts: sum(counts.values()),
         iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),
     )
+    made.globals["asset"] = asset_url
     return made
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars
 
 from tcpwin.analysis import SERIES_NAMES, Analysis, Connection, Series, View
-from tcpwin.limits import VERDICT_COLUMNS, Severity, describe_finding, verdict_columns
+from tcpwin.limits import VERDICT_COLUMNS, Severity, describe_finding, plain, verdict_columns
 from tcpwin.report import verdicts_on, weigh
 from tcpwin_web.results import layout
 
@@ -84,7 +84,7 @@ def write_findings(analysis: Analysis, path: Path) -> None:
             "connection": each["connection"],
             "cost_ns": each["cost_ns"],
             "document": json.dumps(each),
-            "weight": json.dumps(weight._asdict()),
+            "weight": json.dumps(plain(weight)),
         }
         for position, (each, weight) in enumerate(described)
     ]

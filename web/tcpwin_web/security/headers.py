@@ -10,6 +10,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tcpwin.report.figures import THEMES
+from tcpwin_web.assets import PREFIX
 
 
 def _hash(text: str) -> str:
@@ -47,7 +48,6 @@ HEADERS = {
 
 NOT_KEPT = "no-store"
 """What is deleted, or was seen before a logout, must not stay in a browser or on the way to it."""
-ASSETS = "/static/"
 
 
 class SecurityHeaders:
@@ -61,7 +61,7 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
-                if not scope["path"].startswith(ASSETS):
+                if not scope["path"].startswith(PREFIX):
                     headers["Cache-Control"] = NOT_KEPT
             await send(message)
 

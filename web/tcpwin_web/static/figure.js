@@ -12,12 +12,13 @@ const SETTINGS = {
   plotlyServerURL: "",
 };
 
+const PLOTLY = document.currentScript.dataset.plotly;
 let plotly = null;
 
 /** Load plotly.js when a figure is first wanted: reading it takes a browser longer than all else of a page. */
 function loadPlotly() {
   plotly ??= new Promise((done, fail) => {
-    const script = element("script", { src: "/static/plotly.min.js" });
+    const script = element("script", { src: PLOTLY });
     script.addEventListener("load", () => done());
     script.addEventListener("error", () => { plotly = null; fail(new Error("plotly.js cannot be loaded.")); });
     document.head.append(script);

@@ -1,0 +1,74 @@
+"""The pages' own files: styles, scripts, plotly.js. Read and compressed once, and kept by browsers for good.
+
+The address of a file holds a part of its hash: another version of it has another address.
+"""
+
+import gzip
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import sha256
+from importlib.resources import files
+
+from fastapi import HTTPException, Request, Response
+
+from tcpwin.report.assets import PLOTLY, read_asset
+
+PREFIX = "/static/"
+PLOTLY_NAME = "plotly.min.js"
+FOR_GOOD = "public, max-age=31536000, immutable"
+"""A year: the most that RFC 9111 knows caches to care about."""
+ASKED_AGAIN = "no-cache"
+"""Of an address without the hash: a browser asks whether its copy is the newest."""
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file as it is sent."""
+
+    content: bytes
+    media: str
+
+    @cached_property
+    def version(self) -> str:
+        """A part of its hash."""
+        return sha256(self.content).hexdigest()[:12]
+
+    @cached_property
+    def packed(self) -> bytes:
+        """Compressed by gzip."""
+        return gzip.compress(self.content, 9, mtime=0)
+
+
+@cache
+def assets() -> Mapping[str, Asset]:
+    """All of them, by name."""
+    found = {
+        each.name: each.read_bytes() for each in files("tcpwin_web").joinpath("static").iterdir() if each.is_file()
+    }
+    found[PLOTLY_NAME] = read_asset(PLOTLY)
+    return {name: Asset(content, mimetypes.guess_type(name)[0] or "text/plain") for name, content in found.items()}
+
+
+def asset_url(name: str) -> str:
+    """The address of a file, by which it never changes."""
+    return f"{PREFIX}{name}?v={assets()[name].version}"
+
+
+def send_asset(request: Request, name: str) -> Response:
+    """Send a file, as small as the browser takes it."""
+    asset = assets().get(name)
+    if asset is None:
+        raise HTTPException(404)
+    tag = f'W/"{asset.version}"'
+    headers = {
+        "Cache-Control": FOR_GOOD if request.query_params.get("v") == asset.version else ASKED_AGAIN,
+        "ETag": tag,
+        "Vary": "Accept-Encoding",
+    }
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(asset.packed, media_type=asset.media, headers={**headers, "Content-Encoding": "gzip"})
+    return Response(asset.content, media_type=asset.media, headers=headers)
