@@ -58,7 +58,7 @@ def run(
     """Run scenarios and write a bundle of each: SCENARIO-stock.zip, SCENARIO-patched.zip.
 
     A bundle that is there, of the same scenario by the same kernel, is left as it is: an interrupted set goes on.
-    Exit status 1: a run did not come out as its scenario expects.
+    Exit status 1: a run did not come out as its scenario expects, or one of several gave no result.
 
     With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
     network namespaces of this host, as root: what it changes is printed first, and set back at the end.
@@ -66,7 +66,16 @@ def run(
     With --like CAPTURE the run is put beside the connection that it was made like: what was captured, what the model of
     receive memory predicts, and what the run's kernel did. --as lab-bulk-300ms/512m2-stock tries that run's settings.
     """
-    from tcpwin.lab import check_kernel, find_outcome, kernel_path, run_needs, run_scenario
+    from tcpwin.lab import (
+        NetworkError,
+        UmlError,
+        check_engine,
+        check_kernel,
+        find_outcome,
+        kernel_path,
+        run_needs,
+        run_scenario,
+    )
 
     scenarios = chosen(names, wanted, every=every)
     tried: Tried | None = None
@@ -83,6 +92,7 @@ def run(
     missing = [
         each for each in runs if again or find_outcome(*each, output, engine=engine, capture=not no_capture) is None
     ]
+    check_engine(engine)
     if missing and engine == "netns":
         _announce(missing, yes)
     elif missing:
@@ -93,9 +103,17 @@ def run(
     output.mkdir(parents=True, exist_ok=True)
     held = True
     for scenario, which in runs:
-        outcome = run_scenario(
-            scenario, which, output, engine=engine, capture=not no_capture, again=again, tick=_Progress(scenario, which)
-        )
+        tick = _Progress(scenario, which)
+        try:
+            outcome = run_scenario(
+                scenario, which, output, engine=engine, capture=not no_capture, again=again, tick=tick
+            )
+        except (NetworkError, UmlError) as error:
+            if len(runs) == 1:
+                raise
+            complain(str(error))
+            held = False
+            continue
         _report(outcome)
         if tried is not None and scenario is tried.scenario and not no_capture:
             report_tried(tried, outcome.bundle)

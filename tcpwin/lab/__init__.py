@@ -11,7 +11,7 @@ from tcpwin.lab.lifts import LIFTS, Lift, lifted, lifts_of
 from tcpwin.lab.like import scenario_like
 from tcpwin.lab.needs import RunNeeds, run_needs
 from tcpwin.lab.network import NetworkError, Step, plan
-from tcpwin.lab.run import Outcome, find_outcome, run_scenario
+from tcpwin.lab.run import Outcome, check_engine, find_outcome, run_scenario
 from tcpwin.lab.scenario import Scenario, ScenarioError, find_scenario, read_scenario, scenario_names, scenarios
 from tcpwin.lab.settings import SettingsError, read_settings
 from tcpwin.lab.sweep import drawn, read_worlds, sweep
@@ -42,6 +42,7 @@ __all__ = [
     "Workload",
     "build",
     "build_needs",
+    "check_engine",
     "check_host",
     "check_kernel",
     "check_liftable",

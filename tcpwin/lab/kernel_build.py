@@ -6,13 +6,16 @@ bison and m4 are fetched beside it where the machine has none.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +41,10 @@ _REPRODUCIBLE = {
     "KBUILD_BUILD_HOST": "lab",
     "LC_ALL": "C",
 }
+
+_PREFIX = "build-"
+_NEW_S = 60
+"""A younger folder may be a build's that is about to lock it."""
 
 Say = Callable[[str, float | None], None]
 """Told what is being done, and how much of it is done (0 to 1) where that is known."""
@@ -92,11 +99,11 @@ def build(say: Say, source: Path | None = None) -> Path:
     path = kernel_path()
     check_host(source)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _clear_abandoned(path.parent)
     free = shutil.disk_usage(path.parent).free
     if free < BUILD_BYTES:
         raise BuildError(f"{path.parent}: {bytes_text(free)} are free, and a build needs {bytes_text(BUILD_BYTES)}")
-    with tempfile.TemporaryDirectory(prefix="build-", dir=path.parent) as folder:
-        work = Path(folder)
+    with _working_folder(path.parent) as work:
         tree = _unpack(work, source, say)
         _run(["patch", "-p1", "--batch", "-i", str(PATCH)], tree, "the lab's patch does not fit this source")
         built = _make(work, tree, say)
@@ -104,6 +111,36 @@ def build(say: Say, source: Path | None = None) -> Path:
         shutil.copy2(built, unfinished)
         unfinished.replace(path)
     return path
+
+
+@contextmanager
+def _working_folder(place: Path) -> Iterator[Path]:
+    """A folder of this build's own, locked while the build lives: the system lets go of a dead owner's lock."""
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place) as folder:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield Path(folder)
+        finally:
+            os.close(handle)
+
+
+def _clear_abandoned(place: Path) -> None:
+    """Remove what builds left that were killed before they could clear up."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        try:
+            is_new = time.time() - os.fstat(handle).st_mtime < _NEW_S
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not is_new:
+                shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(handle)
 
 
 def check_host(source: Path | None) -> None:

@@ -77,8 +77,7 @@ def run_scenario(
         if engine == "uml":
             truth = run_in_uml(scenario, kernel, kernel_path(), out, tick)
         else:
-            if os.geteuid():
-                raise NetworkError("--engine netns makes network namespaces of this host: it takes root")
+            check_engine(engine)
             truth = run_here(scenario, kernel, out, tick)
         truth["made_by"] = _made_by(engine)
         write_truth(out, truth)
@@ -86,6 +85,16 @@ def run_scenario(
             write_bundle(out, scenario.text, bundle)
         write_host_cost(out, bundle.with_suffix(".host.txt"))
     return _outcome(scenario, kernel, bundle, truth, time.monotonic() - began)
+
+
+def check_engine(engine: str) -> None:
+    """See that this user may run by this engine.
+
+    Raises:
+        NetworkError: network namespaces of this host take root.
+    """
+    if engine == "netns" and os.geteuid():
+        raise NetworkError("--engine netns makes network namespaces of this host: it takes root")
 
 
 def find_outcome(

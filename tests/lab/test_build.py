@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -115,3 +117,20 @@ def test_a_build_that_ends_meanwhile_takes_nothing_from_another(
     else:
         assert recipe._make(work, work, lambda *_: None).is_file()
         assert list(cache.iterdir()) == []
+
+
+def test_what_killed_builds_left_is_removed_and_a_living_one_kept(tmp_path: Path) -> None:
+    """kill -9 leaves a folder of up to 2 GB; the system lets go of its lock."""
+    place = tmp_path / "tcpwin"
+    dead, alive, young = (place / f"build-{name}" for name in ("dead", "alive", "young"))
+    for folder in (dead, alive, young):
+        (folder / "source").mkdir(parents=True)
+    for folder in (dead, alive):
+        os.utime(folder, (1, 1))
+    handle = os.open(alive, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        recipe._clear_abandoned(place)
+    finally:
+        os.close(handle)
+    assert sorted(place.iterdir()) == [alive, young]
