@@ -264,6 +264,17 @@ def row_columns(
     shifts: _Shifts | None = None,
     progress: _Progress = None,
 ) -> dict[str, Any]: ...
+def row_chunks(
+    source: _Source,
+    take: Callable[[dict[str, Any]], object],
+    *,
+    name: str = "stream",
+    only: int | None = None,
+    shifts: _Shifts | None = None,
+    progress: _Progress = None,
+) -> tuple[int, list[dict[str, Any]]]:
+    """Call `take` with the columns of some rows at a time: the number of connections, and facts."""
+
 def write_headers(
     source: _Readable,
     out: str,

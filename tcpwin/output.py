@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -50,20 +49,6 @@ def open_whole(
     finally:
         if beside is not None:
             beside.unlink(missing_ok=True)
-
-
-@contextmanager
-def polars_errors() -> Iterator[None]:
-    """Polars writes a file by itself, and tells of a full disk in an error of its own: let it be the system's."""
-    import polars
-
-    try:
-        yield
-    except polars.exceptions.PolarsError as error:
-        code = re.search(r"\(os error (\d{1,4})\)", str(error))
-        if code is None:
-            raise
-        raise OSError(int(code[1]), os.strerror(int(code[1]))) from None
 
 
 def append_whole(path: Path, text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,7 +111,7 @@ def masked(values: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[Any]
     return values if mask is None else np.ma.MaskedArray(values, mask=mask)
 
 
-def texts(values: list[str | None]) -> NDArray[Any]:
+def texts(values: Sequence[str | None]) -> NDArray[Any]:
     """Strings as an object array; None stays None."""
     column = np.empty(len(values), dtype=object)
     column[:] = values

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from importlib.util import find_spec
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +15,7 @@ from tcpwin.cli.program import complain
 from tcpwin.cli.selection_options import select, selection_options
 from tcpwin.cli.snapshot_options import measure, window_scale_option, window_scales
 from tcpwin.errors import OutputError
-from tcpwin.output import open_whole, polars_errors
+from tcpwin.output import open_whole
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Shifts
@@ -35,30 +36,42 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
 def packets(captures: tuple[str, ...], connection: int | None, form: str | None, out: str | None) -> None:
     """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
-    from tcpwin import _engine
     from tcpwin.analysis import Capture
 
     out = None if out == "-" else out
     form = form or _format_of(out)
     spare_captures(captures, out)
     if form == "parquet":
-        _write_parquet(captures, connection, out)
-        return
+        _check_parquet(out)
     source, shifts = _source_of(captures)
     with _opened(out) as file:
         with progress(source) as tell:
-            _, count, facts = _engine.write_rows(
-                source.open(),
-                file,
-                format=form,
-                name=source.name,
-                only=connection,
-                shifts=shifts,
-                progress=tell,
+            count, facts = (_write_parquet if form == "parquet" else _write_text)(
+                source, file, form, only=connection, shifts=shifts, progress=tell
             )
         check_connection(connection, count)
     for warning in Capture.warnings_of(facts) if shifts is None else ():
         complain(f"warning: {warning}")
+
+
+def _write_text(source: Source, file: IO[bytes], form: str, **options: Any) -> tuple[int, list[dict[str, Any]]]:
+    from tcpwin import _engine
+
+    return _engine.write_rows(source.open(), file, format=form, name=source.name, **options)[1:]
+
+
+def _write_parquet(source: Source, file: IO[bytes], _: str, **options: Any) -> tuple[int, list[dict[str, Any]]]:
+    from tcpwin import _engine
+    from tcpwin.analysis.segments import as_frame, frame_schema
+    from tcpwin.parquet import parquet_writer
+
+    columns = _engine.ROW_COLUMNS
+    with parquet_writer(frame_schema(columns), file) as write:
+
+        def take(chunk: dict[str, Any]) -> None:
+            write(as_frame(chunk, columns))
+
+        return _engine.row_chunks(source.open(), take, name=source.name, **options)
 
 
 @contextmanager
@@ -88,15 +101,8 @@ def _format_of(out: str | None) -> str:
     return ending if ending in ("jsonl", "parquet") else "csv"
 
 
-def _write_parquet(captures: tuple[str, ...], connection: int | None, out: str | None) -> None:
+def _check_parquet(out: str | None) -> None:
     if out is None:
         raise click.UsageError("parquet is binary: name a file with -o OUT")
-    try:
-        import polars  # noqa: F401
-    except ImportError:
-        raise OutputError("parquet needs polars: pip install 'tcpwin[tables]'") from None
-    analysis = measure(captures, (), keep=True)
-    check_connection(connection, len(analysis))
-    frame = analysis.segments(connection=connection).to_polars()
-    with open_whole(out, is_binary=True) as file, polars_errors():
-        frame.write_parquet(file)
+    if find_spec("polars") is None:
+        raise OutputError("parquet needs polars: pip install 'tcpwin[tables]'")

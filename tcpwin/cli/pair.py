@@ -145,7 +145,7 @@ def _report(pairing: Pairing, connection: int | None, out: str, *, limit: int, t
 
 
 def _write_packets(pairing: Pairing, out: str) -> None:
-    from tcpwin.output import open_whole, polars_errors
+    from tcpwin.output import open_whole
 
-    with open_whole(out, is_binary=True) as file, polars_errors():
+    with open_whole(out, is_binary=True) as file:
         pairing.write_packets(file)

@@ -10,7 +10,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import chain, islice
@@ -24,7 +24,7 @@ from tcpwin.cli.program import complain
 from tcpwin.cli.snap import parse_filter
 from tcpwin.cli.snapshot_files import as_far_as_it_goes, open_snapshots
 from tcpwin.errors import SnapshotError
-from tcpwin.output import open_whole, polars_errors
+from tcpwin.output import open_whole
 
 if TYPE_CHECKING:
     from tcpwin.hosts import Distribution, SnapshotFile, SocketSample
@@ -57,8 +57,7 @@ class Output:
             finally:
                 text.detach()
             return
-        told = polars_errors() if self.form == "parquet" else nullcontext()
-        with open_whole(self.path, is_binary=self.form in _BINARY, errors="surrogateescape") as file, told:
+        with open_whole(self.path, is_binary=self.form in _BINARY, errors="surrogateescape") as file:
             yield file
 
 

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import IO, Any, TypeVar
 
 from tcpwin.errors import OutputError
+from tcpwin.parquet import parquet_writer
 
 BATCH_ROWS = 4096
 """Rows of a batch of Arrow, and of what Parquet is given at once."""
@@ -77,7 +78,6 @@ def _write_arrow(rows: Iterable[Row], kinds: Mapping[str, str], file: IO[bytes],
 
 def _write_parquet(rows: Iterable[Row], kinds: Mapping[str, str], file: IO[bytes], left_out: dict[str, int]) -> None:
     import polars
-    from polars.io.plugins import register_io_source
 
     types = {
         "int": polars.Int64,
@@ -87,22 +87,9 @@ def _write_parquet(rows: Iterable[Row], kinds: Mapping[str, str], file: IO[bytes
         "str": polars.String,
     }
     schema = polars.Schema({name: types[kind] for name, kind in kinds.items()})
-    failures: list[Exception] = []
-
-    def frames(*_: object) -> Iterator[polars.DataFrame]:
-        try:
-            yield from _batches(rows, kinds, left_out, lambda data: polars.DataFrame(data, schema=schema))
-        except Exception as error:
-            failures.append(error)
-            raise
-
-    try:
-        register_io_source(frames, schema=schema).sink_parquet(file, engine="streaming")
-    except polars.exceptions.PolarsError:
-        # Polars tells an error of its source in words only.
-        if failures:
-            raise failures[0] from None
-        raise
+    with parquet_writer(schema, file) as write:
+        for frame in _batches(rows, kinds, left_out, lambda data: polars.DataFrame(data, schema=schema)):
+            write(frame)
 
 
 def _batches(

@@ -5,10 +5,11 @@ In: what the first reading found, by which delays and fates are known at the end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.pairing.clock import Clock
+from tcpwin.parquet import parquet_writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +32,6 @@ _ON_THEIR_WAY = 4_096
 """Packets that may have been on their way as a clock was set."""
 _SLACK_NS = 1_000_000
 """Less than the quickest by no more is as quick."""
-_WAITING = 2
-"""Chunks between the reading and the writing."""
 
 
 class PacketTable:
@@ -66,69 +65,21 @@ class PacketTable:
     def write_parquet(self, target: str | Path | IO[bytes]) -> None:
         """Write them, as they are found out: no more than some chunks are in memory."""
         import polars
-        from polars.io.plugins import register_io_source
 
         kinds: dict[str, type[polars.DataType]] = {}
         for name in (*_COLUMNS[:-2], "delay_ns"):
             kinds[name] = polars.Boolean if name == "is_resend" else polars.Int64
         kinds |= dict.fromkeys(_TEXTS, polars.String)
 
-        failures: list[Exception] = []
+        with parquet_writer(polars.Schema(kinds), target) as write:
 
-        def frames(*_: object) -> Iterator[polars.DataFrame]:
-            try:
-                for chunk in self._chunks():
-                    told = {name: values.tolist() if name in _TEXTS else values for name, values in chunk.items()}
-                    frame = polars.DataFrame(told).select(polars.col(name).cast(kind) for name, kind in kinds.items())
-                    frame = frame.with_columns(polars.col(*_TIMES).replace(NO_NUMBER, None))
-                    yield frame.with_columns(polars.col(*_FRAMES).replace(0, None))
-            except Exception as error:
-                failures.append(error)
-                raise
+            def take(chunk: Columns) -> None:
+                told = {name: values.tolist() if name in _TEXTS else values for name, values in chunk.items()}
+                frame = polars.DataFrame(told).select(polars.col(name).cast(kind) for name, kind in kinds.items())
+                frame = frame.with_columns(polars.col(*_TIMES).replace(NO_NUMBER, None))
+                write(frame.with_columns(polars.col(*_FRAMES).replace(0, None)))
 
-        try:
-            register_io_source(frames, schema=polars.Schema(kinds)).sink_parquet(target, engine="streaming")
-        except polars.exceptions.PolarsError:
-            # Polars tells an error of its source in words only.
-            if failures:
-                raise failures[0] from None
-            raise
-
-    def _chunks(self) -> Iterator[Columns]:
-        """The chunks of a reading, which goes on in a thread of its own and waits for who takes them."""
-        from queue import Queue
-        from threading import Thread
-
-        queue: Queue[Columns | BaseException | None] = Queue(_WAITING)
-        is_over = False
-
-        def put(chunk: Columns) -> None:
-            if is_over:
-                raise _OverError
-            queue.put(chunk)
-
-        def run() -> None:
-            try:
-                self.read(put)
-                queue.put(None)
-            except _OverError:
-                pass
-            except BaseException as error:  # noqa: BLE001 (raised where the chunks are taken)
-                queue.put(error)
-
-        thread = Thread(target=run, daemon=True)
-        thread.start()
-        try:
-            while (item := queue.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise item
-                yield item
-        finally:
-            is_over = True
-            while thread.is_alive():
-                if not queue.empty():
-                    queue.get()
-                thread.join(0.01)
+            self.read(take)
 
     def _told(self, columns: Columns) -> Columns:
         """The columns of an engine's chunk with delays and fates."""
@@ -199,10 +150,6 @@ class PacketTable:
         fates[((names == "unseen") | ((names == "lost") & ~hole_is_proof)) & far] = "unknown"
         fates[names == "outside"] = "unknown"
         return fates
-
-
-class _OverError(Exception):
-    """Nobody takes chunks any more."""
 
 
 def _lanes_of(columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

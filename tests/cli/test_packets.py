@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import struct
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import polars
 import pytest
 from analysis.bundled import READABLE, name_of, rows_of
-from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, refused, tcpwin
+from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, refused, tcpwin
 from live import HANG_S
 
 TEXTS = {"direction", "src", "dst", "events"}
@@ -169,3 +170,39 @@ def test_rows_are_those_of_tshark(tool: Any) -> None:
         assert (row["seq"], row["length"], row["window_raw"]) == (int(seq), int(length), int(window))
         # Without the ACK flag the field has no meaning, and tshark leaves it out or shows what stands there.
         assert row["ack"] == int(ack or 0) or not row["flags"] & 0x10
+
+
+def test_memory_of_parquet_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    """As a whole table 500,000 rows more took some 100 MB more."""
+    short, long = (write_ping_pong(tmp_path, count) for count in (100_000, 600_000))
+    assert peak_kib("packets", long, "-o", tmp_path / "out.parquet") < 40_000 + peak_kib(
+        "packets", short, "-o", tmp_path / "short.parquet"
+    )
+    frame = polars.read_parquet(tmp_path / "out.parquet")
+    assert frame["frame"].to_list() == list(range(1, 600_001))
+    assert frame["length"].sum() == 600_000 * 10
+
+
+def write_ping_pong(folder: Path, count: int) -> Path:
+    """So many segments of ten bytes, in turn from both sides."""
+    packets = io.BytesIO()
+    packets.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101))
+    ends, seqs = ((bytes([10, 0, 0, 1]), 1024), (bytes([10, 0, 0, 2]), 80)), [1000, 2000]
+    for number in range(count):
+        side = number % 2
+        (src, sport), (dst, dport) = ends[side], ends[1 - side]
+        ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 50, number & 0xFFFF, 0, 64, 6, 0, src, dst)
+        tcp = struct.pack("!HHIIBBHHH", sport, dport, seqs[side], seqs[1 - side], 0x50, 0x18, 8192, 0, 0)
+        packets.write(struct.pack("<IIII", 1_700_000_000 + number // 1000, number % 1000 * 1000, 40, 50) + ip + tcp)
+        seqs[side] += 10
+    path = folder / f"{count}.pcap"
+    path.write_bytes(packets.getvalue())
+    return path
+
+
+def peak_kib(*arguments: object) -> int:
+    process = subprocess.Popen([TCPWIN, *map(str, arguments)], stdin=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss

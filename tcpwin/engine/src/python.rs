@@ -19,6 +19,7 @@ mod pass;
 mod picks;
 mod reopen;
 mod result;
+mod row_chunks;
 mod run;
 mod second_reading;
 mod selection;
@@ -90,6 +91,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(reopen::reopen, module)?)?;
     module.add_function(wrap_pyfunction!(pass::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(pass::row_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(pass::row_chunks, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;
     module.add_function(wrap_pyfunction!(copy::copy_packets, module)?)?;
     module.add_function(wrap_pyfunction!(copy::frames_around, module)?)?;

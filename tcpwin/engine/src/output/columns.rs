@@ -44,6 +44,14 @@ pub struct RowColumns {
 }
 
 impl RowColumns {
+    /// `only` limits the rows to one connection.
+    pub fn of(only: Option<u32>) -> Self {
+        RowColumns {
+            only,
+            ..Self::default()
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.frame.len()
     }

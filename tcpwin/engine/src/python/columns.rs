@@ -1,6 +1,8 @@
-//! Columns of connections, and rows as columns: (values, mask or None). Addresses of rows are codes into `address_names`.
+//! Columns of connections, and rows as columns: (values, mask or None). Addresses of rows are codes into `address_names`,
+//! events codes into `event_sets`.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
@@ -49,16 +51,20 @@ pub fn rows_to_python(py: Python<'_>, rows: RowColumns) -> PyResult<Bound<'_, Py
             dict.set_item($name, (PyArray1::from_vec(py, $values), py.None()))?
         };
     }
-    let mut codes = HashMap::new();
-    let mut names = Vec::new();
-    let mut code = |address: &[u8; 16]| {
-        *codes.entry(*address).or_insert_with(|| {
-            names.push(address_text(address));
-            names.len() as u32 - 1
-        })
-    };
-    let src: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.0)).collect();
-    let dst: Vec<u32> = rows.endpoints.iter().map(|row| code(&row.2)).collect();
+    let mut addresses = Codes::default();
+    let src: Vec<u32> = rows
+        .endpoints
+        .iter()
+        .map(|row| addresses.code(&row.0))
+        .collect();
+    let dst: Vec<u32> = rows
+        .endpoints
+        .iter()
+        .map(|row| addresses.code(&row.2))
+        .collect();
+    let names: Vec<String> = addresses.seen.iter().map(address_text).collect();
+    let mut sets = Codes::default();
+    let events: Vec<u32> = rows.events.iter().map(|set| sets.code(set)).collect();
     plain!("frame", rows.frame);
     plain!("time_ns", rows.time_ns);
     plain!("connection", rows.connection);
@@ -77,9 +83,45 @@ pub fn rows_to_python(py: Python<'_>, rows: RowColumns) -> PyResult<Bound<'_, Py
     dict.set_item("bytes_in_flight", optional(py, &rows.bytes_in_flight))?;
     dict.set_item("pipe", optional(py, &rows.pipe))?;
     dict.set_item("rtt_ns", optional(py, &rows.rtt_ns))?;
-    plain!("events", rows.events);
+    plain!("events", events);
+    dict.set_item("event_sets", sets.seen)?;
     dict.set_item("address_names", names)?;
     Ok(dict)
+}
+
+/// Values that repeat, each of which is kept once.
+struct Codes<T> {
+    seen: Vec<T>,
+    codes: HashMap<T, u32>,
+    /// Mostly it is one of the last two: what a connection's two sides send takes turns.
+    last: [Option<(T, u32)>; 2],
+}
+
+impl<T> Default for Codes<T> {
+    fn default() -> Self {
+        Codes {
+            seen: Vec::new(),
+            codes: HashMap::new(),
+            last: [None, None],
+        }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Codes<T> {
+    #[inline(always)]
+    fn code(&mut self, value: &T) -> u32 {
+        for (known, code) in self.last.iter().flatten() {
+            if known == value {
+                return *code;
+            }
+        }
+        let code = *self.codes.entry(*value).or_insert_with(|| {
+            self.seen.push(*value);
+            self.seen.len() as u32 - 1
+        });
+        self.last = [Some((*value, code)), self.last[0]];
+        code
+    }
 }
 
 /// Add the columns that rows of a view have beside.

@@ -13,6 +13,7 @@ use super::details::Details;
 use super::facts::facts_to_python;
 use super::files::{open, raise_pending, Opened, PythonOut};
 use super::result::Result;
+use super::row_chunks::RowChunks;
 use super::run::pass;
 use super::second_reading::{begin_index, given, ShiftsArgument};
 use crate::output::columns::RowColumns;
@@ -174,4 +175,37 @@ pub fn row_columns<'py>(
         progress.as_ref(),
     )?;
     rows_to_python(py, rows)
+}
+
+/// The same of some rows at a time, each of which `take` is called with; gives the number of connections and the capture's
+/// facts.
+#[pyfunction]
+#[pyo3(signature = (source, take, *, name="stream", only=None, shifts=None, progress=None))]
+pub fn row_chunks<'py>(
+    source: &Bound<'py, PyAny>,
+    take: Py<PyAny>,
+    name: &str,
+    only: Option<u32>,
+    shifts: Option<ShiftsArgument>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(usize, Vec<Bound<'py, PyDict>>)> {
+    let py = source.py();
+    let input = open(source, name)?;
+    let mut chunks = RowChunks::new(take, only);
+    let tracker = Tracker::with_shifts(given(shifts)).of_one(only);
+    let findings = pass(
+        py,
+        input,
+        tracker,
+        &mut chunks,
+        &mut NoIndex,
+        progress.as_ref(),
+    )?;
+    chunks.finish()?;
+    let facts = findings.facts.iter();
+    let facts = facts.map(|facts| facts_to_python(py, facts));
+    Ok((
+        findings.tracker.connections.len() as usize,
+        facts.collect::<PyResult<_>>()?,
+    ))
 }

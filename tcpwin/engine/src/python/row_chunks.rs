@@ -1,0 +1,60 @@
+//! Rows as columns, some at a time: each chunk is handed to a function of Python's when it is full.
+
+use pyo3::prelude::*;
+
+use super::columns::rows_to_python;
+use crate::connection::state::Connection;
+use crate::output::columns::RowColumns;
+use crate::output::pass::Sink;
+use crate::tracker::Annotation;
+use crate::wire::Segment;
+
+const CHUNK_ROWS: usize = 1 << 15;
+
+pub struct RowChunks {
+    take: Py<PyAny>,
+    rows: RowColumns,
+    failure: Option<PyErr>,
+}
+
+impl RowChunks {
+    /// `only` limits the rows to one connection.
+    pub fn new(take: Py<PyAny>, only: Option<u32>) -> Self {
+        RowChunks {
+            take,
+            rows: RowColumns::of(only),
+            failure: None,
+        }
+    }
+
+    /// Hand over what is left; what the function raised, if it did.
+    pub fn finish(mut self) -> PyResult<()> {
+        if self.failure.is_none() && !self.rows.is_empty() {
+            self.hand_over();
+        }
+        self.failure.map_or(Ok(()), Err)
+    }
+
+    fn hand_over(&mut self) -> bool {
+        let next = RowColumns::of(self.rows.only);
+        let rows = std::mem::replace(&mut self.rows, next);
+        let handed = Python::attach(|py| {
+            let columns = rows_to_python(py, rows)?;
+            self.take.call1(py, (columns,)).map(drop)
+        });
+        self.failure = handed.err();
+        self.failure.is_none()
+    }
+}
+
+impl Sink for RowChunks {
+    fn take(
+        &mut self,
+        segment: &Segment,
+        annotation: &Annotation,
+        connection: &Connection,
+    ) -> bool {
+        self.rows.take(segment, annotation, connection);
+        self.rows.len() < CHUNK_ROWS || self.hand_over()
+    }
+}
