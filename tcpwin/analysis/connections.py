@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tcpwin.analysis.analysis import Analysis
-    from tcpwin.analysis.table import Table
+    from tcpwin.analysis.table import Coded, Table
 
 
 class Connections(Sequence[Connection]):
@@ -55,7 +55,10 @@ class Connections(Sequence[Connection]):
         Raises:
             KeyError: there is no such column.
         """
-        return self._columns([name])[0]
+        from tcpwin.analysis.table import Coded, decoded
+
+        column = self._columns([name])[0]
+        return decoded(column) if isinstance(column, Coded) else column
 
     def table(self, names: Sequence[str] | None = None, *, start: int = 0, stop: int | None = None) -> Table:
         """The named columns, or all; of all connections, or of those from `start` to before `stop`.
@@ -71,11 +74,11 @@ class Connections(Sequence[Connection]):
         names = names or self.column_names
         return Table(dict(zip(names, self._columns(names, start, stop), strict=True)))
 
-    def _columns(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> list[NDArray[Any]]:
-        from tcpwin.analysis.table import masked
+    def _columns(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> list[NDArray[Any] | Coded]:
+        from tcpwin.analysis.table import Coded, masked
 
         columns = self._analysis._engine.columns([_place_of(name) for name in names], start, stop)
-        return [masked(values, mask) for values, mask in columns]
+        return [Coded(values, mask) if isinstance(mask, list) else masked(values, mask) for values, mask in columns]
 
     def to_polars(self, columns: Sequence[str] | None = None) -> polars.DataFrame:
         """The named columns, or all, as a polars DataFrame; needs the ``tables`` extra.

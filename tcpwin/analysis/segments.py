@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpwin import _engine
-from tcpwin.analysis.table import Table, masked, texts
+from tcpwin.analysis.table import Coded, Table, masked
 
 if TYPE_CHECKING:
     import polars
+    from numpy.typing import NDArray
 
 
 _TEXTS = ("direction", "src", "dst", "events")
@@ -23,51 +24,27 @@ _KINDS = {"time_ns": "Int64", "frame": "UInt64", "rtt_ns": "UInt64", "shift": "U
 
 def as_table(columns: dict[str, Any], order: Iterable[str]) -> Table:
     """Put the engine's columns, in which addresses and events are codes, in order."""
-    table = {}
+    table: dict[str, NDArray[Any] | Coded] = {}
     for name in order:
         values, mask = columns[name]
-        if (words := _words(name, columns)) is not None:
-            table[name] = texts(words)[values] if words else texts([])
+        if name in ("src", "dst"):
+            table[name] = Coded(values, columns["address_names"])
         elif name == "direction":
-            table[name] = np.where(values, "a", "b").astype(object)
+            table[name] = Coded(values.view(np.uint8), ("b", "a"))
+        elif name == "events":
+            table[name] = Coded(values, [_join(events) for events in columns["event_sets"]])
         else:
             table[name] = masked(values, mask)
     return Table(table)
 
 
-def as_frame(columns: dict[str, Any], order: Iterable[str]) -> polars.DataFrame:
-    """The same as a data frame of polars: no text is made for each row."""
-    import polars
-
-    series = {}
-    for name in order:
-        values, mask = columns[name]
-        if (words := _words(name, columns)) is not None:
-            series[name] = polars.Series(words, dtype=polars.String).gather(polars.Series(values))
-        elif name == "direction":
-            series[name] = polars.Series(["b", "a"]).gather(polars.Series(values).cast(polars.UInt32))
-        elif mask is None:
-            series[name] = polars.Series(values)
-        else:
-            series[name] = polars.Series(values).set(polars.Series(mask), None)
-    return polars.DataFrame(series)
-
-
 def frame_schema(order: Iterable[str]) -> polars.Schema:
-    """What `as_frame` has for columns."""
+    """What the table has for columns as a data frame of polars."""
     import polars
 
     return polars.Schema(
         {name: polars.String() if name in _TEXTS else getattr(polars, _KINDS.get(name, "UInt32"))() for name in order}
     )
-
-
-def _words(name: str, columns: dict[str, Any]) -> list[str] | None:
-    """What the codes of a column stand for; None where it holds no codes."""
-    if name in ("src", "dst"):
-        addresses: list[str] = columns["address_names"]
-        return addresses
-    return [_join(events) for events in columns["event_sets"]] if name == "events" else None
 
 
 def _join(events: int) -> str:

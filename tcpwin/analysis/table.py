@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +15,33 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column of texts that repeat.
+
+    Attributes:
+        codes: of each row which of the words it holds, shape (rows,).
+        words: texts, or None for no text.
+    """
+
+    codes: NDArray[Any]
+    words: Sequence[str | None]
+
+
 class Table(Mapping[str, NDArray[Any]]):
     """Named columns. A column is a numpy array of shape (rows,); where values are missing, a masked array."""
 
-    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, columns: Mapping[str, NDArray[Any] | Coded]) -> None:
         self._columns = dict(columns)
+        self._texts: dict[str, NDArray[Any]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._columns[name]
+        column = self._columns[name]
+        if not isinstance(column, Coded):
+            return column
+        if name not in self._texts:
+            self._texts[name] = decoded(column)
+        return self._texts[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -32,11 +52,13 @@ class Table(Mapping[str, NDArray[Any]]):
     @property
     def height(self) -> int:
         """How many rows there are."""
-        return len(next(iter(self._columns.values()))) if self._columns else 0
+        for column in self._columns.values():
+            return len(column.codes if isinstance(column, Coded) else column)
+        return 0
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Each row as a dictionary of plain Python values; None where there is no value."""
-        columns = [_plain(column) for column in self._columns.values()]
+        columns = [_plain(column) for column in self.values()]
         for values in zip(*columns, strict=True):
             yield dict(zip(self._columns, values, strict=True))
 
@@ -50,13 +72,7 @@ class Table(Mapping[str, NDArray[Any]]):
         """The same as an Arrow table; needs the ``arrow`` extra."""
         import pyarrow
 
-        arrays = {
-            name: pyarrow.array(
-                np.ma.getdata(column) if column.dtype != object else column.tolist(), mask=_mask(column)
-            )
-            for name, column in self._columns.items()
-        }
-        return pyarrow.table(arrays)
+        return pyarrow.table({name: _arrow_array(pyarrow, column) for name, column in self._columns.items()})
 
     def to_pandas(self) -> pandas.DataFrame:
         """The same as a pandas DataFrame of Arrow's types, which know missing values; needs the ``pandas`` extra."""
@@ -96,14 +112,27 @@ def _plain(column: NDArray[Any]) -> list[Any]:
     return values
 
 
-def _polars_series(polars: Any, column: NDArray[Any]) -> Any:
+def _polars_series(polars: Any, column: NDArray[Any] | Coded) -> Any:
+    if isinstance(column, Coded):
+        return polars.Series(column.words, dtype=polars.String).gather(polars.Series(column.codes))
     if column.dtype == object:
         return polars.Series(column.tolist(), dtype=polars.String)
     series = polars.Series(np.ma.getdata(column))
     mask = _mask(column)
-    if mask is None:
-        return series
-    return polars.select(polars.when(polars.Series(~mask)).then(series)).to_series()
+    return series if mask is None else series.set(polars.Series(mask), None)
+
+
+def _arrow_array(pyarrow: Any, column: NDArray[Any] | Coded) -> Any:
+    if isinstance(column, Coded):
+        return pyarrow.array(column.words, pyarrow.string()).take(pyarrow.array(column.codes))
+    values = np.ma.getdata(column) if column.dtype != object else column.tolist()
+    return pyarrow.array(values, mask=_mask(column))
+
+
+def decoded(column: Coded) -> NDArray[Any]:
+    """The texts of a column as an object array; None where there is none."""
+    texts_of: NDArray[Any] = texts(column.words)[column.codes] if column.words else texts([])
+    return texts_of
 
 
 def masked(values: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[Any]:

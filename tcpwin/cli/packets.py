@@ -62,14 +62,14 @@ def _write_text(source: Source, file: IO[bytes], form: str, **options: Any) -> t
 
 def _write_parquet(source: Source, file: IO[bytes], _: str, **options: Any) -> tuple[int, list[dict[str, Any]]]:
     from tcpwin import _engine
-    from tcpwin.analysis.segments import as_frame, frame_schema
+    from tcpwin.analysis.segments import as_table, frame_schema
     from tcpwin.parquet import parquet_writer
 
     columns = _engine.ROW_COLUMNS
     with parquet_writer(frame_schema(columns), file) as write:
 
         def take(chunk: dict[str, Any]) -> None:
-            write(as_frame(chunk, columns))
+            write(as_table(chunk, columns).to_polars())
 
         return _engine.row_chunks(source.open(), take, name=source.name, **options)
 

@@ -31,9 +31,9 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>body {{ margin: 0; background: {background}; }}</style>
-<script>{plotly}</script>
 </head>
 <body>
+<script>{plotly}</script>
 {figure}
 </body>
 </html>

@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use pyo3::IntoPyObjectExt;
 
 use crate::output::address::address_text;
@@ -14,8 +14,8 @@ use crate::output::columns::{RowColumns, VIEW_COLUMNS};
 use crate::output::table::{Cells, Column};
 use crate::python::values::value_to_python;
 
-/// An array, and the places without a value or None. Of texts the array holds objects, with None where there is none:
-/// it has no mask.
+/// An array, and the places without a value or None. Of texts the array holds codes, and in place of the mask stands what
+/// they are codes of, None last.
 pub type ColumnAndMask<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 pub fn column_to_python(py: Python<'_>, column: Column) -> PyResult<ColumnAndMask<'_>> {
@@ -24,17 +24,16 @@ pub fn column_to_python(py: Python<'_>, column: Column) -> PyResult<ColumnAndMas
         Cells::Bool(cells) => PyArray1::from_vec(py, cells).into_any(),
         Cells::Int(cells) => PyArray1::from_vec(py, cells).into_any(),
         Cells::Real(cells) => PyArray1::from_vec(py, cells).into_any(),
-        Cells::Text(codes, texts) => {
+        Cells::Text(mut codes, texts) => {
             let seen = texts.seen().iter();
-            let objects = seen
+            let mut words = seen
                 .map(|value| value_to_python(py, value))
                 .collect::<PyResult<Vec<_>>>()?;
-            let object = |code: u32| {
-                let object = objects.get(code as usize);
-                object.map_or_else(|| py.None(), |object| object.clone_ref(py))
-            };
-            let values: Vec<Py<PyAny>> = codes.into_iter().map(object).collect();
-            return Ok((PyArray1::from_vec(py, values).into_any(), none));
+            let none = words.len() as u32;
+            words.push(py.None());
+            codes.iter_mut().for_each(|code| *code = none.min(*code));
+            let words = PyList::new(py, words)?.into_any();
+            return Ok((PyArray1::from_vec(py, codes).into_any(), words));
         }
     };
     let mask = match column.absent {
