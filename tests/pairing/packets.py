@@ -93,14 +93,14 @@ def segment(
     ip_id: int = 0,
     ttl: int = 64,
     sack: tuple[tuple[int, int], ...] = (),
+    options: bytes = b"",
 ) -> Packet:
-    """Make a segment between 10.0.0.1:1025 (the client) and 10.0.0.2:80, without options but SACK blocks."""
+    """Make a segment between 10.0.0.1:1025 (the client) and 10.0.0.2:80, without options but those given."""
     hosts = [(0x0A000001, 1025), (0x0A000002, 80)]
     (source, port), (target, other) = hosts if client else hosts[::-1]
-    options = b""
     if sack:
         blocks = b"".join(struct.pack(">II", *block) for block in sack)
-        options = struct.pack("BBBB", NO_OPERATION, NO_OPERATION, SACK, 2 + len(blocks)) + blocks
+        options += struct.pack("BBBB", NO_OPERATION, NO_OPERATION, SACK, 2 + len(blocks)) + blocks
     total = 40 + len(options) + payload
     ip = struct.pack(">BBHHHBBHII", 0x45, 0, total, ip_id, 0x4000, ttl, 6, 0, source, target)
     tcp = struct.pack(">HHIIBBHHH", port, other, seq, ack, 0x50 + 4 * len(options), flags, 1024, 0, 0)
@@ -172,15 +172,15 @@ def shuffled(packets: list[Packet], by: int = 4, seed: int = 1) -> list[Packet]:
     return [packets[index] for index in order]
 
 
-def joined(packets: list[Packet], port: int, most: int = 16) -> list[Packet]:
-    """What GRO makes of the data from a port: consecutive full segments of one timestamp as one frame.
+def joined(packets: list[Packet], port: int, most: int = 16, size: int = 1448) -> list[Packet]:
+    """What GRO makes of the data from a port: consecutive segments of one size and timestamp as one frame.
 
     It has the time of the last. A frame grows while the next segment continues it, with the next IP id and the same
     acknowledgment and timestamp (net/ipv4/tcp_offload.c, tcp_gro_receive).
     """
     out: list[Packet] = []
     for packet in packets:
-        if out and packet.ports[0] == port and _continues(out[-1], packet, most):
+        if out and packet.ports[0] == port and _continues(out[-1], packet, most, size):
             total = out[-1].header_bytes + out[-1].payload_bytes + packet.payload_bytes
             grown = replace(out[-1].with_ip(2, ">H", total), wire_bytes=total, time_ns=packet.time_ns)
             out[-1] = grown
@@ -189,14 +189,14 @@ def joined(packets: list[Packet], port: int, most: int = 16) -> list[Packet]:
     return out
 
 
-def _continues(frame: Packet, packet: Packet, most: int) -> bool:
+def _continues(frame: Packet, packet: Packet, most: int, size: int) -> bool:
     payload = packet.payload_bytes
     if payload == 0 or frame.payload_bytes == 0 or frame.ports != packet.ports:
         return False
-    count = frame.payload_bytes / 1448
+    count = frame.payload_bytes / size
     return (
-        frame.payload_bytes % 1448 == 0
-        and payload <= 1448
+        frame.payload_bytes % size == 0
+        and payload <= size
         and frame.header_bytes + frame.payload_bytes + payload < 65_536
         and count < most
         and (frame.seq + frame.payload_bytes) % CYCLE == packet.seq

@@ -8,6 +8,7 @@ use super::resent::Told;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
 use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
+use super::way::Parts;
 use crate::sequence::Seq;
 use crate::wire::{ACK, RST, SYN};
 
@@ -22,8 +23,11 @@ impl<R: Rows> Pairer<'_, R> {
     /// What a packet that leaves says of those before it.
     pub fn note_sent(&mut self, number: u32, packet: &Sighting) -> Mark {
         let mut mark = Mark::default();
-        let segments = self.way(number).segments(packet.payload_len);
         let way = self.way_mut(number);
+        if packet.payload_len > 0 {
+            way.note_segment(packet);
+        }
+        let segments = way.segments(packet.payload_len);
         if let Some(id) = packet.id() {
             way.ids.note(id, segments);
         }
@@ -291,12 +295,11 @@ impl<R: Rows> Pairer<'_, R> {
             let covered = self.way(number).is_covered(packet.start(), packet.end());
             let has_data = packet.sequence_len() > 0;
             let came = has_data && covered && self.must_have_come(at);
-            let (fate, open_bytes) = (self.fate_of_missing(at, came), self.open_bytes(at));
+            let (fate, segments) = (self.fate_of_missing(at, came), self.open_segments(at));
             if self.room.get(at).mark.is_copied && fate != Fate::FarMissed {
                 self.note_given_up(self.room.handle(at), fate);
             }
             let (packet, mark) = self.remove(at);
-            let segments = self.way(number).segments(open_bytes);
             if has_data && mark.is_copied && matches!(fate, Fate::Lost | Fate::Unseen) {
                 self.way_mut(number).lost_resent += 1;
             }
@@ -305,9 +308,10 @@ impl<R: Rows> Pairer<'_, R> {
             }
             self.tell_alone(number, side, &packet, fate, mark, segments);
         } else {
-            let open_bytes = self.open_bytes(at);
+            let segments = self.open_segments(at);
+            let is_whole = self.open_bytes(at) == self.room.get(at).packet.payload_len;
             let (packet, mark) = self.remove(at);
-            let fate = self.fate_of_alone(number, &packet);
+            let fate = self.fate_of_alone(number, &packet, is_whole);
             if fate == Fate::NearMissed {
                 if self.near_was_running(number, &packet) {
                     self.progress[side.other().index()].missed += 1;
@@ -321,24 +325,33 @@ impl<R: Rows> Pairer<'_, R> {
                     self.way_mut(number).ids.fill(place);
                 }
             }
-            let segments = self.way(number).segments(open_bytes);
             self.tell_alone(number, side, &packet, fate, mark, segments);
         }
     }
 
     /// Payload of which the other capture showed nothing.
     fn open_bytes(&self, at: u32) -> u32 {
+        self.open_parts(at)
+            .map_or(self.room.get(at).packet.payload_len, Parts::open_bytes)
+    }
+
+    fn open_segments(&self, at: u32) -> u32 {
+        let entry = self.room.get(at);
+        let way = self.way(entry.way);
+        match self.open_parts(at) {
+            Some(parts) if parts.open_bytes() < entry.packet.payload_len => {
+                way.segments_of(parts.open_bytes(), parts.part_len)
+            }
+            _ => way.segments(entry.packet.payload_len),
+        }
+    }
+
+    /// What the other capture has not shown of a frame of several segments.
+    pub fn open_parts(&self, at: u32) -> Option<&Parts> {
         let entry = self.room.get(at);
         let parts = &self.way(entry.way).parts[entry.side.index()];
         let handle = self.room.handle(at);
-        let own = parts.iter().find(|parts| parts.handle == handle);
-        own.map_or(entry.packet.payload_len, |parts| {
-            parts
-                .open
-                .iter()
-                .map(|range| range.0.to(range.1) as u32)
-                .sum()
-        })
+        parts.iter().find(|parts| parts.handle == handle)
     }
 
     fn fate_of_missing(&self, at: u32, came: bool) -> Fate {
@@ -393,11 +406,15 @@ impl<R: Rows> Pairer<'_, R> {
         latest_ns.saturating_add(margin_ns) > far.now_ns
     }
 
-    fn fate_of_alone(&self, number: u32, packet: &Sighting) -> Fate {
+    /// `is_whole`: nothing of it was seen at the near point.
+    fn fate_of_alone(&self, number: u32, packet: &Sighting, is_whole: bool) -> Fate {
         let way = self.way(number);
         let key = way.key(&self.seed, number, way.far(), packet);
         let is_told_apart = way.id.holds() && packet.id().is_some();
-        if way.has_arrived(key) && (is_told_apart || self.near_was_running(number, packet)) {
+        if is_whole
+            && way.has_arrived(key)
+            && (is_told_apart || self.near_was_running(number, packet))
+        {
             return Fate::Duplicated;
         }
         let is_alien = packet.ttl.abs_diff(way.far_ttl) > OTHER_DISTANCE;

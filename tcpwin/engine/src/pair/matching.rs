@@ -19,6 +19,8 @@ const SAME_TIME_NS: i64 = 1_000_000;
 /// A SYN without an IP id that seems to have taken longer is another one: they are sent again after a second (RFC 6298
 /// §2.1).
 const MOST_SYN_NS: i64 = 900_000_000;
+/// A smaller MSS leaves no room for payload beside the timestamps.
+const LEAST_MSS: u16 = 12;
 
 impl<R: Rows> Pairer<'_, R> {
     #[inline]
@@ -94,18 +96,30 @@ impl<R: Rows> Pairer<'_, R> {
             self.join(number, side, at, packet, mark);
             return;
         }
+        self.place_parts(number, side, packet, mark, None);
+    }
+
+    /// Find the other sighting of a packet's parts, or wait for it. `open`: the bytes that are still to be seen, where
+    /// some were.
+    fn place_parts(
+        &mut self,
+        number: u32,
+        side: Side,
+        packet: Sighting,
+        mark: Mark,
+        mut open: Option<Vec<(Seq, Seq)>>,
+    ) {
         if packet.payload_len > 0 {
-            let is_long = packet.payload_len > self.way(number).full_segment();
-            if is_long || !self.way(number).parts[side.other().index()].is_empty() {
-                if let Some(rest) = self.match_parts(number, side, &packet, mark) {
-                    self.wait(number, side, packet, mark, rest);
+            let way = self.way(number);
+            let other = side.other().index();
+            if way.lists[other].first != NONE || !way.parts[other].is_empty() {
+                let Some(rest) = self.match_parts(number, side, &packet, mark, open) else {
                     return;
-                } else {
-                    return;
-                }
+                };
+                open = rest;
             }
         }
-        self.wait(number, side, packet, mark, None);
+        self.wait(number, side, packet, mark, open);
     }
 
     /// Whether a packet, or the frame that it is a part of, waits at `side`.
@@ -135,6 +149,10 @@ impl<R: Rows> Pairer<'_, R> {
             if entry.way == number && entry.side == side && way.is_same(&entry.packet, packet) {
                 let is_bare = packet.sequence_len() == 0 && packet.id().is_none();
                 if is_bare && !entry.packet.says_the_same(packet) {
+                    if way.keeps_sack && !entry.packet.has_same_sack(packet) {
+                        at = self.room.next_same(at);
+                        continue;
+                    }
                     // ACKs of one number that nothing tells apart: one that says the same is rather this one.
                     best = best.or(Some((at, i64::MAX)));
                     at = self.room.next_same(at);
@@ -230,7 +248,9 @@ impl<R: Rows> Pairer<'_, R> {
             way.fresh = after;
         }
         let parts = &mut way.parts[side.index()];
-        if parts.front().is_some_and(|oldest| oldest.handle == handle) {
+        let is_gone =
+            |oldest: &Parts| oldest.handle == handle || !self.room.is_there(oldest.handle);
+        while parts.front().is_some_and(is_gone) {
             parts.pop_front();
         }
         self.room.remove(at, &mut way.lists[side.index()])
@@ -275,6 +295,7 @@ impl<R: Rows> Pairer<'_, R> {
         if near.has_timestamps && near.tsval == far.tsval {
             timestamp.agree();
         }
+        way.keeps_sack |= near.has_sack() && near.has_same_sack(far);
         let changes = &mut way.changes;
         compare(near, far, is_whole, |field, before, after| {
             is_altered = true;
@@ -413,7 +434,7 @@ impl<R: Rows> Pairer<'_, R> {
         } else {
             let way = self.way(number);
             let is_sure = way.id.holds() && packet.id().is_some();
-            if is_sure && way.has_arrived(key) {
+            if is_sure && open.is_none() && way.has_arrived(key) {
                 self.tell_alone(number, side, &packet, Fate::Duplicated, mark, 1);
                 return;
             }
@@ -432,10 +453,15 @@ impl<R: Rows> Pairer<'_, R> {
         if side == way.near && way.fresh == NONE {
             way.fresh = at;
         }
-        if open.is_some() || payload_len > way.full_segment() {
+        let is_long = payload_len > way.full_segment();
+        if open.is_some() || is_long || way.is_mixed && payload_len > 0 {
             let handle = self.room.handle(at);
             let open = open.unwrap_or_else(|| vec![(start, start + payload_len)]);
-            way.parts[side.index()].push_back(Parts { handle, open });
+            way.parts[side.index()].push_back(Parts {
+                handle,
+                open,
+                part_len: 0,
+            });
         }
     }
 
@@ -505,7 +531,7 @@ impl<R: Rows> Pairer<'_, R> {
     }
 
     /// Take all that waits on a way once more, by the fields that are now known to pass unchanged.
-    fn rekey(&mut self, number: u32) {
+    pub fn rekey(&mut self, number: u32) {
         let mut all = Vec::new();
         for side in Side::BOTH {
             loop {
@@ -513,28 +539,32 @@ impl<R: Rows> Pairer<'_, R> {
                 if at == NONE {
                     break;
                 }
+                let open = self.open_parts(at).map(|parts| parts.open.clone());
                 let (packet, mark) = self.remove(at);
-                all.push((side, packet, mark));
+                all.push((side, packet, mark, open));
             }
             self.way_mut(number).parts[side.index()].clear();
         }
-        for (side, packet, mark) in all {
-            self.place(number, side, packet, mark);
+        for (side, packet, mark, open) in all {
+            let is_whole = open.as_ref().is_none_or(|open| {
+                open.as_slice() == [(packet.start(), packet.start() + packet.payload_len)]
+            });
+            if is_whole {
+                self.place(number, side, packet, mark);
+            } else {
+                self.place_parts(number, side, packet, mark, open);
+            }
         }
     }
 
-    /// What a SYN says of the connection. Segments are no longer than what either host's MSS option allows, less the timestamps (RFC 6691).
+    /// What a SYN says of the connection.
     fn note_syn(&mut self, number: u32, packet: &Sighting) {
         let offers_sack = packet.options.as_ref().is_some_and(|o| o.sack_permitted);
         self.way_mut(number).offers_sack |= offers_sack;
         let mss = packet.options.as_ref().and_then(|options| options.mss);
-        let Some(mss) = mss.filter(|mss| *mss > 12) else {
-            return;
-        };
-        let payload = u32::from(mss) - if packet.has_timestamps { 12 } else { 0 };
-        let way = self.way_mut(number ^ 1);
-        if way.segment_len == 0 || payload < way.segment_len {
-            way.segment_len = payload;
+        if let Some(mss) = mss.filter(|mss| *mss > LEAST_MSS) {
+            self.way_mut(number).note_mss(true, mss.into());
+            self.way_mut(number ^ 1).note_mss(false, mss.into());
         }
     }
 }

@@ -107,7 +107,17 @@ impl Sighting {
 
     /// Whether two sightings of an ACK without an id are of the same one, as far as fields that each ACK sets anew say.
     pub fn says_the_same(&self, other: &Sighting) -> bool {
-        self.window == other.window && self.sack_blocks() == other.sack_blocks()
+        self.window == other.window && self.has_same_sack(other)
+    }
+
+    #[inline]
+    pub fn has_same_sack(&self, other: &Sighting) -> bool {
+        self.sack_blocks() == other.sack_blocks()
+    }
+
+    #[inline]
+    pub fn has_sack(&self) -> bool {
+        !self.sack_blocks().is_empty()
     }
 
     /// Whether it is an ACK that only what it says tells from others of its number: without data and without an IP id.

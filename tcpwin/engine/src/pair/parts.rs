@@ -5,11 +5,11 @@ use super::run::{Pairer, Rows};
 use super::waiting::{Mark, NONE};
 use crate::sequence::Seq;
 
-/// Frames that wait for their parts: so many of the newest are looked at.
+/// Frames that wait for their parts: so many of the newest are looked at, and so many of the oldest.
 pub const MOST_PARTS: usize = 256;
 
 impl<R: Rows> Pairer<'_, R> {
-    /// Match a packet part by part. `None`: nothing of it is left to wait for; else what is, if parts were found.
+    /// Match a packet part by part. `known`: what of it is open, where some of it was seen. `None`: nothing of it is left to wait for; else what is, if parts were found.
     #[allow(clippy::option_option)]
     pub fn match_parts(
         &mut self,
@@ -17,15 +17,39 @@ impl<R: Rows> Pairer<'_, R> {
         side: Side,
         packet: &Sighting,
         mark: Mark,
+        known: Option<Vec<(Seq, Seq)>>,
     ) -> Option<Option<Vec<(Seq, Seq)>>> {
-        let mut open = vec![(packet.start(), packet.start() + packet.payload_len)];
+        let whole = || vec![(packet.start(), packet.start() + packet.payload_len)];
+        let mut open = known.clone().unwrap_or_else(whole);
         let before = open.clone();
+        self.find_mixed(number, side, packet);
         self.match_shorter(number, side, packet, mark, &mut open);
         self.match_longer(number, side, packet, mark, &mut open);
         if open.is_empty() {
             return None;
         }
-        Some((open != before).then_some(open))
+        Some((known.is_some() || open != before).then_some(open))
+    }
+
+    /// A frame that waits at the other point begins with this packet, is of another length, and neither is longer than a
+    /// segment may be: then whatever waits may be several segments.
+    fn find_mixed(&mut self, number: u32, side: Side, packet: &Sighting) {
+        let full = self.way(number).full_segment();
+        if self.way(number).is_mixed || packet.payload_len > full {
+            return;
+        }
+        let is_mixed = |len: u32| len != packet.payload_len && (1..=full).contains(&len);
+        let start = (0, packet.ip_id);
+        if self.find_start(number, side.other(), packet, start, is_mixed) != NONE {
+            self.mix(number);
+        }
+    }
+
+    /// Take all data that wait, and those to come, for frames of several segments.
+    #[cold]
+    fn mix(&mut self, number: u32) {
+        self.way_mut(number).is_mixed = true;
+        self.rekey(number);
     }
 
     /// Shorter packets that wait at the other point and are parts of this one.
@@ -37,27 +61,35 @@ impl<R: Rows> Pairer<'_, R> {
         mark: Mark,
         open: &mut Vec<(Seq, Seq)>,
     ) {
-        if packet.payload_len <= self.way(number).full_segment() {
-            return;
-        }
-        let (mut done, mut parts) = (0, 0);
+        let mut full = self.way(number).full_segment();
+        let (mut done, mut parts, mut is_mixed) = (0, 0, false);
         while done < packet.payload_len {
             let left = packet.payload_len - done;
             let Some(at) = self.find_part(number, side.other(), packet, done, parts, left) else {
-                let skipped = self.way(number).full_segment().min(left);
-                done += skipped;
+                if packet.payload_len <= full {
+                    break;
+                }
+                done += full.min(left);
                 parts += 1;
                 continue;
             };
             let part_len = self.room.get(at).packet.payload_len;
             let start = packet.start() + done;
             close(open, start, start + part_len);
-            if part_len < left {
-                self.way_mut(number).segment_len = part_len;
+            if parts > 0 && part_len <= full {
+                // The one before was one segment: the ids count on, or are all the same.
+                self.way_mut(number).learn_segment(full);
+            }
+            if part_len < left && part_len <= full {
+                full = part_len;
+                is_mixed |= part_len < self.way(number).full_segment();
             }
             done += part_len;
-            parts += 1;
+            parts += part_len.div_ceil(full);
             self.join_part(number, side, at, packet, mark);
+        }
+        if is_mixed && !self.way(number).is_mixed {
+            self.mix(number);
         }
     }
 
@@ -70,30 +102,48 @@ impl<R: Rows> Pairer<'_, R> {
         parts: u32,
         left: u32,
     ) -> Option<u32> {
-        let way = self.way(number);
-        let seq = packet.seq.wrapping_add(done);
         // Offload counts the ids up, or leaves all the same.
         for id in [packet.ip_id.wrapping_add(parts) & 0xFFFF, packet.ip_id] {
-            let key = way.key_at(&self.seed, number, side, packet, seq, id);
-            let mut at = self.room.find(key);
-            while at != NONE {
-                let entry = self.room.get(at);
-                let other = &entry.packet;
-                let fits = entry.way == number
-                    && entry.side == side
-                    && other.seq == seq
-                    && (1..=left).contains(&other.payload_len)
-                    && (!way.timestamp.holds() || other.tsval == packet.tsval);
-                if fits {
-                    return Some(at);
-                }
-                at = self.room.next_same(at);
+            let is_shorter =
+                |len: u32| (1..=left).contains(&len) && (done > 0 || len < packet.payload_len);
+            let at = self.find_start(number, side, packet, (done, id), is_shorter);
+            if at != NONE {
+                return Some(at);
             }
-            if !way.id.holds() {
+            if !self.way(number).id.holds() {
                 break;
             }
         }
         None
+    }
+
+    /// A packet of `side` that waits and begins so many bytes into this one.
+    fn find_start(
+        &self,
+        number: u32,
+        side: Side,
+        packet: &Sighting,
+        (done, id): (u32, u32),
+        has_len: impl Fn(u32) -> bool,
+    ) -> u32 {
+        let way = self.way(number);
+        let seq = packet.seq.wrapping_add(done);
+        let key = way.key_at(&self.seed, number, side, packet, seq, id);
+        let mut at = self.room.find(key);
+        while at != NONE {
+            let entry = self.room.get(at);
+            let other = &entry.packet;
+            let fits = entry.way == number
+                && entry.side == side
+                && other.seq == seq
+                && has_len(other.payload_len)
+                && (!way.timestamp.holds() || other.tsval == packet.tsval);
+            if fits {
+                return at;
+            }
+            at = self.room.next_same(at);
+        }
+        NONE
     }
 
     /// Join a part that waits with the longer packet that has it.
@@ -110,7 +160,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Longer packets that wait at the other point and have bytes of this one.
+    /// Frames of more than one segment that wait at the other point and have bytes of this packet.
     fn match_longer(
         &mut self,
         number: u32,
@@ -120,11 +170,13 @@ impl<R: Rows> Pairer<'_, R> {
         open: &mut Vec<(Seq, Seq)>,
     ) {
         let other = side.other().index();
-        let newest = self.way(number).parts[other].len();
-        let oldest = newest.saturating_sub(MOST_PARTS);
-        let mut place = newest;
-        while place > oldest && !open.is_empty() {
+        let mut place = self.way(number).parts[other].len();
+        let newest = place.saturating_sub(MOST_PARTS);
+        while place > 0 && !open.is_empty() {
             place -= 1;
+            if place < newest && place >= MOST_PARTS {
+                place = MOST_PARTS - 1;
+            }
             let Some(long) = self.way(number).parts[other].get(place) else {
                 continue;
             };
@@ -134,9 +186,9 @@ impl<R: Rows> Pairer<'_, R> {
                 self.way_mut(number).parts[other].remove(place);
                 continue;
             }
-            if !self.may_be_part(number, at, packet) {
+            let Some(part_len) = self.part_len(number, at, long.part_len, packet) else {
                 continue;
-            }
+            };
             let shared = shared_ranges(open, &long.open);
             if shared.is_empty() {
                 continue;
@@ -152,8 +204,14 @@ impl<R: Rows> Pairer<'_, R> {
             let is_done = rest.is_empty();
             if let Some(long) = self.way_mut(number).parts[other].get_mut(place) {
                 long.open = rest;
+                long.part_len = part_len;
             }
-            self.join_long(number, side, at, packet, mark, (is_new_frame, bytes));
+            let share = Share {
+                is_new_frame,
+                bytes,
+                part_len,
+            };
+            self.join_long(number, side, at, packet, mark, share);
             if is_done && self.room.is_there(handle) {
                 self.remove(at);
                 // It may have gone with the packet already.
@@ -165,19 +223,45 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    fn may_be_part(&self, number: u32, at: u32, packet: &Sighting) -> bool {
+    /// Payload of each segment, if a packet and a longer frame that waits may have segments in common; 0 where that does
+    /// not tell it. `known`: what earlier ones told.
+    fn part_len(&self, number: u32, at: u32, known: u32, packet: &Sighting) -> Option<u32> {
         let way = self.way(number);
         let long = &self.room.get(at).packet;
-        if way.timestamp.holds() && long.tsval != packet.tsval {
-            return false;
+        if long.seq == packet.seq && long.payload_len == packet.payload_len {
+            // A frame that is the same was found as such: this is a copy of it.
+            return None;
+        }
+        let keeps_timestamp = way.timestamp.holds();
+        if keeps_timestamp && long.tsval != packet.tsval {
+            return None;
         }
         if !way.id.holds() || long.id().is_none() || packet.id().is_none() {
-            return true;
+            return Some(known);
         }
-        // Ids of parts lie within the few that the frame takes.
-        let apart = (packet.ip_id as u16).wrapping_sub(long.ip_id as u16) as i16;
-        let most = long.payload_len.max(packet.payload_len) / 500 + 1;
-        u32::from(apart.unsigned_abs()) <= most
+        // Offload counts the ids up by one for each segment, or leaves all the same: a copy has another one.
+        let ids = i32::from((packet.ip_id as u16).wrapping_sub(long.ip_id as u16) as i16);
+        if ids == 0 {
+            return Some(known);
+        }
+        let offset = long.start().to(packet.start());
+        let part_len = offset / ids;
+        if part_len <= 0 || part_len.saturating_mul(ids) != offset {
+            return None;
+        }
+        let (part_len, full) = (part_len as u32, way.full_segment());
+        let is_own = [packet.payload_len, long.payload_len].contains(&part_len);
+        let is_part = if known != 0 {
+            part_len == known
+        } else if way.is_mixed {
+            part_len <= full
+        } else if is_inside(packet, long) && packet.payload_len <= full {
+            part_len == packet.payload_len
+        } else {
+            let is_usual = part_len * 2 >= full && (part_len <= full || way.segment_len == 0);
+            is_usual || is_own || keeps_timestamp && long.has_timestamps
+        };
+        is_part.then_some(part_len)
     }
 
     fn join_long(
@@ -187,20 +271,23 @@ impl<R: Rows> Pairer<'_, R> {
         at: u32,
         packet: &Sighting,
         mark: Mark,
-        (is_new_frame, bytes): (bool, u32),
+        share: Share,
     ) {
         let long = self.room.get(at).packet.clone();
         let waits_near = side != self.way(number).near;
         self.overtake(number, if waits_near { at } else { NONE });
         let way = self.way_mut(number);
         way.is_resegmented = true;
-        let long_end = long.start() + long.payload_len;
-        let is_last = packet.start() + packet.payload_len == long_end;
-        if !is_last && packet.payload_len < long.payload_len && packet.payload_len == bytes {
-            way.segment_len = packet.payload_len;
+        let has_ids = way.id.holds() && packet.id().is_some();
+        let is_told = !has_ids || share.part_len == packet.payload_len;
+        if is_told && packet.payload_len == share.bytes && is_inside(packet, &long) {
+            way.learn_segment(packet.payload_len);
         }
-        let segments = u64::from(way.segments(bytes));
-        let count = (u64::from(is_new_frame), segments);
+        if way.is_mixed && share.part_len != 0 {
+            way.short_len = share.part_len;
+        }
+        let segments = u64::from(way.segments_of(share.bytes, share.part_len));
+        let count = (u64::from(share.is_new_frame), segments);
         if waits_near {
             let long_mark = self.room.get(at).mark;
             self.delivered(number, &long, packet, long_mark, count, false);
@@ -209,6 +296,21 @@ impl<R: Rows> Pairer<'_, R> {
             self.delivered(number, packet, &long, mark, count, false);
         }
     }
+}
+
+/// What a packet and a longer frame have in common.
+struct Share {
+    /// Nothing of the packet was seen in another frame.
+    is_new_frame: bool,
+    bytes: u32,
+    /// Payload of each segment; 0 where nothing told it.
+    part_len: u32,
+}
+
+/// Whether a packet ends before a longer frame does, and begins no sooner.
+fn is_inside(packet: &Sighting, long: &Sighting) -> bool {
+    let end = packet.start() + packet.payload_len;
+    !packet.start().is_before(long.start()) && end.is_before(long.start() + long.payload_len)
 }
 
 /// Take a range out of ranges.

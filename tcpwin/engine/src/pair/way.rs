@@ -14,8 +14,12 @@ use crate::wire::ACK;
 
 /// Newest arrivals whose keys are kept, to know a second one of the same packet.
 const ARRIVALS: usize = 256;
-/// A segment's payload where no MSS was seen: Ethernet, IPv4, timestamps.
-const USUAL_PAYLOAD: u32 = 1_448;
+/// A segment's payload where no MSS was seen: Ethernet, IPv4.
+const USUAL_MSS: u32 = 1_460;
+/// The timestamps option, padded (RFC 7323 appendix A). The MSS does not count it (RFC 6691).
+const TIMESTAMPS_LEN: u32 = 12;
+/// Longer segments than an Ethernet jumbo frame has are none.
+const MOST_JUMBO: u32 = 9_000;
 /// Data that came and are not acknowledged yet, of which so many are kept.
 const MOST_ARRIVED: usize = 4_096;
 /// So many disagreements without one agreement, and it is known not to.
@@ -115,6 +119,15 @@ pub struct Parts {
     pub handle: (u32, u32),
     /// What the other capture has not shown of it.
     pub open: Vec<(Seq, Seq)>,
+    /// Payload of each segment in it but the last; 0 while nothing told it.
+    pub part_len: u32,
+}
+
+impl Parts {
+    pub fn open_bytes(&self) -> u32 {
+        let lens = self.open.iter().map(|range| range.0.to(range.1) as u32);
+        lens.sum()
+    }
 }
 
 /// ACKs of which nothing but what they say tells one from another: which of them is which is known where there is one.
@@ -183,8 +196,16 @@ pub struct Way {
     pub ids: IdCount,
     /// By capture.
     pub parts: [VecDeque<Parts>; 2],
+    /// Frames of less than a full segment may be several: an application wrote few bytes each time, and GRO joined them.
+    pub is_mixed: bool,
+    /// Payload of the segments in the newest of such frames; 0 where nothing told it.
+    pub short_len: u32,
     /// Payload of a full segment; 0 while nothing told it.
     pub segment_len: u32,
+    /// The MSS options that the sender and the receiver sent, the least that either capture has; 0 where there is none.
+    mss: [u32; 2],
+    /// The newest data have timestamps.
+    is_stamped: bool,
     /// The captures cut the bytes into frames differently.
     pub is_resegmented: bool,
     arrivals: VecDeque<u64>,
@@ -198,6 +219,8 @@ pub struct Way {
     pub sacked: RangeSet,
     /// The highest that came to the near point.
     pub acked_at_near: Option<Seq>,
+    /// SACK blocks of its own packets come as they left.
+    pub keeps_sack: bool,
     /// The receiver sends SACK blocks.
     pub has_sack: bool,
     /// The sender's SYN permits SACK.
@@ -252,7 +275,11 @@ impl Way {
             timestamp: Trust::default(),
             ids: IdCount::default(),
             parts: [VecDeque::new(), VecDeque::new()],
+            is_mixed: false,
+            short_len: 0,
             segment_len: 0,
+            mss: [0; 2],
+            is_stamped: true,
             is_resegmented: false,
             arrivals: VecDeque::new(),
             bare_acks: BareAcks::default(),
@@ -261,6 +288,7 @@ impl Way {
             acked: None,
             sacked: RangeSet::default(),
             acked_at_near: None,
+            keeps_sack: false,
             has_sack: false,
             offers_sack: false,
             doubtful: Vec::new(),
@@ -429,13 +457,61 @@ impl Way {
         self.arrivals.contains(&key)
     }
 
+    /// Take the MSS option of a SYN that the sender sent, or the receiver.
+    pub fn note_mss(&mut self, is_senders: bool, mss: u32) {
+        let known = &mut self.mss[usize::from(!is_senders)];
+        if *known == 0 || mss < *known {
+            *known = mss;
+            self.segment_len = self.segment_of(self.least_mss());
+        }
+    }
+
+    /// A host sends no longer segments than it takes, as a rule, and none longer than the other takes.
+    fn least_mss(&self) -> u32 {
+        let known = self.mss.iter().copied().filter(|mss| *mss != 0);
+        known.min().unwrap_or(0)
+    }
+
+    fn segment_of(&self, mss: u32) -> u32 {
+        let options_len = if self.is_stamped { TIMESTAMPS_LEN } else { 0 };
+        mss.saturating_sub(options_len)
+    }
+
+    /// Take data that leave, for how long a full segment is.
+    #[inline]
+    pub fn note_segment(&mut self, packet: &Sighting) {
+        if packet.has_timestamps != self.is_stamped && packet.has_all_options {
+            self.is_stamped = packet.has_timestamps;
+            self.segment_len = self.segment_of(self.least_mss());
+        }
+        let is_full = packet.payload_len > self.segment_len && self.segment_len != 0;
+        if is_full && packet.payload_len == self.segment_of(self.mss[1]) {
+            self.segment_len = packet.payload_len;
+        }
+    }
+
+    /// Take the payload of a part of a longer frame, not its last.
+    pub fn learn_segment(&mut self, payload_len: u32) {
+        let known = self.segment_len;
+        let usual = [0, 12, 20, 32].map(|less| USUAL_MSS - less);
+        let is_likely = if known == 0 {
+            let is_many = payload_len > USUAL_MSS && usual.iter().any(|len| payload_len % len == 0);
+            (USUAL_MSS / 2..=MOST_JUMBO).contains(&payload_len) && !is_many
+        } else {
+            // Of an application that writes less the segments are short, and full ones are not.
+            payload_len < known && payload_len * 2 >= known
+        };
+        if is_likely {
+            self.segment_len = payload_len;
+        }
+    }
+
     /// Payload of a full segment, as far as it is known.
     #[inline]
     pub fn full_segment(&self) -> u32 {
-        if self.segment_len == 0 {
-            USUAL_PAYLOAD
-        } else {
-            self.segment_len
+        match self.segment_len {
+            0 => self.segment_of(USUAL_MSS),
+            known => known,
         }
     }
 
@@ -447,6 +523,17 @@ impl Way {
             return 1;
         }
         payload_len.div_ceil(full)
+    }
+
+    /// Segments that so much payload makes of a frame of several, each of `part_len` where that is known.
+    pub fn segments_of(&self, payload_len: u32, part_len: u32) -> u32 {
+        let is_short = part_len == 0 && payload_len <= self.full_segment();
+        let part_len = if is_short { self.short_len } else { part_len };
+        if part_len == 0 {
+            self.segments(payload_len)
+        } else {
+            payload_len.div_ceil(part_len)
+        }
     }
 
     /// Whether the receiver's newest acknowledgment stands at a byte of a packet.
