@@ -11,8 +11,7 @@ import pytest
 from live import HANG_S
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from web.crafted import API
-from web.running import start_server
-from web.test_process import MakeServer
+from web.running import MakeServer, start_server
 
 WAIT_MS = HANG_S * 1000
 TOKEN = "a token of these tests"

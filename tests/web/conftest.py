@@ -15,11 +15,12 @@ from reference import NO_RIGHT
 from web.browsing import browser, open_page, serve, show
 from web.crafted import capture_bytes
 from web.postgres import Postgres
-from web.running import start_server
+from web.running import MakeServer, start_server
+from web.stalling import running
 
 from tcpwin_web import Settings, create_app
 
-__all__ = ["browser", "open_page", "serve", "show"]
+__all__ = ["browser", "open_page", "running", "serve", "show"]
 
 MakeClient = Callable[..., TestClient]
 
@@ -70,6 +71,12 @@ def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
 
 
 @pytest.fixture
+def on_database(database_url: str | None) -> list[str]:
+    """Arguments of the real server that name an empty database."""
+    return [] if database_url is None else ["--database-url", database_url]
+
+
+@pytest.fixture
 def make_client(tmp_path: Path, database_url: str | None) -> Iterator[MakeClient]:
     """Start a service with the given settings, on either database; it ends with the test."""
     with ExitStack() as stack:
@@ -108,7 +115,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def make_server(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+def make_server(tmp_path: Path) -> Iterator[MakeServer]:
     """Start the real server, with the given arguments and environment; returns its process and its address."""
     with ExitStack() as stack:
         yield partial(start_server, stack, tmp_path / "served")

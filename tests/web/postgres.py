@@ -7,14 +7,22 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import psycopg
+import pytest
+from web.workers import descendants, let_go
 
 UNPRIVILEGED = ("postgres", "nobody")
 """As whom the server runs where the tests run as root, which it refuses."""
+
+
+SECOND_AT_NIGHT = ["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)]
+"""Databases for a test that takes long, or asks of them only what others do as well."""
 
 
 class Postgres:
@@ -70,6 +78,17 @@ class Postgres:
         """End it by a signal, and wait until it has ended (postgres(1): SIGINT its fast, SIGQUIT its immediate way)."""
         self._server.send_signal(sig)
         self._server.wait()
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Let it answer nothing in the block, neither whoever is connected nor anybody else."""
+        pids = [self._server.pid, *descendants(self._server.pid)]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            let_go(pids)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -16,7 +16,7 @@ from live import HANG_S, until
 from reference import ROOT
 from web.conftest import MakeClient
 from web.crafted import API, capture_bytes, many_connections, settle, upload
-from web.test_process import MakeServer
+from web.running import MakeServer
 
 from tcpwin.client import Client
 from tcpwin_web import bundles

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars
 import pytest
-from web.test_process import MakeServer
+from web.running import MakeServer
 
 from tcpwin.client import Client, ServiceError
 

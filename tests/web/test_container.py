@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from reference import ROOT
-from web.test_process import MakeServer
+from web.running import MakeServer
 
 from tcpwin_web import Settings
 

@@ -17,7 +17,7 @@ import pytest
 from live import HANG_S, until
 from web.conftest import MakeClient
 from web.crafted import API, analysed, many_connections, settle, upload
-from web.postgres import Postgres
+from web.postgres import SECOND_AT_NIGHT, Postgres
 from web.running import start_server
 from web.test_bad_days import fill, held_by
 from web.workers import CONNECTIONS, forkers, held_analysis, is_there
@@ -103,7 +103,8 @@ def test_a_clock_is_believed_again_once_it_has_gone_on_for_a_while(tmp_path: Pat
     assert soon.go_on(0)
 
 
-def test_a_clock_that_jumps_ahead_deletes_nothing(tmp_path: Path, capture: bytes) -> None:
+@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
+def test_a_clock_that_jumps_ahead_deletes_nothing(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
     """A real server under libfaketime, whose wall clock jumps by 40 days between two looks at what is over."""
     if FAKETIME is None:
         pytest.skip("libfaketime is not installed")
@@ -111,6 +112,7 @@ def test_a_clock_that_jumps_ahead_deletes_nothing(tmp_path: Path, capture: bytes
     shift = tmp_path / "shift"
     shift.write_text("+0")
     data = tmp_path / "data"
+    arguments = (tmp_path / "none", *on_database)
     faked = {
         "LD_PRELOAD": str(FAKETIME),
         "FAKETIME_TIMESTAMP_FILE": str(shift),
@@ -118,7 +120,7 @@ def test_a_clock_that_jumps_ahead_deletes_nothing(tmp_path: Path, capture: bytes
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
     with ExitStack() as stack:
-        server, address = start_server(stack, data, tmp_path / "none", TCPWIN_RETENTION_DAYS="30", **faked)
+        server, address = start_server(stack, data, *arguments, TCPWIN_RETENTION_DAYS="30", **faked)
         sent = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=capture, timeout=HANG_S).json()
         until(lambda: httpx2.get(f"{address}{API}/captures/{sent['id']}", timeout=HANG_S).json()["status"] == "done")
         shift.write_text("+40d")
@@ -130,7 +132,7 @@ def test_a_clock_that_jumps_ahead_deletes_nothing(tmp_path: Path, capture: bytes
         server.terminate()
         server.wait()
         # A service that starts looks at once for what is over.
-        _, address = start_server(stack, data, tmp_path / "none", TCPWIN_RETENTION_DAYS="30", **faked)
+        _, address = start_server(stack, data, *arguments, TCPWIN_RETENTION_DAYS="30", **faked)
         before = (data / "clock").stat().st_mtime_ns
         until(lambda: (data / "clock").stat().st_mtime_ns > 0 and float((data / "clock").read_text()) > time.time() + 1)
         assert before
@@ -226,14 +228,15 @@ def test_readiness_says_what_is_wrong(make_client: MakeClient) -> None:
     assert (answer.status_code, answer.json()["detail"]) == (503, "Analyses are not taken.")
 
 
-def test_a_server_that_is_held_to_little_memory(tmp_path: Path, capture: bytes) -> None:
+@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
+def test_a_server_that_is_held_to_little_memory(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
     """By prlimit: an analysis that needs more fails and says so; all others go on."""
     prlimit = shutil.which("prlimit")
     if prlimit is None:
         pytest.skip("prlimit is not installed")
     (tmp_path / "none").mkdir()
     with ExitStack() as stack:
-        server, address = start_server(stack, tmp_path / "data", tmp_path / "none", "--workers", "1")
+        server, address = start_server(stack, tmp_path / "data", tmp_path / "none", "--workers", "1", *on_database)
         with httpx2.Client(base_url=address, timeout=HANG_S) as client:
 
             def outcome(content: bytes) -> dict[str, Any]:
@@ -283,7 +286,10 @@ def test_a_bomb_of_tiny_packets(make_client: MakeClient, capture: bytes) -> None
     analysed(client, capture)
 
 
-def test_a_sparse_file_of_ten_gigabytes(make_server: Any, tmp_path: Path, capture: bytes) -> None:
+@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
+def test_a_sparse_file_of_ten_gigabytes(
+    on_database: list[str], make_server: Any, tmp_path: Path, capture: bytes
+) -> None:
     """It holds no block but its head; whoever copies or keeps it finds ten gigabytes."""
     given = tmp_path / "given"
     given.mkdir()
@@ -291,10 +297,13 @@ def test_a_sparse_file_of_ten_gigabytes(make_server: Any, tmp_path: Path, captur
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101))
         file.truncate(10 << 30)
     (given / "zero.pcap").write_bytes(capture)
-    _, address = make_server(given, TCPWIN_MAX_UNPACKED_BYTES=str(64 << 20))
+    server, address = make_server(given, *on_database, TCPWIN_MAX_UNPACKED_BYTES=str(64 << 20))
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
         listed = until(lambda: (found := client.get(f"{API}/captures").json())["skipped"] and found["total"] and found)
         (skipped,) = listed["skipped"]
         assert (skipped["name"], "67108864 bytes allowed" in skipped["reason"]) == ("sparse.pcap", True)
         assert [each["name"] for each in listed["captures"]] == ["zero.pcap"]
     until(lambda: list((tmp_path / "served" / "incoming").iterdir()) == [])
+    # It was not read on for nothing (proc(5)).
+    read = next(line for line in Path(f"/proc/{server.pid}/io").read_text().splitlines() if line.startswith("rchar"))
+    assert int(read.split()[1]) < 1 << 30

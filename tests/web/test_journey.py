@@ -13,7 +13,7 @@ from live import HANG_S, until
 from playwright.sync_api import Browser, Page, expect
 from web.browsing import WAIT_MS
 from web.crafted import API, capture_bytes
-from web.test_process import MakeServer
+from web.running import MakeServer
 from web.workers import held_analysis
 
 SIZES = {"phone": (375, 800), "desk": (1280, 900)}

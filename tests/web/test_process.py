@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,19 +17,20 @@ import pytest
 from live import HANG_S, until
 from reference import ROOT
 from web.crafted import API
+from web.postgres import SECOND_AT_NIGHT
+from web.running import MakeServer
 from web.workers import CONNECTIONS, held_analysis
 
 from tcpwin_web.api.captures import MAX_WATCHED
 from tcpwin_web.results import layout
 
-MakeServer = Callable[..., tuple[subprocess.Popen[str], str]]
 
-
+@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
 def test_it_opens_with_what_it_was_given_and_ends_when_told(
-    make_server: MakeServer, tmp_path: Path, capture: bytes
+    make_server: MakeServer, on_database: list[str], tmp_path: Path, capture: bytes
 ) -> None:
     (tmp_path / "zero.pcap").write_bytes(capture)
-    server, address = make_server(tmp_path / "zero.pcap")
+    server, address = make_server(tmp_path / "zero.pcap", *on_database)
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
         while not (found := client.get(f"{API}/captures").json()["captures"]) or found[0]["status"] != "done":
             time.sleep(0.05)
@@ -42,9 +42,12 @@ def test_it_opens_with_what_it_was_given_and_ends_when_told(
     assert server.wait() in (0, -signal.SIGTERM)
 
 
-def test_a_broken_off_upload_leaves_nothing(make_server: MakeServer, tmp_path: Path, capture: bytes) -> None:
+@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
+def test_a_broken_off_upload_leaves_nothing(
+    make_server: MakeServer, on_database: list[str], tmp_path: Path, capture: bytes
+) -> None:
     (tmp_path / "none").mkdir()
-    _, address = make_server(tmp_path / "none")
+    _, address = make_server(tmp_path / "none", *on_database)
     ends = urlsplit(address)
     assert ends.hostname is not None
     assert ends.port is not None
@@ -60,9 +63,12 @@ def test_a_broken_off_upload_leaves_nothing(make_server: MakeServer, tmp_path: P
     assert list((tmp_path / "served" / "incoming").iterdir()) == []
 
 
-def test_so_many_streams_of_progress_and_no_more(make_server: MakeServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
+def test_so_many_streams_of_progress_and_no_more(
+    make_server: MakeServer, on_database: list[str], tmp_path: Path
+) -> None:
     (tmp_path / "none").mkdir()
-    server, address = make_server(tmp_path / "none", "--workers", "1")
+    server, address = make_server(tmp_path / "none", "--workers", "1", *on_database)
     host, port = urlsplit(address).hostname, urlsplit(address).port
 
     def send(data: bytes) -> str:
@@ -89,10 +95,10 @@ def test_so_many_streams_of_progress_and_no_more(make_server: MakeServer, tmp_pa
 
 
 def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
-    make_server: MakeServer, tmp_path: Path, capture: bytes
+    make_server: MakeServer, on_database: list[str], tmp_path: Path, capture: bytes
 ) -> None:
     (tmp_path / "none").mkdir()
-    server, address = make_server(tmp_path / "none")
+    server, address = make_server(tmp_path / "none", *on_database)
     ends = urlsplit(address)
     assert (ends.hostname, ends.port) != (None, None)
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
@@ -107,7 +113,7 @@ def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
                 time.sleep(0.01)
             server.kill()
             server.wait()
-    _, address = make_server(tmp_path / "none")
+    _, address = make_server(tmp_path / "none", *on_database)
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
         listed = {each["name"]: each for each in client.get(f"{API}/captures").json()["captures"]}
         assert {name: each["status"] for name, each in listed.items()} == {"x.pcap": "failed", "a case": "failed"}
@@ -216,11 +222,12 @@ def test_what_keeps_it_from_starting_is_said_in_words(tmp_path: Path, options: l
     assert "secret" not in done.stderr
 
 
+@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
 def test_analyses_of_one_caller_do_not_keep_another_waiting(
-    make_server: MakeServer, tmp_path: Path, capture: bytes
+    make_server: MakeServer, on_database: list[str], tmp_path: Path, capture: bytes
 ) -> None:
     (tmp_path / "none").mkdir()
-    server, address = make_server(tmp_path / "none", "--workers", "1")
+    server, address = make_server(tmp_path / "none", "--workers", "1", *on_database)
 
     def send(data: bytes, source: str = "127.0.0.2") -> str:
         with httpx2.Client(transport=httpx2.HTTPTransport(local_address=source), timeout=HANG_S) as client:
@@ -237,9 +244,11 @@ def test_analyses_of_one_caller_do_not_keep_another_waiting(
     assert [id for id in written if id != other] == first
 
 
-def test_told_to_end_it_stops_streams_and_the_next_one_goes_on(make_server: MakeServer, tmp_path: Path) -> None:
+def test_told_to_end_it_stops_streams_and_the_next_one_goes_on(
+    make_server: MakeServer, on_database: list[str], tmp_path: Path
+) -> None:
     (tmp_path / "none").mkdir()
-    arguments = (tmp_path / "none", "--workers", "1")
+    arguments = (tmp_path / "none", "--workers", "1", *on_database)
     server, address = make_server(*arguments)
 
     def send(data: bytes) -> str:

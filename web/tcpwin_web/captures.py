@@ -322,8 +322,10 @@ class Captures:
             try:
                 await self.add(capture.id, file, path.name)
             finally:
-                file.abandon()
+                # A file that is refused is not read to its end: nobody waits to be told so, as who uploads one does.
+                feeding.cancel()
                 await asyncio.gather(feeding, return_exceptions=True)
+                file.abandon()
             await self.start(capture.id)
         except (UploadError, OSError) as error:
             await self.delete(capture.id)

@@ -6,12 +6,17 @@ nobody reads. Here each ends: a connection that does not get on is closed.
 
 import asyncio
 import ipaddress
+import json
 import socket
 import struct
+from http import HTTPStatus
 from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from tcpwin_web.problems import MEDIA_TYPE
+from tcpwin_web.security.headers import HEADERS
 
 HEAD_SECONDS = 10.0
 """For the head of a request, from its first byte or from the connection's beginning; at most."""
@@ -23,8 +28,23 @@ LEAST_READ_BYTES = 4096
 """Of an answer, in the time in which a request may stand still, by a client for whom the rest of it is kept."""
 WRITE_BUFFER_BYTES = 4096
 """Beyond what the kernel keeps for a client: with more, it is watched whether the client reads."""
+DETAILS = {
+    400: "This is no HTTP request.",
+    408: "The request's head did not arrive in time.",
+    431: "The request's head is too long.",
+}
 MAX_OF_ADDRESS = 512
 """Connections of one address at the same time; those of a proxy are of many people."""
+
+
+def _refusal(status: int) -> bytes:
+    title = HTTPStatus(status).phrase
+    body = json.dumps({"type": "about:blank", "title": title, "status": status, "detail": DETAILS[status]}).encode()
+    sent = {"Content-Type": MEDIA_TYPE, "Content-Length": len(body), "Connection": "close", **HEADERS}
+    return "".join(f"{name}: {value}\r\n" for name, value in sent.items()).encode() + b"\r\n" + body
+
+
+REFUSALS = {status: _refusal(status) for status in DETAILS}
 
 
 class Connection(HttpToolsProtocol):
@@ -182,10 +202,14 @@ class Connection(HttpToolsProtocol):
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
 
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words
+        # uvicorn's own would stand in the middle of an answer that is under way.
+        self._refuse(400)
+
     def _refuse(self, status: int) -> None:
         """Say why, where no answer is under way, and close."""
         if not self._is_answering:
-            self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+            self.transport.write(STATUS_LINE[status] + REFUSALS[status])
             self.transport.close()
         else:
             self.transport.abort()

@@ -113,9 +113,10 @@ def _run(command: list[str], limits: _Limits) -> tuple[int, bytes]:
     ) as browser:
         try:
             if limits.niceness:
-                # Its helpers, which it starts later, are given the same.
+                # Its helpers, which it starts later, are given the same. It has ours now, which only root could raise.
                 with contextlib.suppress(ProcessLookupError):
-                    os.setpriority(os.PRIO_PROCESS, browser.pid, limits.niceness)
+                    ours = os.getpriority(os.PRIO_PROCESS, browser.pid)
+                    os.setpriority(os.PRIO_PROCESS, browser.pid, ours + limits.niceness)
             while True:
                 try:
                     _, said = browser.communicate(timeout=LOOK_SECONDS)

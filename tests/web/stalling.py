@@ -1,0 +1,117 @@
+"""A server on which clients stand still, and work and browsers that are held while they work for somebody."""
+
+import os
+import re
+import select
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+from live import HANG_S, until
+from web.crafted import API, many_connections
+from web.postgres import Postgres
+from web.running import start_server
+from web.wire import ask
+from web.workers import command, descendants, let_go, stop_all, workers
+
+from tcpwin_web.results import layout
+from tcpwin_web.service import ANSWER_NICENESS
+
+STALL_S = "2"
+CONNECTIONS = 3000
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server, and a capture that it has analysed."""
+
+    pid: int
+    address: str
+    data: Path
+    id: str
+
+    @property
+    def large(self) -> str:
+        """Where there is more than the kernel keeps for a client (tcp_wmem, tcp(7))."""
+        return f"{API}/captures/{self.id}/connections?limit={CONNECTIONS}"
+
+    def get(self, path: str, **headers: str) -> httpx2.Response:
+        return httpx2.get(f"{self.address}{path}", headers=headers, timeout=HANG_S)
+
+    def gauge(self, name: str, kind: str) -> float:
+        """What the service says of itself."""
+        found = re.search(rf'^tcpwin_{name}{{kind="{kind}"}} (\S+)$', self.get("/metrics").text, re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    def is_answering(self) -> bool:
+        """Whether a page that reads results is shown."""
+        return self.get(f"/captures/{self.id}", accept="text/html").status_code == 200
+
+    def has_before(self, pid: int) -> bool:
+        """Whether its pages have the processors before this process."""
+        return os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, self.pid)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server that stands back itself, as one under `Nice=` of systemd does, on either database."""
+    folder = tmp_path_factory.mktemp("stalls")
+    (folder / "none").mkdir()
+    arguments = [folder / "none", "--workers", "1"]
+    if request.param == "postgres":
+        postgres: Postgres = request.getfixturevalue("postgres")
+        arguments += ["--database-url", postgres.new_database()]
+    with ExitStack() as stack:
+        server, address = start_server(
+            stack, folder / "data", *arguments, niceness=ANSWER_NICENESS, TCPWIN_STALL_SECONDS=STALL_S
+        )
+        yield Running(server.pid, address, folder / "data", analysed(address, CONNECTIONS))
+
+
+def analysed(address: str, connections: int) -> str:
+    """Have a server analyse a capture of so many connections; return its id."""
+    content = many_connections(connections)
+    sent = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=content, timeout=HANG_S)
+    id = str(sent.json()["id"])
+    until(lambda: httpx2.get(f"{address}{API}/captures/{id}", timeout=HANG_S).json()["status"] == "done")
+    return id
+
+
+def held_answer(
+    stack: ExitStack, running: Running, path: str, source: str = "127.0.0.1"
+) -> tuple[socket.socket, list[int]]:
+    """A request, and the worker that is stopped while it works for it, which has stood back by then."""
+    while True:
+        # Not one that still prepares what is opened first.
+        until(lambda: (running.data / "results" / running.id / layout.FIGURES).exists() and not workers(running.pid))
+        connection = ask(stack, running.address, path, source=source)
+        while not select.select([connection], [], [], 0)[0]:
+            held = stop_all(running.pid)
+            if held and all(running.has_before(pid) for pid in held):
+                return connection, held
+            let_go(held)
+        # It was faster.
+        connection.close()
+
+
+def browsers(running: Running) -> list[int]:
+    """The processes of browsers that print for a server."""
+    return [pid for pid in descendants(running.pid) if b"--user-data-dir=" in command(pid)]
+
+
+def held_print(stack: ExitStack, running: Running, path: str) -> tuple[socket.socket, list[int]]:
+    """A request for a PDF, and the processes of the browser that are stopped while they print it."""
+    while True:
+        connection = ask(stack, running.address, path)
+        while not select.select([connection], [], [], 0.01)[0]:
+            if pids := browsers(running):
+                for pid in pids:
+                    os.kill(pid, signal.SIGSTOP)
+                return connection, pids
+        # It was faster.
+        connection.close()
