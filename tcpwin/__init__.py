@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tcpwin.hosts import Bundle, SnapshotFile, analyze
     from tcpwin.limits import Finding
     from tcpwin.pairing import Pairing, pair
+    from tcpwin.paths import WhatIf, whatif
 
 _HOMES = {
     "tcpwin.analysis": (
@@ -57,6 +58,7 @@ _HOMES = {
     "tcpwin.errors": ("CaptureError", "FilterError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
     "tcpwin.limits": ("Finding",),
     "tcpwin.pairing": ("Pairing", "pair"),
+    "tcpwin.paths": ("WhatIf", "whatif"),
     "tcpwin.hosts": ("Bundle", "SnapshotFile", "analyze"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -84,10 +86,12 @@ __all__ = [
     "Table",
     "TcpwinError",
     "View",
+    "WhatIf",
     "WindowScale",
     "ZeroWindowEpisode",
     "analyze",
     "pair",
+    "whatif",
 ]
 
 

@@ -70,6 +70,8 @@ class Host:
         translated: sockets that resemble a connection but for one address, or for one end: the first of them.
         thinned: samples of sockets, counters or another kind were let go to bound memory.
         kernel, settings: the last said, by time where it is known.
+        disputed: settings of which two files say different values and not when, with the files' names: whether they
+            are of one host, or which holds, is not known, and `settings` has none of them.
         counters: of the one source that covers most time (see `counter_sources`), in order of time.
         counter_sources: all of them, that one first. Two may have counted the same: never add one to another.
         memory, others: in order of time; those without one are last.
@@ -86,6 +88,7 @@ class Host:
     thinned: bool = False
     kernel: KernelSample | None = None
     settings: SettingsSample | None = None
+    disputed: dict[str, tuple[str, str]] = field(default_factory=dict)
     counters: list[CounterSample] = field(default_factory=list)
     memory: list[MemorySample] = field(default_factory=list)
     others: list[Any] = field(default_factory=list)
@@ -97,7 +100,7 @@ class Host:
     _counters_limit: int = 2 * KEPT_OF_HOST
     _memory: Kept = field(default_factory=Kept)
     _others: dict[type, Kept] = field(default_factory=dict)
-    _said_ns: dict[str, int | None] = field(default_factory=dict)
+    _said: dict[str, tuple[int | None, str]] = field(default_factory=dict)
     _kept: int = 0
     _limit: int = KEPT_SAMPLES
     _stride: int = 1
@@ -154,17 +157,35 @@ class Host:
         self.counter_sources = counter_sources([(name, form, kept.samples) for name, form, kept in self._counted])
         self.counters = self.counter_sources[0].samples if self.counter_sources else []
         self.notes = [note for source in self.counter_sources for note in source.notes]
+        self._settle_settings()
         others = (self._memory, *self._others.values(), *(kept for _, _, kept in self._counted))
         self.thinned = self.thinned or any(kept.thinned for kept in others)
 
     def _take_settings(self, sample: SettingsSample) -> None:
         values = dict(self.settings.values) if self.settings is not None else {}
+        file = self._counted[-1][0]
         for name, value in sample.values.items():
-            if name not in values or _is_later(sample.time_ns, self._said_ns[name]):
+            said_ns, said_by = self._said.get(name, (None, file))
+            if values.get(name, value) != value and said_by != file and None in (said_ns, sample.time_ns):
+                self.disputed.setdefault(name, (said_by, file))
+            if name not in values or _is_later(sample.time_ns, said_ns):
                 values[name] = value
-                self._said_ns[name] = sample.time_ns
+                self._said[name] = sample.time_ns, file
         is_last = self.settings is None or _is_later(sample.time_ns, self.settings.time_ns)
         self.settings = replace(sample if is_last or self.settings is None else self.settings, values=values)
+
+    def _settle_settings(self) -> None:
+        if self.settings is None or not self.disputed:
+            return
+        values = {name: value for name, value in self.settings.values.items() if name not in self.disputed}
+        self.settings = replace(self.settings, values=values)
+        for files in sorted(set(self.disputed.values())):
+            names = sorted(name for name, each in self.disputed.items() if each == files)
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            self.notes.append(
+                f"{files[0]} and {files[1]} say different values of {names[0]}{more}, and not whose: none is used; "
+                "name their hosts, as client=FILE"
+            )
 
     def _take_socket(self, sample: SocketSample, matcher: Matcher) -> None:
         self.sockets += 1

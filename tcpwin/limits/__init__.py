@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from tcpwin.limits.finding import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity
     from tcpwin.limits.findings import Findings, asked_of, check, choose
+    from tcpwin.limits.life import Life, life_of
     from tcpwin.limits.names import LIMIT_NAMES
     from tcpwin.limits.ranking import problems, worst
     from tcpwin.limits.roles import role_of, roles_of, way_of
@@ -112,6 +113,7 @@ _HOMES = {
         "check",
         "choose",
     ),
+    "life": ("Life", "life_of"),
     "names": ("LIMIT_NAMES",),
     "ranking": (
         "problems",
@@ -185,6 +187,7 @@ __all__ = [
     "FindingChange",
     "Findings",
     "KernelLimits",
+    "Life",
     "Pair",
     "Remedy",
     "Rule",
@@ -217,6 +220,7 @@ __all__ = [
     "judge_connection",
     "judge_directions",
     "judged_members",
+    "life_of",
     "plain",
     "problems",
     "problems_of",

@@ -44,11 +44,16 @@ class Carried(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """By how much sooner it would have ended, and between which bounds, in nanoseconds."""
+    """By how much sooner it would have ended, and between which bounds, in nanoseconds.
+
+    Attributes:
+        carried_bytes: what came through in the limit's time; 0 where the path's rate is not known.
+    """
 
     likely_ns: Any
     low_ns: Any
     high_ns: Any
+    carried_bytes: Any = 0
 
 
 def carried_of(number: Callable[[str], Any], round_trip_ns: Any) -> Carried:
@@ -143,6 +148,7 @@ def gain_of(
         _whole(pick(is_known, likely_ns, first_ns)),
         _whole(pick(is_known, low_ns, pick(modelled, silent_first_ns, first_ns))),
         _whole(first_ns),
+        pick(is_known, own, 0),
     )
 
 

@@ -178,6 +178,12 @@ def judge_directions(
     return {name: judge_worded(connection, name, own, both.get(name))[0] for name, own in found.items()}
 
 
+def division_of(connection: Connection, name: str, findings: Sequence[Finding]) -> tuple[Situation, Division]:
+    """A direction, and its life as its verdict divides it."""
+    judge = _Judge(Situation(connection, name, connection.budget[name]), _by_direction(connection, findings)[name])
+    return judge.seen, judge.divided
+
+
 def choose_direction(connection: Connection, verdicts: Mapping[str, _Lossy]) -> _Lossy:
     """The connection's verdict of those of its directions; the same of what their losses are."""
     is_back_main = main_direction(connection) == "b_to_a"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tcpwin.report.summary import render_summary
     from tcpwin.report.text import WHOLE, quality_remarks, render, render_blocks
     from tcpwin.report.verdict_words import frames_filter
+    from tcpwin.report.whatif import render_whatif
 
 _HOMES = {
     "budget_words": ("ITEM_WORDS",),
@@ -126,6 +127,7 @@ _HOMES = {
         "render_blocks",
     ),
     "verdict_words": ("frames_filter",),
+    "whatif": ("render_whatif",),
 }
 
 __all__ = [
@@ -174,6 +176,7 @@ __all__ = [
     "render_table",
     "render_total",
     "render_unreadable",
+    "render_whatif",
     "run_facts",
     "sarif_document",
     "slice_packets",

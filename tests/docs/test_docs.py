@@ -18,6 +18,8 @@ from tcpwin import _engine
 from tcpwin.agents import Folder
 from tcpwin.agents.server import make_server
 from tcpwin.limits import LIMITS, OWNERS, VERDICT_FIELDS
+from tcpwin.paths import Path as CapturedPath
+from tcpwin.paths import Prediction
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "tcpwin" / "docs"
@@ -45,6 +47,7 @@ LINUX = {
     "tcp_is_cwnd_limited",
     "tcp_nagle_check",
     "tcp_retransmit_timer",
+    "tcp_rmem",
     "tcp_rtt_estimator",
     "tcp_schedule_loss_probe",
     "tcp_set_rto",
@@ -99,6 +102,7 @@ def known_names() -> set[str]:
     columns = {*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS, *_engine.EVENT_NAMES, *_engine.SERIES_NAMES}
     listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES
     listed |= {name for part in SCHEMA["$defs"].values() for name in part.get("properties", {})} | PAIR_NAMES
+    listed |= {field.name for kind in (CapturedPath, Prediction) for field in fields(kind)} | {"gain_ns"}
     listed |= {*VERDICT_FIELDS, *LIMITS, *OWNERS, "items_ns"} | tools_of_agents()
     return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | listed | set(_engine.CAUSES)
 

@@ -1,0 +1,119 @@
+"""`tcpwin whatif`: the path of a connection as its capture shows it, and what would come of a change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from tcpwin.cli.bdp import parse_rate, parse_rtt
+from tcpwin.cli.inputs import ConnectionNumber, check_connection
+from tcpwin.cli.selection_options import selection_options
+from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+
+SCHEMA = "tcpwin/whatif/1"
+
+
+class Loss(click.ParamType):  # type: ignore[type-arg]
+    """A loss with its percent sign, or 0; as a share."""
+
+    name = "loss"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,9})?) ?%|0(?:\.0*)?", str(value))
+        if found is None or float(found[1] or 0) >= 100:
+            self.fail(f"{value!r} is no loss from 0 to below 100 %: write 0, 0.5% or 2%", param, ctx)
+        return float(found[1] or 0) / 100
+
+
+class Setting(click.ParamType):  # type: ignore[type-arg]
+    """An end's setting and its value: ``receiver.tcp_rmem=32M``."""
+
+    name = "setting"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        name, equals, wanted = str(value).partition("=")
+        if not equals or not wanted.strip():
+            self.fail(f"{value!r} is no setting with its value, such as receiver.tcp_rmem=32M", param, ctx)
+        return name.strip(), wanted.strip()
+
+
+def _parsed(parse: Callable[[str], Fraction]) -> Callable[[click.Context, click.Parameter, str | None], float | None]:
+    return lambda ctx, param, value: None if value is None else float(parse(value))  # noqa: ARG005
+
+
+@click.command(cls=WithSnapshots)
+@click.argument("capture", metavar="CAPTURE")
+@click.option("--connection", type=ConnectionNumber(), metavar="N", help="The connection; default: the worst.")
+@click.option(
+    "--set",
+    "settings",
+    type=Setting(),
+    multiple=True,
+    metavar="END.NAME=VALUE",
+    help="A setting of sender, receiver, client or server: receiver.tcp_rmem=32M, sender.tcp_wmem=16M, "
+    "sender.tcp_congestion_control=bbr; may be repeated.",
+)
+@click.option("--lift", multiple=True, metavar="LIMIT", help="Lift a limit, as a verdict names it; may be repeated.")
+@click.option("--loss", type=Loss(), metavar="PERCENT", help="Loss by chance on the path: 0, 0.5%.")
+@click.option("--rtt", callback=_parsed(parse_rtt), metavar="TIME", help="The path's round trip: 20ms.")
+@click.option("--rate", callback=_parsed(parse_rate), metavar="RATE", help="What the path carries: 100Mbit.")
+@click.option("--each", is_flag=True, help="Lift every limit alone, and rank them by what that gains.")
+@snapshot_options
+@selection_options
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")
+def whatif(
+    capture: str,
+    connection: int | None,
+    settings: tuple[tuple[str, str], ...],
+    lift: tuple[str, ...],
+    loss: float | None,
+    rtt: float | None,
+    rate: float | None,
+    each: bool,
+    snapshots: tuple[str, ...],
+    clock_offset: int | None,
+    member: str | None,
+    as_json: bool,
+) -> None:
+    """Predict throughput and duration of a connection after a change.
+
+    Without a change: its path as the capture shows it, and every limit lifted alone. Predictions are the cost model of
+    the verdict, with an interval. Exit status 3: the capture cannot say.
+
+    `tcpwin whatif case.zip --set receiver.tcp_rmem=32M --set sender.tcp_wmem=32M`
+    """
+    from tcpwin.errors import SourceError
+    from tcpwin.paths import ChangeError, describe_whatif
+    from tcpwin.paths import whatif as predict
+
+    analysis = measure((capture,), snapshots, clock_offset=clock_offset, member=member, keep=True)
+    check_connection(connection, len(analysis))
+    if not len(analysis):
+        raise SourceError(f"{capture}: the capture has no TCP connection")
+    chosen = analysis.worst(1)[0] if connection is None else analysis.connections[connection]
+    is_asked = bool(settings or lift) or any(given is not None for given in (loss, rtt, rate))
+    try:
+        found = predict(
+            chosen,
+            settings,
+            lift=lift,
+            loss_share=loss,
+            round_trip_ns=rtt,
+            rate_bps=rate,
+            each=each or not is_asked,
+        )
+    except ChangeError as error:
+        raise click.UsageError(str(error)) from None
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"schema": SCHEMA, **describe_whatif(found)}, indent=1))
+        return
+    from tcpwin.report import render_whatif
+
+    for line in render_whatif(found):
+        click.echo(line)

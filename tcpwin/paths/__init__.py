@@ -1,0 +1,31 @@
+"""The path and the ends of a connection as its capture shows them, and what a change of them would do.
+
+In: an analysis with its snapshots. Out: Path, and predictions by the verdict's own cost model. It runs nothing; the lab
+does that.
+"""
+
+from tcpwin.paths.changes import LIFTABLE, ChangeError, Changes, read_changes
+from tcpwin.paths.document import describe_path, describe_whatif
+from tcpwin.paths.ends import End, ends_of
+from tcpwin.paths.path import Known, Path, fit_path, path_rows
+from tcpwin.paths.prediction import Prediction, Range, WhatIf, WhatIfError, whatif
+
+__all__ = [
+    "LIFTABLE",
+    "ChangeError",
+    "Changes",
+    "End",
+    "Known",
+    "Path",
+    "Prediction",
+    "Range",
+    "WhatIf",
+    "WhatIfError",
+    "describe_path",
+    "describe_whatif",
+    "ends_of",
+    "fit_path",
+    "path_rows",
+    "read_changes",
+    "whatif",
+]

@@ -1,0 +1,153 @@
+"""Changes that can be asked for: a limit lifted, a setting of one end, another loss, round trip or rate of the path.
+
+In: words as ``receiver.tcp_rmem=32M``. Out: Changes. It knows what a word means, and not what would come of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tcpwin.limits import LIMITS
+from tcpwin.paths.path import Path
+
+LIFTABLE = tuple(limit for limit in LIMITS if limit not in ("capture", "none", "peer_silent"))
+"""Limits that may be lifted alone: what is not known, or nobody's, is none of them."""
+_SIZE = re.compile(r"(\d{1,13})([kKmMgG]?)(?:i?B)?")
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SETTINGS = {
+    "tcp_rmem": "receiver",
+    "tcp_adv_win_scale": "receiver",
+    "tcp_wmem": "sender",
+    "tcp_congestion_control": "sender",
+    "tcp_slow_start_after_idle": "sender",
+}
+_ALGORITHMS = ("cubic", "reno", "bbr")
+
+
+class ChangeError(ValueError):
+    """A change that is none, or that would change nothing of what is asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is changed; None where a thing stays as it was.
+
+    Attributes:
+        lifted: limits that are lifted.
+        rmem_max_bytes, adv_win_scale: of the receiver; the first is the third value of tcp_rmem.
+        wmem_max_bytes: of the sender, likewise.
+        algorithm: the sender's congestion control.
+        is_idle_restart_off: the sender's tcp_slow_start_after_idle is 0.
+        loss_share, round_trip_ns, rate_bps: of the path; the rate as links are told, headers included.
+        words: all of it as it was asked for.
+    """
+
+    lifted: tuple[str, ...] = ()
+    rmem_max_bytes: int | None = None
+    adv_win_scale: int | None = None
+    wmem_max_bytes: int | None = None
+    algorithm: str | None = None
+    is_idle_restart_off: bool = False
+    loss_share: float | None = None
+    round_trip_ns: float | None = None
+    rate_bps: float | None = None
+    words: tuple[str, ...] = field(default=())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is changed."""
+        return self == Changes(words=self.words)
+
+    @property
+    def only_lift(self) -> str | None:
+        """The limit that is lifted, where that is all; no loss is loss lifted."""
+        if self.loss_share == 0 and self == Changes(loss_share=self.loss_share, words=self.words):
+            return "path_loss"
+        is_alone = len(self.lifted) == 1 and self == Changes(lifted=self.lifted, words=self.words)
+        return self.lifted[0] if is_alone else None
+
+
+def read_changes(
+    path: Path,
+    settings: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    *,
+    lift: Iterable[str] = (),
+    loss_share: float | None = None,
+    round_trip_ns: float | None = None,
+    rate_bps: float | None = None,
+) -> Changes:
+    """Read changes of a path.
+
+    Args:
+        settings: ``receiver.tcp_rmem`` and the like with their new values; the end is sender, receiver, client or
+            server.
+
+    Raises:
+        ChangeError: a setting is unknown, has no such value, or bounds nothing of this direction.
+    """
+    found: dict[str, int | str | bool] = {}
+    words = []
+    ends = {"sender": "sender", "receiver": "receiver", path.sender.name: "sender", path.receiver.name: "receiver"}
+    for name, value in settings.items() if isinstance(settings, Mapping) else settings:
+        end, _, rest = name.partition(".")
+        setting = rest.removeprefix("net.ipv4.")
+        if end not in ends or not setting:
+            raise ChangeError(
+                f"{name[:80]!r} names no end: write {' or '.join(sorted(ends))}, as receiver.tcp_rmem=32M"
+            )
+        if setting not in _SETTINGS:
+            raise ChangeError(f"{setting[:80]!r} is not modelled; these are: {', '.join(_SETTINGS)}")
+        if _SETTINGS[setting] != ends[end]:
+            other = path.sender if ends[end] == "sender" else path.receiver
+            raise ChangeError(
+                f"{setting} of the {other.name} bounds nothing here: the {other.name} is the {ends[end]}, and the "
+                f"{_SETTINGS[setting]}'s counts"
+            )
+        found |= _read(setting, value)
+        words.append(f"{ends[end]}.{setting}={value}")
+    lifts = tuple(dict.fromkeys(lift))
+    for limit in lifts:
+        if limit not in LIFTABLE:
+            raise ChangeError(f"{limit[:80]!r} is no limit that can be lifted; these are: {', '.join(LIFTABLE)}")
+        words.append(f"lift {limit}")
+    if loss_share is not None and not 0 <= loss_share < 1:
+        raise ChangeError("loss is from 0 to below 100 %")
+    for name, number in (("round trip", round_trip_ns), ("rate", rate_bps)):
+        if number is not None and number <= 0:
+            raise ChangeError(f"a {name} is above 0")
+    words += [f"loss {100 * loss_share:g} %"] if loss_share is not None else []
+    words += [f"round trip {round_trip_ns / 1e6:g} ms"] if round_trip_ns is not None else []
+    words += [f"rate {rate_bps / 1e6:g} Mbit/s"] if rate_bps is not None else []
+    return Changes(
+        lifted=lifts,
+        loss_share=loss_share,
+        round_trip_ns=round_trip_ns,
+        rate_bps=rate_bps,
+        words=tuple(words),
+        **found,  # type: ignore[arg-type]
+    )
+
+
+def _read(setting: str, value: str) -> dict[str, int | str | bool]:
+    value = " ".join(value.split())
+    if setting in ("tcp_rmem", "tcp_wmem"):
+        sizes = [_SIZE.fullmatch(part) for part in value.split(" ")]
+        if len(sizes) not in (1, 3) or not all(sizes) or sizes[-1] is None:
+            raise ChangeError(f"{setting} is its largest size, or three sizes as sysctl has them, not {value[:80]!r}")
+        size = int(sizes[-1][1]) * _UNITS[sizes[-1][2].lower()]
+        if not 0 < size < 1 << 31:
+            raise ChangeError(f"{setting} is from 1 byte to {(1 << 31) - 1:,}")
+        return {f"{setting.removeprefix('tcp_')}_max_bytes": size}
+    if setting == "tcp_congestion_control":
+        if value not in _ALGORITHMS:
+            raise ChangeError(f"{value[:40]!r} is not modelled; these are: {', '.join(_ALGORITHMS)}")
+        return {"algorithm": value}
+    if setting == "tcp_slow_start_after_idle":
+        if value != "0":
+            raise ChangeError("tcp_slow_start_after_idle can be asked for as 0 only")
+        return {"is_idle_restart_off": True}
+    if not re.fullmatch(r"[+-]?\d{1,2}", value) or abs(int(value)) > 31:
+        raise ChangeError(f"tcp_adv_win_scale is -31 to 31, not {value[:40]!r}")
+    return {"adv_win_scale": int(value)}

@@ -1,0 +1,40 @@
+"""A path and predictions as objects of a JSON document: the names of the Python API, null where nothing is known."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from tcpwin.limits import describe_verdict
+from tcpwin.paths.path import Path
+from tcpwin.paths.prediction import Prediction, WhatIf
+
+
+def describe_path(path: Path) -> dict[str, Any]:
+    """A path: each value with its range and how it is known."""
+    described: dict[str, Any] = _plain(path)
+    return described
+
+
+def describe_whatif(found: WhatIf) -> dict[str, Any]:
+    """A connection under changes: its path, its verdict, and what is predicted."""
+    return {
+        "connection": found.path.connection,
+        "path": describe_path(found.path),
+        "verdict": describe_verdict(found.verdict),
+        "prediction": None if found.prediction is None else _prediction(found.prediction),
+        "each": [_prediction(each) for each in found.each],
+        "unsaid": [{"limit": limit, "reason": reason} for limit, reason in found.unsaid],
+    }
+
+
+def _prediction(prediction: Prediction) -> dict[str, Any]:
+    return {**_plain(prediction), "gain_ns": prediction.gain_ns}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return dict(value) if hasattr(value, "items") else value

@@ -1,0 +1,135 @@
+"""Which host's settings are at which end of a connection, and how that is known.
+
+In: a connection with its hosts' snapshots. Out: End of the sender and of the receiver. The settings of two hosts are
+never merged: what no address, name or socket puts at one end is at neither, and a note says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tcpwin.analysis import Connection
+from tcpwin.hosts import Host
+from tcpwin.kernel import Kernel, adv_win_scale_of, kernel_of
+from tcpwin.limits import role_of
+
+ROLES = ("sender", "receiver")
+_WORDS = {
+    "client": ("client",),
+    "server": ("server",),
+    "sender": ("sender", "snd"),
+    "receiver": ("receiver", "rcv"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a connection, by what its host's snapshots say.
+
+    Attributes:
+        role: ``sender`` or ``receiver``; `name` is that of the verdict: client, server, sender or receiver.
+        side: ``a`` or ``b``.
+        label: of the host; None where no snapshot is of this end.
+        how: by what the snapshot was put at this end; empty where there is none.
+        settings: sysctls by dotted name.
+        release: of the kernel, as ``uname -r`` says it; None where it is not known, as `kernel`.
+    """
+
+    role: str
+    name: str
+    side: str
+    address: str
+    label: str | None = None
+    how: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    release: str | None = None
+    kernel: Kernel | None = None
+    adv_win_scale: int | None = None
+
+    def sizes(self, name: str) -> tuple[int, int, int] | None:
+        """A setting of three sizes, as tcp_rmem; None where it is not known."""
+        try:
+            sizes = tuple(int(part) for part in self.settings[f"net.ipv4.{name}"].split())
+        except (KeyError, ValueError):
+            return None
+        return (sizes[0], sizes[1], sizes[2]) if len(sizes) == 3 and min(sizes) > 0 else None
+
+
+def ends_of(connection: Connection, direction: str) -> tuple[End, End, tuple[str, ...]]:
+    """The sender's end, the receiver's, and notes on snapshots that are at neither.
+
+    Args:
+        direction: of the data, ``a_to_b`` or ``b_to_a``.
+    """
+    sides = {"sender": direction[0], "receiver": direction[-1]}
+    found: dict[str, list[tuple[Host, str]]] = {"a": [], "b": []}
+    homeless = []
+    said = [host for host in connection.analysis.hosts if host.settings is not None or host.kernel is not None]
+    for host in said:
+        at = _sides_of(connection, host, sides)
+        if not at and len(said) == 1 and not host.sides:
+            at = dict.fromkeys("ab", "the only host that settings are given of: taken for both ends")
+        for side, how in at.items():
+            found[side].append((host, how))
+        if not at:
+            homeless.append(host.label or "a file without a host's name")
+    notes = []
+    if homeless:
+        notes.append(
+            f"settings of {' and '.join(homeless)} are used at neither end: nothing says whose they are; name "
+            "the hosts, as client=FILE server=FILE"
+        )
+    ends = []
+    for role in ROLES:
+        hosts = found[sides[role]]
+        if len(hosts) > 1:
+            labels = " and ".join(host.label or "a file without a name" for host, _ in hosts)
+            notes.append(f"{labels} both claim to be the {role}: neither's settings are used")
+            hosts = []
+        ends.append(_end(connection, role, sides[role], *(hosts[0] if hosts else (None, ""))))
+    return ends[0], ends[1], tuple(notes)
+
+
+def _sides_of(connection: Connection, host: Host, sides: Mapping[str, str]) -> dict[str, str]:
+    """The sides that a host is at, each with how that is known: its sockets first, then its name."""
+    own = {side for side, each in connection.hosts.items() if each is host} | (
+        set() if connection.hosts else set(host.sides)
+    )
+    if own:
+        return dict.fromkeys(sorted(own), "its snapshot has the connection's socket")
+    at = {
+        side: f"named by its address {end.address}"
+        for side, end in (("a", connection.a), ("b", connection.b))
+        if host.label == end.address
+    }
+    if at:
+        return at
+    word = host.label.lower()
+    by_role = {role_of(connection, side): side for side in ("a", "b")} | dict(sides)
+    for name, words in _WORDS.items():
+        if name in by_role and any(word == each or word.startswith((f"{each}-", f"{each}_")) for each in words):
+            return {by_role[name]: f"named {host.label}"}
+    return {word: f"named {host.label}"} if word in ("a", "b") else {}
+
+
+def _end(connection: Connection, role: str, side: str, host: Host | None, how: str) -> End:
+    address = (connection.a if side == "a" else connection.b).address
+    name = role_of(connection, side)
+    if host is None:
+        return End(role, name, side, address)
+    settings = {} if host.settings is None else host.settings.values
+    release = settings.get("kernel.osrelease") if host.kernel is None else host.kernel.release
+    kernel = (None if host.kernel is None else host.kernel.version) or kernel_of(host.settings)
+    return End(
+        role,
+        name,
+        side,
+        address,
+        label=host.label,
+        how=how,
+        settings=settings,
+        release=release,
+        kernel=kernel,
+        adv_win_scale=adv_win_scale_of(host.settings),
+    )

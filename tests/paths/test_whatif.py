@@ -1,0 +1,153 @@
+"""Predictions against runs of the changed world in the lab's kernel, and against the verdict's own cost."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from worlds.changes import FILE, SEED, asked_of
+from worlds.truths import read_truths
+
+import tcpwin
+from tcpwin.paths import ChangeError, WhatIfError, fit_path, read_changes
+
+CAPTURES = sorted((Path(__file__).parents[1] / "worlds" / "captures").glob("*.pcap.gz"))
+LEFT = Path(__file__).with_name("send-buffer-left.zip")
+REAL = Path(__file__).parents[2] / "captures"
+WITHIN = 1.25
+CHANGES = [json.loads(line) for line in FILE.read_text().splitlines()]
+
+
+def number_of(path: Path) -> int:
+    return int(re.findall(r"\d+", path.name)[1])
+
+
+@cache
+def connection(path: Path, capture: str | None = None) -> tcpwin.Connection:
+    analysis = tcpwin.analyze(path, capture=capture) if capture else tcpwin.analyze(path)
+    return max(analysis.connections, key=lambda each: each.b_to_a.unique_bytes)
+
+
+RUNS = [(path, each) for path in CAPTURES for each in CHANGES if number_of(path) == each["number"]]
+
+
+def test_there_are_runs_of_changes() -> None:
+    assert len(CHANGES) == 100
+    assert len(RUNS) >= 10
+
+
+@pytest.mark.parametrize(("path", "run"), RUNS, ids=lambda each: each.name if isinstance(each, Path) else "")
+def test_a_change_takes_as_long_as_its_run(path: Path, run: dict[str, object]) -> None:
+    settings, more = asked_of(run["asked"])  # type: ignore[arg-type]
+    predicted = tcpwin.whatif(connection(path), settings, **more).prediction
+    assert predicted is not None
+    true_ns = run["completion_ns"]
+    assert isinstance(true_ns, int)
+    assert 1 / WITHIN <= predicted.duration_ns.likely / true_ns <= WITHIN, run["asked"]
+    assert predicted.duration_ns.low <= predicted.duration_ns.likely <= predicted.duration_ns.high
+
+
+@pytest.mark.parametrize("capture", ["sender.pcap.gz", "receiver.pcap.gz"])
+@pytest.mark.parametrize(
+    ("settings", "seconds", "binds"),
+    [
+        ({}, 3.505, "receiver_window"),
+        ({"receiver.tcp_rmem": "64M"}, 2.125, "send_buffer"),
+        ({"client.net.ipv4.tcp_rmem": "4096 131072 67108864"}, 2.125, "send_buffer"),
+        ({"receiver.tcp_rmem": "64M", "sender.tcp_wmem": "64M"}, 1.225, "congestion_control"),
+    ],
+)
+def test_a_send_buffer_that_was_left_bounds_what_a_larger_window_gives(
+    settings: dict[str, str], seconds: float, binds: str, capture: str
+) -> None:
+    """A window of 33 kB and a send buffer of 60,000 bytes over 166 ms; the seconds are of runs in the lab's kernel."""
+    chosen = connection(LEFT, capture)
+    if not settings:
+        assert chosen.duration_ns / 1e9 == pytest.approx(seconds, rel=0.06)
+        assert chosen.verdict.limit == binds
+        return
+    predicted = tcpwin.whatif(chosen, settings).prediction
+    assert predicted is not None
+    assert predicted.limit == binds
+    assert predicted.duration_ns.likely / 1e9 == pytest.approx(seconds, rel=WITHIN - 1)
+    assert predicted.duration_ns.low <= seconds * 1e9 <= predicted.duration_ns.high
+
+
+@pytest.mark.parametrize("path", [*CAPTURES, *sorted((REAL / "lab").glob("*.pcap.gz"))], ids=lambda each: each.name)
+def test_the_verdicts_limit_lifted_gains_what_the_verdict_says(path: Path) -> None:
+    chosen = connection(path)
+    verdict = chosen.verdict
+    try:
+        predicted = tcpwin.whatif(chosen, lift=[verdict.limit]).prediction
+    except (WhatIfError, ChangeError):
+        return
+    assert predicted is not None
+    assert predicted.gain_ns == verdict.cost_ns
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda each: each.name)
+def test_no_change_is_no_other_duration_and_more_is_never_slower(path: Path) -> None:
+    chosen = connection(path)
+    found = tcpwin.whatif(chosen, each=True)
+    assert found.prediction is None
+    gains = [each.gain_ns for each in found.each]
+    assert gains == sorted(gains, reverse=True)
+    for name in ("receiver.tcp_rmem", "sender.tcp_wmem"):
+        took = []
+        for size in ("1M", "4M", "64M"):
+            try:
+                predicted = tcpwin.whatif(chosen, {name: size}).prediction
+            except WhatIfError:
+                continue
+            assert predicted is not None
+            took.append(predicted.duration_ns.likely)
+        assert all(later <= 1.01 * sooner for sooner, later in pairwise(took)), "but for what a longer ramp takes"
+
+
+def test_each_names_the_limit_that_gains_most_in_the_lab() -> None:
+    right = 0
+    for path in CAPTURES:
+        truth = next(each for each in read_truths(SEED) if each.number == number_of(path))
+        found = tcpwin.whatif(connection(path), each=True, rate_bps=None)
+        if found.each:
+            right += found.each[0].changes[0].removeprefix("lift ") in truth.result.alike
+    assert right >= 0.75 * len(CAPTURES)
+
+
+def test_what_the_capture_cannot_say_is_refused() -> None:
+    with pytest.raises(WhatIfError, match="7 bytes"):
+        tcpwin.whatif(connection(REAL / "wild" / "keep-alive.pcap"), {"receiver.tcp_rmem": "32M"})
+    slow = connection(REAL / "lab" / "slow-reader.pcap.gz")
+    with pytest.raises(WhatIfError, match="--rate says it"):
+        tcpwin.whatif(slow, lift=["receiver_application"])
+    with_rate = tcpwin.whatif(slow, lift=["receiver_application"], rate_bps=100e6).prediction
+    assert with_rate is not None
+    assert with_rate.confidence == "possible"
+    assert with_rate.gain_ns > 0.8 * slow.verdict.cost_ns
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "said"),
+    [
+        ({"receiver.tcp_sack": "0"}, {}, "not modelled"),
+        ({"nobody.tcp_rmem": "1M"}, {}, "names no end"),
+        ({"tcp_rmem": "1M"}, {}, "names no end"),
+        ({"sender.tcp_rmem": "1M"}, {}, "the receiver's counts"),
+        ({"receiver.tcp_rmem": "much"}, {}, "largest size"),
+        ({"receiver.tcp_rmem": "8G"}, {}, "from 1 byte"),
+        ({"receiver.tcp_adv_win_scale": "99"}, {}, "-31 to 31"),
+        ({"sender.tcp_congestion_control": "vegas"}, {}, "not modelled"),
+        ({}, {"lift": ["weather"]}, "no limit"),
+        ({}, {"loss_share": 1.0}, "below 100 %"),
+        ({}, {"rate_bps": 0}, "above 0"),
+    ],
+)
+def test_a_change_that_is_none_is_refused_by_name(settings: dict[str, str], more: dict[str, object], said: str) -> None:
+    path = fit_path(connection(CAPTURES[0]))
+    assert path is not None
+    with pytest.raises(ChangeError, match=re.escape(said)):
+        read_changes(path, settings, **more)  # type: ignore[arg-type]
