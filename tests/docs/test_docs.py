@@ -47,7 +47,6 @@ LINUX = {
     "tcp_is_cwnd_limited",
     "tcp_nagle_check",
     "tcp_retransmit_timer",
-    "tcp_rmem",
     "tcp_rtt_estimator",
     "tcp_schedule_loss_probe",
     "tcp_set_rto",
