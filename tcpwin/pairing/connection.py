@@ -51,18 +51,20 @@ class Change:
     """A field that was changed on the way.
 
     Attributes:
-        field: its name; ``sequence`` and ``acknowledgment`` where a firewall rewrites the numbers.
+        field: its name; ``sequence`` and ``acknowledgment`` where a firewall rewrites the numbers, ``source`` and
+            ``destination`` where NAT translates address or port.
         packets: that it was changed in; None of what holds for all.
-        frame_a, frame_b: the first of them; 0 of what holds for all.
-        left_as, came_as: in that packet; None where the field was absent.
+        frame_a, frame_b: the first of them; 0 where no packet is known in both captures.
+        left_as, came_as: in that packet; None where the field was absent. Of ``source`` and ``destination`` address and
+            port as text; of ``sequence`` and ``acknowledgment`` what is added.
     """
 
     field: str
     packets: int | None
     frame_a: int
     frame_b: int
-    left_as: int | None
-    came_as: int | None
+    left_as: int | str | None
+    came_as: int | str | None
 
     @property
     def rule(self) -> str | None:
@@ -97,7 +99,7 @@ class PairedDirection:
         injected: came from in between: resets that never left.
         retransmissions: packets of the first capture with bytes that it had before.
         resent: the same by why they were sent: see Resent.
-        altered: delivered with a changed field; `changes` says which.
+        altered: delivered with a changed field, beside what holds for all; `changes` says which.
         bytes: payload in the first capture, copies included.
         hops: fewest and most routers between the two points, by the time to live.
         delay: None where no packet was paired.

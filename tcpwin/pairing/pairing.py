@@ -199,7 +199,14 @@ class Pairing:
         back_shift = int(self._found["lanes"]["sequence_shift"][2 * number + 1 - index])
         shifts = (("sequence", lane["sequence_shift"]), ("acknowledgment", back_shift))
         sign = -1 if lane["leaves_at_b"] else 1
-        rewritten = [Change(name, None, 0, 0, 0, (sign * shift) % (1 << 32)) for name, shift in shifts if shift]
+        first = (lane["first_frame_a"], lane["first_frame_b"])
+        rewritten = [Change(name, None, *first, 0, (sign * shift) % (1 << 32)) for name, shift in shifts if shift]
+        before, after = (ends[2:], ends[:2]) if lane["leaves_at_b"] else (ends[:2], ends[2:])
+        translated = [
+            Change(name, None, *first, str(left), str(came))
+            for name, left, came in zip(("source", "destination"), before, after, strict=True)
+            if left != came
+        ]
         least_ns, mean_ns, most_ns = (self._possible_ns(lane[f"{name}_delay_ns"]) for name in ("least", "mean", "most"))
         before_ns = self._possible_ns(lane["delay_before_loss_ns"])
         hops = (lane["least_hops"], lane["most_hops"])
@@ -230,7 +237,7 @@ class Pairing:
             delay=None
             if least_ns == NO_NUMBER
             else Delay(least_ns, mean_ns, most_ns, None if before_ns == NO_NUMBER else before_ns),
-            changes=(*rewritten, *changes.get((number, index), ())),
+            changes=(*translated, *rewritten, *changes.get((number, index), ())),
             lost_frames=tuple(self._found["lost_frames"][2 * number + index]),
         )
 

@@ -39,6 +39,8 @@ _FIELDS = {
     "congestion_mark": "congestion mark",
     "flags": "TCP flags",
     "ip_id": "IP id",
+    "source": "source",
+    "destination": "destination",
     "sequence": "sequence numbers",
     "acknowledgment": "acknowledgment numbers",
 }
@@ -303,10 +305,12 @@ def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) 
 def change_on_the_way(change: Change) -> str:
     """A field that was changed, before and after, and where that is seen first."""
     name = _FIELDS.get(change.field, change.field)
+    frames = f"first a:{change.frame_a}, b:{change.frame_b}" if change.frame_a else "no packet in both captures"
+    if isinstance(change.came_as, str):
+        return f"{name} {change.left_as} → {change.came_as} (NAT, every packet, {frames})"
     if change.packets is None:
-        return f"{name} rewritten by {change.came_as or 0:+,}"
+        return f"{name} rewritten by {change.came_as or 0:+,} (every packet, {frames})"
     values = _values_text(change)
-    frames = f"first a:{change.frame_a}, b:{change.frame_b}"
     rule = f"; {change.rule}, certain" if change.rule else ""
     return f"{name} {values} ({count_text(change.packets, 'packet')}, {frames}{rule})"
 
@@ -323,10 +327,12 @@ def _values_text(change: Change) -> str:
     return " → ".join(_value_text(change.field, value) for value in (change.left_as, change.came_as))
 
 
-def _value_text(field: str, value: int | None) -> str:
+def _value_text(field: str, value: int | str | None) -> str:
     """A field's value as the RFCs name it."""
     if value is None:
         return "0" if field == "ip_id" else "none"
+    if isinstance(value, str):
+        return value
     if field in ("ecn", "congestion_mark"):
         return _ECN[value]
     if field == "flags":

@@ -79,17 +79,20 @@ def test_every_retransmission_has_its_cause(pairing: tcpwin.Pairing) -> None:
 def test_what_it_rewrote_is_named(pairing: tcpwin.Pairing) -> None:
     data, acks = pairing.connections[0].directions
     changes = {change.field: change for change in data.changes}
-    assert changes.keys() == {"mss", "window_scale", "ecn"}
+    assert changes.keys() == {"mss", "window_scale", "ecn", "source"}
     assert changes["mss"].came_as == forwarder.CLAMPED_MSS
     assert (changes["window_scale"].came_as, changes["window_scale"].rule) == (forwarder.SHIFT, "TW103")
     assert (changes["ecn"].left_as, changes["ecn"].came_as) == (2, 0)
-    assert [change.field for change in acks.changes] == ["mss"]
+    assert [change.field for change in acks.changes] == ["destination", "mss"]
 
 
 def test_whom_it_translated_is_shown(pairing: tcpwin.Pairing) -> None:
     data = pairing.connections[0].directions[0]
     assert (data.source.address, data.source_in_b.address) == (forwarder.CLIENT, forwarder.TRANSLATED)
     assert data.source_in_b.port == data.source.port ^ 0x4000
+    source = next(change for change in data.changes if change.field == "source")
+    assert (source.left_as, source.came_as) == (str(data.source), str(data.source_in_b))
+    assert (source.frame_a, source.frame_b) == (1, 1)
     assert data.target == data.target_in_b
     assert data.hops == (1, 1)
 
@@ -114,8 +117,11 @@ def test_client_and_server_that_are_both_translated(tmp_path_factory: pytest.Tem
     assert frames_by_fate(pairing, data)["lost"] == set(dropped)
     assert (acks.lost, data.unknown, acks.unknown) == (0, 0, 0)
     # Addresses and ports are all that it changed.
-    assert not data.changes
-    assert not acks.changes
+    assert {change.field: (change.left_as, change.came_as) for change in data.changes} == {
+        "source": (str(data.source), str(data.source_in_b)),
+        "destination": (str(data.target), str(data.target_in_b)),
+    }
+    assert {change.field for change in acks.changes} == {"source", "destination"}
     assert not pairing.unpaired
 
 

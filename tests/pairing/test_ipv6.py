@@ -13,19 +13,22 @@ import tcpwin
 
 LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
 IN_ORDER = LOSSY[:2]
+SERVER_PORT = 5201
 JITTER_NS = 3_000_000
 """What netem's delay varies by in the last of them."""
 
 
-def written(path: Path, packets: list[Packet], *, stamped: bool) -> Path:
-    """Write IPv4 packets with IPv6 headers, with or without timestamps."""
+def written(path: Path, packets: list[Packet], *, stamped: bool, prefix: bytes = b"\xfd") -> Path:
+    """Write IPv4 packets with IPv6 headers, with or without timestamps, the server's address with a prefix."""
     out = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, ETHERNET)]
     for packet in packets:
         bare = packet if stamped else packet.without_option(TIMESTAMPS)
         ip, tcp = bare.data[:IP_BYTES], bare.data[IP_BYTES:]
         length = int.from_bytes(ip[2:4]) - IP_BYTES
         header = struct.pack(">IHBB", 6 << 28 | ip[1] << 20, length, 6, ip[8])
-        header += b"".join(b"\xfd" + bytes(11) + address for address in (ip[12:16], ip[16:20]))
+        begins = (prefix, b"\xfd") if packet.ports[0] == SERVER_PORT else (b"\xfd", prefix)
+        for begin, address in zip(begins, (ip[12:16], ip[16:20]), strict=True):
+            header += begin + bytes(12 - len(begin)) + address
         frame = bytes(12) + b"\x86\xdd" + header + tcp
         seconds, fraction = divmod(packet.time_ns, 1_000_000_000)
         out.append(struct.pack("<4I", seconds, fraction, len(frame), packet.wire_bytes + 34) + frame)
@@ -62,6 +65,21 @@ def test_losses_are_the_networks(scenario: str, stamped: bool, tmp_path: Path) -
     assert (connection.lost, connection.unknown) == (len(truth), 0)
     assert not any(direction.changes for direction in connection.directions)
     check_clock(pairing, scenario)
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+def test_a_prefix_that_is_translated(stamped: bool, tmp_path: Path) -> None:
+    """RFC 6296: the server's prefix is another one at the client."""
+    sender, receiver = (read(capture) for capture in captures(LOSSY[0]))
+    pairing = tcpwin.pair(
+        written(tmp_path / "a.pcap", sender, stamped=stamped),
+        written(tmp_path / "b.pcap", receiver, stamped=stamped, prefix=b"\x20\x01\x0d\xb8"),
+    )
+    data = data_direction(pairing)
+    assert frames_by_fate(pairing, data)["lost"] == lost_frames(LOSSY[0])["data"]
+    [change] = data.changes
+    assert (change.field, change.left_as) == ("source", "[fd00::a09:101]:5201")
+    assert change.came_as == "[2001:db8::a09:101]:5201"
 
 
 @pytest.mark.parametrize("skipped", [400, 1_500, 3_003])

@@ -71,7 +71,20 @@ def test_translated_addresses(source: bool, target: bool, tmp_path: Path) -> Non
     assert str(data.target) == f"10.9.2.2:{CLIENT_PORT}"
     assert str(data.source_in_b) == ("198.51.100.1:443" if target else f"10.9.1.1:{SERVER_PORT}")
     assert str(data.target_in_b) == ("192.0.2.7:61000" if source else f"10.9.2.2:{CLIENT_PORT}")
-    assert not data.changes
+    for direction in pairing.connections[0].directions:
+        ends = ("source", "target")
+        told = {change.field: change for change in direction.changes}
+        expected = {}
+        for field, end in zip(("source", "destination"), ends, strict=True):
+            in_a, in_b = (str(getattr(direction, name)) for name in (end, f"{end}_in_b"))
+            if in_a != in_b:
+                expected[field] = (in_a, in_b) if direction.leaves_at == "a" else (in_b, in_a)
+        assert {field: (change.left_as, change.came_as) for field, change in told.items()} == expected
+        assert len(expected) == source + target
+        for change in told.values():
+            assert (change.packets, change.rule) == (None, None)
+            assert change.frame_a == change.frame_b == (1 if direction.index == 0 else 2)
+            assert f"{change.left_as} → {change.came_as} (NAT, every packet, first a:" in change_on_the_way(change)
 
 
 def test_translation_that_also_writes_ip_ids_anew(tmp_path: Path) -> None:
@@ -81,7 +94,8 @@ def test_translation_that_also_writes_ip_ids_anew(tmp_path: Path) -> None:
         return translated(packet, source=True, target=False).with_ip(4, ">H", next(ids) * 7 % 65536)
 
     data, acks = exact(bent(LOSSY, tmp_path, b=lambda packets: each(packets, bend)))
-    assert fields(data) == fields(acks) == {"ip_id"}
+    assert fields(data) == {"ip_id", "destination"}
+    assert fields(acks) == {"ip_id", "source"}
 
 
 def on_syns(change: Callable[[Packet], Packet]) -> Callable[[list[Packet]], list[Packet]]:

@@ -311,6 +311,7 @@ impl<R: Rows> Pairer<'_, R> {
             );
         });
         way.altered += u64::from(is_altered);
+        way.first_frames.get_or_insert([a.frame, b.frame]);
         let hops = i16::from(near.ttl) - i16::from(far.ttl);
         way.hops = Some(match way.hops {
             Some((least, most)) => (least.min(hops), most.max(hops)),

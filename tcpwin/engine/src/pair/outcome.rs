@@ -36,6 +36,8 @@ pub struct Lane {
     pub lost_frames: Vec<u64>,
     pub changes: Vec<Change>,
     pub altered: u64,
+    /// The first packet of which both sightings are known: its frames in capture A and B, or 0.
+    pub first_frames: [u64; 2],
     pub resent: u64,
     pub resent_by_cause: [u64; Cause::ALL.len()],
     /// Payload that the near capture has, copies included.
@@ -251,6 +253,7 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
             tally: way.tally,
             changes: way.changes,
             altered: way.altered,
+            first_frames: way.first_frames.unwrap_or_default(),
             resent: way.resent,
             resent_by_cause: way.resent_by_cause,
             bytes: own[near].bytes[there[near]],

@@ -237,6 +237,8 @@ pub struct Way {
     pub changes: Vec<Change>,
     /// Packets with a change.
     pub altered: u64,
+    /// The first packet of which both sightings are known: its frames in capture A and B.
+    pub first_frames: Option<[u64; 2]>,
     pub hops: Option<(i16, i16)>,
     /// Far less near of the newest packet paired.
     pub newest_apart_ns: i64,
@@ -299,6 +301,7 @@ impl Way {
             delays_before_loss: Delays::default(),
             changes: Vec::new(),
             altered: 0,
+            first_frames: None,
             hops: None,
             newest_apart_ns: 0,
             most_apart_ns: i64::MIN,

@@ -247,6 +247,11 @@ fn lanes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py
     set("resent", &|lane| lane.resent as i64)?;
     set("bytes", &|lane| lane.bytes as i64)?;
     set("altered", &|lane| lane.altered as i64)?;
+    for (side, letter) in ["a", "b"].into_iter().enumerate() {
+        set(&format!("first_frame_{letter}"), &|lane| {
+            lane.first_frames[side] as i64
+        })?;
+    }
     set("is_resegmented", &|lane| i64::from(lane.is_resegmented))?;
     set("near_has_gaps", &|lane| i64::from(lane.near_has_gaps))?;
     set("far_has_gaps", &|lane| i64::from(lane.far_has_gaps))?;
