@@ -102,16 +102,17 @@ def choices(path: Path, life: Life, changes: Changes) -> list[Numbers]:
 
 def _windows(path: Path, life: Life, changes: Changes) -> list[float]:
     """The largest windows that the receiver may allow then."""
-    end, seen = path.receiver, float(life.carried.window_bytes)
+    # Of 0 bytes it is not known: its scale is missing.
+    end, seen = path.receiver, float(life.carried.window_bytes) or inf
     own = end.sizes("tcp_rmem")
     size = changes.rmem_max_bytes or (own[2] if own is not None else None)
     is_set = changes.rmem_max_bytes is not None or changes.adv_win_scale is not None
     if size is None:
         # Without settings a window that never held the sender may have had room to grow.
-        return [seen] if is_set or "receiver_window" in life.times_ns else [inf, seen]
+        return [seen] if seen == inf or is_set or "receiver_window" in life.times_ns else [inf, seen]
     scale = end.adv_win_scale if changes.adv_win_scale is None else changes.adv_win_scale
     windows = [float(model.window_from_space(size)) for model in memory_models(end.kernel, adv_win_scale=scale)]
-    return sorted({each if is_set else max(each, seen) for each in windows}, reverse=True)
+    return sorted({each if is_set or seen == inf else max(each, seen) for each in windows}, reverse=True)
 
 
 def _sends(path: Path, changes: Changes) -> list[tuple[float | None, float | None]]:

@@ -178,7 +178,7 @@ def _ack_loss(data: Direction, back: Direction) -> Known:
 
 def _pace(life: Life, limit: str, who: str) -> Known:
     ns = life.times_ns.get(limit, 0)
-    if ns < LEAST_SHARE * life.total_ns:
+    if not ns or ns < LEAST_SHARE * life.total_ns:
         return _known(None, "", f"the {who} kept up")
     rate = life.carried_bytes(limit) * 8e9 / ns
     how = f"what came through in {time_text(ns)} in which the {who} was waited for"

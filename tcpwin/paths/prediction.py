@@ -237,6 +237,12 @@ class _Case:
         first = lives[0]
         if first.is_open:
             raise WhatIfError(self._unknown_path)
+        is_window = changes.rmem_max_bytes is not None or changes.adv_win_scale is not None
+        if is_window and not life.carried.window_bytes:
+            raise WhatIfError(
+                f"connection {self.connection.id}: its receive window is not known, as the window scale is missing; "
+                "--window-scale says it"
+            )
         totals = [each.total_ns for each in lives if not each.is_open]
         likely = first.total_ns + first.ramp_ns
         doubts = []

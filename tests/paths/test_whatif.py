@@ -121,6 +121,8 @@ def test_each_names_the_limit_that_gains_most_in_the_lab() -> None:
 def test_what_the_capture_cannot_say_is_refused() -> None:
     with pytest.raises(WhatIfError, match="7 bytes"):
         tcpwin.whatif(connection(REAL / "wild" / "keep-alive.pcap"), {"receiver.tcp_rmem": "32M"})
+    with pytest.raises(WhatIfError, match="--window-scale says it"):
+        tcpwin.whatif(connection(REAL / "lab" / "mid-connection.pcap.gz"), {"receiver.tcp_rmem": "32M"})
     slow = connection(REAL / "lab" / "slow-reader.pcap.gz")
     with pytest.raises(WhatIfError, match="--rate says it"):
         tcpwin.whatif(slow, lift=["receiver_application"])
@@ -151,3 +153,21 @@ def test_a_change_that_is_none_is_refused_by_name(settings: dict[str, str], more
     assert path is not None
     with pytest.raises(ChangeError, match=re.escape(said)):
         read_changes(path, settings, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", sorted((REAL / "wild").glob("*.pcap*")), ids=lambda each: each.name)
+def test_whatever_the_capture_an_answer_is_a_number_or_a_reason(path: Path) -> None:
+    for chosen in list(tcpwin.analyze(path).connections)[:10]:
+        for settings, more in (
+            ({}, {"round_trip_ns": 1e6}),
+            ({}, {"loss_share": 0.01}),
+            ({"sender.tcp_wmem": "1"}, {}),
+        ):
+            try:
+                predicted = tcpwin.whatif(chosen, settings, each=True, **more).prediction  # type: ignore[arg-type]
+            except WhatIfError as error:
+                assert str(chosen.id) in str(error)
+                continue
+            assert predicted is not None
+            for found in (predicted.duration_ns, predicted.goodput_bps):
+                assert 0 < found.low <= found.likely <= found.high < float("inf")
