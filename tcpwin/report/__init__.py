@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
     from tcpwin.report.rules import render_page, render_rules, threshold_text
     from tcpwin.report.sarif import join_sarif, sarif_document
+    from tcpwin.report.sketch import SKETCH_BUCKETS, BarPart, Sketch, budget_bar, colours_css, draw_sketch
     from tcpwin.report.slicing import AROUND, Slice, annotate, slice_packets
     from tcpwin.report.sockets import render_distributions, render_sockets, span_text
     from tcpwin.report.summary import render_summary
@@ -108,6 +109,14 @@ _HOMES = {
         "join_sarif",
         "sarif_document",
     ),
+    "sketch": (
+        "BarPart",
+        "SKETCH_BUCKETS",
+        "Sketch",
+        "budget_bar",
+        "colours_css",
+        "draw_sketch",
+    ),
     "slicing": (
         "AROUND",
         "Slice",
@@ -134,16 +143,22 @@ __all__ = [
     "AROUND",
     "ITEM_WORDS",
     "NAMES",
+    "SKETCH_BUCKETS",
     "WHOLE",
+    "BarPart",
     "CaptureRow",
     "ConnectionTable",
+    "Sketch",
     "Slice",
     "Weight",
     "annotate",
+    "budget_bar",
     "capture_row",
     "change_on_the_way",
+    "colours_css",
     "counts_line",
     "draw_ladder",
+    "draw_sketch",
     "frames_filter",
     "headline",
     "join_junit",

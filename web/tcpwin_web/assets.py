@@ -13,6 +13,7 @@ from importlib.resources import files
 
 from fastapi import HTTPException, Request, Response
 
+from tcpwin.report import colours_css
 from tcpwin.report.assets import PLOTLY, read_asset
 
 PREFIX = "/static/"
@@ -48,6 +49,7 @@ def assets() -> Mapping[str, Asset]:
         each.name: each.read_bytes() for each in files("tcpwin_web").joinpath("static").iterdir() if each.is_file()
     }
     found[PLOTLY_NAME] = read_asset(PLOTLY)
+    found["colours.css"] = colours_css().encode()
     return {name: Asset(content, mimetypes.guess_type(name)[0] or "text/plain") for name, content in found.items()}
 
 

@@ -115,9 +115,7 @@ async def _read_shared(service: Service, opened: Opened) -> dict[str, Any]:
         folder = await service.queue.shared(opened.capture.id)
     document = await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE)
     findings, _ = await asyncio.to_thread(queries.list_findings, folder, limit=SHOWN_FINDINGS, is_weighed=True)
-    page = await asyncio.to_thread(
-        queries.list_connections, folder, search="", where=(), sort=queries.WORST, offset=0, limit=SHOWN_CONNECTIONS
-    )
+    page = await asyncio.to_thread(queries.list_connections, folder, limit=SHOWN_CONNECTIONS)
     shown = {
         "name": document["name"],
         "expires_ns": opened.expires_ns,

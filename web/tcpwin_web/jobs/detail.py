@@ -14,19 +14,21 @@ from tcpwin.analysis import EVENT_FIELDS, Analysis, Connection, View
 from tcpwin.hosts import describe_joined
 from tcpwin.limits import algorithms_of, describe_algorithms, plain, role_of
 from tcpwin.reference import compare, describe_comparison
-from tcpwin.report import figures
+from tcpwin.report import SKETCH_BUCKETS, draw_sketch, figures
 from tcpwin.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
 from tcpwin_web.jobs.work import FileSet
-from tcpwin_web.results import columns, layout
+from tcpwin_web.results import columns, layout, queries
 
 BUCKETS = 1 << 16
 """Buckets of a stored series: a connection of fewer segments keeps every sample, at any zoom."""
 MOST_ROWS = 4_000_000
 """Segments of one connection whose table is stored."""
 SIDES = ("a_to_b", "b_to_a")
+SKETCHED = 100
+"""Connections that are sketched with the capture: those of the first page of its table."""
 BESIDE = "reference-"
 """How names of figures begin that put a connection beside a reference, whose axes are those of both."""
 
@@ -37,6 +39,29 @@ def prepare_capture(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:
     if len(analysis) > 1:
         store_figures(analysis, [OVERVIEW], Path(folder))
     _detail(analysis, Path(folder), ids)
+    first = queries.list_connections(Path(folder), limit=SKETCHED, columns=["id"]).rows
+    _store_sketches(sketched(analysis, first.get_column("id").to_list()), Path(folder))
+
+
+def sketch_connections(file_set: FileSet, ids: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Windows and flights of connections that were not sketched with the capture."""
+    return sketched(open_connections(file_set, ids), ids)
+
+
+def sketched(analysis: Analysis, ids: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Sketches by the numbers of the connections: of the direction that the verdict is on."""
+    known = [id for id in ids if id < len(analysis)]
+    views = analysis.views(known, buckets=SKETCH_BUCKETS)
+    return {
+        id: plain(draw_sketch(view, view.connection.verdict.direction or "a_to_b"))
+        for id, view in zip(known, views, strict=True)
+    }
+
+
+def _store_sketches(found: dict[int, dict[str, str]], folder: Path) -> None:
+    new = folder / f"{layout.SKETCHES}.{os.getpid()}"
+    new.write_text(json.dumps(found))
+    new.replace(folder / layout.SKETCHES)
 
 
 def detail_connections(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:

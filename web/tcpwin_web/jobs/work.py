@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpwin.analysis import Analysis, Capture
+from tcpwin.analysis import Analysis, Capture, Connection
 from tcpwin.hosts import SnapshotFile, analyze, describe_host
-from tcpwin.limits import describe_finding, plain
-from tcpwin.report import WHOLE, quality_remarks
+from tcpwin.limits import describe_finding, plain, roles_of
+from tcpwin.report import WHOLE, budget_bar, quality_remarks
 from tcpwin.sources import HeadersSource
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout, queries
@@ -137,9 +137,7 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
     worst_verdict = analysis.verdict
     verdict = worst_verdict and {**plain(worst_verdict), "named_ns": worst_verdict.named_ns}
     severity = None if findings.worst is None else str(findings.worst)
-    worst = queries.list_connections(
-        new, search="", where=(), sort=queries.WORST, offset=0, limit=PREPARED, columns=["id"]
-    )
+    worst = queries.list_connections(new, limit=PREPARED, columns=["id"]).rows.get_column("id").to_list()
     document = {
         "name": file_set.name,
         "connections": len(analysis),
@@ -147,13 +145,16 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
         "quality": _quality(analysis.capture),
         "summary": {
             "text": summary.text,
+            "carried": summary.carried,
+            "caveat": summary.caveat,
             "worst": [describe_finding(each, analysis) for each in summary.worst],
             "problems": {limit: len(ids) for limit, ids in summary.problems.items()},
         },
         "problem_count": len(analysis.problems),
         "verdict": verdict,
         "findings": {"counts": dict(findings.counts), "kept": len(findings), "worst": severity},
-        "worst": worst.rows.get_column("id").to_list(),
+        "worst": worst,
+        "glance": _glance(analysis.connections[worst[0]]) if worst else None,
         "hosts": [plain(describe_host(host)) for host in analysis.hosts],
         "notes": list(analysis.notes),
     }
@@ -168,6 +169,22 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
         "problems": len(analysis.problems),
         "verdict": verdict,
         "results_version": layout.VERSION,
+    }
+
+
+def _glance(connection: Connection) -> dict[str, Any]:
+    """What a capture's page shows of its worst connection."""
+    verdict, roles = connection.verdict, roles_of(connection)
+    name = verdict.direction or "a_to_b"
+    data = connection.b_to_a if name == "b_to_a" else connection.a_to_b
+    return {
+        "id": connection.id,
+        "ends": f"{roles['a']} {connection.a} → {roles['b']} {connection.b}",
+        "duration_ns": connection.duration_ns,
+        "bytes": max(data.acked_bytes or 0, data.unique_bytes or 0),
+        "goodput_bps": data.goodput_bps,
+        "path_rtt_ns": connection.path_rtt_ns,
+        "bar": plain(budget_bar(connection.budget[name].items_ns)),
     }
 
 

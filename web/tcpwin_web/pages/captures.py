@@ -1,9 +1,11 @@
 """Captures as pages: the list, the upload, one capture."""
 
 import asyncio
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 from starlette.datastructures import UploadFile
@@ -11,7 +13,8 @@ from starlette.datastructures import UploadFile
 from tcpwin.limits import LIMIT_NAMES
 from tcpwin_web.api.captures import Sort
 from tcpwin_web.api.connections import verdict_conditions
-from tcpwin_web.api.parts import CaptureId, Limits, Offset, ServiceOf, Words
+from tcpwin_web.api.parts import Analysed, CaptureId, Limits, Offset, ServiceOf, Words
+from tcpwin_web.jobs.detail import sketch_connections
 from tcpwin_web.pages.parts import require_own_form, show
 from tcpwin_web.results import layout, queries
 from tcpwin_web.results.columns import OF_VERDICTS
@@ -21,15 +24,15 @@ from tcpwin_web.uploads.stream import Arriving, UploadError
 
 PAGE_CAPTURES = 50
 PAGE_CONNECTIONS = 100
-PAGE_FINDINGS = 50
+PAGE_GROUPS, WORST_FINDINGS = 20, 3
+"""Kinds of findings, and findings of each."""
+MOST_SKETCHES = 100
 FORM_PART_BYTES = 1 << 20
 LISTED = (
     *("id", "a_address", "a_port", "b_address", "b_port", "start_ns", "duration_ns", "path_rtt_ns", "close"),
     *OF_VERDICTS,
-    *("findings", "a_to_b.acked_bytes", "b_to_a.acked_bytes", "a_to_b.goodput_bps"),
-    *("b_to_a.goodput_bps", "a_to_b.retransmissions", "b_to_a.retransmissions", "a_to_b.zero_window_ns"),
-    *("b_to_a.zero_window_ns", "a_to_b.payload_bytes", "b_to_a.payload_bytes", "a_to_b.flight_max_bytes"),
-    "b_to_a.flight_max_bytes",
+    *("findings", "goodput_bps", "retransmissions", "a_to_b.acked_bytes", "b_to_a.acked_bytes"),
+    *("a_to_b.payload_bytes", "b_to_a.payload_bytes", "a_to_b.flight_max_bytes", "b_to_a.flight_max_bytes"),
 )
 FILTERS = {
     "": ("all connections", ()),
@@ -40,6 +43,44 @@ FILTERS = {
 }
 """Of connections: what each is called, and the conditions that must hold."""
 Only = Literal["", "problem", "found", "stalled", "reset"]
+Seconds = Annotated[str, Query(pattern=r"^([0-9]{1,10}([.][0-9]{1,9})?)?$")]
+
+
+@dataclass(frozen=True)
+class ListAsked:
+    """Which connections of a capture are wanted, and their order: the form's fields, empty where nothing is said."""
+
+    search: Annotated[Words, Query(max_length=100)] = ""
+    port: Annotated[str, Query(pattern=r"^[0-9]{0,5}$")] = ""
+    only: Only = ""
+    limited_by: Annotated[Literal[""] | Limits, Query()] = ""
+    begin: Annotated[Seconds, Query(alias="from")] = ""
+    until: Annotated[Seconds, Query(alias="to")] = ""
+    sort: Annotated[str, Query(max_length=100)] = queries.WORST
+    offset: Offset = 0
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """By their names in addresses."""
+        named = {"search": self.search, "port": self.port, "only": self.only, "limited_by": self.limited_by}
+        return {**named, "from": self.begin, "to": self.until, "sort": self.sort, "offset": self.offset}
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether some connections may be left out."""
+        return any(value for name, value in self.fields.items() if name not in ("sort", "offset"))
+
+    def conditions(self, first_ns: int) -> dict[str, Any]:
+        """The same as `queries.list_connections` takes it; times count from the capture's first packet."""
+        begin, until = (int(Decimal(each) * 10**9) + first_ns if each else None for each in (self.begin, self.until))
+        return {
+            "search": self.search,
+            "port": int(self.port) if self.port else None,
+            "span": (begin, until),
+            "where": (*FILTERS[self.only][1], *verdict_conditions(self.limited_by, None)),
+            "sort": self.sort,
+            "offset": self.offset,
+        }
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
@@ -82,36 +123,22 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
     @router.get("/captures/{capture_id}")
     async def show_capture(
-        request: Request,
-        service: ServiceOf,
-        capture_id: CaptureId,
-        search: Annotated[Words, Query(max_length=100)] = "",
-        only: Only = "",
-        limited_by: Annotated[Literal[""] | Limits, Query()] = "",
-        sort: Annotated[str, Query(max_length=100)] = queries.WORST,
-        offset: Offset = 0,
+        request: Request, service: ServiceOf, capture_id: CaptureId, asked: Annotated[ListAsked, Depends()]
     ) -> Response:
         capture = await service.captures.get(capture_id)
         others = await service.captures.of_bundle(capture)
         if capture.status != "done":
             return show(templates, request, "waiting.html", capture=capture, others=others)
         folder = service.data.results(capture_id)
-        document, drawn, (findings, total), page = await asyncio.gather(
-            asyncio.to_thread(queries.read_document, folder, layout.CAPTURE),
+        document = await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE)
+        drawn, sketches, (groups, total_groups), page = await asyncio.gather(
             asyncio.to_thread(queries.read_figures, folder),
-            asyncio.to_thread(
-                queries.list_findings,
-                folder,
-                limit=PAGE_FINDINGS,
-                is_weighed=True,
-            ),
+            asyncio.to_thread(queries.read_sketches, folder),
+            asyncio.to_thread(queries.group_findings, folder, groups=PAGE_GROUPS, worst=WORST_FINDINGS),
             asyncio.to_thread(
                 queries.list_connections,
                 folder,
-                search=search,
-                where=(*FILTERS[only][1], *verdict_conditions(limited_by, None)),
-                sort=sort,
-                offset=offset,
+                **asked.conditions(document["capture"]["first_time_ns"] or 0),
                 limit=PAGE_CONNECTIONS,
                 columns=LISTED,
             ),
@@ -123,16 +150,34 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             capture=capture,
             others=others,
             document=document,
-            findings=findings,
-            total_findings=total,
+            groups=groups,
+            total_groups=total_groups,
             rows=queries.describe_rows(page.rows),
             total=page.total,
-            asked={"search": search, "only": only, "limited_by": limited_by, "sort": sort, "offset": offset},
+            asked=asked.fields,
+            is_filtered=asked.is_filtered,
             filters=[(key, words) for key, (words, _) in FILTERS.items()],
             limits=LIMIT_NAMES,
             size=PAGE_CONNECTIONS,
             drawn=drawn,
+            sketches=sketches,
         )
+
+    @router.get("/captures/{capture_id}/sketches")
+    async def show_sketches(
+        request: Request,
+        service: ServiceOf,
+        capture: Analysed,
+        connection: Annotated[list[Annotated[int, Query(ge=0)]], Query(max_length=MOST_SKETCHES)],
+    ) -> Response:
+        """A part of a page: sketches of connections that were not among those of its first rows."""
+        known = await asyncio.to_thread(queries.read_sketches, service.data.results(capture.id))
+        lacking = sorted({id for id in connection if str(id) not in known})
+        found = {id: known[str(id)] for id in connection if str(id) in known}
+        if lacking:
+            file_set = await service.queue.file_set(capture.id)
+            found.update(await service.queue.run(sketch_connections, file_set, lacking))
+        return show(templates, request, "sketches.html", found=found)
 
     return router
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.report import figures
+from tcpwin.report import budget_bar, figures
 from tcpwin.report.figures import FigureKind
 from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
@@ -56,6 +56,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, limit, timeline)],
             others=[kind for kind in kinds if not kind.has_time_axis],
             beside=[kind for kind in compared if document["comparison"]["nearest"]],
+            bar_parts=budget_bar(document["budget"][document["verdict"]["direction"] or "a_to_b"]["items_ns"]),
             busier=timeline.get("direction", "a_to_b"),
             drawn=drawn,
         )

@@ -28,12 +28,20 @@ OF_DIRECTIONS = (
     *("rtt_min_ns", "rtt_smoothed_ns", "idle_restarts", "message_delay_p95_ns"),
 )
 SIDES = ("a_to_b", "b_to_a")
+OF_BOTH = ("goodput_bps", "retransmissions")
+"""Of a connection: the rate of the direction with more data, and what both sent again."""
 VERDICT = "verdict."
 """How the columns of a connection's verdict begin."""
 OF_VERDICTS = tuple(f"{VERDICT}{name}" for name in VERDICT_COLUMNS)
 FLAGS = {"verdict.is_problem"}
 FINDINGS = "findings"
-COLUMNS = (*OF_CONNECTIONS, *OF_VERDICTS, FINDINGS, *(f"{side}.{name}" for side in SIDES for name in OF_DIRECTIONS))
+COLUMNS = (
+    *OF_CONNECTIONS,
+    *OF_BOTH,
+    *OF_VERDICTS,
+    FINDINGS,
+    *(f"{side}.{name}" for side in SIDES for name in OF_DIRECTIONS),
+)
 TEXTS = {
     *("a_address", "b_address", "vantage", "close"),
     *(f"{side}.window_scale_state" for side in SIDES),
@@ -46,6 +54,7 @@ _FINDINGS_SCHEMA = {
     "severity": polars.Int8,
     "connection": polars.Int64,
     "cost_ns": polars.Int64,
+    "owner": polars.String,
     "document": polars.String,
     "weight": polars.String,
 }
@@ -67,9 +76,21 @@ def write_connections(analysis: Analysis, path: Path) -> None:
     frame = (
         frame.hstack(verdicts)
         .join(counts, on="id", how="left", maintain_order="left")
-        .with_columns(polars.col(FINDINGS).fill_null(0))
+        .with_columns(
+            polars.col(FINDINGS).fill_null(0),
+            polars.when(_data("a_to_b") >= _data("b_to_a"))
+            .then("a_to_b.goodput_bps")
+            .otherwise("b_to_a.goodput_bps")
+            .alias("goodput_bps"),
+            (polars.col("a_to_b.retransmissions") + polars.col("b_to_a.retransmissions")).alias("retransmissions"),
+        )
     )
     frame.select(COLUMNS).write_parquet(path, compression="zstd", row_group_size=ROW_GROUP)
+
+
+def _data(side: str) -> polars.Expr:
+    """The data of a direction: acknowledged, or sent where no ACK of it was captured."""
+    return polars.max_horizontal(polars.col(f"{side}.acked_bytes").fill_null(0), f"{side}.payload_bytes")
 
 
 def write_findings(analysis: Analysis, path: Path) -> None:
@@ -82,7 +103,8 @@ def write_findings(analysis: Analysis, path: Path) -> None:
             "code": each["code"],
             "severity": int(Severity[str(each["severity"]).upper()]),
             "connection": each["connection"],
-            "cost_ns": each["cost_ns"],
+            "cost_ns": each["cost_ns"] or 0,
+            "owner": each["owner"],
             "document": json.dumps(each),
             "weight": json.dumps(plain(weight)),
         }

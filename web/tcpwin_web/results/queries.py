@@ -51,12 +51,23 @@ def read_figures(folder: Path) -> dict[str, Any]:
 
 
 def list_connections(
-    folder: Path, *, search: str, where: Sequence[str], sort: str, offset: int, limit: int, columns: Sequence[str] = ()
+    folder: Path,
+    *,
+    search: str = "",
+    port: int | None = None,
+    span: tuple[int | None, int | None] = (None, None),
+    where: Sequence[str] = (),
+    sort: str = WORST,
+    offset: int = 0,
+    limit: int,
+    columns: Sequence[str] = (),
 ) -> Page:
     """A page of connections.
 
     Args:
         search: a part of an address, ``address:port`` or ``:port``, of either end.
+        port: of either end.
+        span: two times, nanoseconds since the epoch: those that were there between them.
         where: conditions such as ``a_to_b.zero_window_ns>0``; all must hold.
         sort: `WORST`, or a column, with ``-`` before it for the greatest first; rows without a value come last.
         columns: those wanted; all by default.
@@ -74,6 +85,12 @@ def list_connections(
             for side in ("a", "b")
         ]
         frame = frame.filter(polars.any_horizontal(*ends))
+    if port is not None:
+        frame = frame.filter((polars.col("a_port") == port) | (polars.col("b_port") == port))
+    if span[0] is not None:
+        frame = frame.filter(polars.col("end_ns") >= span[0])
+    if span[1] is not None:
+        frame = frame.filter(polars.col("start_ns") <= span[1])
     for text in where:
         frame = frame.filter(_condition(text))
     return _page(frame, sort, offset, limit, columns)
@@ -167,6 +184,65 @@ def find_connection(folder: Path, wanted: Mapping[str, Any]) -> int | None:
     )
     is_told = found.height == 1 or (found.height == 2 and found["overlap"][0] >= 0)
     return int(found["id"][0]) if is_told else None
+
+
+def read_sketches(folder: Path) -> dict[str, Any]:
+    """Paths of the connections that were sketched, by their numbers as text; empty while none are."""
+    try:
+        found: dict[str, Any] = read_document(folder, layout.SKETCHES)
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    """Findings of one rule that the same people can mend.
+
+    Attributes:
+        cost_ns: of all of them together.
+        worst: the costliest, with their weights.
+    """
+
+    code: str
+    owner: str
+    count: int
+    cost_ns: int
+    connections: int
+    worst: Sequence[Any]
+
+
+def group_findings(folder: Path, *, groups: int, worst: int) -> tuple[list[FindingGroup], int]:
+    """Findings by rule and owner, the costliest group first, and how many groups there are."""
+    frame = polars.read_parquet(folder / layout.FINDINGS)
+    grouped = (
+        frame.group_by("code", "owner")
+        .agg(
+            polars.len().alias("count"),
+            polars.col("cost_ns").sum(),
+            polars.col("connection").n_unique().alias("connections"),
+            polars.col("severity").max(),
+            polars.col("position").min(),
+            polars.col("document").sort_by("position").head(worst),
+            polars.col("weight").sort_by("position").head(worst),
+        )
+        .sort(["cost_ns", "severity", "position"], descending=[True, True, False])
+    )
+    found = [
+        FindingGroup(
+            row["code"],
+            row["owner"],
+            row["count"],
+            row["cost_ns"],
+            row["connections"],
+            [
+                {**json.loads(document), "weight": json.loads(weight)}
+                for document, weight in zip(row["document"], row["weight"], strict=True)
+            ],
+        )
+        for row in grouped.head(groups).to_dicts()
+    ]
+    return found, grouped.height
 
 
 def list_findings(

@@ -110,7 +110,7 @@ document.addEventListener("click", async (event) => {
 let turn = null;
 
 /** Put the part of another address' page in the place of the same part of this one. */
-async function follow(part, address) {
+async function follow(part, address, { isKept = false } = {}) {
   turn?.abort();
   const mine = (turn = new AbortController());
   const place = document.getElementById(part);
@@ -127,7 +127,9 @@ async function follow(part, address) {
     const box = found.querySelector(".scroll");
     if (box) box.scrollLeft = left;
     if (focused) found.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
-    history.replaceState(null, "", address);
+    if (isKept) history.pushState(null, "", address);
+    else if (address !== location.href) history.replaceState(null, "", address);
+    document.dispatchEvent(new Event("followed"));
   } catch (error) {
     if (error.name !== "AbortError") location.assign(address);
   }
@@ -138,17 +140,30 @@ document.addEventListener("click", (event) => {
   const part = link?.closest("[data-live]");
   if (!part || !link.dataset.key || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  follow(part.id, link.href);
+  follow(part.id, link.href, { isKept: true });
+});
+// Back and forward show what the list was, with what was asked for in its form.
+addEventListener("popstate", () => {
+  const asked = new URLSearchParams(location.search);
+  for (const form of document.querySelectorAll("form[data-for]")) {
+    for (const field of form.elements) if (field.name) field.value = asked.get(field.name) ?? field.dataset.otherwise ?? "";
+    follow(form.dataset.for, location.href);
+  }
 });
 
 for (const form of document.querySelectorAll("form[data-for]")) {
   let waiting = 0;
-  const send = () => {
+  const send = ({ isKept = false } = {}) => {
+    if (!form.checkValidity()) return;
     const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-    follow(form.dataset.for, `${form.getAttribute("action") || location.pathname}?${asked}`);
+    follow(form.dataset.for, `${form.getAttribute("action") || location.pathname}?${asked}`, { isKept });
   };
-  form.addEventListener("submit", (event) => { event.preventDefault(); send(); });
-  form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(send, 150); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); send({ isKept: true }); });
+  // What is typed letter by letter is one step back.
+  form.addEventListener("input", (event) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(send, 150, { isKept: event.target.matches("select") });
+  });
 }
 
 // ---- keys ------------------------------------------------------------------------------------------------------

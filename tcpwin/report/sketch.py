@@ -1,0 +1,145 @@
+"""A connection at a glance: window and flight over its life in a few columns, and where its time went as a bar.
+
+In: a view of a connection, a time budget. Out: paths of SVG and parts of a bar, for pages that show many connections or
+draw before a script runs. Colours are those of the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tcpwin.limits import GROUPS
+from tcpwin.report.drawing.theme import BUDGET_COLOURS, COLOURS
+from tcpwin.units import share_text, time_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tcpwin.analysis import Series, View
+
+COLUMNS, HEIGHT = 60, 20
+"""Of a sketch: the viewBox of its SVG."""
+SKETCH_BUCKETS = 4 * COLUMNS
+"""In which series are read for it."""
+MOST_ABOVE = 3
+"""The axis ends at so many times the flight: a window far above would flatten all that happens."""
+BAR = 1000
+"""Width of a bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """Paths of SVG in a box of `COLUMNS` and `HEIGHT`: a line, an area, and bands where the window was closed."""
+
+    window: str
+    flight: str
+    closed: str
+
+
+@dataclass(frozen=True, slots=True)
+class BarPart:
+    """A part of a bar: a group of the time budget by its place and width of `BAR`, its time and share as text."""
+
+    group: str
+    start: float
+    width: float
+    time: str
+    share: str
+
+    @property
+    def name(self) -> str:
+        """The group as the name of a class."""
+        return class_name(self.group)
+
+
+def draw_sketch(view: View, direction: str) -> Sketch:
+    """Draw one direction's window and flight over the connection's whole life."""
+    window, least = _columns(view, view.series("receive_window", direction=direction))
+    flight, _ = _columns(view, view.series("flight", direction=direction))
+    top = max(int(window.max()), int(flight.max()), 1)
+    if flight.max() > 0:
+        top = min(top, MOST_ABOVE * int(flight.max()))
+    closed = (least == 0) & (window >= 0)
+    return Sketch(
+        "".join(f"{move}{y}h{count}" for move, y, count in _line(_heights(window, top))),
+        "".join(f"M{at} {HEIGHT}V{y}h{count}V{HEIGHT}z" for at, y, count in _runs(_heights(flight, top)) if y < HEIGHT),
+        "".join(f"M{at} 0h{count}v{HEIGHT}h-{count}z" for at, is_closed, count in _runs(closed.tolist()) if is_closed),
+    )
+
+
+def _columns(view: View, series: Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The greatest and the least value in each column, with that in force when it begins; -1 where none is known."""
+    import numpy as np
+
+    most, least = np.full(COLUMNS, -1, dtype=np.int64), np.full(COLUMNS, -1, dtype=np.int64)
+    start_ns = view.connection.start_ns
+    place = np.clip((series.time_ns - start_ns) * COLUMNS // (view.connection.duration_ns + 1), 0, COLUMNS - 1)
+    before = -1
+    for column in range(COLUMNS):
+        here = slice(*np.searchsorted(place, [column, column + 1]).tolist())
+        if here.start == here.stop:
+            most[column] = least[column] = before
+            continue
+        most[column], least[column] = series.max[here].max(), series.min[here].min()
+        if before >= 0:
+            most[column], least[column] = max(most[column], before), min(least[column], before)
+        before = int(series.last[here][-1])
+    return most, least
+
+
+def _heights(values: NDArray[np.int64], top: int) -> list[int | None]:
+    return [None if value < 0 else HEIGHT - min(round(value * HEIGHT / top), HEIGHT) for value in values.tolist()]
+
+
+def _runs(values: list[int | None]) -> Iterator[tuple[int, int, int]]:
+    """Where neighbours of one value begin, the value, and how many they are; those without a value are left out."""
+    begin = 0
+    for place in range(1, len(values) + 1):
+        if place == len(values) or values[place] != values[begin]:
+            value = values[begin]
+            if value is not None:
+                yield begin, value, place - begin
+            begin = place
+
+
+def _line(values: list[int | None]) -> Iterator[tuple[str, int, int]]:
+    """A line of steps; it begins anew after columns without a value."""
+    end = -1
+    for begin, y, count in _runs(values):
+        yield ("V" if begin == end else f"M{begin} "), y, count
+        end = begin + count
+
+
+def budget_bar(items_ns: Mapping[str, int]) -> list[BarPart]:
+    """A time budget as a bar, the group with most time first."""
+    total_ns = sum(items_ns.values())
+    groups_ns = {group: sum(items_ns.get(item, 0) for item in items) for group, items in GROUPS.items()}
+    parts: list[BarPart] = []
+    start = 0.0
+    for group, ns in sorted(groups_ns.items(), key=lambda each: -each[1]):
+        if ns:
+            width = BAR * ns / total_ns
+            parts.append(BarPart(group, round(start, 2), round(width, 2), time_text(ns), share_text(ns / total_ns)))
+            start += width
+    return parts
+
+
+def class_name(group: str) -> str:
+    """A group of the budget as the name of a class."""
+    return group.replace(" ", "-")
+
+
+def colours_css() -> str:
+    """Rules that give sketches, bars and their keys the colours of figures."""
+    groups = [f".{class_name(group)} {{ --colour: {colour}; }}" for group, colour in BUDGET_COLOURS.items()]
+    drawn = [
+        f".sketch .window {{ stroke: {COLOURS['receive window']}; }}",
+        f".sketch .closed {{ fill: {COLOURS['zero window']}; }}",
+        f".sketch .flight {{ fill: {COLOURS['flight']}; }}",
+    ]
+    named = {"window": COLOURS["receive window"], "flight": COLOURS["flight"]}
+    keys = [f".key.sketch-{name} {{ --colour: {colour}; }}" for name, colour in named.items()]
+    return "\n".join([*groups, *drawn, *keys, ""])

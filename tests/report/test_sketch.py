@@ -1,0 +1,85 @@
+"""Sketches and bars: what a few columns show is what the connection did, by crafted packets whose times are known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from web.crafted import written, zero_window_connection
+
+import tcpwin
+from tcpwin.limits import GROUPS
+from tcpwin.report import SKETCH_BUCKETS, Sketch, budget_bar, draw_sketch
+from tcpwin.report.drawing.theme import BUDGET_COLOURS
+from tcpwin.report.sketch import BAR, COLUMNS, HEIGHT, colours_css
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+
+
+def sketched(path: Path | bytes, direction: str) -> Sketch:
+    analysis = tcpwin.analyze(path)
+    [view] = analysis.views([0], buckets=SKETCH_BUCKETS)
+    return draw_sketch(view, direction)
+
+
+def columns_of(path: str) -> set[int]:
+    """The columns that the parts of a path of areas take."""
+    return {
+        column
+        for start, count in re.findall(r"M(\d+) \d+(?:V\d+)?h(\d+)", path)
+        for column in range(int(start), int(start) + int(count))
+    }
+
+
+def column_of(time_s: float) -> int:
+    """Of a life of 3 s."""
+    return round(time_s * 10**9) * COLUMNS // (3 * 10**9 + 1)
+
+
+def test_a_window_closed_from_a_tenth_of_the_life_to_its_end_is_a_band_there() -> None:
+    """3 s; 1,000 bytes at 0.2 s and again, acknowledged at 0.3 s by a window of 0, which opens at 2.8 s."""
+    drawn = sketched(written(zero_window_connection()), "a_to_b")
+    assert columns_of(drawn.closed) == set(range(column_of(0.3), column_of(2.8) + 1))
+    assert columns_of(drawn.flight) == set(range(column_of(0.2), column_of(0.3) + 1))
+    # The window is known from the SYN/ACK on: 2,000 bytes, which both segments fill; the line ends with the life.
+    assert drawn.window.startswith(f"M{column_of(0.1)} 0h")
+    assert f"V{HEIGHT}h" in drawn.window
+    moved = sum(int(each) for each in re.findall(r"h(\d+)", drawn.window))
+    assert column_of(0.1) + moved == COLUMNS
+
+
+def test_a_window_far_above_the_flight_leaves_the_flight_visible() -> None:
+    drawn = sketched(CAPTURES / "lab" / "idle-restart.pcap.gz", "b_to_a")
+    heights = [HEIGHT - int(y) for y in re.findall(r"V(\d+)h", drawn.flight)]
+    assert max(heights) >= HEIGHT // 3 - 1
+    assert drawn.closed == ""
+
+
+def test_nothing_known_is_nothing_drawn() -> None:
+    """Without the server's side no window and no flight of the client's data is known."""
+    packets = [packet for packet in zero_window_connection() if packet["TCP"].sport != 80]
+    drawn = sketched(written(packets), "a_to_b")
+    assert (drawn.window, drawn.flight, drawn.closed) == ("", "", "")
+
+
+@pytest.mark.parametrize("name", ["slow-reader", "loss-1-percent", "idle-restart"])
+def test_a_bar_is_the_budget(name: str) -> None:
+    connection = tcpwin.analyze(CAPTURES / "lab" / f"{name}.pcap.gz").connections[0]
+    budget = connection.budget["b_to_a"]
+    parts = budget_bar(budget.items_ns)
+    assert sum(each.width for each in parts) == pytest.approx(BAR, abs=0.1)
+    assert [each.width for each in parts] == sorted((each.width for each in parts), reverse=True)
+    assert {each.group for each in parts} == {group for group, ns in budget.groups_ns.items() if ns}
+    assert parts[0].group == budget.largest
+    end = 0.0
+    for each in parts:
+        assert each.start == pytest.approx(end, abs=0.02)
+        end = each.start + each.width
+    assert budget_bar({}) == []
+
+
+def test_each_group_has_its_colour_of_the_figures() -> None:
+    css = colours_css()
+    for group in GROUPS:
+        assert f".{group.replace(' ', '-')} {{ --colour: {BUDGET_COLOURS[group]}; }}" in css

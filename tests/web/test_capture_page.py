@@ -1,0 +1,183 @@
+"""The page of a capture: the answer at a glance, the table above the fold, findings by kind, filters, Back."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from playwright.sync_api import expect
+from reference import ROOT
+from scapy.layers.inet import TCP
+from web.browsing import OpenPage, Serve
+from web.crafted import CLIENT, SERVER, analysed, many_connections, segment, written, zero_window_connection
+from web.test_journey import check
+
+import tcpwin
+from tcpwin.units import bytes_text, rate_text, time_text
+from tcpwin_web import Settings, create_app
+from tcpwin_web.results import columns, queries
+
+LAB = ROOT / "captures" / "lab"
+STALLS = 7
+"""Connections of the crafted capture that wait for a closed window, each a little longer than the one before."""
+
+
+def many_stalls() -> bytes:
+    """Connections that begin a second apart; in each the server closes its window, for 2.5 s and more."""
+    packets = []
+    for number in range(STALLS):
+        opened_s = 2.8 + 0.1 * number
+        own = [
+            *zero_window_connection()[:6],
+            segment(opened_s, SERVER, "A", 5000, 3000, window=2000),
+            segment(opened_s + 0.05, CLIENT, "A", 3000, 5000, window=8000, length=1000),
+            segment(opened_s + 0.05, CLIENT, "PA", 4000, 5000, window=8000, length=1000),
+            segment(opened_s + 0.1, SERVER, "A", 5000, 5000, window=2000),
+            segment(opened_s + 0.15, CLIENT, "FA", 5000, 5000, window=8000),
+            segment(opened_s + 0.2, SERVER, "FA", 5000, 5001, window=2000),
+            segment(opened_s + 0.2, CLIENT, "A", 5001, 5001, window=8000),
+        ]
+        for packet in own:
+            packet.time += number
+            setattr(packet[TCP], "sport" if packet[TCP].sport == CLIENT[1] else "dport", CLIENT[1] + number)
+        packets += own
+    return written(sorted(packets, key=lambda packet: packet.time))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    app = create_app(Settings(data=tmp_path_factory.mktemp("data"), workers=1))
+    with TestClient(app, base_url="http://localhost") as client:
+        yield client
+
+
+def words(page: str) -> str:
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", page)))
+
+
+@pytest.mark.parametrize("name", ["slow-reader", "loss-1-percent", "idle-restart", "window-scaling"])
+def test_the_answer_stands_first_with_its_numbers(served: TestClient, name: str) -> None:
+    path = LAB / f"{name}.pcap.gz"
+    id = analysed(served, path.read_bytes(), path.name)
+    analysis = tcpwin.analyze(path)
+    [connection] = analysis.connections
+    verdict, data = connection.verdict, connection.b_to_a
+    page = served.get(f"/captures/{id}").text
+    answer = words(page.partition('aria-label="Answer"')[2].partition("</section>")[0])
+    assert verdict.answer in answer
+    assert ("Fix" in answer, "cost" in answer.lower()) == (verdict.is_problem, verdict.is_problem)
+    if verdict.is_problem:
+        assert f"cost {time_text(verdict.named_ns)} " in answer
+        assert str(verdict.fix) in answer
+    assert f"duration {time_text(connection.duration_ns)} data {bytes_text(data.acked_bytes or 0)} " in answer
+    assert f"rate {rate_text(data.goodput_bps or 0)} " in answer
+    # Where the time went: the group with most time first.
+    assert f"{connection.budget['b_to_a'].largest} " in answer.partition("in flight")[2][:30]
+    assert page.index("Answer") < page.index('id="connections-title"') < page.index('id="findings"')
+
+
+def test_findings_of_a_kind_are_one_group(served: TestClient, tmp_path: Path) -> None:
+    data = many_stalls()
+    analysis = tcpwin.analyze(data)
+    kinds = {(each.code, each.owner) for each in analysis.findings}
+    columns.write_findings(analysis, tmp_path / "findings.parquet")
+    groups, total = queries.group_findings(tmp_path, groups=100, worst=3)
+    assert {(each.code, each.owner) for each in groups} == kinds
+    assert (total, len(groups)) == (len(kinds), len(kinds))
+    for group in groups:
+        own = [each for each in analysis.findings if (each.code, each.owner) == (group.code, group.owner)]
+        assert (group.count, group.cost_ns) == (len(own), sum(each.cost_ns or 0 for each in own))
+        assert [each["text"] for each in group.worst] == [each.text for each in own[:3]]
+    assert [each.cost_ns for each in groups] == sorted((each.cost_ns for each in groups), reverse=True)
+    assert groups[0].count == STALLS
+    fewer, total = queries.group_findings(tmp_path, groups=1, worst=1)
+    assert ([len(each.worst) for each in fewer], total) == ([1], len(kinds))
+
+    id = analysed(served, data)
+    page = served.get(f"/captures/{id}").text
+    first = groups[0]
+    heading = (
+        f"{first.code} {first.worst[0]['name']} ×{STALLS}, {time_text(first.cost_ns)} in all in {STALLS} connections"
+    )
+    assert heading in words(page)
+    assert page.count('<article class="finding') == len(kinds)
+
+
+def test_filters_by_port_and_time(served: TestClient) -> None:
+    id = analysed(served, many_stalls())
+
+    def ports(**asked: str) -> list[int]:
+        page = served.get(f"/captures/{id}", params={"sort": "id", **asked})
+        assert page.status_code == 200
+        return [int(each) for each in re.findall(r"192\.0\.2\.1:(\d+) →", page.text.partition('id="rows"')[2])]
+
+    assert ports() == [40000 + number for number in range(STALLS)]
+    assert ports(port="40003") == [40003]
+    assert len(ports(port="80")) == STALLS
+    assert ports(port="4000") == []
+    # The first ends 3 s after its beginning, when the fourth begins.
+    assert ports(to="0.5") == [40000]
+    assert ports(**{"from": "5.75"}) == [40000 + number for number in range(3, STALLS)]
+    assert ports(**{"from": "3.01", "to": "3.5", "search": "192.0.2.1"}) == [40001, 40002, 40003]
+    assert ports(limited_by="path_loss") == []
+    for wrong in ({"port": "x"}, {"from": "1e3"}, {"to": "-1"}, {"port": "123456"}):
+        assert served.get(f"/captures/{id}", params=wrong).status_code == 422
+
+
+def test_the_table_is_above_the_fold_and_a_row_leads_to_its_connection(show: Serve, open_page: OpenPage) -> None:
+    address, (slow, stalls) = show((LAB / "slow-reader.pcap.gz").read_bytes(), many_stalls())
+    page = open_page(address, width=1440)
+    for id in (slow, stalls):
+        page.goto(f"/captures/{id}")
+        row = page.locator("#rows tbody tr").first
+        box = row.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < 900
+        expect(row.locator("svg.sketch path.window")).to_have_count(1)
+        expect(page.locator(".worst svg.sketch path.window")).to_have_count(1)
+    # Sorted by what it cost, so the one that waited longest is the first.
+    expect(page.locator("#rows tbody th").first).to_have_text(str(STALLS - 1))
+    page.locator("#rows tbody tr").nth(1).locator("td").nth(4).click()
+    expect(page).to_have_url(re.compile(rf"/connections/{STALLS - 2}$"))
+    page.go_back()
+    page.locator("#rows tbody tr a").first.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"/connections/{STALLS - 1}$"))
+
+
+def test_sketches_beyond_the_first_page_come_when_they_are_looked_at(show: Serve, open_page: OpenPage) -> None:
+    address, (id,) = show(many_connections(150))
+    page = open_page(address)
+    page.goto(f"/captures/{id}?offset=100")
+    expect(page.locator("#rows tbody tr")).to_have_count(50)
+    expect(page.locator("#rows svg.sketch")).to_have_count(50)
+    check(page)
+
+
+def test_back_undoes_what_was_sorted_and_filtered(show: Serve, open_page: OpenPage) -> None:
+    address, (id,) = show(many_stalls())
+    page = open_page(address)
+    page.goto("/")
+    page.goto(f"/captures/{id}")
+    rows, first = page.locator("#rows tbody tr"), page.locator("#rows tbody th").first
+    page.locator("#rows").get_by_role("link", name="#", exact=True).click()
+    expect(first).to_have_text(str(STALLS - 1))
+    page.get_by_role("link", name="# ↓").click()
+    expect(first).to_have_text("0")
+    page.get_by_label("Show").select_option("reset")
+    expect(rows).to_have_count(0)
+    page.go_back()
+    expect(rows).to_have_count(STALLS)
+    expect(page.get_by_label("Show")).to_have_value("")
+    expect(first).to_have_text("0")
+    page.go_back()
+    expect(first).to_have_text(str(STALLS - 1))
+    page.go_forward()
+    expect(first).to_have_text("0")
+    page.go_back()
+    page.go_back()
+    expect(page).to_have_url(re.compile(rf"/captures/{id}$"))
+    page.go_back()
+    expect(page).to_have_url(f"{address}/")

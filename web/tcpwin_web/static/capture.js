@@ -1,0 +1,28 @@
+// The capture page: rows that lead to their connections, and sketches of connections that were not drawn with the page.
+"use strict";
+
+const SKETCHES = document.currentScript.dataset.sketches;
+
+/** Fill the places of sketches that are empty. */
+async function fillSketches() {
+  const empty = [...document.querySelectorAll("[data-sketch]:empty")];
+  const ids = [...new Set(empty.map((each) => each.dataset.sketch))];
+  if (!ids.length) return;
+  const answer = await fetch(`${SKETCHES}?${new URLSearchParams(ids.map((id) => ["connection", id]))}`);
+  if (!answer.ok) return;
+  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const each of empty) {
+    const drawn = found.querySelector(`[data-sketch="${each.dataset.sketch}"] svg`);
+    if (drawn) each.replaceChildren(drawn.cloneNode(true));
+  }
+}
+document.addEventListener("followed", fillSketches);
+fillSketches();
+
+// A click anywhere in a row is one on its link; who selects text of it goes nowhere.
+document.addEventListener("click", (event) => {
+  const row = event.target.closest("tr[data-href]");
+  if (!row || event.target.closest("a, button") || String(getSelection())) return;
+  if (event.ctrlKey || event.metaKey) open(row.dataset.href, "_blank", "noopener");
+  else location.assign(row.dataset.href);
+});
