@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import io
 import json
-import multiprocessing
 import os
 import re
 import shutil
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import pairwise
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -29,6 +26,7 @@ import click
 
 from tcpwin.cli.program import EXIT_UNREADABLE, complain
 from tcpwin.errors import FilterError, TcpwinError
+from tcpwin.processes import alone, pool
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
@@ -127,22 +125,25 @@ def tell_each(files: Sequence[str], answer: Callable[[Analysis, str], T], **opti
     context = click.get_current_context()
     work = _Work(answer, options, dict(context.meta))
     processes = min(os.cpu_count() or 1, len(files))
-    with _shown(len(files)) as tell, _pool(processes) as pool:
+    # Forked with what each of them would import.
+    for stage in ("tcpwin.hosts", "tcpwin.limits", "tcpwin.report"):
+        import_module(stage)
+    with _shown(len(files)) as tell, pool(processes) as readers:
         waiting: list[tuple[str, Future[Told[T]]]] = []
         left = list(reversed(files))
         while left or waiting:
-            while left and len(waiting) < AHEAD * processes and pool.is_whole:
+            while left and len(waiting) < AHEAD * processes and readers.is_whole:
                 file = left.pop()
-                waiting.append((file, pool.submit(work, file)))
+                waiting.append((file, readers.submit(work, file)))
             if not waiting:
                 # Its processes are gone, with one of those that were read side by side.
-                pool.renew()
+                readers.renew()
                 continue
             file, future = waiting.pop(0)
             try:
                 told = future.result()
             except BrokenProcessPool:
-                pool.is_whole = False
+                readers.is_whole = False
                 told = _alone(work, file)
             tell()
             if told.is_refused and file == files[0]:
@@ -177,97 +178,12 @@ class _Work(Generic[T]):
         return Told(file, found, failure, tuple(lines), is_refused)
 
 
-class _Pool:
-    """Processes that can be replaced."""
-
-    def __init__(self, processes: int) -> None:
-        self._processes = processes
-        self.is_whole = True
-        self._executor = self._new()
-
-    def _new(self) -> ProcessPoolExecutor:
-        # A fork has what is imported already; elsewhere it is not safe, or not there.
-        context = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
-        executor = ProcessPoolExecutor(self._processes, mp_context=context, initializer=_begin)
-        with _signals_held():
-            # All processes begin with the first work.
-            executor.submit(int)
-        return executor
-
-    def submit(self, work: _Work[T], file: str) -> Future[Told[T]]:
-        try:
-            return self._executor.submit(work, file)
-        except BrokenProcessPool as error:
-            broken: Future[Told[T]] = Future()
-            broken.set_exception(error)
-            return broken
-
-    def renew(self) -> None:
-        self.close()
-        self._executor = self._new()
-        self.is_whole = True
-
-    def close(self) -> None:
-        self._executor.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _pool(processes: int) -> Iterator[_Pool]:
-    import tcpwin.hosts
-    import tcpwin.limits
-    import tcpwin.report  # noqa: F401 - forked with what each of them would import
-
-    pool = _Pool(processes)
-    try:
-        yield pool
-    except BaseException:
-        # Nobody waits for what they do any more.
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-    finally:
-        pool.close()
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """No signal ends the command while it starts processes: it would leave those that it does not know yet."""
-    came: list[int] = []
-    held = {
-        each: signal.signal(each, lambda number, _: came.append(number)) for each in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for each, handler in held.items():
-            signal.signal(each, signal.SIG_DFL if handler is None else handler)
-    for number in came:
-        signal.raise_signal(number)
-
-
-def _begin() -> None:
-    """Processes end at once where the terminal says so, and with the command; it tells why."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    command = multiprocessing.parent_process()
-    if command is not None:
-        threading.Thread(target=_end_with, args=(command.sentinel,), daemon=True).start()
-
-
-def _end_with(command: int) -> None:
-    wait([command])
-    os._exit(EXIT_UNREADABLE)
-
-
 def _alone(work: _Work[T], file: str) -> Told[T]:
-    """A file that was read as a process ended: once more with a process for it alone, which shows whether it is why."""
-    pool = _Pool(1)
+    """A file that was read as a process ended, once more."""
     try:
-        return pool.submit(work, file).result()
+        return alone(work, file)
     except BrokenProcessPool:
         return Told(file, None, f"{file}: the process that read it ended; there may not be enough memory", ())
-    finally:
-        pool.close()
 
 
 @contextmanager
