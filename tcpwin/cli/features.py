@@ -141,6 +141,7 @@ FEATURES = (
         f"{_extra('report')}; {_BROWSER}",
         _printing_browser,
     ),
+    Feature("fleet", "tcpwin fleet", (("pyarrow", "pyarrow"), ("duckdb", "duckdb")), _extra("fleet")),
     Feature("agents", "tcpwin mcp", (("mcp", "mcp"),), _extra("mcp")),
     Feature("dashboard", "tcpwin serve", (("tcpwin-web", "tcpwin_web"),), "pip install tcpwin-web"),
     Feature(

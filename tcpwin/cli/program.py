@@ -27,6 +27,7 @@ COMMANDS = {
     "doctor": "Say what works on this machine, and what is missing.",
     "explain": "Explain a rule of `check`.",
     "fields": "List the fields of the JSON document and the columns.",
+    "fleet": "Measure many captures into one data set, and ask it in SQL.",
     "lab": "Run published experiments on two hosts, or in a kernel with virtual time.",
     "mcp": "Serve captures to an agent, by the Model Context Protocol.",
     "nstat": "Show how much network counters grew, and what they count.",

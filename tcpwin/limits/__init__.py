@@ -12,7 +12,7 @@ from tcpwin.lazy import loader
 if TYPE_CHECKING:
     from tcpwin.limits.algorithm import Algorithm, algorithms_of
     from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, Budget, KernelLimits
-    from tcpwin.limits.bulk import VERDICT_COLUMNS, verdict_columns
+    from tcpwin.limits.bulk import VERDICT_COLUMNS, budget_columns, verdict_columns, verdict_parts
     from tcpwin.limits.case import Case
     from tcpwin.limits.claims import is_about, is_part_of
     from tcpwin.limits.comparison import Change, Comparison, FindingChange, Pair, compare
@@ -76,7 +76,9 @@ _HOMES = {
     ),
     "bulk": (
         "VERDICT_COLUMNS",
+        "budget_columns",
         "verdict_columns",
+        "verdict_parts",
     ),
     "case": ("Case",),
     "claims": ("is_about", "is_part_of"),
@@ -199,6 +201,7 @@ __all__ = [
     "algorithms_of",
     "all_rules",
     "asked_of",
+    "budget_columns",
     "budgets_of",
     "check",
     "choose",
@@ -232,6 +235,7 @@ __all__ = [
     "summary_of",
     "verdict_columns",
     "verdict_of",
+    "verdict_parts",
     "verdicts_of",
     "way_of",
     "worst",

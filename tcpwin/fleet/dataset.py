@@ -1,0 +1,189 @@
+"""A data set: a folder of Parquet files, and a manifest that says which of them count.
+
+In: outcomes of tasks. Out: files in their places, each capture's all together. A line of the manifest is written when
+all files of a capture are in place: without one they count for nothing, and the next run removes them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tcpwin.errors import OutputError, SourceError
+from tcpwin.fleet.perform import STAGING, staged_name
+from tcpwin.fleet.schema import ALWAYS, ON_REQUEST, PARTITIONS, SCHEMA, describe_tables
+from tcpwin.fleet.task import Entry, Outcome
+from tcpwin.output import append_whole, open_whole
+
+DESCRIPTION = "dataset.json"
+MANIFEST = "manifest.jsonl"
+_LOCK = ".lock"
+_KEYED = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.parquet")
+
+
+class Dataset:
+    """A data set that is there.
+
+    Attributes:
+        folder: it is in.
+        entries: of the manifest, by key.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        # A capture's own row comes last and goes first: where it is, the others are.
+        entries = _read_manifest(folder / MANIFEST)
+        self.entries = {key: each for key, each in entries.items() if (folder / each.paths[-1]).exists()}
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Dataset:
+        """Open a data set to read it.
+
+        Raises:
+            SourceError: there is none, or one of another version.
+        """
+        _check_description(Path(folder))
+        return cls(Path(folder))
+
+    def files(self, table: str) -> list[str]:
+        """The files of a table that count, in their order."""
+        found = [path for entry in self.entries.values() for path in entry.paths if path.startswith(f"{table}/")]
+        return [str(self.folder / path) for path in sorted(found)]
+
+    def tables(self) -> dict[str, list[str]]:
+        """Every table's files; those that nothing was asked for have none."""
+        return {table: self.files(table) for table in (*ALWAYS, *ON_REQUEST)}
+
+    def is_done(self, key: str, state: str) -> bool:
+        """Whether a capture is there in this state."""
+        entry = self.entries.get(key)
+        return entry is not None and entry.state == state
+
+
+class Writing(Dataset):
+    """A data set that one run writes to."""
+
+    def take(self, outcome: Outcome) -> None:
+        """Make a capture's rows part of the data set, in place of those that it had.
+
+        Raises:
+            OutputError: that cannot be written.
+        """
+        staged = self.folder / STAGING / outcome.token
+        before = self.entries.get(outcome.key)
+        try:
+            # Without its row no reader counts the capture; the rows that were there go before the new ones come.
+            for path in reversed(before.paths if before is not None else ()):
+                (self.folder / path).unlink(missing_ok=True)
+            for number, path in enumerate(outcome.paths):
+                final = self.folder / path
+                final.parent.mkdir(parents=True, exist_ok=True)
+                (staged / staged_name(number)).replace(final)
+            entry = outcome.entry()
+            append_whole(self.folder / MANIFEST, json.dumps(asdict(entry)) + "\n")
+        except FileNotFoundError:
+            # Where a worker wrote what is not seen here, its folder has the same name and is another one.
+            raise OutputError(f"{self.folder}: what a worker wrote is not there: do all see the same folder?") from None
+        except OSError as error:
+            raise OutputError(f"{self.folder}: {error.strerror or error}") from None
+        staged.rmdir()
+        self.entries[outcome.key] = entry
+
+    def clean(self) -> None:
+        """Remove what runs that were ended have left."""
+        shutil.rmtree(self.folder / STAGING, ignore_errors=True)
+        (self.folder / STAGING).mkdir()
+        counted = {path for entry in self.entries.values() for path in entry.paths}
+        for table in (*ALWAYS, *ON_REQUEST):
+            for path in (self.folder / table).rglob("*.parquet"):
+                if path.relative_to(self.folder).as_posix() not in counted and _KEYED.fullmatch(path.name):
+                    path.unlink(missing_ok=True)
+
+    def mend_manifest(self) -> None:
+        """Let the manifest have one whole line for each capture."""
+        with open_whole(self.folder / MANIFEST) as file:
+            for entry in self.entries.values():
+                file.write(json.dumps(asdict(entry)) + "\n")
+
+
+@contextmanager
+def writing(folder: str | os.PathLike[str], also: Sequence[str]) -> Iterator[Writing]:
+    """Open a data set to write to it, or make one; nobody else writes to it meanwhile.
+
+    Raises:
+        OutputError: the folder holds something else, another run writes to it, or it cannot be written.
+        SourceError: it is a data set of another version.
+    """
+    path = Path(folder)
+    try:
+        _make(path)
+        with (path / _LOCK).open("w") as lock:
+            _lock(lock.fileno(), path)
+            dataset = Writing(path)
+            dataset.mend_manifest()
+            dataset.clean()
+            _describe(path, also)
+            yield dataset
+            with suppress(OSError):
+                (path / STAGING).rmdir()
+    except OSError as error:
+        raise OutputError(f"{error.filename or path}: {error.strerror or error}") from None
+
+
+def _make(path: Path) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    if (path / DESCRIPTION).exists():
+        _check_description(path)
+    elif any(each.name not in (_LOCK, STAGING, MANIFEST) for each in path.iterdir()):
+        raise OutputError(f"{path}: not empty, and no data set: name another folder with -o DATASET")
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OutputError(f"{path}: another run writes to it") from None
+
+
+def _describe(path: Path, also: Sequence[str]) -> None:
+    """Say in the data set itself what it holds."""
+    told = {"schema": SCHEMA, "partitions": list(PARTITIONS), "tables": describe_tables((*ALWAYS, *sorted(also)))}
+    with open_whole(path / DESCRIPTION) as file:
+        json.dump(told, file, indent=1)
+        file.write("\n")
+
+
+def _check_description(path: Path) -> None:
+    try:
+        told: Any = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+        schema = told["schema"]
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no data set of `tcpwin fleet run`") from None
+    except (NotADirectoryError, ValueError, TypeError, KeyError):
+        raise SourceError(f"{path}: no data set of `tcpwin fleet run`: {DESCRIPTION} is not one's") from None
+    if schema != SCHEMA:
+        raise SourceError(f"{path}: a data set of version {schema}; this tcpwin reads {SCHEMA}: make it anew")
+
+
+def _read_manifest(path: Path) -> dict[str, Entry]:
+    """The last line of each capture; one that is not whole counts for nothing."""
+    entries: dict[str, Entry] = {}
+    try:
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                with suppress(ValueError, TypeError):
+                    told = json.loads(line)
+                    entry = Entry(**{**told, "paths": tuple(told["paths"])})
+                    entries[entry.key] = entry
+    except FileNotFoundError:
+        pass
+    return entries

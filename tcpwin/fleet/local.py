@@ -1,0 +1,66 @@
+"""Tasks done by processes of this machine.
+
+In: tasks. Out: their outcomes, as they come. A process that ends takes no task with it: each that was being read is
+read once more, in a process for it alone, which shows whether it is why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
+
+from tcpwin.fleet.perform import perform
+from tcpwin.fleet.task import Outcome, Task
+from tcpwin.processes import Pool, alone, pool
+
+AHEAD = 4
+"""Tasks for each process that are given out at a time."""
+ENDED = "the process that read it ended; there may not be enough memory"
+
+
+def perform_here(tasks: Iterable[Task], folder: str, also: Sequence[str], workers: int) -> Iterator[Outcome]:
+    """Measure captures in so many processes.
+
+    Raises:
+        OutputError: the data set cannot be written.
+    """
+    # Forked with what each of them would import.
+    for module in ("tcpwin.hosts", "tcpwin.limits", "pyarrow.parquet"):
+        import_module(module)
+    left = iter(tasks)
+    with pool(workers) as readers:
+        waiting: dict[Future[Outcome], Task] = {}
+        while True:
+            while len(waiting) < AHEAD * workers and (task := next(left, None)) is not None:
+                waiting[readers.submit(perform, task, folder, also)] = task
+            if not waiting:
+                return
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            ended: list[Task] = []
+            for future in done:
+                task = waiting.pop(future)
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    ended.append(task)
+            if ended:
+                yield from _again([*ended, *_drained(waiting)], folder, also, readers)
+
+
+def _drained(waiting: dict[Future[Outcome], Task]) -> list[Task]:
+    """What else was with processes that ended: all of it, as they end together."""
+    wait(waiting)
+    tasks = list(waiting.values())
+    waiting.clear()
+    return tasks
+
+
+def _again(tasks: Iterable[Task], folder: str, also: Sequence[str], readers: Pool) -> Iterator[Outcome]:
+    readers.renew()
+    for task in tasks:
+        try:
+            yield alone(perform, task, folder, also)
+        except BrokenProcessPool:
+            yield perform(task, folder, also, ENDED)

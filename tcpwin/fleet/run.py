@@ -1,0 +1,133 @@
+"""Measure many captures into a data set: `tcpwin fleet run`.
+
+In: sources. Out: the data set, and what was done. A capture that is there already is not read again; one that changed
+takes the place of what it was.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tcpwin.fleet.dataset import Writing, writing
+from tcpwin.fleet.discover import discover
+from tcpwin.fleet.schema import ON_REQUEST, SCHEMA
+from tcpwin.fleet.task import Outcome, Task
+
+Tell = Callable[[Outcome, int, int], object]
+"""Called with each outcome, how many captures are done, and how many there are."""
+
+
+@dataclass(slots=True)
+class Done:
+    """What a run did.
+
+    Attributes:
+        captures: that the sources have; of these `measured` now, `unchanged` since an earlier run.
+        failed: captures that could not be read, and why; of the sources, whichever run found it.
+        packets, file_bytes, connections, problems: of those measured now.
+        elapsed_ns: how long it took.
+    """
+
+    dataset: str
+    captures: int = 0
+    measured: int = 0
+    unchanged: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    packets: int = 0
+    file_bytes: int = 0
+    connections: int = 0
+    findings: int = 0
+    problems: int = 0
+    elapsed_ns: int = 0
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON has it."""
+        told = asdict(self)
+        failed = [{"name": name, "error": error} for name, error in told.pop("failed").items()]
+        return {"schema": SCHEMA, **told, "failed": failed}
+
+
+def run(
+    sources: Iterable[str],
+    dataset: str | os.PathLike[str],
+    *,
+    site: str | None = None,
+    also: Sequence[str] = (),
+    workers: int | None = None,
+    again: bool = False,
+    tell: Tell | None = None,
+) -> Done:
+    """Measure every capture of the sources that the data set has not, or has in another state.
+
+    Args:
+        sources: paths and patterns, as `discover` takes them.
+        site: of captures whose source names none.
+        also: tables beside those that are always written: events, series.
+        workers: processes; by default one for each processor.
+        again: measure those that are done as well.
+        tell: called as captures are done.
+
+    Raises:
+        SourceError: a source has no capture; the data set is of another version.
+        OutputError: the data set cannot be written, or the packages that write it are not installed.
+        ValueError: there is no such table.
+    """
+    from tcpwin.fleet.local import perform_here
+
+    if unknown := set(also) - set(ON_REQUEST):
+        raise ValueError(f"no table {min(unknown)} to add: there are {', '.join(ON_REQUEST)}")
+    need("pyarrow")
+    begun_ns = time.monotonic_ns()
+    done = Done(os.fspath(dataset))
+    found = list(discover(sources, site))
+    with writing(dataset, also) as target:
+        tasks = list(_left(found, target, also, again, done))
+        count = min(workers or os.cpu_count() or 1, max(len(tasks), 1))
+        for outcome in perform_here(tasks, os.fspath(target.folder), also, count):
+            target.take(outcome)
+            _count(outcome, done)
+            if tell is not None:
+                tell(outcome, done.measured, len(tasks))
+    done.elapsed_ns = time.monotonic_ns() - begun_ns
+    return done
+
+
+def need(package: str) -> None:
+    """Refuse what needs a package that is not there.
+
+    Raises:
+        OutputError: it is not installed.
+    """
+    from importlib.util import find_spec
+
+    from tcpwin.errors import OutputError
+
+    if find_spec(package) is None:
+        raise OutputError(f"fleet needs {package}: pip install 'tcpwin[fleet]'")
+
+
+def _left(tasks: Iterable[Task], target: Writing, also: Sequence[str], again: bool, done: Done) -> Iterator[Task]:
+    """The tasks that are not done."""
+    for task in tasks:
+        done.captures += 1
+        if again or not target.is_done(task.key, task.state(also)):
+            yield task
+            continue
+        done.unchanged += 1
+        if (error := target.entries[task.key].error) is not None:
+            done.failed[task.name] = error
+
+
+def _count(outcome: Outcome, done: Done) -> None:
+    done.measured += 1
+    done.packets += outcome.packets
+    done.file_bytes += outcome.file_bytes
+    done.connections += outcome.rows.get("connections", 0)
+    done.findings += outcome.rows.get("findings", 0)
+    done.problems += outcome.problems
+    if outcome.error is not None:
+        done.failed[outcome.name] = outcome.error

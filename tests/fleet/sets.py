@@ -1,0 +1,52 @@
+"""What tests of data sets share: running the command, and reading what it wrote with DuckDB."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from cli import command
+from cli.command import CAPTURES
+
+LAB = CAPTURES / "lab"
+READER = LAB / "slow-reader.pcap.gz"
+LOSS = LAB / "loss-1-percent.pcap.gz"
+MANY = CAPTURES / "wild" / "many-short.pcap.gz"
+RUN = CAPTURES / "runs" / "loss1_cubic_sack1"
+
+
+def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in a process of its own, which may start others."""
+    return command.tcpwin(*arguments, env=dict(os.environ), **more)
+
+
+def run_fleet(*arguments: object, status: int = 0) -> dict[str, Any]:
+    """Run `tcpwin fleet run` and return what it says it did."""
+    done = tcpwin("fleet", "run", *arguments, "--json")
+    assert done.returncode == status, done.stderr.decode()
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def ask(dataset: Path, query: str) -> list[tuple[Any, ...]]:
+    """What DuckDB finds in the tables, by any reader's pattern: ``{connections}`` stands for one."""
+    tables = {
+        each.name: f"read_parquet('{each}/**/*.parquet', hive_partitioning = true)"
+        for each in dataset.iterdir()
+        if each.is_dir() and not each.name.startswith(".")
+    }
+    with duckdb.connect() as database:
+        return database.execute(query.format(**tables)).fetchall()
+
+
+def contents(dataset: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of all tables but what differs from run to run: how long it took."""
+    names = sorted(each.name for each in dataset.iterdir() if each.is_dir() and not each.name.startswith("."))
+    return {
+        name: ask(dataset, f"SELECT * {'EXCLUDE (read_ns)' if name == 'captures' else ''} FROM {{{name}}} ORDER BY ALL")
+        for name in names
+    }

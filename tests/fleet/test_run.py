@@ -1,0 +1,309 @@
+"""Many captures become one data set: each capture's rows are what it says alone, none is lost, none is there twice."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import dpkt
+import numpy as np
+import polars
+import pyarrow.dataset
+import pytest
+from cli.command import CAPTURES, TCPWIN, TEXT, refused
+from fleet.sets import LAB, LOSS, MANY, READER, RUN, ask, contents, run_fleet, tcpwin
+from live import until
+
+import tcpwin as library
+from tcpwin.fleet import Dataset, discover, tables
+from tcpwin.limits import ITEMS, VERDICT_COLUMNS
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of many connections, of one, of hosts' snapshots, of an archive, and of what is no capture."""
+    folder = tmp_path_factory.mktemp("fleet") / "set"
+    told = run_fleet(READER, MANY, RUN, CAPTURES / "bundles" / "slow-reader.zip", TEXT, "-o", folder, status=3)
+    assert (told["captures"], told["measured"], told["unchanged"]) == (6, 6, 0)
+    assert [each["name"] for each in told["failed"]] == [str(TEXT)]
+    return folder
+
+
+def key_of(dataset: Path, name: object) -> str:
+    ((key,),) = ask(dataset, f"SELECT capture FROM {{captures}} WHERE name = '{name}'")
+    return str(key)
+
+
+def alone(path: Path) -> library.Analysis:
+    if path.parent == RUN:
+        others = [each for each in sorted(RUN.iterdir()) if each.name.startswith(("ss_", "nstat_", "sockstat_"))]
+        return library.analyze(path, snapshots=[(each.stem.split("_")[1], each) for each in others])
+    return library.analyze(path)
+
+
+@pytest.mark.parametrize("path", [READER, MANY, RUN / "snd.pcap.gz", CAPTURES / "bundles" / "slow-reader.zip"])
+def test_rows_are_what_the_capture_says_alone(dataset: Path, path: Path) -> None:
+    analysis = alone(path)
+    members = {entry.name: entry.key for entry in Dataset.open(dataset).entries.values()}
+    (key,) = [key for name, key in members.items() if name == str(path) or name.startswith(f"{path}/")]
+    rows = {
+        name: polars.read_parquet(dataset / name / "**/*.parquet").filter(capture=key)
+        for name in ("connections", "budgets", "findings", "captures")
+    }
+    connections = rows["connections"].sort("id").to_dicts()
+    assert len(connections) == len(analysis)
+    for connection, row in zip(analysis.connections, connections, strict=True):
+        one = analysis.connections.table(start=connection.id, stop=connection.id + 1)
+        for name, value in next(iter(one.rows())).items():
+            group, dot, field = name.partition(".")
+            assert (row[group][field] if dot else row[name]) == value, name
+        assert row["verdict"] == {name: getattr(connection.verdict, name) for name in VERDICT_COLUMNS}
+        for side, budget in connection.budget.items():
+            (spent,) = rows["budgets"].filter(connection=connection.id, direction=side).to_dicts()
+            assert {item: spent[f"{item}_ns"] for item in ITEMS} == {
+                item: budget.items_ns.get(item, 0) for item in ITEMS
+            }
+            assert spent["is_counted"] == (budget.kernel is not None)
+    names = list(analysis.findings.table())
+    found = sorted((tuple(each[name] for name in names) for each in rows["findings"].to_dicts()), key=str)
+    expected = [tuple(row[name] for name in names) for row in analysis.findings.table().rows()]
+    assert found == sorted(expected, key=str)
+    (capture,) = rows["captures"].to_dicts()
+    assert capture["packets"] == analysis.capture.packets
+    assert capture["problems"] == len(analysis.problems)
+    assert capture["summary"] == analysis.summary.text
+    assert capture["error"] is None
+    assert capture["hosts"] == [host.label for host in analysis.hosts]
+
+
+def test_what_is_broken_is_a_row_with_its_error(dataset: Path) -> None:
+    ((error, packets, day),) = ask(dataset, f"SELECT error, packets, day FROM {{captures}} WHERE name = '{TEXT}'")
+    (told,) = tcpwin("analyze", TEXT).stderr.decode().splitlines()
+    assert (told, packets, day) == (f"tcpwin: {error}", None, None)
+    key = key_of(dataset, TEXT)
+    assert ask(dataset, f"SELECT count(*) FROM {{connections}} WHERE capture = '{key}'") == [(0,)]
+
+
+def test_every_reader_finds_the_same_partitions(dataset: Path) -> None:
+    by_duckdb = ask(dataset, "SELECT CAST(day AS VARCHAR), site, count(*) FROM {connections} GROUP BY ALL ORDER BY ALL")
+    by_polars = (
+        polars.scan_parquet(dataset / "connections", hive_partitioning=True)
+        .group_by(polars.col("day").cast(polars.String), "site")
+        .len()
+        .sort("day", "site")
+        .collect()
+        .rows()
+    )
+    arrow = pyarrow.dataset.dataset(dataset / "connections", partitioning="hive").to_table(columns=["day", "site"])
+    counted: dict[tuple[str, str], int] = {}
+    for row in arrow.to_pylist():
+        counted[row["day"], row["site"]] = counted.get((row["day"], row["site"]), 0) + 1
+    assert by_duckdb == by_polars == [(*place, count) for place, count in sorted(counted.items())]
+    assert {site for _, site, _ in by_duckdb} == {"lab", "wild", "bundles", RUN.name}
+
+
+def test_the_data_set_says_what_it_holds(dataset: Path) -> None:
+    told = json.loads((dataset / "dataset.json").read_text())
+    assert (told["schema"], told["partitions"]) == ("tcpwin/fleet/1", ["day", "site"])
+    for table, columns in told["tables"].items():
+        (file,) = sorted((dataset / table).rglob("*.parquet"))[:1]
+        assert polars.read_parquet_schema(file).names() == [each["name"] for each in columns]
+        assert all(each["meaning"].endswith(".") for each in columns)
+    assert tables()["connections"][1].meaning == "Number of the connection, from 0 in the order of first segments."
+
+
+@pytest.fixture
+def captures(tmp_path: Path) -> Path:
+    """Captures of two sites."""
+    for site, paths in {"paris": (READER, LOSS), "rome": (MANY,)}.items():
+        (tmp_path / "captures" / site).mkdir(parents=True)
+        for path in paths:
+            shutil.copy(path, tmp_path / "captures" / site)
+    return tmp_path / "captures"
+
+
+def test_what_is_done_stays_and_what_changed_is_replaced(captures: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    first = run_fleet(captures, "-o", folder)
+    assert (first["measured"], first["unchanged"]) == (3, 0)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
+    assert run_fleet(captures, "-o", folder)["unchanged"] == 3
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")} == before
+
+    shutil.copy(LOSS, captures / "rome" / MANY.name)
+    shutil.copy(READER, captures / "rome")
+    again = run_fleet(captures, "-o", folder)
+    assert (again["captures"], again["measured"], again["unchanged"]) == (4, 2, 2)
+    clean = tmp_path / "clean"
+    run_fleet(captures, "-o", clean)
+    assert contents(folder) == contents(clean)
+    assert run_fleet(captures / "paris", "-o", folder, "--again")["measured"] == 2
+    assert contents(folder) == contents(clean)
+
+
+def test_new_sources_extend_it(captures: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    run_fleet(captures / "paris", "-o", folder)
+    assert run_fleet(captures / "rome", "-o", folder)["measured"] == 1
+    run_fleet(captures, "-o", tmp_path / "at-once")
+    assert contents(folder) == contents(tmp_path / "at-once")
+
+
+def test_sites_are_folders_or_named(captures: Path, tmp_path: Path) -> None:
+    tasks = {Path(task.name).name: task.site for task in discover([str(captures)])}
+    assert tasks == {READER.name: "paris", LOSS.name: "paris", MANY.name: "rome"}
+    assert "no such file or folder" in refused("fleet", "run", f"a/b={captures}", "-o", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    run_fleet(f"Rome & Co={captures / 'rome'}", captures / "paris", "-o", tmp_path / "set", "--site", "Île")
+    sites = ask(tmp_path / "set", "SELECT site, count(*) FROM {captures} GROUP BY 1 ORDER BY 1")
+    assert sites == [("Rome & Co", 1), ("Île", 2)]
+
+
+def test_patterns_rings_links_and_pipes(captures: Path, tmp_path: Path) -> None:
+    pattern = [Path(task.name).name for task in discover([str(captures / "**" / "*.gz")])]
+    assert pattern == [LOSS.name, READER.name, MANY.name]
+    ring = tmp_path / "ring"
+    ring.mkdir()
+    for number in range(3):
+        (ring / f"eth0.pcap{number}").write_bytes(gzip.decompress(READER.read_bytes()))
+    os.mkfifo(ring / "pipe.pcap")
+    (ring / "link.pcap").symlink_to(READER)
+    told = {Path(task.name).name: task for task in discover([str(ring)])}
+    assert [len(told[name].files) for name in ("eth0.pcap", "link.pcap", "pipe.pcap")] == [3, 1, 1]
+    assert told["pipe.pcap"].failure is not None
+    assert told["link.pcap"].failure is None
+    (tmp_path / "nothing").mkdir()
+    assert "no capture in it" in refused("fleet", "run", tmp_path / "nothing", "-o", tmp_path / "set")
+
+
+def shifted(path: Path, to: Path, seconds: float) -> Path:
+    """A capture whose packets came so much later."""
+    with gzip.open(path) as file, to.open("wb") as out:
+        writer = dpkt.pcap.Writer(out, nano=True)
+        for time, packet in dpkt.pcap.UniversalReader(file):
+            writer.writepkt(packet, float(time) + seconds)
+    return to
+
+
+def test_each_connection_belongs_to_the_day_on_which_it_began(tmp_path: Path) -> None:
+    analysis = library.analyze(MANY)
+    middle_ns = (analysis.capture.first_time_ns or 0) + analysis.capture.duration_ns // 2
+    late = shifted(MANY, tmp_path / "late.pcap", (-middle_ns % 86_400_000_000_000) / 1e9)
+    run_fleet(late, "-o", tmp_path / "set")
+    counts = ask(
+        tmp_path / "set",
+        "SELECT day, count(*), min(make_timestamp_ns(start_ns)::DATE), max(make_timestamp_ns(start_ns)::DATE) "
+        "FROM {connections} GROUP BY 1 ORDER BY 1",
+    )
+    assert len(counts) == 2
+    assert sum(count for _, count, _, _ in counts) == len(analysis)
+    assert all(day == first == last for day, _, first, last in counts)
+    of_budgets = ask(tmp_path / "set", "SELECT day, count(*) FROM {budgets} GROUP BY 1 ORDER BY 1")
+    assert of_budgets == [(day, 2 * count) for day, count, _, _ in counts]
+
+
+def begin(*arguments: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [TCPWIN, "fleet", "run", *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def many_of(tmp_path: Path, count: int) -> Path:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(count):
+        shutil.copy(LOSS, folder / f"{number:03}.pcap.gz")
+    return folder
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    sources, folder = many_of(tmp_path, 24), tmp_path / "set"
+    running = begin(sources, "-o", folder, "--workers", 2)
+    manifest = folder / "manifest.jsonl"
+    until(lambda: manifest.exists() and manifest.read_bytes().count(b"\n") >= 3)
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    # What a run leaves that ends between a file and its line of the manifest, and within that line.
+    lost = next((folder / "connections").rglob("*.parquet"))
+    shutil.copy(lost, lost.with_name(f"{'0' * 16}-{'0' * 16}.parquet"))
+    with manifest.open("a") as file:
+        file.write('{"key": "0')
+    kept = len(Dataset.open(folder).entries)
+    told = run_fleet(sources, "-o", folder)
+    assert told["measured"] <= 24 - kept
+    assert told["measured"] + told["unchanged"] == 24
+    run_fleet(sources, "-o", tmp_path / "clean")
+    assert contents(folder) == contents(tmp_path / "clean")
+    assert not (folder / ".staging").exists()
+
+
+def test_a_process_that_ends_takes_no_capture_with_it(tmp_path: Path) -> None:
+    sources, folder = many_of(tmp_path, 24), tmp_path / "set"
+    running = begin(sources, "-o", folder, "--workers", 2)
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    until(lambda: (folder / "manifest.jsonl").exists() and (folder / "manifest.jsonl").read_bytes().count(b"\n") >= 2)
+    os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
+    _, said = running.communicate()
+    assert (running.returncode, said) == (0, b"")
+    assert ask(folder, "SELECT count(*), count(DISTINCT name), count(error) FROM {captures}") == [(24, 24, 0)]
+    assert ask(folder, "SELECT count(*), count(DISTINCT capture) FROM {connections}") == [(24, 24)]
+
+
+def test_two_runs_do_not_meet_in_one_data_set(tmp_path: Path) -> None:
+    import fcntl
+
+    folder = tmp_path / "set"
+    run_fleet(READER, "-o", folder)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "another run writes to it" in refused("fleet", "run", READER, "-o", folder)
+
+
+def test_what_is_no_data_set_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("of somebody\n")
+    assert "not empty, and no data set" in refused("fleet", "run", READER, "-o", tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["mine"]
+    run_fleet(READER, "-o", tmp_path / "set")
+    description = tmp_path / "set" / "dataset.json"
+    told: dict[str, Any] = json.loads(description.read_text())
+    description.write_text(json.dumps({**told, "schema": "tcpwin/fleet/99"}))
+    assert "tcpwin/fleet/99" in refused("fleet", "run", READER, "-o", tmp_path / "set")
+    assert "mine: " in refused("fleet", "run", READER, "-o", tmp_path / "mine")
+
+
+def test_a_full_disk_ends_the_run_and_what_was_written_stays(tmp_path: Path) -> None:
+    """A limit of the size of files (RLIMIT_FSIZE) is a disk that is full for what is larger."""
+    folder = tmp_path / "set"
+    run_fleet(READER, "-o", folder)
+    before = contents(folder)
+    command = f"ulimit -f 16; trap '' XFSZ; exec {TCPWIN} fleet run {LAB} -o {folder}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+    assert done.returncode == 3
+    assert b"File too large" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert contents(folder) == before
+    run_fleet(LAB, "-o", folder)
+    assert ask(folder, "SELECT count(*) FROM {captures}") == [(len(list(LAB.glob("*.pcap.gz"))),)]
+
+
+def test_events_and_series_of_the_worst_connections(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    run_fleet(READER, "-o", folder, "--also", "events", "--also", "series")
+    connection = library.analyze(READER).connections[0]
+    rows = ask(folder, "SELECT frame, time_ns, names, direction FROM {events} ORDER BY frame")
+    expected = [(each.frame, each.time_ns, list(each.names), each.direction) for each in connection.events]
+    assert rows == sorted(expected)
+    series = connection.series("flight", direction="b_to_a")
+    told = ask(folder, "SELECT time_ns, max FROM {series} WHERE direction = 'b_to_a' AND series = 'flight' ORDER BY 1")
+    assert told == list(zip(series.time_ns.tolist(), series.max.tolist(), strict=True))
+    assert np.all(np.diff(series.time_ns) > 0)
+    # What lacks them is measured anew when they are asked for, and only then.
+    run_fleet(LOSS, "-o", tmp_path / "other")
+    assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["measured"] == 1
+    assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["unchanged"] == 1
