@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 @selection_options
 @click.argument("a", type=click.Path(allow_dash=True), metavar="A")
 @click.argument("b", required=False, type=click.Path(allow_dash=True), metavar="[B]")
+@click.option(
+    "--capture-a",
+    metavar="NAME",
+    help="The capture to read from A, where A is a bundle with several.",
+)
+@click.option(
+    "--capture-b",
+    metavar="NAME",
+    help="The same of B; of A, where A stands alone.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write the whole result as JSON.")
 @click.option(
     "--packets",
@@ -44,12 +54,14 @@ if TYPE_CHECKING:
     "--connection",
     type=ConnectionNumber(),
     metavar="N",
-    help="To draw or report; default: which lost most.",
+    help="The only one to show, draw or report; default: those that lost most are shown, which lost most is drawn.",
 )
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
 def pair(
     a: str,
     b: str | None,
+    capture_a: str | None,
+    capture_b: str | None,
     as_json: bool,
     out: str | None,
     limit: int,
@@ -70,6 +82,7 @@ def pair(
         raise click.UsageError("standard input (-) can be read once")
     for written in (out, figure):
         spare_captures(tuple(each for each in (a, b) if each is not None), written)
+    _check_chosen(a, b, capture_a, capture_b)
     if out is not None:
         _check_parquet(out)
     if figure is not None:
@@ -77,7 +90,9 @@ def pair(
     import tcpwin
 
     check_selection()
-    pairing = tcpwin.pair(_source(a), None if b is None else _source(b), **selected())
+    sources = _source(a), None if b is None else _source(b)
+    pairing = tcpwin.pair(*sources, capture_a=capture_a, capture_b=capture_b, **selected())
+    check_connection(connection, len(pairing))
     if out is not None:
         _write_packets(pairing, out)
     if figure is not None:
@@ -89,7 +104,7 @@ def pair(
     else:
         from tcpwin.report import render_pairing
 
-        for line in render_pairing(pairing, limit=limit):
+        for line in render_pairing(pairing, limit=limit, connection=connection):
             click.echo(line)
     for warning in pairing.warnings:
         complain(f"warning: {warning}")
@@ -97,6 +112,19 @@ def pair(
 
 def _source(name: str) -> str | Source:
     return open_captures((name,), keep=True) if name == "-" else name
+
+
+def _check_chosen(a: str, b: str | None, capture_a: str | None, capture_b: str | None) -> None:
+    """Refuse to choose a capture from what has not several."""
+    if capture_a is None and capture_b is None:
+        return
+    from tcpwin.hosts import is_bundle
+
+    for letter, name, path in (("a", capture_a, a), ("b", capture_b, a if b is None else b)):
+        if name is not None and not is_bundle(path):
+            raise click.UsageError(
+                f"--capture-{letter} names a capture in a bundle, and {path} is none: give a folder, .zip or .tar.gz"
+            )
 
 
 def _check_parquet(out: str) -> None:
@@ -113,9 +141,11 @@ def _check_output(out: str) -> None:
         import plotly  # noqa: F401
     except ImportError:
         raise OutputError("figures need plotly: pip install 'tcpwin[plot]'") from None
-    from tcpwin.report.drawing import check
+    from tcpwin.report.drawing import FORMATS, check, format_of
     from tcpwin.report.standalone import require
 
+    if format_of(out) is None:
+        raise click.UsageError(f"the name {out} says no format: let it end in one of {', '.join(FORMATS)}")
     check(out)
     if _is_page(out):
         require()
@@ -132,7 +162,6 @@ def _report(pairing: Pairing, connection: int | None, out: str, *, limit: int, t
     from tcpwin.report.drawing import write
     from tcpwin.report.standalone import render_pair_page
 
-    check_connection(connection, len(pairing))
     if _is_page(out):
         page = render_pair_page(pairing, connection=connection, limit=limit, theme=theme)
         with open_whole(out) as file:

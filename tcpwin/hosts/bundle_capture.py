@@ -62,17 +62,18 @@ def opened(source: Any) -> Iterator[Bundle | None]:
     yield source if isinstance(source, Bundle) else None
 
 
-def open_capture(bundle: Bundle, name: str | None = None) -> Source:
+def open_capture(bundle: Bundle, name: str | None = None, *, option: str = "--capture") -> Source:
     """The capture of a bundle; all files of it where it is a ring.
 
     Args:
+        option: by which the command chooses one, for the message.
         name: of a capture, of a ring (its files' name without the number) or of one file of a ring; with or without
             its folder.
 
     Raises:
         SnapshotError: it has none, none of that name, or several and no name was given.
     """
-    chosen, members = choose_capture(bundle, name)
+    chosen, members = choose_capture(bundle, name, option=option)
     paths = [bundle.path(member) for member in members]
     is_folder = Path(bundle.name).is_dir()
     if len(paths) == 1:
@@ -105,7 +106,7 @@ def _link_or_copy(path: Path, target: Path) -> Path:
     return target
 
 
-def choose_capture(bundle: Bundle, name: str | None = None) -> tuple[str, list[Member]]:
+def choose_capture(bundle: Bundle, name: str | None = None, *, option: str = "--capture") -> tuple[str, list[Member]]:
     """The name to show of a bundle's capture, and its files, oldest first.
 
     Raises:
@@ -117,7 +118,7 @@ def choose_capture(bundle: Bundle, name: str | None = None) -> tuple[str, list[M
         raise SnapshotError("no capture in this bundle", bundle.name)
     if name is None:
         if len(rings) > 1:
-            raise SnapshotError(f"{len(rings)} captures; choose one (--capture NAME): {told}", bundle.name)
+            raise SnapshotError(f"{len(rings)} captures; choose one ({option} NAME): {told}", bundle.name)
         named = list(rings.items())
     else:
         alone = {member.name: [member] for member in bundle.captures}

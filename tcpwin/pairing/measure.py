@@ -25,6 +25,8 @@ def pair(
     a: Packets | Source,
     b: Packets | Source | None = None,
     *,
+    capture_a: str | None = None,
+    capture_b: str | None = None,
     filter: str | None = None,
     start: Moment | None = None,
     end: Moment | None = None,
@@ -36,6 +38,8 @@ def pair(
         a: a capture, as :func:`tcpwin.analyze` takes it; or alone, a bundle with two captures (a folder, .zip or .tar),
             or a capture that holds the packets of two points, as rule TW610 finds: frames keep its numbers.
         b: the other capture.
+        capture_a, capture_b: names of the captures to read where the bundle has more: one of `a`, one of `b`; both of
+            `a` where it stands alone.
         filter, start, end: only some packets of both, as :func:`tcpwin.analyze` takes them; seconds are since each
             capture's own first packet.
         progress: called now and then with the bytes read so far; each capture is read twice, or once more where times
@@ -45,13 +49,17 @@ def pair(
         CaptureError: a capture cannot be read at all.
         FilterError: libpcap does not understand the filter.
         SnapshotError: a bundle cannot be read.
-        SourceError: a bundle that stands alone has not two captures, or a capture that does is of one point.
+        SourceError: a bundle that stands alone has not two captures and none were chosen, a capture that does is of
+            one point, or a name is given of what is no bundle.
         ValueError: the span ends before it begins, or one of its ends is no moment.
     """
     from tcpwin import _engine
 
     selection = Selection(filter, start, end)
-    inputs = _both(a, selection, progress) if b is None else (_one(a, selection), _one(b, selection))
+    if b is None:
+        inputs = _both(a, (capture_a, capture_b), selection, progress)
+    else:
+        inputs = _one(a, "a", capture_a, selection), _one(b, "b", capture_b, selection)
     sources = inputs[0].source, inputs[1].source
     names = (sources[0].name, sources[1].name)
     first_offset_ns = _engine.first_offset(sources[0].open(), sources[1].open(), names=names, progress=progress)
@@ -92,28 +100,41 @@ class _Input:
         return analyze(self.source, snapshots=() if self.bundle is None else (self.bundle,))
 
 
-def _one(source: Any, selection: Selection) -> _Input:
-    """One capture; a bundle that has one stands for it."""
+def _one(source: Any, letter: str, name: str | None, selection: Selection) -> _Input:
+    """One capture; a bundle that has one, or of which one is chosen, stands for it."""
     from tcpwin.hosts import open_capture, opened
 
     with opened(source) as bundle:
         if bundle is None:
+            _refuse_name(source, letter, name)
             return _Input(_select(resolve(source), selection))
-        return _Input(_select(open_capture(bundle), selection), source)
+        return _Input(_select(open_capture(bundle, name, option=f"--capture-{letter}"), selection), source)
+
+
+def _refuse_name(source: Any, letter: str, name: str | None) -> None:
+    if name is not None:
+        raise SourceError(f"{source} is not a bundle, so --capture-{letter} cannot choose from it")
 
 
 def _select(source: Source, selection: Selection) -> Source:
     return SelectedSource(source, selection) if selection else source
 
 
-def _both(source: Any, selection: Selection, progress: Callable[[int], object] | None) -> tuple[_Input, _Input]:
+def _both(
+    source: Any,
+    chosen: tuple[str | None, str | None],
+    selection: Selection,
+    progress: Callable[[int], object] | None,
+) -> tuple[_Input, _Input]:
     """The two captures of a bundle, the sender's or the client's first where their names say it; or of one file."""
     from tcpwin.hosts import opened
 
     with opened(source) as bundle:
         if bundle is None:
+            for letter, name in zip("ab", chosen, strict=True):
+                _refuse_name(source, letter, name)
             return _points(_select(resolve(source), selection), progress)
-        first, second = (_select(each, selection) for each in _captures(bundle))
+        first, second = (_select(each, selection) for each in _captures(bundle, chosen))
         return _Input(first, source), _Input(second, source)
 
 
@@ -159,20 +180,25 @@ class _Point(HeadersSource):
         self._folder = folder
 
 
-def _captures(bundle: Bundle) -> tuple[Source, Source]:
+def _captures(bundle: Bundle, chosen: tuple[str | None, str | None]) -> tuple[Source, Source]:
     from tcpwin.hosts import captures_of, open_capture
 
+    if any(chosen):
+        first, second = (
+            open_capture(bundle, name, option=f"--capture-{letter}") for letter, name in zip("ab", chosen, strict=True)
+        )
+        return first, second
     names = list(captures_of(bundle))
     if len(names) != 2:
         told = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
         raise SourceError(
             f"{bundle.name} has {count_text(len(names), 'capture')}, not two{': ' + told if told else ''}"
-            f"{_bundles_in(bundle.name)}"
+            f"{'; choose two (--capture-a NAME, --capture-b NAME)' if len(names) > 2 else ''}{_bundles_in(bundle.name)}"
         )
-    first, second = sorted(
+    earlier, later = sorted(
         names, key=lambda name: not any(word in name.lower() for word in ("sender", "client", "snd"))
     )
-    return open_capture(bundle, first), open_capture(bundle, second)
+    return open_capture(bundle, earlier), open_capture(bundle, later)
 
 
 def _bundles_in(name: str) -> str:

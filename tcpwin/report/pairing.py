@@ -65,16 +65,20 @@ _PARTS_PER_MILLION = 0.05
 """Less drift is none: a capture's clock ticks no finer."""
 
 
-def render_pairing(pairing: Pairing, *, limit: int = 10) -> Iterator[str]:
-    """The answer, the clocks, then connections: those that lost most packets first."""
+def render_pairing(pairing: Pairing, *, limit: int = 10, connection: int | None = None) -> Iterator[str]:
+    """The answer, the clocks, then connections: those that lost most packets first, or one of them alone."""
     for letter, name in zip("ab", capture_names(pairing), strict=True):
         yield f"{letter}  {name}"
     yield ""
     yield from summarize_pairing(pairing)
-    worst_first = most_lost_first(pairing)
-    for connection in worst_first[:limit]:
+    if connection is not None:
         yield ""
-        yield from _connection_lines(connection, pairing.judge(connection.number))
+        yield from _connection_lines(pairing.connections[connection], pairing.judge(connection))
+        return
+    worst_first = most_lost_first(pairing)
+    for each in worst_first[:limit]:
+        yield ""
+        yield from _connection_lines(each, pairing.judge(each.number))
     if len(worst_first) > limit:
         yield ""
         yield f"{count_text(len(worst_first) - limit, 'more connection')}: see --limit N or --json"

@@ -64,7 +64,32 @@ def test_wrong_usage() -> None:
     assert "1 capture" in refused("pair", CAPTURES / "bundles" / "slow-reader.zip")
     assert "slow-reader.zip" in refused("pair", CAPTURES / "bundles")
     assert "packets.csv" in refused("pair", *BOTH, "--packets", "packets.csv", status=2)
+    assert "ladder.txt says no format" in refused("pair", *BOTH, "-o", "ladder.txt", status=2)
+    assert "--capture-a names a capture in a bundle" in refused("pair", *BOTH, "--capture-a", "x", status=2)
     assert "no-such" in refused("pair", BOTH[0], "no-such.pcap")
+    assert "no connection 7" in refused("pair", *BOTH, "--connection", 7)
+
+
+def test_a_bundle_of_several_is_asked_which(tmp_path: Path) -> None:
+    """What the message says works."""
+    for name, path in (("snd", BOTH[0]), ("rcv", BOTH[1]), ("third", BOTH[1])):
+        (tmp_path / f"{name}.pcap.gz").write_bytes(path.read_bytes())
+    answer = "59 of 5,586 packets"
+    assert "choose one (--capture-b NAME): " in refused("pair", BOTH[0], tmp_path)
+    assert answer in tcpwin("pair", BOTH[0], tmp_path, "--capture-b", "rcv.pcap.gz").stdout.decode()
+    assert "choose two (--capture-a NAME, --capture-b NAME)" in refused("pair", tmp_path)
+    chosen = ("--capture-a", "snd.pcap.gz", "--capture-b", "third.pcap.gz")
+    assert answer in tcpwin("pair", tmp_path, *chosen).stdout.decode()
+    assert "no captures named fourth" in refused("pair", BOTH[0], tmp_path, "--capture-b", "fourth")
+
+
+def test_one_connection_alone() -> None:
+    run = CAPTURES / "runs" / "iperf3_300ms_20mbit_512m2"
+    both = [run / "snd.pcap.gz", run / "rcv.pcap.gz"]
+    assert "\n#1  " in tcpwin("pair", *both).stdout.decode()
+    told = tcpwin("pair", *both, "--connection", 0).stdout.decode()
+    assert "\n#0  " in told
+    assert "\n#1  " not in told
 
 
 def test_the_capture_is_spared() -> None:
