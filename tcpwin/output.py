@@ -36,7 +36,10 @@ def open_whole(
     beside: Path | None = None
     try:
         final = _final(Path(path))
-        beside = None if final is None else _begin(final)
+        # Its name is known before it is there: whatever interrupts from then on, it goes.
+        beside = None if final is None else final.with_name(f".tcpwin-{secrets.token_hex(8)}.part")
+        if final is not None and beside is not None and not _begin(beside, final):
+            beside = None
         with (beside or Path(path)).open("wb" if is_binary else "w", **text) as file:
             yield file
         if final is not None and beside is not None:
@@ -71,17 +74,16 @@ def _final(path: Path) -> Path | None:
     return Path(os.path.realpath(path))
 
 
-def _begin(final: Path) -> Path | None:
-    """A new and empty file beside; None where none can be made, and the one that is there is to be written in place."""
+def _begin(beside: Path, final: Path) -> bool:
+    """Make an empty file beside; False where none can be made, and the one that is there is to be written in place."""
     before = final.stat() if final.exists() else None
     if before is not None and not os.access(final, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    beside = final.with_name(f".tcpwin-{secrets.token_hex(8)}.part")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except PermissionError:
         if before is not None:
-            return None
+            return False
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
     except OSError as error:
         raise OSError(error.errno, error.strerror) from None
@@ -92,4 +94,4 @@ def _begin(final: Path) -> Path | None:
             os.fchmod(descriptor, before.st_mode & 0o7777)
     finally:
         os.close(descriptor)
-    return beside
+    return True

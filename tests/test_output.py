@@ -111,6 +111,54 @@ def test_a_full_disk_leaves_no_half(
     assert out.read_bytes() == before
 
 
+class Interrupting:
+    """Ctrl-C at the moment at which this process does something to a file that is not whole yet."""
+
+    def __init__(self) -> None:
+        self.at = ""
+        self.has_come = False
+        # A hook stays as long as the process (sys.addaudithook).
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
+        # A new file is given to the owner of the one before by its descriptor (fchown(2)).
+        if self.at == event and (".tcpwin-" in str(arguments[0]) or event == "os.chown"):
+            self.at, self.has_come = "", True
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture(scope="module")
+def interrupting() -> Interrupting:
+    return Interrupting()
+
+
+@pytest.fixture
+def ctrl_c(interrupting: Interrupting) -> Iterator[Interrupting]:
+    # Whoever starts the tests in the background of a shell has them ignore SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield interrupting
+    interrupting.at, interrupting.has_come = "", False
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("at", ["open", "os.chown", "os.rename"])
+@pytest.mark.parametrize("arguments", ASKED, ids=lambda call: f"{call[0]}-{call[-1]}")
+def test_ctrl_c_leaves_no_half(
+    arguments: tuple[object, ...], at: str, ctrl_c: Interrupting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the file beside is made, has just been made, and when it is to take its name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    out = Path(str(arguments[-1]))
+    out.write_bytes(b"of yesterday")
+    ctrl_c.at = at
+    done = tcpwin(*arguments)
+    assert ctrl_c.has_come
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (130, b"tcpwin: interrupted")
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+    assert out.read_bytes() == b"of yesterday"
+
+
 @pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize("form", ["html", "json"])
 def test_nor_half_of_a_figure(tmp_path: Path, form: str) -> None:
