@@ -1,8 +1,8 @@
-"""A scenario like what a capture shows: its round trip, its bytes, its hosts' settings.
+"""A scenario like what a capture shows: its path, its bytes, its hosts' settings.
 
 In: an analysis with what its hosts said. Out: a scenario that sends as many bytes over such a path to such a receiver.
-What the capture cannot tell, the rate of the path, is given, or taken as 1 Gbit/s or what carries the transfer; the
-scenario's text says which.
+Where the capture does not tell the rate of the path, it is given, or taken as 1 Gbit/s or what carries the transfer:
+the scenario's text says which.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from tcpwin.lab.scenario import Scenario, ScenarioError, read_scenario
+from tcpwin.paths import PAYLOAD_SHARE, QUEUE, RANDOM, Path, fit_path
+from tcpwin.units import name_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis, Connection, Direction
@@ -24,6 +26,7 @@ _MOST_BYTES = 1 << 30
 _LARGE_BYTES = 64 << 20
 """A larger buffer needs more than the 1 GiB of memory that a scenario's hosts have by default."""
 _LARGE_MEMORY_MIB = 4096
+_LEAST_QUEUE_BYTES, _CARD_MBPS = 6_000, 1000.0
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 _SETTINGS = (
     *("tcp_rmem", "tcp_wmem", "tcp_adv_win_scale", "tcp_window_scaling", "tcp_sack", "tcp_timestamps"),
@@ -69,32 +72,32 @@ def scenario_like(
     rtt_ns = connection.path_rtt_ns or way.rtt_min_ns
     if not rtt_ns or not way.unique_bytes:
         raise ScenarioError("the worst connection of the capture has no data, or shows no round trip")
-    known = {"a" if is_a_sender else "b": "sender", "b" if is_a_sender else "a": "receiver"}
-    tables: dict[str, dict[str, str]] = {"sysctl": {}, "sysctl_sender": {}, "sysctl_receiver": {}}
-    left_out: list[str] = []
-    for host in analysis.hosts:
-        sides = sorted(host.sides)
-        table = tables[f"sysctl_{known[sides[0]]}" if len(sides) == 1 else "sysctl"]
-        said = {} if host.settings is None else host.settings.values
+    tables: dict[str, dict[str, str]] = {"sysctl_sender": {}, "sysctl_receiver": {}}
+    path = fit_path(connection, "a_to_b" if is_a_sender else "b_to_a")
+    assert path is not None, "a direction was given"
+    left_out = [f"# Not taken over: {name_text(note)}" for note in path.notes]
+    for end in (path.sender, path.receiver):
         for setting in _SETTINGS:
-            value = said.get(f"net.ipv4.{setting}")
+            value = end.settings.get(f"net.ipv4.{setting}")
             if value is not None:
                 _check_setting(f"net.ipv4.{setting}", value)
             if setting == "tcp_congestion_control" and value not in (None, *_CONGESTION_CONTROLS):
                 left_out.append(f"# Not in the lab's kernel: {setting} = {value}")
             elif value is not None:
-                table[f"net.ipv4.{setting}"] = value
+                tables[f"sysctl_{end.role}"][f"net.ipv4.{setting}"] = value
     if settings_of is not None:
         _take_over(settings_of, tables)
         name += f" as {settings_of.reference} {settings_of.name}"
     title = "like-" + (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "capture")
-    rate = f"rate_mbps = {rate_mbps:g}" if rate_mbps else f"rate_mbps = {_assumed(way)}  # assumed: --rate says another"
+    told = path.algorithm.name if path.algorithm is not None else ""
+    if told in _CONGESTION_CONTROLS:
+        tables["sysctl_sender"].setdefault("net.ipv4.tcp_congestion_control", told)
     lines = [
         f'title = "A transfer like connection {connection.id} of a capture"',
         *dict.fromkeys(left_out),
         "[path]",
         f"rtt_ms = {rtt_ns / 1e6:.3f}",
-        rate,
+        *_path_lines(path, way, rate_mbps),
         "[workload]",
         'name = "bulk"',
         f"serve.bytes = {min(way.unique_bytes, _MOST_BYTES)}",
@@ -105,6 +108,29 @@ def scenario_like(
     if any(int(size) > _LARGE_BYTES for size in _largest(tables)):
         lines += ["[host]", f"memory_mib = {_LARGE_MEMORY_MIB}"]
     return read_scenario(title, "\n".join(lines) + "\n")
+
+
+def _path_lines(path: Path, way: Direction, rate_mbps: float | None) -> list[str]:
+    """The rate, with the queue that overflowed, and losses by chance."""
+    shown = path.rate_bps.value
+    if rate_mbps is None and shown is None:
+        rate, why = float(_assumed(way)), "  # assumed: --rate says another"
+    elif rate_mbps is None and shown is not None:
+        rate, why = float(f"{shown / PAYLOAD_SHARE / 1e6:.4g}"), "  # as the capture shows it: --rate says another"
+    else:
+        rate, why = rate_mbps or 0.0, ""
+    lines = [f"rate_mbps = {rate:g}{why}"]
+    queue_ns = path.queue_ns.high
+    if path.loss_kind == QUEUE and queue_ns:
+        size = max(round(queue_ns * rate / 8000), _LEAST_QUEUE_BYTES)
+        lines = [
+            f"rate_mbps = {max(_CARD_MBPS, 4 * rate):g}",
+            f"bottleneck_mbps = {rate:g}{why}",
+            f"queue_bytes = {size}  # the longest wait that the capture shows",
+        ]
+    if path.loss_kind == RANDOM and path.loss_share.value:
+        lines.append(f"loss_percent = {100 * path.loss_share.value:.4g}")
+    return lines
 
 
 def _assumed(way: Direction) -> int:
@@ -120,16 +146,14 @@ def _check_setting(name: str, value: str) -> None:
 
 
 def _take_over(run: Run, tables: dict[str, dict[str, str]]) -> None:
-    """The run's receive buffer at the receiver, and a send buffer that is no less at the sender."""
+    """The run's receive buffer at the receiver; the sender's own stays, and may be the next limit."""
     if run.rmem_max_bytes is None:
         raise ScenarioError(f"{run.reference}/{run.name} states no receive buffer")
-    both, sender, receiver = tables["sysctl"], tables["sysctl_sender"], tables["sysctl_receiver"]
-    own = receiver.get(_RMEM, both.get(_RMEM, "4096 131072 6291456")).split()
+    receiver = tables["sysctl_receiver"]
+    own = receiver.get(_RMEM, "4096 131072 6291456").split()
     receiver[_RMEM] = " ".join([*own[:2], str(run.rmem_max_bytes)])
     if run.adv_win_scale is not None:
         receiver["net.ipv4.tcp_adv_win_scale"] = str(run.adv_win_scale)
-    sends = sender.get(_WMEM, both.get(_WMEM, "4096 16384 4194304")).split()
-    sender[_WMEM] = " ".join([*sends[:2], str(max(int(sends[2]), run.rmem_max_bytes))])
 
 
 def _largest(tables: dict[str, dict[str, str]]) -> list[str]:

@@ -6,11 +6,12 @@ that what is predicted of a change is what the verdict says that its limit cost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tcpwin.analysis import Connection
 from tcpwin.limits.division import ORDER, pick_one
+from tcpwin.limits.finding import Finding
 from tcpwin.limits.gains import Carried, Gain, gain_of
 from tcpwin.limits.verdict import division_of
 
@@ -60,8 +61,13 @@ class Life:
         return self.carried.bytes * carrying.get(limit, 0) / total_ns if total_ns else 0.0
 
 
-def life_of(connection: Connection, direction: str) -> Life:
-    """The life of one direction, ``a_to_b`` or ``b_to_a``, with all that the rules found of it."""
-    seen, divided = division_of(connection, direction, connection.findings)
+def life_of(connection: Connection, direction: str, findings: Sequence[Finding] | None = None) -> Life:
+    """The life of one direction, ``a_to_b`` or ``b_to_a``.
+
+    Args:
+        findings: what rules found of the connection; by default all rules are asked.
+    """
+    found = connection.findings if findings is None else findings
+    seen, divided = division_of(connection, direction, found)
     times = {limit: ns for limit, ns in zip(ORDER, divided.times_ns, strict=True) if ns}
     return Life(direction, times, seen.silent_ns, seen.carried, bool(seen.traits.is_growing))

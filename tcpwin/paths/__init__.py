@@ -6,12 +6,17 @@ does that.
 
 from tcpwin.paths.changes import LIFTABLE, ChangeError, Changes, read_changes
 from tcpwin.paths.document import describe_path, describe_whatif
-from tcpwin.paths.ends import End, ends_of
-from tcpwin.paths.path import Known, Path, fit_path, path_rows
+from tcpwin.paths.ends import End, ends_of, host_of
+from tcpwin.paths.model import PAYLOAD_SHARE
+from tcpwin.paths.path import QUEUE, RANDOM, SEND_SHARE, Known, Path, fit_path, path_rows
 from tcpwin.paths.prediction import Prediction, Range, WhatIf, WhatIfError, whatif
 
 __all__ = [
     "LIFTABLE",
+    "PAYLOAD_SHARE",
+    "QUEUE",
+    "RANDOM",
+    "SEND_SHARE",
     "ChangeError",
     "Changes",
     "End",
@@ -25,6 +30,7 @@ __all__ = [
     "describe_whatif",
     "ends_of",
     "fit_path",
+    "host_of",
     "path_rows",
     "read_changes",
     "whatif",

@@ -14,7 +14,6 @@ from tcpwin.hosts import Host
 from tcpwin.kernel import Kernel, adv_win_scale_of, kernel_of
 from tcpwin.limits import role_of
 
-ROLES = ("sender", "receiver")
 _WORDS = {
     "client": ("client",),
     "server": ("server",),
@@ -62,18 +61,7 @@ def ends_of(connection: Connection, direction: str) -> tuple[End, End, tuple[str
     Args:
         direction: of the data, ``a_to_b`` or ``b_to_a``.
     """
-    sides = {"sender": direction[0], "receiver": direction[-1]}
-    found: dict[str, list[tuple[Host, str]]] = {"a": [], "b": []}
-    homeless = []
-    said = [host for host in connection.analysis.hosts if host.settings is not None or host.kernel is not None]
-    for host in said:
-        at = _sides_of(connection, host, sides)
-        if not at and len(said) == 1 and not host.sides:
-            at = dict.fromkeys("ab", "the only host that settings are given of: taken for both ends")
-        for side, how in at.items():
-            found[side].append((host, how))
-        if not at:
-            homeless.append(host.label or "a file without a host's name")
+    found, homeless = _homes(connection, direction)
     notes = []
     if homeless:
         notes.append(
@@ -81,14 +69,41 @@ def ends_of(connection: Connection, direction: str) -> tuple[End, End, tuple[str
             "the hosts, as client=FILE server=FILE"
         )
     ends = []
-    for role in ROLES:
-        hosts = found[sides[role]]
+    for role, side in _sides(direction).items():
+        hosts = found[side]
         if len(hosts) > 1:
             labels = " and ".join(host.label or "a file without a name" for host, _ in hosts)
             notes.append(f"{labels} both claim to be the {role}: neither's settings are used")
             hosts = []
-        ends.append(_end(connection, role, sides[role], *(hosts[0] if hosts else (None, ""))))
+        ends.append(_end(connection, role, side, *(hosts[0] if hosts else (None, ""))))
     return ends[0], ends[1], tuple(notes)
+
+
+def host_of(connection: Connection, direction: str, role: str) -> Host | None:
+    """The one host at an end, ``sender`` or ``receiver`` of a direction; None where there is none, or several."""
+    hosts = _homes(connection, direction)[0][_sides(direction)[role]]
+    return hosts[0][0] if len(hosts) == 1 else None
+
+
+def _sides(direction: str) -> dict[str, str]:
+    return {"sender": direction[0], "receiver": direction[-1]}
+
+
+def _homes(connection: Connection, direction: str) -> tuple[dict[str, list[tuple[Host, str]]], list[str]]:
+    """The hosts at each side, each with how that is known, and the labels of those at neither."""
+    sides = _sides(direction)
+    found: dict[str, list[tuple[Host, str]]] = {"a": [], "b": []}
+    homeless = []
+    hosts = connection.analysis.hosts
+    for host in hosts:
+        at = _sides_of(connection, host, sides)
+        if not at and len(hosts) == 1 and not host.sides:
+            at = dict.fromkeys("ab", "the only host that snapshots are given of: taken for both ends")
+        for side, how in at.items():
+            found[side].append((host, how))
+        if not at and (host.settings is not None or host.kernel is not None):
+            homeless.append(host.label or "a file without a host's name")
+    return found, homeless
 
 
 def _sides_of(connection: Connection, host: Host, sides: Mapping[str, str]) -> dict[str, str]:

@@ -6,11 +6,11 @@ measures nothing anew: it puts together what the engine, the verdict and the hos
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tcpwin.analysis import Connection, Direction
-from tcpwin.limits import Algorithm, Life, algorithms_of, life_of
+from tcpwin.limits import Algorithm, Finding, Life, algorithms_of, life_of
 from tcpwin.paths.ends import End, ends_of
 from tcpwin.units import count_text, rate_text, share_text, time_text
 
@@ -75,17 +75,20 @@ class Path:
     notes: tuple[str, ...]
 
 
-def fit_path(connection: Connection, direction: str | None = None) -> Path | None:
+def fit_path(
+    connection: Connection, direction: str | None = None, *, findings: Sequence[Finding] | None = None
+) -> Path | None:
     """The path of a connection; None where it carried no data.
 
     Args:
         direction: of the data, ``a_to_b`` or ``b_to_a``; by default the one that the verdict is on.
+        findings: what rules found of the connection; by default all rules are asked.
     """
     direction = direction or connection.verdict.direction
     if direction is None:
         return None
     data, back = (connection.a_to_b, connection.b_to_a)[:: 1 if direction == "a_to_b" else -1]
-    life = life_of(connection, direction)
+    life = life_of(connection, direction, findings)
     sender, receiver, notes = ends_of(connection, direction)
     kind, loss = _loss(data, life)
     return Path(

@@ -25,11 +25,17 @@ from tcpwin.reference.prediction import (
     predict,
 )
 from tcpwin.reference.run_trace import trace
-from tcpwin.units import binary_text, rate_text, time_text
+from tcpwin.units import binary_text, rate_text, share_text, time_text
 
-NEAR_RTT = 1.0
-NEAR_RATE = 1.0
-"""Doublings: half to twice as much."""
+NEAR_RTT = 1.5
+NEAR_RATE = 2.0
+"""Factors by which round trip and rate of a path may be apart: beyond, what a run reached says nothing of yours."""
+UNKNOWN_RATE = 4.0
+"""Where the path's rate is not known, a run whose path is so many times as fast as what was carried is not shown."""
+LOST_SHARE = 0.0005
+"""Of the segments, by chance: no reference's path has any, and at a usual round trip fewer cost little."""
+FASTER = 1.25
+"""Times the rate: a run is much faster."""
 KEPT = 0.5
 """Of its best second: a run with a loop below it lost its rate, and is no model."""
 QUEUE = COUNTERS[:4]
@@ -91,9 +97,10 @@ def compare(
 ) -> Comparison:
     """Put a connection beside the references that are near.
 
-    Near enough is a run of the same workload whose round trip is half to twice the connection's, and whose path is half
-    to twice as fast, where the path's rate is known; where it is not, a path that is at least half as fast as the
-    connection was. Kernel, settings and patch order the runs and do not exclude them: they are what is compared.
+    Near enough is a run of the same workload whose round trip is within a factor of 1.5 of the connection's, and whose
+    path's rate is within a factor of 2, where the connection's is known; where it is not, at most four times what the
+    connection carried. Kernel, settings and patch order the runs. Where the path loses segments by chance, or another
+    thing of which no reference has the like decides, none is shown.
 
     Args:
         rate_bps: of the path, bits per second; a capture shows it only where the transfer filled it.
@@ -116,6 +123,8 @@ def compare_measured(measured: Measured, *, limit: int = 3) -> Comparison:
     if not measured.rtt_ns:
         return _without(measured, "its round trip is not known")
     found = [each for each in _ordered(measured) if each.run.workload == measured.workload]
+    if misled := _misled(measured):
+        return _without(measured, misled)
     near = [each for each in found if _is_near(measured, each.run)]
     if not near:
         return _without(measured, _far(measured, [each.run for each in found]))
@@ -171,36 +180,60 @@ def _ordered(measured: Measured) -> Sequence[Nearness]:
         kernel=measured.kernel if kernel is not None else None,
         adv_win_scale=measured.adv_win_scale if has_scale and measured.workload != MESSAGES else None,
         is_patched=measured.is_patched,
-        settings=measured.settings,
+        settings=measured.sender_settings,
         workload=measured.workload,
         limit=_ALL,
     )
 
 
+def _misled(measured: Measured) -> str | None:
+    """Why every reference would mislead; None where none of these reasons is there."""
+    if measured.loss_share > LOST_SHARE:
+        share = share_text(measured.loss_share, places=2)
+        return f"its path loses {share} of the segments by chance, and no reference's does"
+    if measured.limit in ("path_loss", "path_policer"):
+        return f"it was {measured.limited_by}, and no reference's path has that"
+    kernel = kernel_version(measured.kernel)
+    if measured.workload == OSCILLATING and kernel is not None and kernel >= SCALING_RATIO_SINCE:
+        return (
+            f"its receiver has Linux {measured.kernel}; the references of an oscillating reader are older than 6.6, "
+            "since which the kernel reckons receive memory otherwise and collapses no queues here"
+        )
+    return None
+
+
 def _is_near(measured: Measured, run: Run) -> bool:
-    if run.rtt_ns is None or not measured.rtt_ns or abs(log2(measured.rtt_ns / run.rtt_ns)) > NEAR_RTT:
+    if run.rtt_ns is None or not measured.rtt_ns or _factor(measured.rtt_ns, run.rtt_ns) > NEAR_RTT:
         return False
-    if run.rate_bps is None:
-        # Its path carried at least what it reached.
-        return not measured.path_rate_bps or (reached_bps(run) or 0.0) <= measured.path_rate_bps * 2**NEAR_RATE
-    if measured.path_rate_bps:
-        return abs(log2(measured.path_rate_bps / run.rate_bps)) <= NEAR_RATE
     carried = max(measured.best_second_bps or 0.0, measured.goodput_bps or 0.0)
-    return carried <= run.rate_bps * 2**NEAR_RATE
+    rate = run.rate_bps or reached_bps(run)
+    if rate is None:
+        return measured.workload == MESSAGES
+    if measured.path_rate_bps and run.rate_bps:
+        return _factor(measured.path_rate_bps, rate) <= NEAR_RATE
+    if measured.path_rate_bps:
+        # The run's path carried at least what it reached.
+        return rate <= measured.path_rate_bps * NEAR_RATE
+    return rate / UNKNOWN_RATE <= carried <= rate * NEAR_RATE
+
+
+def _factor(one: float, other: float) -> float:
+    return max(one / other, other / one)
 
 
 def _far(measured: Measured, runs: Sequence[Run]) -> str:
     """Why no run of the workload is near enough."""
     rtts = sorted({run.rtt_ns for run in runs if run.rtt_ns})
     rtt_ns = measured.rtt_ns or 0
-    if not any(abs(log2(rtt_ns / each)) <= NEAR_RTT for each in rtts):
+    if not any(_factor(rtt_ns, each) <= NEAR_RTT for each in rtts):
         told = ", ".join(time_text(each) for each in rtts) or "none"
         return f"references of this workload have round trips of {told}; yours is {time_text(rtt_ns)}"
     rate = measured.path_rate_bps or measured.best_second_bps or measured.goodput_bps or 0.0
     rates = sorted({run.rate_bps for run in runs if run.rate_bps})
     told = ", ".join(rate_text(each) for each in rates)
     which = "its path carries" if measured.path_rate_bps else "it carried"
-    return f"references over such a round trip have paths of {told}; {which} {rate_text(rate)}"
+    unknown = "" if measured.path_rate_bps else ", and what its path carries does not show (--rate says it)"
+    return f"references over such a round trip have paths of {told}; {which} {rate_text(rate)}{unknown}"
 
 
 def _without(measured: Measured | None, why: str) -> Comparison:
@@ -225,7 +258,18 @@ def _verdict(measured: Measured, near: Sequence[Run], best: Run | None) -> str:
     reached = f"{run_words(best)} reached {loops_words(best)}"
     if measured.workload == OSCILLATING:
         reached += " in the fast seconds of its loops"
-    return f"{reached} over {time_text(best.rtt_ns or 0)}. {yours}.{_queue_words(measured, near, best)}"
+    elif (seen := trace(best)) is not None and seen.goodput_bps:
+        reached += f" in its best second, {rate_text(seen.goodput_bps)} on average,"
+    other = _other_words(measured, best)
+    return f"{reached} over {time_text(best.rtt_ns or 0)}. {yours}.{other}{_queue_words(measured, near, best)}"
+
+
+def _other_words(measured: Measured, best: Run) -> str:
+    """Where the run was much faster and no window limited yours: what did has no like in the run."""
+    reached, own = reached_bps(best), measured.best_second_bps or measured.goodput_bps
+    if measured.limit in WINDOW_LIMITS or not reached or not own or reached <= FASTER * own:
+        return ""
+    return " The run shows what path and kernel can do: what limited yours did not limit it."
 
 
 def _queue_words(measured: Measured, near: Sequence[Run], best: Run) -> str:
@@ -254,7 +298,7 @@ def _messages_verdict(measured: Measured, near: Sequence[Run]) -> str:
         switch = run.settings.get("net.ipv4.tcp_slow_start_after_idle")
         told.append(f"{said} with tcp_slow_start_after_idle {switch}" if switch is not None else said)
     yours = f"p99 {time_text(measured.message_p99_ns or 0)}"
-    switch = measured.settings.get("net.ipv4.tcp_slow_start_after_idle")
+    switch = measured.sender_settings.get("net.ipv4.tcp_slow_start_after_idle")
     yours += f" with tcp_slow_start_after_idle {switch}" if switch is not None else ""
     cost = (
         f"; restarts after idle cost {time_text(measured.idle_restart_ns)} in all, which 0 would save"

@@ -14,6 +14,7 @@ from tcpwin.analysis import Connection
 from tcpwin.hosts import Host, SettingsSample
 from tcpwin.kernel import adv_win_scale_of
 from tcpwin.limits import GROUPS, Verdict
+from tcpwin.paths import RANDOM, fit_path, host_of
 from tcpwin.reference.pace import BULK, MESSAGES, OSCILLATING, SECOND_NS, Pace, pace_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ class Measured:
         receiver: in words: ``a``, or an address.
         connection, direction: its number and ``a_to_b`` or ``b_to_a``; None where there is no capture.
         rtt_ns: least round trip of the path.
-        path_rate_bps: of the path, where it is given or the transfer filled it; else None.
+        path_rate_bps: of the path, where it is given or the packets show it; else None.
+        loss_share: of its segments with data, where they were lost by chance or by other traffic; 0 where none were, or
+            a queue that it filled itself dropped them.
         goodput_bps: over the whole transfer.
         best_second_bps: of its best second; None of a connection so long that single seconds are not known.
         volume_bytes, duration_ns: payload, and the time it took; without handshake and close where packets show them.
@@ -58,8 +61,9 @@ class Measured:
         flight_max_bytes, flight_mean_bytes: in flight.
         kernel: the receiver's release.
         rmem_max_bytes, adv_win_scale: the receiver's settings; the third value of tcp_rmem.
+        wmem_max_bytes: the sender's: the third value of tcp_wmem.
         is_patched: whether the receiver's kernel collapses no large queues; None where its settings are not known.
-        settings: of both hosts, the receiver's first.
+        settings, sender_settings: of the receiver's host and of the sender's, never merged.
         workload: the references' name for its shape; None where it has none of these; `shape` says what was seen.
         limit: one of `tcpwin.limits.LIMITS`, that took most time; `limited_by` in words.
         is_reader_slow: the receiver's application kept the window small.
@@ -78,6 +82,7 @@ class Measured:
     direction: str | None = None
     rtt_ns: int | None = None
     path_rate_bps: float | None = None
+    loss_share: float = 0.0
     goodput_bps: float | None = None
     best_second_bps: float | None = None
     volume_bytes: int = 0
@@ -88,9 +93,11 @@ class Measured:
     flight_mean_bytes: float | None = None
     kernel: str | None = None
     rmem_max_bytes: int | None = None
+    wmem_max_bytes: int | None = None
     adv_win_scale: int | None = None
     is_patched: bool | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    sender_settings: Mapping[str, str] = field(default_factory=dict)
     workload: str | None = None
     shape: str = ""
     limit: str = "capture"
@@ -123,7 +130,7 @@ def measure_connection(
     if verdict.direction is None:
         return None
     direction = verdict.direction
-    sender, receiver = ("a", "b") if direction == "a_to_b" else ("b", "a")
+    receiver = "b" if direction == "a_to_b" else "a"
     data = connection.a_to_b if direction == "a_to_b" else connection.b_to_a
     budget = connection.budget[direction]
     groups = budget.groups_ns
@@ -133,15 +140,17 @@ def measure_connection(
     if workload == BULK and rtt_ns and budget.total_ns < LEAST_ROUND_TRIPS * rtt_ns:
         workload, shape = None, f"a transfer of {budget.total_ns / rtt_ns:.0f} round trips, over while windows grow"
     fills_path = groups["path"] >= PATH_SHARE * max(budget.total_ns, 1)
-    told = connection.hosts if connection.analysis.hosts else {}
-    hosts = {side: told.get(side) or _common_host(connection) for side in (receiver, sender)}
+    path = fit_path(connection, direction, findings=())
+    shown_bps = None if path is None else path.rate_bps.value
+    is_chance = path is not None and path.loss_kind == RANDOM
     return Measured(
         name=f"connection {connection.id}, {connection.a} → {connection.b}",
         receiver=receiver,
         connection=connection.id,
         direction=direction,
         rtt_ns=rtt_ns,
-        path_rate_bps=rate_bps or (pace.best_bps or data.goodput_bps if fills_path else None),
+        path_rate_bps=rate_bps or shown_bps or (pace.best_bps or data.goodput_bps if fills_path else None),
+        loss_share=path.loss_share.value or 0.0 if path is not None and is_chance else 0.0,
         goodput_bps=data.goodput_bps,
         best_second_bps=pace.best_bps if pace.step_ns < 2 * SECOND_NS else None,
         volume_bytes=data.acked_bytes or data.unique_bytes,
@@ -164,7 +173,7 @@ def measure_connection(
         stall_ns=connection.stall_ns,
         message_p50_ns=data.message_delay_p50_ns,
         message_p99_ns=data.message_delay_p99_ns,
-        **host_facts(hosts[receiver], hosts[sender]),
+        **host_facts(*(host_of(connection, direction, role) for role in ("receiver", "sender"))),
     )
 
 
@@ -173,9 +182,11 @@ class HostFacts(TypedDict):
 
     kernel: str | None
     rmem_max_bytes: int | None
+    wmem_max_bytes: int | None
     adv_win_scale: int | None
     is_patched: bool | None
     settings: Mapping[str, str]
+    sender_settings: Mapping[str, str]
     counters: Mapping[str, int]
 
 
@@ -192,24 +203,20 @@ def host_facts(receiver: Host | None, sender: Host | None) -> HostFacts:
     watched = receiver is not None and bool(receiver.counter_sources)
     return {
         "kernel": release,
-        "rmem_max_bytes": _rmem_max(settings),
+        "rmem_max_bytes": _largest(settings, "net.ipv4.tcp_rmem"),
+        "wmem_max_bytes": _largest(None if sender is None else sender.settings, "net.ipv4.tcp_wmem"),
         "adv_win_scale": adv_win_scale_of(settings),
         # Only a patched kernel has the setting, and 0 switches the patch off.
         "is_patched": None if settings is None else bool(settings.number(COLLAPSE)),
-        "settings": {**others, **(settings.values if settings is not None else {})},
+        "settings": {} if settings is None else settings.values,
+        "sender_settings": others,
         "counters": {name: counted.get(name, 0) for name in COUNTERS if watched or name in counted},
     }
 
 
-def _rmem_max(settings: SettingsSample | None) -> int | None:
-    sizes = None if settings is None else settings.numbers("net.ipv4.tcp_rmem")
+def _largest(settings: SettingsSample | None, name: str) -> int | None:
+    sizes = None if settings is None else settings.numbers(name)
     return sizes[2] if sizes is not None and len(sizes) == 3 and sizes[2] > 0 else None
-
-
-def _common_host(connection: Connection) -> Host | None:
-    """The one host whose snapshots show no socket: a file of settings alone is meant for both ends."""
-    hosts = connection.analysis.hosts
-    return hosts[0] if len(hosts) == 1 and not hosts[0].sides else None
 
 
 def _pace(connection: Connection, direction: str) -> Pace:

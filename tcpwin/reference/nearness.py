@@ -28,12 +28,13 @@ class Nearness:
 
     Attributes:
         distance: 0 where all that was asked for is the same; 1 for each doubling of a number.
-        why: of each thing that was asked for, one sentence.
+        why: of each thing that was asked for, one sentence; `distances` are their parts of the distance.
     """
 
     run: Run
     distance: float
     why: tuple[str, ...]
+    distances: tuple[float, ...] = ()
 
 
 def nearest(
@@ -96,7 +97,8 @@ def nearest(
             if is_patched is not None:
                 parts.append(_patch(is_patched, run))
             parts += _settings(settings or {}, run)
-            found.append(Nearness(run, sum(distance for distance, _ in parts), tuple(why for _, why in parts)))
+            distances = tuple(distance for distance, _ in parts)
+            found.append(Nearness(run, sum(distances), tuple(why for _, why in parts), distances))
     return sorted(found, key=lambda near: (near.distance, _is_other_kernel(kernel, near.run)))[:limit]
 
 

@@ -17,6 +17,7 @@ from tcpwin.kernel import (
     parse_kernel,
     window_rate_bps,
 )
+from tcpwin.paths import SEND_SHARE
 from tcpwin.reference.measured import WINDOW_LIMITS, Measured
 from tcpwin.reference.model import Run
 from tcpwin.units import binary_text, bytes_text, rate_text, share_text, time_text
@@ -137,8 +138,16 @@ def predict(measured: Measured, run: Run) -> Prediction:
     rest_ns = max(measured.duration_ns - measured.window_ns, 0)
     expected_ns = rest_ns + measured.window_ns * measured.window_max_bytes / allowed.window_bytes
     expected_ns = max(expected_ns, slow_start_ns(measured.volume_bytes, measured.first_flight_bytes, rtt_ns))
-    caps = [allowed.rate_bps, *([measured.path_rate_bps] if measured.path_rate_bps else [])]
-    ceiling = min(caps)
+    sent = send_window(measured)
+    sends_bps = float(window_rate_bps(round(sent), rtt_ns)) if sent else None
+    ceiling = min(each for each in (allowed.rate_bps, measured.path_rate_bps, sends_bps) if each)
+    is_sender = sends_bps is not None and ceiling == sends_bps
+    if is_sender and sent and sent <= measured.window_max_bytes * (1 + NEAR):
+        return _nothing(f"A larger receive buffer alone would not help: {_sender_words(measured)}.")
+    if is_sender and sent:
+        window_ns = measured.window_ns * measured.window_max_bytes / min(sent, allowed.window_bytes)
+        ramp_ns = slow_start_ns(measured.volume_bytes, measured.first_flight_bytes, rtt_ns)
+        expected_ns = max(rest_ns + window_ns, ramp_ns)
     goodput = min(measured.volume_bytes * 8e9 / max(expected_ns, 1), ceiling)
     begin = f"With the settings of {run.reference}/{run.name}: {allowed.words}"
     if goodput <= measured.goodput_bps * (1 + NEAR):
@@ -158,6 +167,7 @@ def predict(measured: Measured, run: Run) -> Prediction:
         f"{begin}, at most {rate_text(allowed.rate_bps)} over "
         f"{time_text(rtt_ns)}. This transfer of {bytes_text(measured.volume_bytes)} should come to about "
         f"{rate_text(goodput)} instead of {rate_text(measured.goodput_bps)}."
+        + (f" No more, because {_sender_words(measured)}: raise it as well." if is_sender else "")
     )
     return Prediction(
         allowed=allowed,
@@ -171,11 +181,27 @@ def predict(measured: Measured, run: Run) -> Prediction:
             f"the kernel counts memory by {allowed.model.name}, and a byte costs no more than "
             f"{float(allowed.model.overhead):.3g} bytes of memory: above that queues overflow too early;",
             *(() if kernel else (UNKNOWN_KERNEL,)),
-            "slow start doubles the flight each round trip; the sender's buffer (tcp_wmem) and losses allow as much;",
+            f"slow start doubles the flight each round trip, and {_allow_as_much(measured)};",
             f"the {time_text(rest_ns)} in which the window did not hold it back stay as they were.",
         ),
         text=text,
     )
+
+
+def send_window(measured: Measured) -> float | None:
+    """Bytes in flight that the sender's tcp_wmem allows; None where it is not known."""
+    return None if measured.wmem_max_bytes is None else SEND_SHARE[1] * measured.wmem_max_bytes
+
+
+def _sender_words(measured: Measured) -> str:
+    own, sent = measured.wmem_max_bytes or 0, round(send_window(measured) or 0.0)
+    return f"the sender's tcp_wmem of {binary_text(own)} lets about {binary_text(sent)} be in flight"
+
+
+def _allow_as_much(measured: Measured) -> str:
+    if measured.wmem_max_bytes is None:
+        return "the sender's buffer (tcp_wmem) and losses allow as much"
+    return "losses allow as much"
 
 
 def slow_start_ns(volume_bytes: int, first_flight_bytes: int, rtt_ns: int) -> int:

@@ -60,7 +60,7 @@ def measure_sockets(path: str | PathLike[str], *, rate_bps: float | None = None)
         window_max_bytes=max((each.snd_wnd_bytes for each in sent if each.snd_wnd_bytes), default=None),
         workload=workload,
         shape=shape,
-        limit="receiver" if is_limited else "unknown",
+        limit="receiver_window" if is_limited else "capture",
         limited_by=words if is_limited else "its sockets do not show what limited it",
         is_reader_slow=is_limited and len(waits) * 2 >= len(received) > 0,
         window_ns=limited_ns,

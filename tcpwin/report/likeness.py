@@ -30,7 +30,8 @@ def render_likeness(comparison: Comparison) -> Iterator[str]:
         yield "nearest, and why"
         for near in comparison.nearest:
             yield f"  {near.run.reference}/{near.run.name}, distance {near.distance:.2f}"
-            yield from (f"    {name_text(why)}" for why in near.why)
+            for why, apart in zip(near.why, near.distances, strict=True):
+                yield f"    {apart:4.2f}  {name_text(why)}"
     if comparison.prediction is not None:
         yield ""
         yield from _prediction(comparison.prediction)

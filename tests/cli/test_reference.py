@@ -112,7 +112,9 @@ def likeness(*arguments: object) -> str:
 def test_a_capture_beside_the_references() -> None:
     text = likeness(SMALL_WINDOW, "--capture", "sender.pcap.gz", "--rate", "1gbit")
     flat = " ".join(text.split())
-    assert "reached 941 Mbit/s over 300 ms. Yours came to 20.3 Mbit/s" in flat
+    assert "reached 941 Mbit/s in its best second, 602 Mbit/s on average, over 300 ms. " in flat
+    assert "Yours came to 20.3 Mbit/s" in flat
+    assert " 0.09 round trip: 282 ms, yours 300 ms" in flat, "the parts of the distance"
     assert "4 MiB at -2 gives 1 MiB." in flat
     assert "should come to about 38.8 Mbit/s instead of 20.3 Mbit/s." in flat
     assert '  sysctl -w net.ipv4.tcp_rmem="8192 262144 536870912"' in text.splitlines()

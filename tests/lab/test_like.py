@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tcpwin
-from tcpwin.lab import ScenarioError, scenario_like
+from tcpwin.lab import ScenarioError, scenario_like, world
 from tcpwin.reference import reference
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -49,7 +49,7 @@ def test_the_settings_of_a_references_run_take_the_receivers_place() -> None:
     scenario = scenario_like(analysis, connection=analysis.connections[0], settings_of=run)
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_rmem"] == f"4096 131072 {512 << 20}"
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_adv_win_scale"] == "-2"
-    assert scenario.sysctl["sender"]["net.ipv4.tcp_wmem"].split()[2] == str(512 << 20)
+    assert scenario.sysctl["sender"]["net.ipv4.tcp_wmem"].split()[2] == "4194304", "the sender's own stays"
     assert scenario.sysctl["sender"]["net.ipv4.tcp_rmem"] == "4096 131072 6291456"
     assert scenario.name == "like-capture-as-lab-bulk-300ms-512m2-stock"
     assert scenario.hosts.memory_mib == 4096
@@ -87,3 +87,30 @@ def test_a_setting_that_no_kernel_has_said_is_refused_by_name(line: str, tmp_pat
         scenario_like(analysis)
     assert line.partition(" ")[0] in str(error.value)
     assert "\n" not in str(error.value)
+
+
+WORLDS = Path(__file__).parents[1] / "worlds" / "captures"
+
+
+def test_the_path_is_the_one_that_the_capture_shows() -> None:
+    """Worlds 040 (20 Mbit/s, 9.4 ms, 1.39 % lost by chance, reno) and 003 (16.2 Mbit/s, a queue of 73,580 bytes)."""
+    lossy = scenario_like(tcpwin.analyze(WORLDS / "seed-1-040-sender.pcap.gz")).route
+    drawn = world(1, 40).route
+    assert lossy.rate_mbps == pytest.approx(drawn.bottleneck_mbps or drawn.rate_mbps, rel=0.1)
+    assert lossy.loss_percent == pytest.approx(drawn.loss_percent, rel=0.3)
+    assert lossy.queue_bytes == 0
+    full = scenario_like(tcpwin.analyze(WORLDS / "seed-1-003-sender.pcap.gz"))
+    assert full.route.bottleneck_mbps == pytest.approx(16.2, rel=0.1)
+    assert full.route.queue_bytes == pytest.approx(73_580, rel=0.2)
+    assert full.route.loss_percent == 0
+    assert full.sysctl["sender"]["net.ipv4.tcp_congestion_control"] == "cubic"
+
+
+def test_settings_stay_at_their_ends(tmp_path: Path) -> None:
+    """Two hosts, no sockets: each file is of the host that it names."""
+    for name, size in (("client", 1_000_000), ("server", 9_000_000)):
+        (tmp_path / f"{name}-sysctl.txt").write_text(f"net.ipv4.tcp_rmem = 4096 87380 {size}\n")
+    snapshots = sorted(tmp_path.iterdir())
+    scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz", snapshots=snapshots))
+    assert scenario.sysctl["receiver"]["net.ipv4.tcp_rmem"] == "4096 87380 1000000"
+    assert scenario.sysctl["sender"]["net.ipv4.tcp_rmem"] == "4096 87380 9000000"

@@ -72,8 +72,8 @@ def test_the_verdict_on_a_small_window(small_window: Comparison) -> None:
     assert small_window.best is reference("lab-bulk-300ms").run("512m2-stock")
     assert small_window.verdict is not None
     assert small_window.verdict.startswith(
-        "lab-bulk-300ms/512m2-stock (Linux 6.1.192, 512 MiB at -2 gives 128 MiB) reached 941 Mbit/s over 300 ms. "
-        "Yours came to "
+        "lab-bulk-300ms/512m2-stock (Linux 6.1.192, 512 MiB at -2 gives 128 MiB) "
+        "reached 941 Mbit/s in its best second, 602 Mbit/s on average, over 300 ms. Yours came to "
     )
     # From the first byte to the last ACK: at the receiver that is a round trip less than at the sender.
     assert small_window.measured is not None
@@ -190,7 +190,7 @@ def test_what_is_far_from_all_gets_no_verdict(other: dict[str, object], told: st
     ("name", "told"),
     [
         ("bundles/slow-reader.zip", "a reader that was slow or stood still"),
-        ("bundles/without-syn.zip", "its path carries 47.1 Mbit/s"),
+        ("bundles/without-syn.zip", "its path carries 46.3 Mbit/s"),
         ("wild/keep-alive.pcap", "the sender had nothing to send for most of the time"),
         ("wild/lossy-path.pcapng.gz", "a transfer of 13 round trips"),
         ("lab/zero-window-stall.pcap.gz", "a reader that was slow or stood still"),
@@ -206,12 +206,58 @@ def test_captures_that_no_reference_is_like(name: str, told: str) -> None:
 
 def test_without_settings_the_prediction_says_what_it_assumes() -> None:
     """The 64 KiB that bound the window were SO_RCVBUF's or tcp_rmem's: the packets do not tell."""
-    found = compared("lab/receive-buffer-64k.pcap.gz")
+    connection = tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz").connections[0]
+    found = compare(connection, rate_bps=1e9)
     assert found.agreement is None
     assert found.prediction is not None
     assert any("your settings are not known" in each for each in found.prediction.assumptions)
     assert any("your kernel is older than 6.6" in each for each in found.prediction.assumptions)
-    assert any("a capture does not show what a path could carry" in each for each in found.prediction.assumptions)
+    assert any("the sender's buffer (tcp_wmem)" in each for each in found.prediction.assumptions)
+
+
+def test_a_send_buffer_that_is_left_bounds_the_prediction() -> None:
+    """2 MiB lets 1.9 MiB be in flight over 300 ms: 53 Mbit/s at most, whatever the receiver's buffer is."""
+    run = reference("lab-bulk-300ms").run("512m2-stock")
+    found = predict(bulk(wmem_max_bytes=2 * MIB), run)
+    assert found.ceiling_bps == pytest.approx(0.95 * 2 * MIB * 8 / 0.3, rel=1e-3)
+    assert found.goodput_bps is not None
+    assert found.goodput_bps < found.ceiling_bps
+    assert "raise it as well" in found.text
+    left = predict(bulk(wmem_max_bytes=MIB), run)
+    assert left.goodput_bps is None
+    assert "A larger receive buffer alone would not help: the sender's tcp_wmem of 1 MiB" in left.text
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"loss_share": 0.01}, "its path loses 1.00 % of the segments by chance, and no reference's does"),
+        ({"limit": "path_policer", "limited_by": "limited by a policer"}, "it was limited by a policer"),
+        ({"workload": "oscillating-reader", "kernel": "6.12.1", "path_rate_bps": 1e9}, "has Linux 6.12.1"),
+        ({"rtt_ns": 600 * MS, "path_rate_bps": 1e9}, "yours is 600 ms"),
+        ({"path_rate_bps": 40e6}, "its path carries 40 Mbit/s"),
+        ({}, "it carried 25 Mbit/s, and what its path carries does not show (--rate says it)"),
+    ],
+)
+def test_what_would_mislead_is_not_shown(other: dict[str, object], told: str) -> None:
+    found = compare_measured(bulk(**other))
+    assert told in (found.why_not or "")
+    assert (found.nearest, found.traced) == ((), None)
+
+
+def test_the_parts_of_a_distance_are_shown() -> None:
+    found = compare_measured(bulk(path_rate_bps=9e8))
+    assert found.nearest
+    for near in found.nearest:
+        assert len(near.distances) == len(near.why)
+        assert sum(near.distances) == pytest.approx(near.distance)
+
+
+def test_a_run_that_is_faster_for_another_reason_says_so() -> None:
+    """No window held this one: a run at 941 Mbit/s is no promise."""
+    found = compare_measured(bulk(path_rate_bps=9e8, limit="send_buffer", limited_by="limited by the send buffer"))
+    assert found.verdict is not None
+    assert "what limited yours did not limit it" in found.verdict
 
 
 @pytest.mark.parametrize(("name", "first"), [("on", "tcpping-on"), ("off", "tcpping-off")])
