@@ -19,10 +19,11 @@ from web.workers import held_analysis
 SIZES = {"phone": (375, 800), "desk": (1280, 900)}
 ON_A_DESK = pytest.mark.parametrize("page", [pytest.param("phone", marks=pytest.mark.nightly), "desk"], indirect=True)
 
-# A file that comes with the mouse, as a browser hands it to a page.
-DROP = """([place, name, data]) => {
+# Files that come with the mouse, as a browser hands them to a page.
+DROP = """([place, files]) => {
   const transfer = new DataTransfer();
-  transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name));
+  for (const [name, data] of files)
+    transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name));
   for (const kind of ["dragover", "drop"])
     document.querySelector(place).dispatchEvent(
       new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
@@ -97,9 +98,7 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     check(page)
     page.get_by_role("link", name="Upload a capture").click()
     check(page)
-    page.evaluate(DROP, ["#drop", "after <b>.pcap", base64.b64encode(capture).decode()])
-    expect(page.locator("#chosen")).to_contain_text("after <b>.pcap")
-    page.get_by_role("button", name="Upload and analyse").click()
+    page.evaluate(DROP, ["#drop", [["after <b>.pcap", base64.b64encode(capture).decode()]]])
     expect(page.get_by_role("heading", level=1)).to_contain_text("after <b>.pcap")
     expect(page.get_by_role("heading", name="Connections")).to_be_visible()
     expect(page.locator(".lead")).to_contain_text(re.compile(r"\d+(\.\d+)? k?B in "))
@@ -163,8 +162,7 @@ def test_the_progress_of_an_analysis_is_watched(
 
     with held_analysis(pid, tmp_path / "served", send) as (large, _):
         page.goto("/upload")
-        page.evaluate(DROP, ["#drop", "watched.pcap", base64.b64encode(capture).decode()])
-        page.get_by_role("button", name="Upload and analyse").click()
+        page.evaluate(DROP, ["#drop", [["watched.pcap", base64.b64encode(capture).decode()]]])
         expect(page.get_by_role("heading", level=1)).to_contain_text("watched.pcap")
         expect(page.get_by_role("status")).to_contain_text("analysis is queued")
         expect(page.get_by_role("progressbar")).to_be_visible()
@@ -187,11 +185,12 @@ def test_the_worst_finding_leads_to_its_segments(page: Page) -> None:
     expect(worst).to_contain_text("window")
     link = worst.get_by_role("link", name="connection 0")
     asked = parse_qs(urlsplit(link.get_attribute("href")).query)
-    assert sorted(asked) == ["direction", "end_ns", "start_ns"]
+    assert sorted(asked) == ["direction", "end_ns", "frame", "start_ns"]
     link.click()
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
     expect(page).to_have_url(re.compile(r"/connections/0\?.*start_ns=\d+&end_ns=\d+"))
     expect(page.locator("#direction")).to_have_value(asked["direction"][0])
+    expect(page.locator("#figure")).to_have_attribute("data-marked", " ".join(asked["frame"]))
     # The finding's own span: the window closed in frame 6 and opened in frame 7.
     expect(page.locator("#segments tbody")).to_contain_text("6")
     check(page)

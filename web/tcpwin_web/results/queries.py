@@ -376,20 +376,24 @@ def list_segments(
         inside &= time_ns <= end_ns
     numbers = np.flatnonzero(inside)
     if frame is not None:
-        offset = max(_place(place, frame, numbers) - limit // 2, 0)
+        found = _place(place, frame, numbers)
+        if found is None:
+            within_span = "" if len(numbers) == len(time_ns) else " in this span"
+            raise QueryError(f"frame {frame:,} is no segment of this connection{within_span}")
+        offset = max(found - limit // 2, 0)
     wanted = numbers[offset : offset + limit]
     first, last = (int(wanted[0]), int(wanted[-1])) if len(wanted) else (0, -1)
     rows = polars.scan_parquet(place / layout.SEGMENTS).slice(first, last - first + 1).collect()
     return Page(rows[wanted - first], len(numbers), offset)
 
 
-def _place(place: Path, frame: int, numbers: NDArray[np.intp]) -> int:
-    """Where a frame stands among some rows of the table of segments, which is in the order of frames."""
+def _place(place: Path, frame: int, numbers: NDArray[np.intp]) -> int | None:
+    """Where a frame stands among some rows of the table of segments, in the order of frames; None where it does not."""
     frames = polars.scan_parquet(place / layout.SEGMENTS).select("frame").collect().get_column("frame").to_numpy()
     row = int(np.searchsorted(frames, frame))
     found = int(np.searchsorted(numbers, row))
     if row == len(frames) or frames[row] != frame or found == len(numbers) or numbers[found] != row:
-        raise QueryError(f"frame {frame:,} is no segment of this connection in this span")
+        return None
     return found
 
 

@@ -8,8 +8,16 @@ const panels = [...document.querySelectorAll('input[name="panel"]')];
 const startNs = BigInt(place.dataset.start);
 const lifeNs = Math.max(Number(BigInt(place.dataset.end) - startNs), 1);
 const LEAST_NS = 1000;
+const MOST_MARKS = 10;
 const span = { from: 0, to: lifeNs };
 let drawing = null;
+// Frames that were chosen, with their times: marked in the figures and kept in the address.
+let marks = [];
+// Whether the next view is one of the browser's history, or the first: it is no step of its own.
+let isRestored = true;
+let shown = null;
+// What is under way for a view ends where another is asked for.
+let turns = 0;
 
 const relative = (ns) => Number(BigInt(ns) - startNs);
 const absolute = (ns) => startNs + BigInt(Math.round(ns));
@@ -21,7 +29,18 @@ function address() {
   const asked = new URLSearchParams(spanQuery());
   if (direction.value !== direction.dataset.busier) asked.set("direction", direction.value);
   if (!defaults()) for (const each of panels) if (each.checked) asked.append("panel", each.value);
+  for (const mark of marks) asked.append("frame", mark.frame);
   return asked;
+}
+
+/** Every view has an address, and is a step of the history. */
+function remember() {
+  const asked = address();
+  const place = asked.size ? `?${asked}` : location.pathname;
+  if (isRestored) history.replaceState(null, "", `${place}${location.hash}`);
+  else if (String(asked) !== shown) history.pushState(null, "", place);
+  shown = String(asked);
+  isRestored = false;
 }
 
 // ---- tables ----------------------------------------------------------------------------------------------------
@@ -95,20 +114,40 @@ async function draw() {
   drawing?.abort();
   drawing = new AbortController();
   const asked = address();
-  history.replaceState(null, "", asked.size ? `?${asked}${location.hash}` : `${location.pathname}${location.hash}`);
+  asked.delete("frame");
+  remember();
   const names = panels.filter((each) => each.checked).map((each) => each.value);
   place.hidden = !names.length;
   if (!names.length) return;
   const wasDrawn = place.dataset.drawn === "true";
   const figure = await drawFigure(place, `${place.dataset.source}?${asked}`, {
     signal: drawing.signal,
-    prepare: ({ layout }) => { if (!isWhole()) layout.xaxis.range = [span.from, span.to].map((each) => onAxis(each, layout)); },
+    prepare: ({ layout }) => {
+      if (!isWhole()) layout.xaxis.range = [span.from, span.to].map((each) => onAxis(each, layout));
+      plain = { shapes: layout.shapes ?? [], annotations: layout.annotations ?? [] };
+      Object.assign(layout, withMarks(layout));
+    },
   });
   if (!figure) return;
+  tellMarks();
   if (!wasDrawn) {
     place.on("plotly_relayout", zoomed);
     place.on("plotly_click", clicked);
   }
+}
+
+// What a figure holds besides its marks.
+let plain = { shapes: [], annotations: [] };
+
+/** A line through all panels at each chosen frame, with its number. */
+function withMarks(layout) {
+  const color = layout.font.color;
+  const lines = marks.map(({ ns }) => ({ type: "line", xref: "x", yref: "paper", x0: onAxis(ns, layout), x1: onAxis(ns, layout), y0: 0, y1: 1, line: { color, width: 1.5, dash: "dash" } }));
+  const names = marks.map(({ frame, ns }) => ({ text: `frame ${count(frame)}`, xref: "x", yref: "paper", x: onAxis(ns, layout), y: 1, xanchor: "left", yanchor: "top", showarrow: false, bgcolor: layout.paper_bgcolor, font: { color, size: 11 } }));
+  return { shapes: [...plain.shapes, ...lines], annotations: [...plain.annotations, ...names] };
+}
+function tellMarks() {
+  place.dataset.marked = marks.map(({ frame }) => frame).join(" ");
 }
 
 let settling = 0;
@@ -143,24 +182,47 @@ function clicked({ points }) {
     const found = /^<b>frame ([\d,]+)/.exec(point.text ?? "");
     const told = /frame %\{customdata/.test(point.data.hovertemplate ?? "") ? [point.customdata].flat()[0] : null;
     const number = found ? Number(found[1].replaceAll(",", "")) : told;
-    if (number) return showFrame(number, { isSpanKept: true });
+    if (number) return showFrames([number], { isSpanKept: true, isFigureKept: true });
   }
 }
 
-/** Show a frame in the table; around it in the figure, unless the span is to stay. */
-async function showFrame(number, { isSpanKept = false } = {}) {
-  segments.marked = number;
-  const found = await segments.show(`${isSpanKept ? spanQuery() : ""}&frame=${number}`, null);
-  if (!found) return;
+/** When a frame came; null, and said, where it is no segment of this connection. */
+async function findFrame(frame) {
+  try {
+    const { segments: rows } = await ask(`${segments.place.dataset.source}?frame=${frame}&limit=1`);
+    return { frame, ns: relative(rows[0].time_ns) };
+  } catch (error) {
+    say(error.message.replace(/^f/, "F"));
+    return null;
+  }
+}
+
+/** Show frames: the first in the table, all in the figures; around them, unless the span is to stay. */
+async function showFrames(numbers, { isSpanKept = false, isFigureKept = false } = {}) {
+  const mine = ++turns;
+  say("");
+  const found = (await Promise.all(numbers.map(findFrame))).filter(Boolean);
+  if (mine !== turns) return;
+  if (!found.length) return look(span.from, span.to, { isQuick: true });
+  marks = found;
+  segments.marked = marks[0].frame;
+  const rows = await segments.show(`${isSpanKept ? spanQuery() : ""}&frame=${marks[0].frame}`, null);
+  if (mine !== turns) return;
   segments.query = isSpanKept ? spanQuery() : "";
-  if (isSpanKept) return;
-  const times = found.segments.map((row) => relative(row.time_ns));
-  const [least, most] = [Math.min(...times), Math.max(...times)];
-  const margin = (most - least) * 0.02 || 1e6;
-  look(least - margin, most + margin, { isQuick: true });
-  clearTimeout(settling);
+  if (!isSpanKept) {
+    const near = marks.length > 1 || !rows ? marks.map(({ ns }) => ns) : rows.segments.map((row) => relative(row.time_ns));
+    const [least, most] = [Math.min(...near), Math.max(...near)];
+    const margin = (most - least) * (marks.length > 1 ? 0.1 : 0.02) || 1e6;
+    look(least - margin, most + margin, { isQuick: true });
+    clearTimeout(settling);
+  } else if (isFigureKept) {
+    remember();
+    await Plotly.relayout(place, withMarks(place.layout));
+    return tellMarks();
+  }
   await draw();
   events.show(spanQuery());
+  snapshots?.show(spanQuery());
 }
 
 const MOVES = {
@@ -193,15 +255,28 @@ document.addEventListener("theme", () => { if (place.dataset.drawn) draw(); });
 
 document.getElementById("to-frame").addEventListener("submit", (event) => {
   event.preventDefault();
-  showFrame(Number(document.getElementById("frame-number").value));
+  showFrames([Number(document.getElementById("frame-number").value)]);
 });
 
 function begin(asked) {
   const at = (name, otherwise) => (/^-?\d{1,19}$/.test(asked.get(name) ?? "") ? relative(asked.get(name)) : otherwise);
-  if (["a_to_b", "b_to_a"].includes(asked.get("direction"))) direction.value = asked.get("direction");
+  const side = asked.get("direction");
+  direction.value = ["a_to_b", "b_to_a"].includes(side) ? side : direction.dataset.busier;
   const chosen = asked.getAll("panel");
-  if (chosen.length) for (const each of panels) each.checked = chosen.includes(each.value);
-  if (/^\d{1,12}$/.test(asked.get("frame") ?? "")) return showFrame(Number(asked.get("frame")));
+  for (const each of panels) each.checked = chosen.length ? chosen.includes(each.value) : each.defaultChecked;
+  const frames = asked.getAll("frame").filter((each) => /^\d{1,12}$/.test(each)).slice(0, MOST_MARKS).map(Number);
+  const isSpanKept = asked.has("start_ns") || asked.has("end_ns");
+  turns += 1;
+  marks = [];
+  segments.marked = null;
   look(at("start_ns", 0), at("end_ns", lifeNs), { isQuick: true });
+  if (!frames.length) return;
+  clearTimeout(settling);
+  showFrames(frames, { isSpanKept });
 }
+addEventListener("popstate", () => {
+  if (location.search === (shown ? `?${shown}` : "")) return;
+  isRestored = true;
+  begin(new URLSearchParams(location.search));
+});
 begin(new URLSearchParams(location.search));
