@@ -29,6 +29,7 @@ TABLES = ("events", "series")
     help="Write this table as well, of the worst connections with a problem; may be repeated.",
 )
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes; default: one a processor.")
+@click.option("--scheduler", metavar="ADDRESS", help="Let a Dask cluster measure them: tcp://HOST:PORT.")
 @click.option("--again", is_flag=True, help="Measure captures that are done, too.")
 @click.option("--json", "as_json", is_flag=True, help="Write what was done as JSON.")
 def run(
@@ -37,6 +38,7 @@ def run(
     site: str | None,
     also: tuple[str, ...],
     workers: int | None,
+    scheduler: str | None,
     again: bool,
     as_json: bool,
 ) -> int:
@@ -48,8 +50,19 @@ def run(
     """
     from tcpwin.fleet import run as measure_all
 
+    if workers is not None and scheduler is not None:
+        raise click.UsageError("--workers are processes of this machine; a cluster of --scheduler has its own")
     with _shown() as tell:
-        done = measure_all(sources, dataset, site=site, also=also, workers=workers, again=again, tell=tell)
+        done = measure_all(
+            sources,
+            dataset,
+            site=site,
+            also=also,
+            workers=workers,
+            scheduler=scheduler,
+            again=again,
+            tell=tell,
+        )
     if as_json:
         click.echo(json.dumps(done.document(), indent=1))
     else:

@@ -58,6 +58,7 @@ def run(
     site: str | None = None,
     also: Sequence[str] = (),
     workers: int | None = None,
+    scheduler: str | None = None,
     again: bool = False,
     tell: Tell | None = None,
 ) -> Done:
@@ -68,6 +69,7 @@ def run(
         site: of captures whose source names none.
         also: tables beside those that are always written: events, series.
         workers: processes; by default one for each processor.
+        scheduler: address of a Dask scheduler, ``tcp://HOST:PORT``, whose workers measure them in place of processes.
         again: measure those that are done as well.
         tell: called as captures are done.
 
@@ -76,8 +78,6 @@ def run(
         OutputError: the data set cannot be written, or the packages that write it are not installed.
         ValueError: there is no such table.
     """
-    from tcpwin.fleet.local import perform_here
-
     if unknown := set(also) - set(ON_REQUEST):
         raise ValueError(f"no table {min(unknown)} to add: there are {', '.join(ON_REQUEST)}")
     need("pyarrow")
@@ -86,14 +86,28 @@ def run(
     found = list(discover(sources, site))
     with writing(dataset, also) as target:
         tasks = list(_left(found, target, also, again, done))
-        count = min(workers or os.cpu_count() or 1, max(len(tasks), 1))
-        for outcome in perform_here(tasks, os.fspath(target.folder), also, count):
+        for outcome in _performed(tasks, str(target.folder.resolve()), also, workers, scheduler):
             target.take(outcome)
             _count(outcome, done)
             if tell is not None:
                 tell(outcome, done.measured, len(tasks))
     done.elapsed_ns = time.monotonic_ns() - begun_ns
     return done
+
+
+def _performed(
+    tasks: Sequence[Task], folder: str, also: Sequence[str], workers: int | None, scheduler: str | None
+) -> Iterator[Outcome]:
+    if not tasks:
+        return iter(())
+    if scheduler is None:
+        from tcpwin.fleet.local import perform_here
+
+        return perform_here(tasks, folder, also, min(workers or os.cpu_count() or 1, len(tasks)))
+    need("distributed")
+    from tcpwin.fleet.cluster import perform_on
+
+    return perform_on(scheduler, tasks, folder, also)
 
 
 def need(package: str) -> None:
