@@ -277,6 +277,14 @@ def row_chunks(
 ) -> tuple[int, list[dict[str, Any]]]:
     """Call `take` with the columns of some rows at a time: the number of connections, and facts."""
 
+def ring_records(block: bytes, *, leaves_out_outgoing: bool = False) -> tuple[bytes, int, int, int]:
+    """Records of a pcap file with nanoseconds, how many, and the times of the first and the last."""
+
+def grown_records(
+    data: bytes, *, is_big_endian: bool = False, is_nanoseconds: bool = False
+) -> tuple[int, int, int, int, bool]:
+    """Where the last whole record ends, how many, times of the first and the last, and whether what follows is none."""
+
 def write_headers(
     source: _Readable,
     out: str,

@@ -20,6 +20,7 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.analysis.event_columns import EventColumns, StallColumns
+    from tcpwin.analysis.segments import write_segments
     from tcpwin.analysis.table import Table, masked, texts
 
 __all__ = [
@@ -57,9 +58,15 @@ __all__ = [
     "measure",
     "reopen",
     "texts",
+    "write_segments",
 ]
 
 # Columns need numpy, whose import costs more than reading a million packets.
 __getattr__ = loader(
-    __name__, {"event_columns": ("EventColumns", "StallColumns"), "table": ("Table", "masked", "texts")}
+    __name__,
+    {
+        "event_columns": ("EventColumns", "StallColumns"),
+        "segments": ("write_segments",),
+        "table": ("Table", "masked", "texts"),
+    },
 )

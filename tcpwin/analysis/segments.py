@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from tcpwin import _engine
 from tcpwin.analysis.table import Coded, Table, masked
+from tcpwin.parquet import parquet_writer
 
 if TYPE_CHECKING:
     import polars
     from numpy.typing import NDArray
+
+    from tcpwin.analysis.analysis import Shifts
+    from tcpwin.sources import Source
 
 
 _TEXTS = ("direction", "src", "dst", "events")
@@ -38,7 +42,32 @@ def as_table(columns: dict[str, Any], order: Iterable[str]) -> Table:
     return Table(table)
 
 
-def frame_schema(order: Iterable[str]) -> polars.Schema:
+def write_segments(
+    source: Source,
+    file: IO[bytes],
+    *,
+    only: int | None = None,
+    shifts: Shifts | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[int, list[dict[str, Any]]]:
+    """Write the per-segment table as Parquet, some rows at a time; needs the ``tables`` extra.
+
+    Returns:
+        The number of connections, and the capture's facts.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    columns = _engine.ROW_COLUMNS
+    with parquet_writer(_schema(columns), file) as write:
+
+        def take(chunk: dict[str, Any]) -> None:
+            write(as_table(chunk, columns).to_polars())
+
+        return _engine.row_chunks(source.open(), take, name=source.name, only=only, shifts=shifts, progress=progress)
+
+
+def _schema(order: Iterable[str]) -> polars.Schema:
     """What the table has for columns as a data frame of polars."""
     import polars
 

@@ -61,17 +61,9 @@ def _write_text(source: Source, file: IO[bytes], form: str, **options: Any) -> t
 
 
 def _write_parquet(source: Source, file: IO[bytes], _: str, **options: Any) -> tuple[int, list[dict[str, Any]]]:
-    from tcpwin import _engine
-    from tcpwin.analysis.segments import as_table, frame_schema
-    from tcpwin.parquet import parquet_writer
+    from tcpwin.analysis import write_segments
 
-    columns = _engine.ROW_COLUMNS
-    with parquet_writer(frame_schema(columns), file) as write:
-
-        def take(chunk: dict[str, Any]) -> None:
-            write(as_table(chunk, columns).to_polars())
-
-        return _engine.row_chunks(source.open(), take, name=source.name, **options)
+    return write_segments(source, file, **options)
 
 
 @contextmanager

@@ -40,6 +40,7 @@ COMMANDS = {
     "slice": "Write packets of a connection, span or finding for Wireshark.",
     "snap": "Record this host's TCP sockets, counters and memory.",
     "ss": "Show sockets from snapshots, or the distribution of a field.",
+    "watch": "Watch an interface until something stalls; keep the packets around it.",
     "whatif": "Predict what would come of a change: a setting, a limit lifted, another path.",
 }
 """Each command's one-line help; its code is `tcpwin.cli.NAME`, an object of the same name."""

@@ -1,6 +1,7 @@
 """Where packets come from: files, streams, scapy packets, dpkt readers. Each becomes something the engine can read."""
 
 from tcpwin.sources.headers import Headers, HeadersSource, write_headers
+from tcpwin.sources.libpcap import compile_filter
 from tcpwin.sources.moments import Moment, read_moment
 from tcpwin.sources.recognition import resolve
 from tcpwin.sources.selection import SelectedSource, Selection
@@ -16,6 +17,7 @@ __all__ = [
     "SelectedSource",
     "Selection",
     "Source",
+    "compile_filter",
     "read_moment",
     "resolve",
     "write_headers",

@@ -20,6 +20,7 @@ from tcpwin.agents.server import make_server
 from tcpwin.limits import LIMITS, OWNERS, VERDICT_FIELDS
 from tcpwin.paths import Path as CapturedPath
 from tcpwin.paths import Prediction
+from tcpwin.watch import Round
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "tcpwin" / "docs"
@@ -102,6 +103,7 @@ def known_names() -> set[str]:
     listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES
     listed |= {name for part in SCHEMA["$defs"].values() for name in part.get("properties", {})} | PAIR_NAMES
     listed |= {field.name for kind in (CapturedPath, Prediction) for field in fields(kind)} | {"gain_ns"}
+    listed |= {field.name for field in fields(Round)}
     listed |= {*VERDICT_FIELDS, *LIMITS, *OWNERS, "items_ns"} | tools_of_agents()
     return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | listed | set(_engine.CAUSES)
 

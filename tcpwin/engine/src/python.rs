@@ -14,6 +14,7 @@ mod field_attribute;
 mod files;
 mod first_events;
 mod headers;
+mod live;
 mod pair;
 mod pass;
 mod picks;
@@ -97,6 +98,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(copy::frames_around, module)?)?;
     module.add_function(wrap_pyfunction!(copy::frames_of_parts, module)?)?;
     module.add_function(wrap_pyfunction!(headers::write_headers, module)?)?;
+    module.add_function(wrap_pyfunction!(live::ring_records, module)?)?;
+    module.add_function(wrap_pyfunction!(live::grown_records, module)?)?;
     module.add_function(wrap_pyfunction!(pair::first_offset, module)?)?;
     module.add_function(wrap_pyfunction!(pair::pair, module)?)?;
     module.add_function(wrap_pyfunction!(split::split_points, module)?)?;

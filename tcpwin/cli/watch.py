@@ -1,0 +1,221 @@
+"""`tcpwin watch`: a recorder that waits for the stall, and keeps its packets."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcpwin.cli.program import complain
+from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
+from tcpwin.cli.snap import parse_duration, parse_every, parse_size
+from tcpwin.cli.terminal import colour_option
+from tcpwin.units import count_text, name_text, time_text
+
+if TYPE_CHECKING:
+    from tcpwin.watch import Round, Strike, Told
+
+ROWS = 10
+SHOWN_STRIKES = 5
+
+
+@click.command()
+@click.option("-i", "--interface", metavar="IFACE", help="Watch this interface, or any.")
+@click.option("--follow", metavar="FILE", help="Watch a pcap file that is being written, or - for standard input.")
+@click.option("-o", "--output", "out", metavar="FOLDER", help="Write bundles of what strikes into this folder.")
+@click.option("--filter", "wanted", metavar="EXPR", help="Only packets that EXPR takes, in tcpdump's language.")
+@click.option(
+    "--recent", "recent_ns", type=parse_duration, default="60s", show_default=True, metavar="TIME",
+    help="Keep the packets of the last TIME …",
+)  # fmt: skip
+@click.option(
+    "--memory", "recent_bytes", type=parse_size, default="64MiB", show_default=True, metavar="SIZE",
+    help="… but no more than SIZE of them.",
+)  # fmt: skip
+@click.option(
+    "--every", "every_ns", type=parse_every, default="10s", show_default=True, metavar="TIME",
+    help="Judge them each TIME.",
+)  # fmt: skip
+@click.option(
+    "--cost", "cost_ns", type=parse_duration, default="500ms", show_default=True, metavar="TIME",
+    help="What costs a connection less does not strike.",
+)  # fmt: skip
+@click.option(
+    "--after", "after_ns", type=parse_duration, default="5s", show_default=True, metavar="TIME",
+    help="Write a bundle TIME after something struck.",
+)  # fmt: skip
+@click.option("--for", "duration_ns", type=parse_duration, metavar="TIME", help="Stop after TIME; default: at Ctrl-C.")
+@click.option("--keep", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Bundles to keep.")
+@click.option(
+    "--sample", "sample_ns", type=parse_every, default="1s", show_default=True, metavar="TIME",
+    help="Record this host's sockets each TIME, for the bundles; with -i and -o.",
+)  # fmt: skip
+@click.option("--select", multiple=True, metavar="RULES", help="Only these rules strike: codes, prefixes or names.")
+@click.option("--ignore", multiple=True, metavar="RULES", help="These rules do not.")
+@click.option(
+    "--threshold", "thresholds", multiple=True, metavar="NAME=VALUE", help="Set a threshold: TW201.stall_ns=500ms."
+)
+@click.option("--metrics", type=click.IntRange(0, 65535), metavar="PORT", help="Serve /metrics on 127.0.0.1:PORT.")
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON object per line: rounds, strikes and bundles.")
+@colour_option
+def watch(
+    interface: str | None,
+    follow: str | None,
+    out: str | None,
+    wanted: str | None,
+    recent_ns: int,
+    recent_bytes: int,
+    every_ns: int,
+    cost_ns: int,
+    after_ns: int,
+    duration_ns: int | None,
+    keep: int,
+    sample_ns: int,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    thresholds: tuple[str, ...],
+    metrics: int | None,
+    as_json: bool,
+    colour: str,
+) -> None:
+    """Watch an interface, or a file that grows, until something limits a connection; keep the packets around it.
+
+    Headers of the newest packets are held in memory and judged again and again. When a finding of at least a warning
+    is new, FOLDER gets a bundle: the packets before and after, and this host's sockets, counters and settings, which
+    every other command reads. On a terminal the worst connections are shown. Needs CAP_NET_RAW to capture.
+    """
+    if (interface is None) == (follow is None):
+        raise click.UsageError("name what to watch: -i IFACE, or --follow FILE")
+    if follow is not None and wanted is not None:
+        raise click.UsageError("--filter is the kernel's, of an interface: filter what writes the file")
+    rules = chosen_rules(select, ignore)
+    from tcpwin.watch import Bundles, GrowingFile, Interface, Metrics, Settings, Watch, sampling, serve
+
+    settings = Settings(
+        recent_ns, recent_bytes, every_ns, after_ns, cost_ns, duration_ns, rules, parse_thresholds(thresholds)
+    )
+    with ExitStack() as stack:
+        is_ended = stack.enter_context(_asked_to_end())
+        source = Interface(interface, filter=wanted) if interface is not None else GrowingFile(follow or "-")
+        stack.callback(source.close)
+        counted = Metrics()
+        if metrics is not None:
+            stack.callback(serve(counted, metrics))
+        told = _as_json if as_json else _Screen(source.name, colour).take if sys.stdout.isatty() else _as_lines
+
+        def tell(what: Told) -> None:
+            counted.take(what)
+            if isinstance(what, str):
+                complain(f"warning: {what}")
+            told(what)
+
+        more: dict[str, Any] = {}
+        if out is not None:
+            folder = Path(out)
+            more["bundles"] = Bundles(folder, keep)
+            if interface is not None:
+                more["snapshots"] = stack.enter_context(sampling(folder, sample_ns, tell))
+        Watch(source, settings, tell, is_ended=is_ended, **more).run()
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[Callable[[], bool]]:
+    """Whether a signal asked for the end; the second one ends at once."""
+    asked: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def ask(number: int, _: object) -> None:
+        asked.append(number)
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, ask)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _as_json(what: Told) -> None:
+    if isinstance(what, str):
+        return
+    if isinstance(what, Path):
+        document: dict[str, Any] = {"type": "bundle", "path": str(what)}
+    else:
+        document = what.document()
+        document = {"type": document.pop("type", "strike"), **document}
+    click.echo(json.dumps(document))
+    sys.stdout.flush()
+
+
+def _as_lines(what: Told) -> None:
+    from tcpwin.watch import Strike
+
+    if isinstance(what, Path):
+        click.echo(f"bundle {name_text(str(what))}")
+    elif isinstance(what, Strike):
+        click.echo(strike_line(what))
+    sys.stdout.flush()
+
+
+def strike_line(strike: Strike) -> str:
+    """When, who, and what."""
+    finding = strike.finding
+    now = datetime.now(UTC).strftime("%H:%M:%SZ")
+    return (
+        f"{now}  {finding.code} {finding.name}  {strike.client} → {strike.server}  "
+        f"{name_text(finding.text)} Cost: about {time_text(finding.cost_ns)}."
+    )
+
+
+def head_line(name: str, round: Round) -> str:
+    """What was watched, and what of it is known."""
+    analysis = round.analysis
+    dropped = f", {round.dropped:,} dropped" if round.dropped else ""
+    line = f"{name_text(name)}: {count_text(round.packets, 'packet')}{dropped}"
+    if analysis is None:
+        return f"{line}; waiting for packets"
+    problems = sum(len(ids) for ids in analysis.summary.problems.values())
+    return (
+        f"{line}; the last {time_text(round.span_ns)}: {count_text(len(analysis), 'connection')}, "
+        f"{problems:,} with a problem; judged in {time_text(round.took_ns)}"
+    )
+
+
+class _Screen:
+    """The newest round, and what struck lately, in place of the round before."""
+
+    def __init__(self, name: str, colour: str) -> None:
+        self._name = name
+        self._colour = colour
+        self._lately: list[str] = []
+
+    def take(self, what: Told) -> None:
+        from tcpwin.watch import Round, Strike
+
+        if isinstance(what, Strike):
+            self._lately.append(strike_line(what))
+        elif isinstance(what, Path):
+            self._lately.append(f"bundle {name_text(str(what))}")
+        elif isinstance(what, Round):
+            self._show(what)
+        self._lately = self._lately[-SHOWN_STRIKES:]
+
+    def _show(self, round: Round) -> None:
+        from tcpwin.cli.terminal import show
+        from tcpwin.report import tabulate_connections
+
+        click.clear()
+        blocks: list[Any] = [[head_line(self._name, round), ""]]
+        if round.analysis is not None:
+            worst = [each.id for each in round.analysis.worst(ROWS)]
+            blocks.append(tabulate_connections(round.analysis, worst))
+        show([*blocks, ["", *self._lately, "", "Ctrl-C ends it."]], self._colour)

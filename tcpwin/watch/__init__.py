@@ -1,0 +1,23 @@
+"""A recorder that waits for the stall: packets come in, the newest are judged again and again, what strikes is kept."""
+
+from tcpwin.watch.bundles import Bundles
+from tcpwin.watch.growing import GrowingFile
+from tcpwin.watch.interface import Interface
+from tcpwin.watch.metrics import Metrics, serve
+from tcpwin.watch.run import Round, Settings, Told, Watch
+from tcpwin.watch.samples import sampling
+from tcpwin.watch.strikes import Strike
+
+__all__ = [
+    "Bundles",
+    "GrowingFile",
+    "Interface",
+    "Metrics",
+    "Round",
+    "Settings",
+    "Strike",
+    "Told",
+    "Watch",
+    "sampling",
+    "serve",
+]

@@ -1,0 +1,92 @@
+"""What strikes in the newest packets: a finding that costs enough, once for as long as it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tcpwin.analysis import Analysis
+from tcpwin.limits import Finding, Severity
+
+MOST_KNOWN = 10_000
+"""So many that go on are told apart; of more the oldest are forgotten, and strike again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """A finding that was not there before.
+
+    Attributes:
+        client, server: address:port of the end that opened the connection, or probably did, and of the other.
+        finding: with its rule, cost and frames, which are those of the packets that were looked at.
+        limit: what limited the connection, by the name that the verdict has for it.
+        text: the verdict in one line.
+    """
+
+    client: str
+    server: str
+    finding: Finding
+    limit: str
+    text: str
+
+    def document(self) -> dict[str, Any]:
+        """What JSON has of it."""
+        finding = self.finding
+        return {
+            "rule": finding.code,
+            "name": finding.name,
+            "severity": str(finding.severity),
+            "client": self.client,
+            "server": self.server,
+            "limit": self.limit,
+            "cost_ns": finding.cost_ns,
+            "confidence": finding.confidence,
+            "owner": finding.owner,
+            "text": finding.text,
+            "fix": None if finding.remedy is None else finding.remedy.text,
+            "verdict": self.text,
+        }
+
+
+class Known:
+    """What went on lately, so that it strikes once.
+
+    Args:
+        forget_ns: what was not seen for so long, by the packets' clock, is over.
+    """
+
+    def __init__(self, forget_ns: int) -> None:
+        self._forget_ns = forget_ns
+        self._seen_ns: dict[tuple[str, str, str], int] = {}
+
+    def strikes(self, analysis: Analysis, findings: Iterable[Finding], now_ns: int) -> list[Strike]:
+        """Those of the findings that are new."""
+        new = []
+        for finding in findings:
+            if finding.connection is None:
+                continue
+            connection = analysis.connections[finding.connection]
+            key = (str(connection.a), str(connection.b), finding.code)
+            is_known = key in self._seen_ns
+            self._seen_ns[key] = now_ns
+            if not is_known:
+                verdict = connection.verdict
+                new.append(Strike(str(connection.a), str(connection.b), finding, verdict.limit, verdict.headline))
+        self._forget(now_ns)
+        return new
+
+    def _forget(self, now_ns: int) -> None:
+        over = [key for key, seen_ns in self._seen_ns.items() if now_ns - seen_ns > self._forget_ns]
+        over += list(self._seen_ns)[: max(0, len(self._seen_ns) - len(over) - MOST_KNOWN)]
+        for key in over:
+            self._seen_ns.pop(key, None)
+
+
+def costly(findings: Iterable[Finding], least_ns: int) -> list[Finding]:
+    """Findings of a connection that are at least a warning, and cost so much."""
+    return [
+        each
+        for each in findings
+        if each.connection is not None and each.severity >= Severity.WARNING and each.cost_ns >= least_ns
+    ]
