@@ -20,6 +20,8 @@ import tcpwin
 from tcpwin.agents.answers import connection_of, tell_capture, tell_connection, tell_evidence, tell_pair
 from tcpwin.agents.folder import Folder, check_filter
 from tcpwin.errors import OutputError, SourceError, TcpwinError
+from tcpwin.paths import describe_whatif
+from tcpwin.units import name_text
 
 INSTRUCTIONS = """\
 tcpwin measures TCP connections in packet captures and says what limited each: the receiver's window, its application,
@@ -42,6 +44,11 @@ Start = Annotated[
     ),
 ]
 End = Annotated[str | None, Field(description="Only packets before then, written likewise.")]
+Settings = Annotated[
+    dict[str, str] | None,
+    Field(description="As {'receiver.tcp_rmem': '32M', 'sender.tcp_wmem': '16M'}; also sender.tcp_congestion_control."),
+]
+Lifted = Annotated[list[str] | None, Field(description="Limits to lift, as a verdict's `limit` names them.")]
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -102,6 +109,7 @@ class _Tools:
             self.show_evidence,
             self.draw_figure,
             self.pair_captures,
+            self.what_if,
             self.explain_rule,
         )
 
@@ -177,6 +185,33 @@ class _Tools:
         check_filter(filter)
         paths = [os.fspath(self._folder.path(name)) for name in (a, b)]
         return tell_pair((a, b), tcpwin.pair(paths[0], paths[1], filter=filter), limit)
+
+    def what_if(
+        self,
+        capture: Capture,
+        connection: Number,
+        settings: Settings = None,
+        lift: Lifted = None,
+        loss_percent: Annotated[float | None, Field(description="Loss by chance on the path.", ge=0, lt=100)] = None,
+        rtt_ms: Annotated[float | None, Field(description="The path's round trip.", gt=0, le=3_600_000)] = None,
+        rate_mbps: Annotated[float | None, Field(description="What the path carries.", gt=0, le=1e9)] = None,
+        filter: Filter = None,
+        start: Start = None,
+        end: End = None,
+    ) -> dict[str, Any]:
+        """Predict throughput and duration of a connection after changes, with an interval, and what limits it then.
+
+        Without a change: its path as the capture shows it, and every limit lifted alone, the one that gains most first.
+        """
+        changes = {
+            "loss_share": None if loss_percent is None else loss_percent / 100,
+            "round_trip_ns": None if rtt_ms is None else rtt_ms * 1e6,
+            "rate_bps": None if rate_mbps is None else rate_mbps * 1e6,
+        }
+        is_asked = bool(settings or lift) or any(each is not None for each in changes.values())
+        chosen = connection_of(self._folder.analyse(capture, filter, start, end), connection)
+        found = tcpwin.whatif(chosen, settings or {}, lift=lift or (), each=not is_asked, **changes)
+        return {"capture": name_text(capture), **describe_whatif(found)}
 
     def explain_rule(self, rule: Annotated[str, Field(description="Code of the rule, as TW201.")]) -> str:
         """Give the page of a rule: what it finds, how that is judged, when it is wrong, what to do."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tcpwin.analysis import Connection, Direction
 from tcpwin.errors import TcpwinError
+from tcpwin.kernel import memory_models
 from tcpwin.limits import LIMIT_NAMES, Life, Verdict, life_of
 from tcpwin.paths.changes import LIFTABLE, Changes, read_changes
 from tcpwin.paths.model import PAYLOAD_SHARE, SELF_PACED, Lived, choices, live
@@ -277,9 +278,11 @@ class _Case:
             if limit == "path_policer":
                 doubts.append("what the path carries behind a policer is not in the capture")
         if changes.rmem_max_bytes is not None:
-            own = self.path.receiver.sizes("tcp_rmem")
-            seen = life.carried.window_bytes
-            if own is not None and seen and seen < REACHED * own[2] / 2 and "receiver_window" in life.times_ns:
+            end, seen = self.path.receiver, life.carried.window_bytes
+            own = end.sizes("tcp_rmem")
+            models = memory_models(end.kernel, adv_win_scale=end.adv_win_scale)
+            allowed = 0 if own is None else min(model.window_from_space(own[2]) for model in models)
+            if seen and seen < REACHED * allowed and "receiver_window" in life.times_ns:
                 doubts.append(
                     "the window stayed below what tcp_rmem allows already: the program set its buffer, or the transfer "
                     "was too short for it to grow"

@@ -24,6 +24,7 @@ READING = [
     "show_evidence",
     "draw_figure",
     "pair_captures",
+    "what_if",
     "explain_rule",
 ]
 MOST_CHARACTERS = 16_000
@@ -130,6 +131,19 @@ def test_a_pair() -> None:
     assert (way["sent"], way["lost"], len(way["lost_frames"])) == (1052, 12, 12)
     assert "12 of 1,052 packets" in answer["summary"][0]
     assert answer["connections"][0]["verdict"].startswith("Limited by loss on the path")
+
+
+def test_what_would_come_of_a_change() -> None:
+    arguments = {"capture": SLOW, "connection": 0}
+    asked = {**arguments, "lift": ["receiver_application"], "rate_mbps": 100}
+    shown, answer = ask(CAPTURES, ("what_if", arguments), ("what_if", asked))
+    chosen = library.analyze(SLOW_READER).connections[0]
+    found = library.whatif(chosen, lift=["receiver_application"], rate_bps=100e6).prediction
+    assert found is not None
+    assert answer["prediction"]["duration_ns"]["likely"] == found.duration_ns.likely
+    assert (shown["prediction"], shown["unsaid"][0]["limit"]) == (None, "receiver_application")
+    said = refusals(CAPTURES, ("what_if", {**arguments, "settings": {"sender.tcp_rmem": "1M"}}))
+    assert "bounds nothing here" in said[0]
 
 
 def test_a_figure_as_picture_and_as_data() -> None:
