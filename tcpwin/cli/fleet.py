@@ -8,8 +8,11 @@ import click
 
 SUBCOMMANDS = {
     "run": "Measure many captures into a data set of Parquet files.",
+    "show": "Show what limited its connections, and the worst of them.",
+    "sql": "Ask it a question in SQL.",
 }
 """Each subcommand's one-line help; its code is `tcpwin.cli.fleet_NAME`, an object of the same name."""
+_OBJECTS = {"show": "show_"}
 
 
 class _LazyGroup(click.Group):
@@ -19,7 +22,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in SUBCOMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"tcpwin.cli.fleet_{cmd_name}"), cmd_name)
+        module = import_module(f"tcpwin.cli.fleet_{cmd_name}")
+        command: click.Command = getattr(module, _OBJECTS.get(cmd_name, cmd_name))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -12,6 +12,8 @@ from tcpwin.lazy import loader
 if TYPE_CHECKING:
     from tcpwin.fleet.dataset import Dataset
     from tcpwin.fleet.discover import discover
+    from tcpwin.fleet.overview import limits_by, totals, unreadable, worst_connections
+    from tcpwin.fleet.query import ask, asked
     from tcpwin.fleet.run import Done, Tell, run
     from tcpwin.fleet.schema import ALWAYS, ON_REQUEST, SCHEMA, Column, tables
     from tcpwin.fleet.task import Outcome, Task
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "dataset": ("Dataset",),
     "discover": ("discover",),
+    "overview": ("limits_by", "totals", "unreadable", "worst_connections"),
+    "query": ("ask", "asked"),
     "run": ("Done", "Tell", "run"),
     "schema": ("ALWAYS", "Column", "ON_REQUEST", "SCHEMA", "tables"),
     "task": ("Outcome", "Task"),
@@ -34,9 +38,15 @@ __all__ = [
     "Outcome",
     "Task",
     "Tell",
+    "ask",
+    "asked",
     "discover",
+    "limits_by",
     "run",
     "tables",
+    "totals",
+    "unreadable",
+    "worst_connections",
 ]
 
 __getattr__ = loader(__name__, _HOMES)
