@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,7 +36,7 @@ def open_whole(
     try:
         final = _final(Path(path))
         # Its name is known before it is there: whatever interrupts from then on, it goes.
-        beside = None if final is None else final.with_name(f".tcpwin-{secrets.token_hex(8)}.part")
+        beside = None if final is None else final.with_name(f".tcpwin-{os.urandom(8).hex()}.part")
         if final is not None and beside is not None and not _begin(beside, final):
             beside = None
         with (beside or Path(path)).open("wb" if is_binary else "w", **text) as file:

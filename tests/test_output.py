@@ -42,10 +42,12 @@ WRITERS: dict[tuple[str, str], list[tuple[object, ...]]] = {
     ("report", "out"): [(SLOW_READER, "-o", f"out.{form}") for form in ("html", "md", "json", "pdf")],
     ("slice", "out"): [(SLOW_READER, "--connection", 0, "-o", "out.pcapng")],
     ("snap", "out"): [],
+    ("watch", "out"): [],
     ("ss", "out"): [(SOCKETS, "-o", f"out.{form}") for form in ("csv", "json", "jsonl", "parquet", "arrow")],
 }
 """Each command's options that name a file to write, and what writes more than the room to it. Of those without: bundles
-have `tests/lab/test_bundle_writing.py`, a sweep appends lines (below), and so does `snap` (`tests/hosts/collect`).
+have `tests/lab/test_bundle_writing.py` and `tests/watch`, a sweep appends lines (below), and so does `snap`
+(`tests/hosts/collect`).
 """
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -130,6 +129,8 @@ def _row(analysis: Analysis, file: str) -> tuple[CaptureRow, Piece]:
 
 def _write_documents(files: list[str], clock_offset: int | None) -> tuple[int, int]:
     """Write one document, with that of each capture in it as the capture alone would have; return as above."""
+    from tempfile import TemporaryDirectory
+
     problems = failures = 0
     with TemporaryDirectory(prefix="tcpwin-") as folder, captures_document(Output("json", None)) as add:
         for told in tell_each(files, partial(_document, folder=Path(folder)), clock_offset=clock_offset):

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
@@ -45,6 +44,8 @@ def check_each(
     colour: str,
 ) -> tuple[int, int]:
     """Write what was found in each capture; return the worst severity, 0 without any, and how many were unreadable."""
+    from tempfile import TemporaryDirectory
+
     with TemporaryDirectory(prefix="tcpwin-") as folder:
         found = partial(
             _find,

@@ -10,11 +10,8 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from importlib import import_module
@@ -26,9 +23,10 @@ import click
 
 from tcpwin.cli.program import EXIT_UNREADABLE, complain
 from tcpwin.errors import FilterError, TcpwinError
-from tcpwin.processes import alone, pool
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from tcpwin.analysis import Analysis
     from tcpwin.cli.ss import Output
     from tcpwin.hosts import Member
@@ -122,6 +120,10 @@ def tell_each(files: Sequence[str], answer: Callable[[Analysis, str], T], **opti
     Raises:
         FilterError: the filter is not understood for the first capture: what is wrong with it is said once.
     """
+    from concurrent.futures.process import BrokenProcessPool
+
+    from tcpwin.processes import pool
+
     context = click.get_current_context()
     work = _Work(answer, options, dict(context.meta))
     processes = min(os.cpu_count() or 1, len(files))
@@ -180,6 +182,10 @@ class _Work(Generic[T]):
 
 def _alone(work: _Work[T], file: str) -> Told[T]:
     """A file that was read as a process ended, once more."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    from tcpwin.processes import alone
+
     try:
         return alone(work, file)
     except BrokenProcessPool:
@@ -211,6 +217,8 @@ def captures_document(output: Output) -> Iterator[Callable[[Told[Any], Path | No
 
     The file is removed.
     """
+    import shutil
+
     with output.opened() as out:
         out.write(f'{{"schema": "{SCHEMA}", "captures": [')
         before = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +46,8 @@ def _libpcap() -> Any:
 @contextmanager
 def _empty_capture(link_type: int) -> Iterator[str]:
     """A capture without packets: libpcap itself knows what a file's link types are to its compiler."""
+    import tempfile
+
     descriptor, path = tempfile.mkstemp(prefix="tcpwin-", suffix=".pcap")
     try:
         with os.fdopen(descriptor, "wb") as file:
