@@ -30,6 +30,8 @@ POINTS = 600
 OPTIONS: dict[str, Any] = {"start_ns": None, "end_ns": None, "points": POINTS, "theme": "light"}
 FIGURE_SHARE = 0.02
 """Of the data of the busier direction: below, a direction has no timeline of its own."""
+PRINTED_HEIGHT = 0.7
+"""Of the height on a screen: a connection told in full takes two pages."""
 OVERVIEW = "overview"
 BESIDE = ("reference-window", "reference-throughput")
 BESIDE_SUMMARY = "Receive window and bytes in flight, then throughput, on the same axes; both begin at 0."
@@ -94,7 +96,7 @@ def draw_connections(report: Report) -> list[Drawn]:
     drawn: list[Drawn] = []
     left = FIGURES_BYTES
     for told in report.connections:
-        each = _draw_connection(told.connection)
+        each = _draw_connection(told.connection, is_printed=report.is_printed)
         if len(each.packed) > left:
             left = 0
             each = Drawn(lacking="Its figures do not fit into this file: tcpwin plot draws them one by one.")
@@ -120,16 +122,20 @@ def draw_beside(report: Report) -> dict[int, Drawn]:
     return drawn
 
 
-def _draw_connection(connection: Connection) -> Drawn:
+def _draw_connection(connection: Connection, *, is_printed: bool) -> Drawn:
     told, found = [], []
-    for direction in _directions(connection):
+    for direction in _directions(connection)[: 1 if is_printed else None]:
         words = f"{direction[0]} → {direction[-1]}"
-        for name in ("timeline", "path", "time-sequence", *(("messages",) if _has_messages(connection) else ())):
+        more = () if is_printed else ("path", "time-sequence", *(("messages",) if _has_messages(connection) else ()))
+        for name in ("timeline", *more):
             figure = drawable(_draw(name, connection, direction))
             if figure is None:
                 continue
             kind = None if name == "timeline" else figures.get(name)
             title = f"{'Over time' if kind is None else kind.title}, {words}"
+            if is_printed:
+                height = round(PRINTED_HEIGHT * _height(figure))
+                figure = {**figure, "layout": {**figure["layout"], "height": height}}
             told.append(FigureView(f"{name}-{direction[0]}", title, _summary(name), _height(figure)))
             found.append(figure)
     if not found:

@@ -6,14 +6,14 @@ In: an analysis and a finding. Out: FindingView, all of it text with units; noth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits import Finding, Remedy, Verdict, role_of
 from tcpwin.report.findings import owner_text, ruled_out_words, span_text, value_words, weigh
 from tcpwin.report.verdict_words import frames_filter
-from tcpwin.units import begin, name_text
+from tcpwin.units import begin, name_text, time_text
 
 if TYPE_CHECKING:
     from tcpwin.report.standalone.report import Report
@@ -32,6 +32,8 @@ class FindingView:
         ruling: whether `ruled_out`, the likeliest other explanation, is ruled out.
         filter: Wireshark's display filter of its frames; empty without any.
         is_detailed: it has a place of its own in the report.
+        count: how many are of its kind, where it is told for them; `total` is what they cost together, and `others` are
+            the connections of the next ones, with the cost of each.
     """
 
     anchor: str
@@ -55,6 +57,9 @@ class FindingView:
     frames: Sequence[int]
     filter: str
     is_detailed: bool = True
+    count: int = 1
+    total: str = ""
+    others: Sequence[tuple[int | None, str]] = ()
 
 
 def tell_findings(report: Report, findings: Sequence[Finding]) -> list[FindingView]:
@@ -68,6 +73,19 @@ def tell_findings(report: Report, findings: Sequence[Finding]) -> list[FindingVi
             places.get(id(each), ""),
         )
         for each in findings
+    ]
+
+
+def tell_groups(report: Report) -> list[FindingView]:
+    """Put the worst of each kind of findings in words, with what there is of its kind."""
+    return [
+        replace(
+            told,
+            count=group.count,
+            total=time_text(group.cost_ns) if group.cost_ns else "",
+            others=[(each.connection, time_text(each.cost_ns) if each.cost_ns else "") for each in group.others],
+        )
+        for told, group in zip(tell_findings(report, report.shown_findings), report.finding_groups, strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tcpwin.limits import role_of
 from tcpwin.report.findings import counts_line
-from tcpwin.report.standalone.finding import tell_findings
+from tcpwin.report.standalone.finding import tell_findings, tell_groups
 from tcpwin.report.standalone.method import capture_facts, file_rows, host_views, method_text, rule_views, unread
 from tcpwin.report.standalone.references import tell_likeness
 from tcpwin.report.standalone.report import THEMES, Report
@@ -21,15 +21,12 @@ from tcpwin.report.text import WHOLE, quality_remarks
 from tcpwin.units import count_text, name_text, short_name
 
 
-def render_page(
-    report: Report, *, theme: str = "auto", made_at: datetime | None = None, is_printed: bool = False
-) -> str:
-    """The report as HTML.
+def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None = None) -> str:
+    """The report as HTML; of one for paper, everything is light and drawn at once.
 
     Args:
         theme: ``auto`` follows the system; readers can switch.
         made_at: when it was made; now where it is None.
-        is_printed: it is light, and everything is drawn at once.
 
     Raises:
         ValueError: there is no such theme.
@@ -42,12 +39,12 @@ def render_page(
 
     drawn = draw_connections(report)
     overview = draw_overview(report)
-    beside = draw_beside(report)
+    beside = {} if report.is_printed else draw_beside(report)
     table = make_table(report)
     return fill(
         "report.html.j2",
-        theme="light" if is_printed else theme,
-        is_printed=is_printed,
+        theme="light" if report.is_printed else theme,
+        is_printed=report.is_printed,
         has_figures=bool(overview or beside or any(each.packed for each in drawn)),
         overview=overview,
         drawn=drawn,
@@ -78,7 +75,7 @@ def _words(report: Report) -> dict[str, Any]:
         "remarks": quality_remarks(analysis.capture),
         "whole": WHOLE,
         "counted": counts_line(analysis, report.findings, asked=len(report.rules)),
-        "findings": tell_findings(report, report.shown_findings),
+        "findings": tell_groups(report),
         "left": left,
         "left_words": f"{count_text(sum(report.findings_left.values()), 'more finding')}, less costly, of these rules:",
         "connections": [

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tcpwin.report.findings import counts_line
-from tcpwin.report.standalone.finding import FindingView, tell_findings
+from tcpwin.report.standalone.finding import FindingView, tell_findings, tell_groups
 from tcpwin.report.standalone.method import capture_facts, file_rows, host_views, method_text, unread
 from tcpwin.report.standalone.references import FarView, LikeView, tell_likeness
 from tcpwin.report.text import WHOLE, quality_remarks
@@ -61,13 +61,21 @@ def render_markdown(report: Report) -> Iterator[str]:
 
 def _findings(report: Report) -> Iterator[str]:
     yield from ("## Findings", "", plain(counts_line(report.analysis, report.findings, asked=len(report.rules))), "")
-    found = tell_findings(report, report.shown_findings)
+    found = tell_groups(report)
     if found:
         rows = [
-            (each.code, each.name, _place(each), each.severity, each.cost or each.lost, each.confidence)
+            (
+                each.code,
+                each.name,
+                f"{each.count:,}",
+                each.severity,
+                (each.total if each.count > 1 else each.cost) or each.lost,
+                _place(each),
+                each.confidence,
+            )
             for each in found
         ]
-        yield from (*_table(("rule", "name", "where", "severity", "cost", "confidence"), rows, "llllrl"), "")
+        yield from (*_table(("rule", "name", "count", "severity", "cost", "worst", "confidence"), rows, "llrlrll"), "")
     for each in found:
         yield from _finding(each)
     left = report.findings_left
@@ -87,6 +95,13 @@ def _finding(finding: FindingView) -> Iterator[str]:
         *(f"lost {finding.lost}" for _ in finding.lost[:1]),
     ]
     yield f"- **weight:** {', '.join(weight)}, confidence {finding.confidence}"
+    if finding.count > 1:
+        others = ", ".join(f"connection {id} {cost}".strip() for id, cost in finding.others if id is not None)
+        yield (
+            f"- **of its kind:** {finding.count:,}"
+            + (f", {finding.total} in all" if finding.total else "")
+            + (f"; next {others}" if others else "")
+        )
     if finding.ends:
         yield f"- **ends:** {plain(finding.ends)}"
     yield f"- **owner:** {plain(finding.owner)}"

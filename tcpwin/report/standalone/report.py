@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -42,7 +42,11 @@ CONNECTIONS_SHOWN = 10
 SOUND_SHOWN = 3
 """Of them at most, where no rule found anything of note."""
 FINDINGS_SHOWN = 20
-"""Findings told in full, the costliest; of connections that are told in full, each has its own list besides."""
+"""Kinds of findings of which the worst is told in full; connections told in full have lists of their own besides."""
+OTHERS_SHOWN = 3
+"""Of each kind, the next ones, in a line."""
+PRINTED_CONNECTIONS, PRINTED_FINDINGS = 3, 4
+"""The same of a report on paper, which nobody searches: at most twelve pages."""
 
 
 def form_of(path: str | Path | None) -> str:
@@ -59,6 +63,21 @@ def form_of(path: str | Path | None) -> str:
     return _ENDINGS[ending]
 
 
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Findings of one rule that the same people can mend.
+
+    Attributes:
+        worst: the costliest; `others` are the next ones.
+        cost_ns: of all of them.
+    """
+
+    worst: Finding
+    others: Sequence[Finding]
+    count: int
+    cost_ns: int
+
+
 @dataclass(frozen=True)
 class Report:
     """The content of a report, and the forms in which it can be had.
@@ -67,11 +86,13 @@ class Report:
         analysis: with what the hosts said, if anything.
         limit: most connections told in full.
         given: what rules found; that of all rules, `Analysis.findings`, where it is None.
+        is_printed: it is for paper.
     """
 
     analysis: Analysis
     limit: int = CONNECTIONS_SHOWN
     given: Findings | None = None
+    is_printed: bool = False
     _verdicts: dict[int, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -97,15 +118,36 @@ class Report:
             self._verdicts[id] = connection.verdict if is_own else judge_connection(connection, self.findings.of(id))
         return self._verdicts[id]
 
+    @property
+    def printed(self) -> Report:
+        """The same for paper: fewer connections, and of each what is looked at first."""
+        return replace(self, limit=min(self.limit, PRINTED_CONNECTIONS), is_printed=True)
+
+    @cached_property
+    def finding_groups(self) -> Sequence[FindingGroup]:
+        """The findings by rule and by who can mend them, the costliest kinds first; those of which one is told."""
+        kinds: dict[tuple[str, str], list[Finding]] = {}
+        for each in self.findings:
+            kinds.setdefault((each.code, each.owner), []).append(each)
+        groups = [
+            FindingGroup(own[0], own[1 : 1 + OTHERS_SHOWN], len(own), sum(each.cost_ns or 0 for each in own))
+            for own in kinds.values()
+        ]
+        # What cost no time keeps its place: the order of findings.
+        groups.sort(key=lambda group: -group.cost_ns)
+        return groups[: PRINTED_FINDINGS if self.is_printed else FINDINGS_SHOWN]
+
     @cached_property
     def shown_findings(self) -> Sequence[Finding]:
-        """Those told in full."""
-        return self.findings.found[:FINDINGS_SHOWN]
+        """Those told in full: the worst of each kind."""
+        return [group.worst for group in self.finding_groups]
 
     @cached_property
     def findings_left(self) -> dict[str, int]:
-        """How many findings of each rule are not told in full, by code; rules with none are left out."""
-        told = Counter(each.code for each in self.shown_findings)
+        """How many findings of each rule are of no kind that is told, by code; rules with none are left out."""
+        told: Counter[str] = Counter()
+        for group in self.finding_groups:
+            told[group.worst.code] += group.count
         left = {code: count - told[code] for code, count in self.findings.counts.items()}
         return {code: count for code, count in left.items() if count}
 
@@ -152,7 +194,9 @@ class Report:
         return render_page(self, theme=theme)
 
     def pdf(self) -> bytes:
-        """The page as PDF, printed by the system's Chromium or Chrome; in light colours.
+        """The page as PDF, printed by the system's Chromium or Chrome; in light colours, of at most twelve pages.
+
+        At most three connections are told in full.
 
         Raises:
             OutputError: there is none, or it failed; or as `html` does.
@@ -161,7 +205,7 @@ class Report:
         from tcpwin.report.standalone.pdf import find_browser, print_page
 
         find_browser()
-        return print_page(render_page(self, is_printed=True))
+        return print_page(render_page(self.printed))
 
     def markdown(self) -> str:
         """The report as Markdown: for a ticket."""

@@ -67,7 +67,7 @@ def render_report(file_set: FileSet, form: ReportForm, limit: int, address_key: 
     elif form == "md":
         told = report.markdown()
     else:
-        told = render_page(report, is_printed=form == "pdf")
+        told = render_page(report.printed if form == "pdf" else report)
     if address_key is None:
         return told
     mapping = CryptoPan(bytes.fromhex(address_key))

@@ -186,7 +186,7 @@
   };
 
   // The page says it in words.
-  const PRINTED_ROWS = 100;
+  const PRINTED_ROWS = 20;
 
   class Rows {
     constructor(columns) {
