@@ -31,6 +31,7 @@ SOCKETS = RUN / "ss_snd.txt"
 WRITERS: dict[tuple[str, str], list[tuple[object, ...]]] = {
     ("annotate", "out"): [(SLOW_READER, "-o", "out.pcapng")],
     ("check", "out"): [(SLOW_READER, "-o", "out.json"), (SLOW_READER, "-o", "out.sarif")],
+    ("fleet run", "dataset"): [],
     ("lab lift", "output"): [],
     ("lab run", "output"): [],
     ("lab worlds", "output"): [],
@@ -46,8 +47,8 @@ WRITERS: dict[tuple[str, str], list[tuple[object, ...]]] = {
     ("ss", "out"): [(SOCKETS, "-o", f"out.{form}") for form in ("csv", "json", "jsonl", "parquet", "arrow")],
 }
 """Each command's options that name a file to write, and what writes more than the room to it. Of those without: bundles
-have `tests/lab/test_bundle_writing.py` and `tests/watch`, a sweep appends lines (below), and so does `snap`
-(`tests/hosts/collect`).
+have `tests/lab/test_bundle_writing.py` and `tests/watch`, data sets have `tests/fleet`, a sweep appends lines (below),
+and so does `snap` (`tests/hosts/collect`).
 """
 
 
