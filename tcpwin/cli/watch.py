@@ -96,14 +96,18 @@ def watch(
     if follow is not None and wanted is not None:
         raise click.UsageError("--filter is the kernel's, of an interface: filter what writes the file")
     rules = chosen_rules(select, ignore)
-    from tcpwin.watch import Bundles, GrowingFile, Interface, Metrics, Settings, Watch, sampling, serve
+    from tcpwin.watch import BLOCK_BYTES, Bundles, GrowingFile, Interface, Metrics, Settings, Watch, sampling, serve
 
     settings = Settings(
         recent_ns, recent_bytes, every_ns, after_ns, cost_ns, duration_ns, rules, parse_thresholds(thresholds)
     )
+    # What the kernel keeps until it is taken: as much again as half of what we keep.
+    blocks = max(recent_bytes // 2 // BLOCK_BYTES, 1)
     with ExitStack() as stack:
         is_ended = stack.enter_context(_asked_to_end())
-        source = Interface(interface, filter=wanted) if interface is not None else GrowingFile(follow or "-")
+        source = (
+            Interface(interface, filter=wanted, blocks=blocks) if interface is not None else GrowingFile(follow or "-")
+        )
         stack.callback(source.close)
         counted = Metrics()
         if metrics is not None:

@@ -2,13 +2,14 @@
 
 from tcpwin.watch.bundles import Bundles
 from tcpwin.watch.growing import GrowingFile
-from tcpwin.watch.interface import Interface
+from tcpwin.watch.interface import BLOCK_BYTES, Interface
 from tcpwin.watch.metrics import Metrics, serve
 from tcpwin.watch.run import Round, Settings, Told, Watch
 from tcpwin.watch.samples import sampling
 from tcpwin.watch.strikes import Strike
 
 __all__ = [
+    "BLOCK_BYTES",
     "Bundles",
     "GrowingFile",
     "Interface",

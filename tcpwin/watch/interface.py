@@ -24,7 +24,6 @@ from tcpwin.watch.chunk import Chunk, file_header
 SNAPLEN_BYTES = 160
 """IPv6 with an extension and TCP with all its options, and a tunnel's headers before them."""
 BLOCK_BYTES = 1 << 20
-BLOCKS = 32
 _LINKTYPE_RAW = 101
 """Packets begin with their IP header."""
 
@@ -69,7 +68,7 @@ class Interface:
         FilterError: the filter is not understood.
     """
 
-    def __init__(self, interface: str, *, filter: str | None = None, blocks: int = BLOCKS) -> None:
+    def __init__(self, interface: str, *, filter: str | None = None, blocks: int = 32) -> None:
         if not sys.platform.startswith("linux"):
             raise SourceError("interfaces can be watched on Linux only; elsewhere --follow a file of tcpdump")
         self.header = file_header(_LINKTYPE_RAW, SNAPLEN_BYTES)
