@@ -184,8 +184,10 @@ def _pace(life: Life, limit: str, who: str) -> Known:
     if not ns or ns < LEAST_SHARE * life.total_ns:
         return _known(None, "", f"the {who} kept up")
     rate = life.carried_bytes(limit) * 8e9 / ns
+    if not rate:
+        return _known(0.0, f"nothing came through in {time_text(ns)} in which the {who} was waited for")
     how = f"what came through in {time_text(ns)} in which the {who} was waited for"
-    return Known(rate, 0.0, life.carried.bytes * 8e9 / ns, how) if rate else _known(0.0, how)
+    return Known(rate, 0.0, life.carried.bytes * 8e9 / ns, how)
 
 
 SEND_SHARE = (0.6, 0.95, 1.1)
@@ -233,7 +235,9 @@ def path_rows(path: Path) -> list[tuple[str, str, str]]:
 
 def _pace_words(known: Known) -> tuple[str, str]:
     """An application that kept up has no pace to be told."""
-    return ("kept up", "") if known.value is None else (_range(known, rate_text), known.how)
+    if known.value is None:
+        return "kept up", ""
+    return (_range(known, rate_text) if known.value else "paused"), known.how
 
 
 def _percent(share: float) -> str:

@@ -211,6 +211,8 @@ class _Case:
             likely, low, high, binds, more = self._changed(life, changes)
             doubts += more
         floor = self._floor_ns(changes)
+        if limit is not None and floor > likely * (1 + ERROR):
+            doubts.append(f"slow start alone takes {time_text(floor)}, which the cost of a limit leaves out")
         if limit is None:
             likely = max(likely, floor)
         low, high = min(low, likely) * (1 - ERROR), max(high, likely, min(floor, life.total_ns)) * (1 + ERROR)

@@ -9,7 +9,7 @@ from tcpwin.limits import LIMIT_NAMES
 from tcpwin.paths import Prediction, WhatIf, path_rows
 from tcpwin.units import name_text, rate_text, time_text
 
-_WIDTH = 120
+_WIDTH, _LEAST_WIDTH = 120, 40
 
 
 def render_whatif(found: WhatIf) -> Iterator[str]:
@@ -20,8 +20,10 @@ def render_whatif(found: WhatIf) -> Iterator[str]:
     rows = path_rows(found.path)
     names, values = (max(len(row[place]) for row in rows) for place in (0, 1))
     for name, value, how in rows:
-        lead = f"  {name:{names}}  "
-        yield f"{lead}{name_text(value):{values}}  {name_text(how)}".rstrip()
+        lead = f"  {name:{names}}  {name_text(value):{values}}  "
+        first, *rest = textwrap.wrap(name_text(how), max(_WIDTH - len(lead), _LEAST_WIDTH)) or [""]
+        yield f"{lead}{first}".rstrip()
+        yield from (f"{'':{len(lead)}}{line}" for line in rest)
     for note in found.path.notes:
         yield from textwrap.wrap(name_text(note), _WIDTH, initial_indent="  ! ", subsequent_indent="    ")
     if found.prediction is not None:
