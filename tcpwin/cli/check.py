@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.program import EXIT_PROBLEM, complain
 from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
 from tcpwin.cli.selection_options import selection_options
@@ -38,11 +39,17 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
     "--select",
     multiple=True,
     metavar="RULES",
+    shell_complete=completion.rules,
     help="Apply only these rules: codes, prefixes or names, as TW201,TW3.",
 )
-@click.option("--ignore", multiple=True, metavar="RULES", help="Skip these rules.")
+@click.option("--ignore", multiple=True, metavar="RULES", shell_complete=completion.rules, help="Skip these rules.")
 @click.option(
-    "--threshold", "thresholds", multiple=True, metavar="NAME=VALUE", help="Set a threshold: TW201.stall_ns=500ms."
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=completion.thresholds,
+    help="Set a threshold: TW201.stall_ns=500ms.",
 )
 @click.option(
     "--fail-on",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.program import complain
 from tcpwin.cli.rule_options import find_rule, nearest
 
@@ -11,7 +12,7 @@ EXIT_USAGE = 2
 
 
 @click.command()
-@click.argument("name", metavar="RULE")
+@click.argument("name", metavar="RULE", shell_complete=completion.one_rule)
 @click.option("--json", "as_json", is_flag=True, help="Write the page as JSON.")
 def explain(name: str, as_json: bool) -> int:
     """Explain a rule: what it finds, why that matters, how it is judged, when it is wrong, what to do.

@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tcpwin.errors import SourceError
 from tcpwin.sources import FileSource, PathSource, Source, read_moment
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 LAST_CONNECTION = (1 << 32) - 1
 """The engine's numbers of connections have 32 bits."""
@@ -68,6 +71,11 @@ class ConnectionNumber(click.IntRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         return min(int(super().convert(value, param, ctx)), LAST_CONNECTION)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from tcpwin.cli.completion import connections
+
+        return connections(ctx, param, incomplete)
 
 
 class Moment(click.ParamType):  # type: ignore[type-arg]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.inputs import ConnectionNumber, Moment, check_connection, spare_captures
 from tcpwin.cli.program import complain
 from tcpwin.cli.selection_options import filter_option
@@ -46,7 +47,13 @@ def _figures() -> Any:
 @snapshot_options
 @filter_option
 @click.option(
-    "--figure", "name", default="window", show_default=True, metavar="NAME", help="Figure to draw; see --list."
+    "--figure",
+    "name",
+    default="window",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=completion.figures,
+    help="Figure to draw; see --list.",
 )
 @click.option(
     "--list",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.bdp import parse_rate, parse_rtt, parse_size
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.selection_options import selection_options
@@ -26,7 +27,7 @@ def _parsed(
 
 
 @click.command(cls=WithSnapshots)
-@click.argument("name", required=False, metavar="[NAME]")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=completion.references)
 @click.option("--like", metavar="FILE", help="Compare a connection of this capture or bundle with the nearest runs.")
 @click.option(
     "--connection", type=ConnectionNumber(), metavar="N", help="With --like: the connection; default: the worst."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.program import complain
 from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
 from tcpwin.cli.snap import parse_duration, parse_every, parse_size
@@ -57,10 +58,21 @@ SHOWN_STRIKES = 5
     "--sample", "sample_ns", type=parse_every, default="1s", show_default=True, metavar="TIME",
     help="Record this host's sockets each TIME, for the bundles; with -i and -o.",
 )  # fmt: skip
-@click.option("--select", multiple=True, metavar="RULES", help="Only these rules strike: codes, prefixes or names.")
-@click.option("--ignore", multiple=True, metavar="RULES", help="These rules do not.")
 @click.option(
-    "--threshold", "thresholds", multiple=True, metavar="NAME=VALUE", help="Set a threshold: TW201.stall_ns=500ms."
+    "--select",
+    multiple=True,
+    metavar="RULES",
+    shell_complete=completion.rules,
+    help="Only these rules strike: codes, prefixes or names.",
+)
+@click.option("--ignore", multiple=True, metavar="RULES", shell_complete=completion.rules, help="These rules do not.")
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=completion.thresholds,
+    help="Set a threshold: TW201.stall_ns=500ms.",
 )
 @click.option("--metrics", type=click.IntRange(0, 65535), metavar="PORT", help="Serve /metrics on 127.0.0.1:PORT.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object per line: rounds, strikes and bundles.")

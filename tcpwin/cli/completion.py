@@ -1,0 +1,88 @@
+"""What a shell offers where a word is begun: rules, thresholds, figures, references, and connections of a capture.
+
+In: what was typed so far. Out: words with what they mean. Whatever goes wrong, nothing is offered: nobody reads an
+error between two keys.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+MOST_BYTES = 64 << 20
+"""Of a capture that is read for its connections: what takes longer than a breath is not read."""
+MOST_ITEMS = 50
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+
+
+def _offering(words: Callable[[click.Context], Iterable[tuple[str, str]]], *, listed: bool = False) -> Complete:
+    """Offer of these words those that begin as what was typed; where a list may be typed, as its last part."""
+
+    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        before, comma, last = incomplete.rpartition(",") if listed else ("", "", incomplete)
+        found: list[CompletionItem] = []
+        with suppress(Exception):
+            for word, about in words(ctx):
+                if word.lower().startswith(last.lower()):
+                    found.append(CompletionItem(f"{before}{comma}{word}", help=about))
+        return found[:MOST_ITEMS]
+
+    return complete
+
+
+def _rules(_: click.Context) -> Iterator[tuple[str, str]]:
+    from tcpwin.cli.rule_options import load_rules
+
+    rules = load_rules()
+    yield from ((code, rule.name) for code, rule in rules.items())
+    yield from ((rule.name, code) for code, rule in rules.items())
+
+
+def _thresholds(_: click.Context) -> Iterator[tuple[str, str]]:
+    from tcpwin.cli.rule_options import load_rules
+
+    for code, rule in load_rules().items():
+        for name, threshold in rule.thresholds.items():
+            yield f"{code}.{name}=", f"{rule.name}; {threshold.default:g}"
+
+
+def _figures(_: click.Context) -> Iterator[tuple[str, str]]:
+    from tcpwin.report import figures
+
+    return ((name, "") for name in figures.names())
+
+
+def _references(_: click.Context) -> Iterator[tuple[str, str]]:
+    from tcpwin.reference import references
+
+    return ((name, each.title) for name, each in references().items())
+
+
+def _connections(_: click.Context) -> Iterator[tuple[str, str]]:
+    from click.shell_completion import split_arg_string
+
+    from tcpwin.analysis import measure
+
+    # click knows no arguments yet where an option still lacks its value.
+    captures = [each for each in split_arg_string(os.environ.get("COMP_WORDS", ""))[1:] if Path(each).is_file()]
+    if captures and sum(Path(each).stat().st_size for each in captures) <= MOST_BYTES:
+        for connection in measure(captures).connections:
+            yield str(connection.id), f"{connection.a} → {connection.b}"
+
+
+rules = _offering(_rules, listed=True)
+one_rule = _offering(_rules)
+thresholds = _offering(_thresholds)
+figures = _offering(_figures)
+references = _offering(_references)
+connections = _offering(_connections)
