@@ -52,7 +52,9 @@ def read_tried(
     chosen = analysis.worst(1)[0] if connection is None else analysis.connections[connection]
     name = Path(capture).name.partition(".")[0]
     scenario = scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=chosen, settings_of=run)
-    captured = measure_connection(chosen, rate_bps=scenario.route.rate_mbps * 1e6)
+    route = scenario.route
+    rate = min(route.rate_mbps, route.bottleneck_mbps or route.rate_mbps)
+    captured = measure_connection(chosen, rate_bps=rate * 1e6)
     if captured is None:
         raise ScenarioError(f"connection {chosen.id} carried no data")
     return Tried(scenario, captured, None if run is None else predict(captured, run))

@@ -11,8 +11,16 @@ from tcpwin.reference.measured import WINDOW_LIMITS, Measured
 from tcpwin.reference.prediction import NEAR, Prediction, own_window
 from tcpwin.units import binary_text, rate_text, share_text, time_text
 
+TWIN = 0.15
+"""Of the captured rate: a run that is further off is no twin."""
 CLOSE = 0.25
 """Of the predicted rate: a model of windows and round trips does not know bursts and losses."""
+
+
+_TWIN_WORDS = {
+    True: "The run is a twin of what was captured: the same rate by the same limit.",
+    False: "The run is no twin of what was captured: what it does under other settings says nothing of yours.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,7 @@ class Against:
         is_window_right: the run's largest window is what the model says, or below where the window was not the limit;
             None where the settings are not known.
         is_rate_right: the run's rate is within a quarter of the predicted; None without prediction.
+        is_twin: a run of the same settings came within 15 % of the captured rate, by the same limit; None of others.
         verdict: in words.
     """
 
@@ -31,6 +40,7 @@ class Against:
     is_window_right: bool | None
     is_rate_right: bool | None
     verdict: str
+    is_twin: bool | None = None
 
 
 def against(captured: Measured, run: Measured, prediction: Prediction | None = None) -> Against:
@@ -61,9 +71,11 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
             f"({_apart(run.goodput_bps / goodput - 1)}), {run.limited_by}."
         )
         if not rate_right and run.limit != captured.limit:
-            told.append(
-                f"What was captured was {captured.limited_by}; the run's path has no losses and no traffic but its own."
-            )
+            told.append(f"What was captured was {captured.limited_by}; the run's path has no traffic but its own.")
+    is_twin = None
+    if prediction is None and goodput and run.goodput_bps:
+        is_twin = abs(run.goodput_bps / goodput - 1) <= TWIN and run.limit == captured.limit
+        told.append(_TWIN_WORDS[is_twin])
     window = None if allowed is None else binary_text(allowed.window_bytes)
     rows = (
         ("round trip", _time(captured.rtt_ns), None, _time(run.rtt_ns)),
@@ -72,7 +84,9 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
         ("most in flight", _size(captured.flight_max_bytes), None, _size(run.flight_max_bytes)),
         ("throughput", _rate(captured.goodput_bps), _rate(goodput), _rate(run.goodput_bps)),
     )
-    return Against(rows, window_right, rate_right, " ".join(told) or "Nothing is known that could be compared.")
+    return Against(
+        rows, window_right, rate_right, " ".join(told) or "Nothing is known that could be compared.", is_twin
+    )
 
 
 def _same(captured: Measured) -> float | None:

@@ -62,3 +62,16 @@ def test_a_window_that_differs_from_the_models() -> None:
     unbound = against(captured, replace(captured, window_max_bytes=MIB // 4, limit="path"))
     assert unbound.is_window_right is True
     assert "another limit came first" in unbound.verdict
+
+
+def test_a_run_is_a_twin_or_says_that_it_is_none() -> None:
+    captured = measured()
+    assert against(captured, captured).is_twin is True
+    slower = against(
+        captured, replace(captured, goodput_bps=captured.goodput_bps * 0.8 if captured.goodput_bps else None)
+    )
+    assert slower.is_twin is False
+    assert "no twin of what was captured" in slower.verdict
+    assert against(captured, replace(captured, limit="path_rate")).is_twin is False
+    run = reference("lab-bulk-300ms").run("512m2-stock")
+    assert against(captured, captured, predict(captured, run)).is_twin is None
