@@ -221,3 +221,28 @@ def test_copies_of_acks_without_ids_are_told_apart_by_what_they_say(tmp_path: Pa
     mine = (table["direction"] == acks_way.index) & (table["frame_a"] > 3) & (table["frame_b"] > 0)
     delay_ns = table["time_b_ns"][mine] - table["time_a_ns"][mine]
     assert set(delay_ns.tolist()) == {1_000_000}
+
+
+def test_short_segments_that_are_joined_are_no_smaller_mss(tmp_path: Path) -> None:
+    """The receiver's card joins 1,299 and 50 bytes, and three full segments after them, which left long before."""
+    mss = bytes([MSS, 4]) + (1460).to_bytes(2)
+    a, b = [], []
+    for time_ms, what in (
+        (2, {"client": True, "seq": 500, "ack": 0, "flags": SYN, "ip_id": 8000}),
+        (3, {"client": False, "seq": 999, "ack": 501, "flags": SYN | ACK, "ip_id": 499}),
+    ):
+        is_client = bool(what["client"])
+        a.append(segment(time_ms + (0 if is_client else 1), **what, ttl=64 if is_client else 63, options=mss))
+        b.append(segment(time_ms + (1 if is_client else 0), **what, ttl=63 if is_client else 64, options=mss))
+    seq, ip_id = 1000, 500
+    for flight in range(30):
+        for count, size in enumerate((1460, 1299, 50, 1460, 1460, 1460)):
+            what = {"client": False, "seq": seq, "ack": 501, "flags": ACK, "payload": size, "ip_id": ip_id}
+            b.append(segment(20 + flight * 40, **what))
+            joined_len = {1: 1349, 3: 4380}.get(count, size)
+            if count not in (2, 4, 5):
+                a.append(segment(40 + flight * 40 + count, **{**what, "payload": joined_len}, ttl=63))
+            seq, ip_id = seq + size, ip_id + 1
+    data = data_direction(paired(tmp_path, a, b))
+    assert (data.lost, data.unknown, data.missed_at_source, data.duplicated) == (0, 0, 0, 0)
+    assert (data.unit, data.sent) == ("segment", 181)

@@ -173,7 +173,7 @@ impl<R: Rows> Pairer<'_, R> {
         if is_leaving {
             self.find_holes(number, packet, acked);
         }
-        if is_news || blocks > 0 {
+        if is_news || blocks > 0 || !is_leaving {
             self.judge_doubtful(number);
         }
     }
@@ -250,6 +250,9 @@ impl<R: Rows> Pairer<'_, R> {
 
     /// Decide of overtaken data what the acknowledgments so far decide.
     fn judge_doubtful(&mut self, number: u32) {
+        if !self.shows_all_copies(number) {
+            return;
+        }
         let patience_ns = self.way(number).patience_ns();
         let far_now_ns = self.progress[self.way(number).far().index()].now_ns;
         let mut doubtful = std::mem::take(&mut self.way_mut(number).doubtful);
@@ -279,6 +282,17 @@ impl<R: Rows> Pairer<'_, R> {
         let excess = doubtful.len().saturating_sub(MOST_LOOKED_AT);
         doubtful.drain(..excess);
         way.doubtful = doubtful;
+    }
+
+    /// Whether the near capture was read so far that it has shown whatever can have brought the bytes of which the
+    /// receiver told last.
+    fn shows_all_copies(&self, number: u32) -> bool {
+        let way = self.way(number);
+        if way.least_apart_ns == i64::MAX || way.news_ns == i64::MIN {
+            return true;
+        }
+        let left_ns = way.news_ns.saturating_sub(way.least_apart_ns);
+        self.progress[way.near.index()].now_ns >= left_ns
     }
 
     /// Whether the acknowledgment of a packet's bytes proves that it arrived.
@@ -358,7 +372,7 @@ impl<R: Rows> Pairer<'_, R> {
         let entry = self.room.get(at);
         let (mark, packet) = (entry.mark, &entry.packet);
         let way = self.way(entry.way);
-        let key = way.key(&self.seed, entry.way, way.far(), packet);
+        let key = way.arrival_key(&self.seed, entry.way, packet);
         let is_whole = self.open_bytes(at) == packet.payload_len;
         if is_whole && way.id.holds() && packet.id().is_some() && way.has_arrived(key) {
             Fate::CapturedTwice
@@ -409,7 +423,7 @@ impl<R: Rows> Pairer<'_, R> {
     /// `is_whole`: nothing of it was seen at the near point.
     fn fate_of_alone(&self, number: u32, packet: &Sighting, is_whole: bool) -> Fate {
         let way = self.way(number);
-        let key = way.key(&self.seed, number, way.far(), packet);
+        let key = way.arrival_key(&self.seed, number, packet);
         let is_told_apart = way.id.holds() && packet.id().is_some();
         if is_whole
             && way.has_arrived(key)
@@ -431,9 +445,15 @@ impl<R: Rows> Pairer<'_, R> {
         let (Some(first_ns), true) = (near.first_ns, way.most_apart_ns != i64::MIN) else {
             return false;
         };
+        // From a SYN on that both captures have, both were running.
+        let begun_ns = self.pairs[(number / 2) as usize].begun_ns;
+        let has_begun = way.epoch == 0
+            && begun_ns.is_some_and(|begun_ns| begun_ns[way.far().index()] < packet.time_ns)
+            && !packet.has(SYN);
         let earliest_ns = packet.time_ns.saturating_sub(way.most_apart_ns);
         let latest_ns = packet.time_ns.saturating_sub(way.least_apart_ns);
-        earliest_ns.saturating_sub(MARGIN_NS) > first_ns && latest_ns < near.now_ns
+        let was_begun = has_begun || earliest_ns.saturating_sub(MARGIN_NS) > first_ns;
+        was_begun && latest_ns < near.now_ns
     }
 
     /// Count a packet that one capture has alone.

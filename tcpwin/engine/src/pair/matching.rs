@@ -125,7 +125,10 @@ impl<R: Rows> Pairer<'_, R> {
     /// Whether a packet, or the frame that it is a part of, waits at `side`.
     pub fn is_waiting(&self, number: u32, side: Side, packet: &Sighting) -> bool {
         let is_part = |long: &Parts| {
-            self.room.is_there(long.handle) && self.room.get(long.handle.0).packet.overlaps(packet)
+            let at = long.handle.0;
+            self.room.is_there(long.handle)
+                && self.room.get(at).packet.overlaps(packet)
+                && self.part_len(number, at, long.part_len, packet).is_some()
         };
         self.find(number, side, packet, &Mark::default()).is_some()
             || self.way(number).parts[side.index()]
@@ -322,7 +325,7 @@ impl<R: Rows> Pairer<'_, R> {
         if !near.is_bare_ack() || way.most_apart_ns == i64::MIN {
             way.note_apart(epoch, apart_ns);
         }
-        let key = way.key(&self.seed, number, near_side.other(), far);
+        let key = way.arrival_key(&self.seed, number, far);
         way.note_arrival(key);
         if near.has(SYN) && is_this {
             let begun = &mut self.pairs[(number / 2) as usize].begun_ns;
@@ -339,7 +342,8 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let apart_ns = &mut self.apart_ns[near_side.index()];
         // Of ACKs that nothing tells apart, one may be taken for another that left much later.
-        if !near.is_bare_ack() || apart_ns.is_none() {
+        // One that came late tells nothing of the next.
+        if !near.is_bare_ack() && !mark.is_overtaken || apart_ns.is_none() {
             *apart_ns = Some(b_less_a_ns);
         }
         let first = &mut self.progress[near_side.index()].first_paired_ns;
@@ -420,6 +424,7 @@ impl<R: Rows> Pairer<'_, R> {
         open: Option<Vec<(Seq, Seq)>>,
     ) {
         let key = self.way(number).key(&self.seed, number, side, &packet);
+        let arrival = self.way(number).arrival_key(&self.seed, number, &packet);
         if side == self.way(number).near {
             if self.is_waiting_twice(number, side, &packet) {
                 self.tell_alone(
@@ -435,7 +440,7 @@ impl<R: Rows> Pairer<'_, R> {
         } else {
             let way = self.way(number);
             let is_sure = way.id.holds() && packet.id().is_some();
-            if is_sure && open.is_none() && way.has_arrived(key) {
+            if is_sure && open.is_none() && way.has_arrived(arrival) {
                 self.tell_alone(number, side, &packet, Fate::Duplicated, mark, 1);
                 return;
             }

@@ -62,22 +62,24 @@ impl<R: Rows> Pairer<'_, R> {
         open: &mut Vec<(Seq, Seq)>,
     ) {
         let mut full = self.way(number).full_segment();
-        let (mut done, mut parts, mut is_mixed) = (0, 0, false);
+        // `fewest`: where each frame that waits is one segment.
+        let (mut done, mut parts, mut fewest, mut is_mixed) = (0, 0, 0, false);
         while done < packet.payload_len {
             let left = packet.payload_len - done;
-            let Some(at) = self.find_part(number, side.other(), packet, done, parts, left) else {
+            let counts = (parts, fewest);
+            let Some(at) = self.find_part(number, side.other(), packet, done, counts, left) else {
                 if packet.payload_len <= full {
                     break;
                 }
                 done += full.min(left);
-                parts += 1;
+                (parts, fewest) = (parts + 1, fewest + 1);
                 continue;
             };
             let part_len = self.room.get(at).packet.payload_len;
             let start = packet.start() + done;
             close(open, start, start + part_len);
-            if parts > 0 && part_len <= full {
-                // The one before was one segment: the ids count on, or are all the same.
+            if fewest > 1 && part_len <= full {
+                // Those before were one segment each: the ids count on, or are all the same.
                 self.way_mut(number).learn_segment(full);
             }
             if part_len < left && part_len <= full {
@@ -85,7 +87,7 @@ impl<R: Rows> Pairer<'_, R> {
                 is_mixed |= part_len < self.way(number).full_segment();
             }
             done += part_len;
-            parts += part_len.div_ceil(full);
+            (parts, fewest) = (parts + part_len.div_ceil(full), fewest + 1);
             self.join_part(number, side, at, packet, mark);
         }
         if is_mixed && !self.way(number).is_mixed {
@@ -99,11 +101,12 @@ impl<R: Rows> Pairer<'_, R> {
         side: Side,
         packet: &Sighting,
         done: u32,
-        parts: u32,
+        (parts, fewest): (u32, u32),
         left: u32,
     ) -> Option<u32> {
         // Offload counts the ids up, or leaves all the same.
-        for id in [packet.ip_id.wrapping_add(parts) & 0xFFFF, packet.ip_id] {
+        let id_at = |count: u32| packet.ip_id.wrapping_add(count) & 0xFFFF;
+        for id in [id_at(parts), id_at(fewest), packet.ip_id] {
             let is_shorter =
                 |len: u32| (1..=left).contains(&len) && (done > 0 || len < packet.payload_len);
             let at = self.find_start(number, side, packet, (done, id), is_shorter);
@@ -202,9 +205,12 @@ impl<R: Rows> Pairer<'_, R> {
                 bytes += start.to(end) as u32;
             }
             let is_done = rest.is_empty();
+            let starts_inside = self.room.get(at).packet.start().is_before(packet.start());
             if let Some(long) = self.way_mut(number).parts[other].get_mut(place) {
                 long.open = rest;
-                long.part_len = part_len;
+                if part_len != 0 && starts_inside {
+                    long.part_len = part_len;
+                }
             }
             let share = Share {
                 is_new_frame,
@@ -225,7 +231,7 @@ impl<R: Rows> Pairer<'_, R> {
 
     /// Payload of each segment, if a packet and a longer frame that waits may have segments in common; 0 where that does
     /// not tell it. `known`: what earlier ones told.
-    fn part_len(&self, number: u32, at: u32, known: u32, packet: &Sighting) -> Option<u32> {
+    pub fn part_len(&self, number: u32, at: u32, known: u32, packet: &Sighting) -> Option<u32> {
         let way = self.way(number);
         let long = &self.room.get(at).packet;
         if long.seq == packet.seq && long.payload_len == packet.payload_len {
@@ -279,7 +285,8 @@ impl<R: Rows> Pairer<'_, R> {
         let way = self.way_mut(number);
         way.is_resegmented = true;
         let has_ids = way.id.holds() && packet.id().is_some();
-        let is_told = !has_ids || share.part_len == packet.payload_len;
+        let is_third = long.start().to(packet.start()) >= 2 * packet.payload_len as i32;
+        let is_told = !has_ids || share.part_len == packet.payload_len && is_third;
         if is_told && packet.payload_len == share.bytes && is_inside(packet, &long) {
             way.learn_segment(packet.payload_len);
         }

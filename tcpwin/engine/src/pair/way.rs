@@ -355,6 +355,17 @@ impl Way {
         self.key_at(seed, way, side, packet, packet.seq, packet.ip_id)
     }
 
+    /// What a second sighting at the far point has in common with the first.
+    #[inline]
+    pub fn arrival_key(&self, seed: &Seed, way: u32, packet: &Sighting) -> u64 {
+        let key = self.key(seed, way, self.far(), packet);
+        if packet.is_bare_ack() {
+            key ^ packet.said(seed)
+        } else {
+            key
+        }
+    }
+
     /// The key of a part of a packet.
     #[inline]
     pub fn key_at(
