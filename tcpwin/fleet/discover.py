@@ -10,11 +10,12 @@ import hashlib
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from tcpwin.errors import SourceError, TcpwinError
+from tcpwin.fleet.objects import discover_objects, is_address
 from tcpwin.fleet.task import HEAD_BYTES, File, Task
 from tcpwin.hosts import captures_of, is_bundle
 
@@ -59,6 +60,9 @@ def split_site(named: str) -> tuple[str | None, str]:
 
 
 def _of_source(source: str, site: str | None) -> Iterator[Task]:
+    if is_address(source):
+        yield from discover_objects(source, site)
+        return
     if re.search(r"[*?\[]", source) and not os.path.lexists(source):
         for path in sorted(glob.iglob(source, recursive=True)):  # noqa: PTH207 - a pattern may be absolute
             if not Path(path).is_dir() or "**" not in source:
@@ -93,6 +97,7 @@ def _of_folder(folder: Path, site: str | None) -> Iterator[Task]:
         for name, members in captures_of(bundle).items():
             rings[_parent(name)].append((name, members))
         snapshots = _snapshots_by_folder(bundle, rings)
+        labels = _labels(folder, [inner for inner in rings if snapshots[inner]])
         broken = [each for each in bundle.members if each.kind == "unknown" and _CAPTURE_NAME.search(each.name)]
         archives = [folder / each.name for each in bundle.members if is_bundle(folder / each.name)]
         tasks = [
@@ -100,7 +105,9 @@ def _of_folder(folder: Path, site: str | None) -> Iterator[Task]:
                 str(folder / name),
                 site,
                 [bundle.path(each) for each in members],
-                [(each.label, bundle.path(each)) for each in _of_host(snapshots[inner], members[0], len(captures))],
+                _of_host(
+                    [bundle.path(each) for each in snapshots[inner]], len(captures), bundle.path(members[0]), labels
+                ),
             )
             for inner, captures in rings.items()
             for name, members in captures
@@ -124,10 +131,25 @@ def _snapshots_by_folder(bundle: Bundle, captures: Iterable[str]) -> dict[str, l
     return found
 
 
-def _of_host(snapshots: Sequence[Member], capture: Member, captures: int) -> list[Member]:
+def _labels(folder: Path, inside: Iterable[str]) -> dict[Path, str]:
+    """The hosts of files by the folder that is theirs: seen from above, all of a folder would be of one host."""
+    from tcpwin.hosts import Bundle
+
+    found: dict[Path, str] = {}
+    for inner in inside:
+        with Bundle.open(folder / inner, max_members=MAX_MEMBERS) as bundle:
+            found |= {bundle.path(each): each.label for each in (*bundle.snapshots, *bundle.captures)}
+    return found
+
+
+def _of_host(
+    snapshots: Sequence[Path], captures: int, capture: Path, labels: Mapping[Path, str]
+) -> list[tuple[str, Path]]:
+    """The snapshots to put beside a capture, each with its host."""
     if captures <= SHARING:
-        return list(snapshots)
-    return [each for each in snapshots if each.label and each.label == capture.label]
+        return [(labels[each], each) for each in snapshots]
+    own = labels.get(capture)
+    return [(own, each) for each in snapshots if own and labels[each] == own]
 
 
 def _of_archive(path: Path, site: str | None) -> Iterator[Task]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,10 +57,10 @@ def perform(task: Task, folder: str, also: Sequence[str] = (), failure: str | No
         try:
             if failure or task.failure:
                 raise TcpwinError(failure or task.failure)
-            analysis = _measure(task)
-            for table, day, rows in rows_of(analysis, task.key, also):
-                staged.write(table, day, rows)
-            values |= _describe(analysis)
+            with _measured(task) as analysis:
+                for table, day, rows in rows_of(analysis, task.key, also):
+                    staged.write(table, day, rows)
+                values |= _describe(analysis)
         except OutputError:
             raise
         except (TcpwinError, OSError, MemoryError) as error:
@@ -76,13 +76,21 @@ def perform(task: Task, folder: str, also: Sequence[str] = (), failure: str | No
         raise
 
 
-def _measure(task: Task) -> Analysis:
+@contextmanager
+def _measured(task: Task) -> Iterator[Analysis]:
+    """The analysis of a task; what was copied for it stays as long as a `with` statement lasts."""
+    from tcpwin.fleet.objects import fetched, is_address
     from tcpwin.hosts import analyze
 
     if task.member is not None:
-        return analyze(task.files[0].path, capture=task.member)
+        yield analyze(task.files[0].path, capture=task.member)
+        return
+    if any(is_address(each.path) for each in task.files):
+        with fetched(task) as (paths, beside):
+            yield analyze(paths, snapshots=beside)
+        return
     snapshots = [(each.label, each.path) if each.label else each.path for each in task.snapshots]
-    return analyze([each.path for each in task.files], snapshots=snapshots)
+    yield analyze([each.path for each in task.files], snapshots=snapshots)
 
 
 def _describe(analysis: Analysis) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.errors import FilterError
 from tcpwin.fleet.dataset import Dataset
-from tcpwin.fleet.run import need
+from tcpwin.fleet.need import need
 from tcpwin.fleet.schema import SIDES, Column, tables
 
 if TYPE_CHECKING:

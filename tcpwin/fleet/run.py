@@ -14,6 +14,7 @@ from typing import Any
 
 from tcpwin.fleet.dataset import Writing, writing
 from tcpwin.fleet.discover import discover
+from tcpwin.fleet.need import need
 from tcpwin.fleet.schema import ON_REQUEST, SCHEMA
 from tcpwin.fleet.task import Outcome, Task
 
@@ -108,20 +109,6 @@ def _performed(
     from tcpwin.fleet.cluster import perform_on
 
     return perform_on(scheduler, tasks, folder, also)
-
-
-def need(package: str) -> None:
-    """Refuse what needs a package that is not there.
-
-    Raises:
-        OutputError: it is not installed.
-    """
-    from importlib.util import find_spec
-
-    from tcpwin.errors import OutputError
-
-    if find_spec(package) is None:
-        raise OutputError(f"fleet needs {package}: pip install 'tcpwin[fleet]'")
 
 
 def _left(tasks: Iterable[Task], target: Writing, also: Sequence[str], again: bool, done: Done) -> Iterator[Task]:

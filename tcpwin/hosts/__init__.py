@@ -11,7 +11,7 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.hosts.bundle import Bundle, Member
-    from tcpwin.hosts.bundle_capture import ARCHIVES, captures_of, is_bundle, open_capture, opened
+    from tcpwin.hosts.bundle_capture import ARCHIVES, captures_of, is_bundle, open_capture, opened, rings_of
     from tcpwin.hosts.clock import ClockOffset
     from tcpwin.hosts.counter_sources import names_in_order
     from tcpwin.hosts.counters import GAUGES, MEANINGS, CounterDelta, Meaning, deltas, falls
@@ -66,6 +66,7 @@ _HOMES = {
         "ARCHIVES",
         "captures_of",
         "is_bundle",
+        "rings_of",
         "open_capture",
         "opened",
     ),
@@ -222,6 +223,7 @@ __all__ = [
     "opened",
     "plain_rows",
     "read_scales",
+    "rings_of",
     "sample_rows",
     "socket_object",
     "socket_table",

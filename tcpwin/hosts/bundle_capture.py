@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
@@ -139,8 +139,13 @@ def captures_of(bundle: Bundle) -> dict[str, list[Member]]:
 
     Two files of one number, as NAME and NAME.gz, are no ring.
     """
+    return rings_of(bundle.captures)
+
+
+def rings_of(captures: Iterable[Member]) -> dict[str, list[Member]]:
+    """The same of captures wherever they are."""
     groups: dict[str, list[tuple[Member, str, int | None]]] = {}
-    for member in bundle.captures:
+    for member in captures:
         match = _RING.fullmatch(member.name)
         base, dot, number = (match[1], match[2] or "", match[3]) if match else (member.name, "", None)
         groups.setdefault(base, []).append((member, dot, None if number is None else int(number)))

@@ -165,6 +165,18 @@ def test_sites_are_folders_or_named(captures: Path, tmp_path: Path) -> None:
     assert sites == [("Rome & Co", 1), ("Île", 2)]
 
 
+def test_hosts_are_those_of_the_captures_own_folder(tmp_path: Path) -> None:
+    """From above, all of a folder would be of one host, whose name is the folder's."""
+    for folder in (RUN, RUN.parent):
+        (task,) = [each for each in discover([str(folder)]) if each.name == str(RUN / "snd.pcap.gz")]
+        assert {each.label for each in task.snapshots} == {"snd", "rcv"}
+    for number in range(11):
+        shutil.copy(RUN / "snd.pcap.gz", tmp_path / f"host{number}x.pcap.gz")
+        shutil.copy(RUN / "ss_snd.txt", tmp_path / f"ss_host{number}x.txt")
+    many = [[each.label for each in task.snapshots] for task in discover([str(tmp_path)])]
+    assert sorted(many) == sorted([f"host{number}x"] for number in range(11))
+
+
 def test_patterns_rings_links_and_pipes(captures: Path, tmp_path: Path) -> None:
     pattern = [Path(task.name).name for task in discover([str(captures / "**" / "*.gz")])]
     assert pattern == [LOSS.name, READER.name, MANY.name]

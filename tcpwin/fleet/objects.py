@@ -1,0 +1,187 @@
+"""Captures in object stores and on web servers: listed where they are, copied one at a time, forgotten when measured.
+
+In: addresses. Out: tasks; and for a task a folder with its files, which is gone afterwards. Credentials and endpoints
+come from the environment, as the clouds' own tools take them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from tcpwin.errors import SourceError, TcpwinError
+from tcpwin.fleet.need import need
+from tcpwin.fleet.task import File, Task
+from tcpwin.hosts import Member, rings_of
+from tcpwin.processes import alone
+
+SCHEMES = ("s3", "gs", "az", "https", "http")
+CHUNK_BYTES = 8 << 20
+SNAPSHOT_BYTES = 64 << 20
+"""Of what lies beside a capture, a larger object is no snapshot that is fetched."""
+SNAPSHOTS = 1000
+_CAPTURE_NAME = re.compile(r"\.(pcap|pcapng|cap|dmp)\.?\d*(\.(gz|zst|lz4))?$", re.IGNORECASE)
+_SNAPSHOT_NAME = re.compile(r"\.(txt|log|out|csv|json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
+_WILD = re.compile(r"[*?]")
+
+
+def is_address(source: str) -> bool:
+    """Whether a source is an address of a store or a server."""
+    return source.partition("://")[0] in SCHEMES and "://" in source
+
+
+def discover_objects(address: str, site: str | None) -> list[Task]:
+    """The captures at an address: one object, all below a prefix, or those of a pattern; on web servers one file.
+
+    Raises:
+        SourceError: the store does not answer, or has nothing there.
+    """
+    # The client's threads are in no child of a fork: the process that has children must never have had any.
+    return alone(_discovered, address, site)
+
+
+def _discovered(address: str, site: str | None) -> list[Task]:
+    store, root, path = _opened(address)
+    objects: list[Any]
+    try:
+        import obstore
+
+        is_web = root.startswith("http")
+        if is_web or (_CAPTURE_NAME.search(path) and not _WILD.search(path)):
+            objects = [obstore.head(store, path)]
+            # A server that is asked for a file alone names it as it was asked.
+            objects[0] = {**objects[0], "path": path}
+        else:
+            objects = list(_listed(store, path))
+    except FileNotFoundError:
+        raise SourceError(f"{address}: nothing is there") from None
+    except Exception as error:
+        if not _is_of_store(error):
+            raise
+        raise SourceError(f"{address}: {_reason(error)}") from None
+    return list(_tasks(root, objects, site))
+
+
+def _listed(store: Any, path: str) -> Iterator[Any]:
+    import obstore
+
+    fixed = _WILD.split(path)[0]
+    prefix = fixed.rpartition("/")[0] if _WILD.search(path) else path.rstrip("/")
+    wanted = _pattern(path) if _WILD.search(path) else None
+    for batch in obstore.list(store, prefix or None):
+        yield from (each for each in batch if wanted is None or wanted.fullmatch(each["path"]))
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(parts.get(part) or re.escape(part) for part in re.split(r"(\*\*/|\*\*|\*|\?)", path)))
+
+
+def _tasks(root: str, objects: Sequence[Any], site: str | None) -> Iterator[Task]:
+    """Captures by their names; what else lies in a capture's folder may be a snapshot, and is looked at with it."""
+    captures = []
+    beside: dict[str, list[File]] = defaultdict(list)
+    files = {each["path"]: _file(root, each) for each in objects}
+    for number, each in enumerate(sorted(objects, key=lambda each: str(each["path"]))):
+        name, size = each["path"], each["size"]
+        if _CAPTURE_NAME.search(name):
+            captures.append(Member(number, name, "capture", None, "", size, each["last_modified"]))
+        elif _SNAPSHOT_NAME.search(name) and size <= SNAPSHOT_BYTES:
+            beside[PurePosixPath(name).parent.as_posix()].append(files[name])
+    for name, members in sorted(rings_of(captures).items()):
+        parent = PurePosixPath(name).parent
+        own_site = site or unquote(parent.name) or urlsplit(root).netloc
+        own = tuple(files[member.name] for member in members)
+        yield Task(f"{root}/{name}", own_site, own, tuple(beside[parent.as_posix()][:SNAPSHOTS]))
+
+
+def _file(root: str, told: Any) -> File:
+    # Told of one object it is quoted, as HTTP has it; in a list it is not.
+    version = (told.get("e_tag") or str(told.get("last_modified"))).strip('"')
+    return File(f"{root}/{told['path']}", f"{told['size']}-{version}", told["size"])
+
+
+@contextmanager
+def fetched(task: Task) -> Iterator[tuple[list[str], list[tuple[str, str] | str]]]:
+    """The captures and snapshots of a task as files, as long as a `with` statement lasts.
+
+    Raises:
+        TcpwinError: there is no room for a copy, or an object is no longer there.
+        OSError: the store does not give it.
+    """
+    with tempfile.TemporaryDirectory(prefix="tcpwin-") as folder:
+        needed, free = sum(each.size_bytes for each in (*task.files, *task.snapshots)), shutil.disk_usage(folder).free
+        if needed > free:
+            raise TcpwinError(f"{task.name}: a copy takes {needed:,} bytes, and {free:,} are free (TMPDIR)")
+        paths = [str(_fetch(each, Path(folder))) for each in task.files]
+        if not task.snapshots:
+            yield paths, []
+            return
+        from tcpwin.hosts import Bundle
+
+        beside = Path(folder) / "beside"
+        beside.mkdir()
+        for each in task.snapshots:
+            _fetch(each, beside)
+        with Bundle.open(beside) as bundle:
+            found = [(each.label, str(bundle.path(each))) for each in bundle.snapshots]
+            yield paths, [(label, path) if label else path for label, path in found]
+
+
+def _fetch(file: File, folder: Path) -> Path:
+    """Copy an object, a piece at a time."""
+    import obstore
+
+    target = folder / quote(PurePosixPath(urlsplit(file.path).path).name, safe="._-")
+    store, _, path = _opened(file.path)
+    try:
+        with target.open("wb") as out:
+            for piece in obstore.get(store, path).stream(min_chunk_size=CHUNK_BYTES):
+                out.write(piece)
+    except FileNotFoundError:
+        raise TcpwinError(f"{file.path}: it is no longer there") from None
+    except Exception as error:
+        if not _is_of_store(error):
+            raise
+        raise OSError(f"{file.path}: {_reason(error)}") from None
+    if target.stat().st_size != file.size_bytes:
+        raise OSError(f"{file.path}: {target.stat().st_size:,} of {file.size_bytes:,} bytes came")
+    return target
+
+
+def _opened(address: str) -> tuple[Any, str, str]:
+    """The store of an address, the store's own address, and the path within."""
+    need("obstore")
+    from obstore.store import from_url
+
+    told = urlsplit(address)
+    if not told.netloc:
+        raise SourceError(f"{address}: names no bucket or host")
+    if told.query or told.fragment:
+        raise SourceError(f"{address}: a ? or # in an address is not understood")
+    root = f"{told.scheme}://{told.netloc}"
+    options: dict[str, Any] = {"client_options": {"allow_http": True}} if told.scheme == "http" else {}
+    try:
+        return from_url(root, **options), root, told.path.lstrip("/")
+    except Exception as error:
+        if not _is_of_store(error):
+            raise
+        raise SourceError(f"{address}: {_reason(error)}") from None
+
+
+def _is_of_store(error: Exception) -> bool:
+    from obstore.exceptions import BaseError
+
+    return isinstance(error, BaseError | OSError | ValueError)
+
+
+def _reason(error: Exception) -> str:
+    """The first line, without the client's own report of what it is made of."""
+    return re.split(r"\n|\s*Debug source", str(error))[0][:300]
