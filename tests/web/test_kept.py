@@ -1,0 +1,57 @@
+"""Parts of pages that are kept as drawn: never those of another question, capture or analysis."""
+
+import asyncio
+import re
+
+from fastapi.testclient import TestClient
+from markupsafe import Markup
+from web.crafted import API, analysed, many_connections, settle
+
+from tcpwin_web.pages.kept import Kept
+
+
+def table(client: TestClient, id: str, query: str = "") -> list[str]:
+    """The numbers of the connections that a capture's page shows."""
+    page = client.get(f"/captures/{id}?{query}", headers={"accept": "text/html"}).text
+    return re.findall(rf'data-href="/captures/{id}/connections/(\d+)"', page)
+
+
+def test_each_question_has_its_own_table(client: TestClient, capture: bytes) -> None:
+    few, many = analysed(client, capture), analysed(client, many_connections(120))
+    for _ in range(2):
+        assert table(client, few) == ["0"]
+        assert len(table(client, many)) == 100
+        assert len(table(client, many, "offset=100")) == 20
+        assert table(client, many, "sort=id") == [str(number) for number in range(100)]
+        assert table(client, many, "sort=-id") == [str(number) for number in range(119, 19, -1)]
+        assert table(client, many, "port=1") == []
+
+
+def test_an_analysis_that_was_run_again_has_a_table_of_its_own(client: TestClient, capture: bytes) -> None:
+    id = analysed(client, capture)
+    results = client.app.state.service.data.results(id)  # type: ignore[attr-defined]
+    assert table(client, id) == ["0"]
+    before = (results / "capture.json").stat()
+    assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
+    assert settle(client, id)["status"] == "done"
+    after = (results / "capture.json").stat()
+    assert (before.st_ino, before.st_mtime_ns) != (after.st_ino, after.st_mtime_ns)
+    assert table(client, id) == ["0"]
+
+
+def test_the_part_that_was_wanted_longest_ago_goes_first() -> None:
+    drawn: list[str] = []
+
+    async def look() -> None:
+        kept = Kept(most_characters=25)
+
+        async def draw(name: str) -> Markup:
+            drawn.append(name)
+            return Markup(name * 10)
+
+        for name in "abacab":
+            assert await kept.get(name, lambda name=name: draw(name)) == name * 10
+
+    asyncio.run(look())
+    # Two have room: c pushed b out, which is drawn again.
+    assert "".join(drawn) == "abcb"
