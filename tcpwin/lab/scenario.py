@@ -17,6 +17,7 @@ from tcpwin.errors import TcpwinError
 from tcpwin.lab.expectation import Claim, ClaimError, read_claim
 from tcpwin.lab.settings import SettingsError, read_settings, setting
 from tcpwin.lab.workload import Workload, workloads
+from tcpwin.units import name_text
 
 KERNELS = ("stock", "patched")
 SCENARIOS = Path(__file__).with_name("scenarios")
@@ -32,6 +33,10 @@ _PLAIN = ("title", "sets", "source", "kernels", "seed")
 
 class ScenarioError(TcpwinError):
     """A scenario that cannot be read, or that contradicts itself."""
+
+    def __str__(self) -> str:
+        # It may hold any text of the file, which would steer the terminal that shows it.
+        return name_text(super().__str__())
 
 
 @dataclass(frozen=True, slots=True)
