@@ -44,9 +44,10 @@ def run(
 ) -> int:
     """Measure every capture of SOURCE, and keep the results in a data set.
 
-    SOURCE is a capture, a folder (all captures below it, each with the snapshots beside it), an archive, or a quoted
-    pattern such as 'captures/**/*.pcap'; or an address (s3://, gs://, az://, https://). Captures that the data set has already are not read again, unless they have
-    changed: run the same command again to go on, or with more sources to add to it.
+    SOURCE is a capture, a folder (all captures below it, each with the snapshots beside it), an archive, a quoted
+    pattern such as 'captures/**/*.pcap', or an address (s3://, gs://, az://, https://). Captures that the data set has
+    already are not read again, unless they have changed: run the same command again to go on, or with more sources to
+    add to it.
     """
     from tcpwin.fleet import run as measure_all
 
