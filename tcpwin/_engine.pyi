@@ -256,6 +256,7 @@ def write_rows(
     format: str = "csv",
     name: str = "stream",
     only: int | None = None,
+    columns: Sequence[str] | None = None,
     shifts: _Shifts | None = None,
     progress: _Progress = None,
 ) -> tuple[int, int, list[dict[str, Any]]]: ...

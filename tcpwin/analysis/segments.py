@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,7 @@ def write_segments(
     file: IO[bytes],
     *,
     only: int | None = None,
+    columns: Sequence[str] | None = None,
     shifts: Shifts | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> tuple[int, list[dict[str, Any]]]:
@@ -58,7 +59,7 @@ def write_segments(
     Raises:
         OSError: the file cannot be written.
     """
-    columns = _engine.ROW_COLUMNS
+    columns = [name for name in _engine.ROW_COLUMNS if columns is None or name in columns]
     with parquet_writer(_schema(columns), file) as write:
 
         def take(chunk: dict[str, Any]) -> None:

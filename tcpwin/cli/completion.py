@@ -62,6 +62,12 @@ def _figures(_: click.Context) -> Iterator[tuple[str, str]]:
     return ((name, "") for name in figures.names())
 
 
+def _columns(_: click.Context) -> Iterator[tuple[str, str]]:
+    from tcpwin import _engine
+
+    return ((name, "") for name in _engine.ROW_COLUMNS)
+
+
 def _references(_: click.Context) -> Iterator[tuple[str, str]]:
     from tcpwin.reference import references
 
@@ -84,5 +90,6 @@ rules = _offering(_rules, listed=True)
 one_rule = _offering(_rules)
 thresholds = _offering(_thresholds)
 figures = _offering(_figures)
+columns = _offering(_columns, listed=True)
 references = _offering(_references)
 connections = _offering(_connections)

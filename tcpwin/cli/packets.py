@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, progress, spare_captures
 from tcpwin.cli.program import complain
 from tcpwin.cli.selection_options import select, selection_options
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
     from tcpwin.sources import Source
 
 
+def _columns(_: click.Context, __: click.Parameter, names: str | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    from tcpwin import _engine
+
+    chosen = tuple(filter(None, names.split(",")))
+    for name in chosen:
+        if name not in _engine.ROW_COLUMNS:
+            raise click.BadParameter(f"there is no column {name[:60]}: {', '.join(_engine.ROW_COLUMNS)}")
+    if not chosen:
+        raise click.BadParameter("name at least one")
+    return chosen
+
+
 @click.command()
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @click.option("--connection", type=ConnectionNumber(), metavar="N", help="Only segments of connection N.")
@@ -31,10 +46,23 @@ if TYPE_CHECKING:
     type=click.Choice(["csv", "jsonl", "parquet"]),
     help="Format; default: csv, or by the ending of OUT.",
 )
+@click.option(
+    "--columns",
+    callback=_columns,
+    metavar="NAMES",
+    shell_complete=completion.columns,
+    help="Only these columns: frame,time_ns,window.",
+)
 @window_scale_option
 @selection_options
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
-def packets(captures: tuple[str, ...], connection: int | None, form: str | None, out: str | None) -> None:
+def packets(
+    captures: tuple[str, ...],
+    connection: int | None,
+    form: str | None,
+    columns: tuple[str, ...] | None,
+    out: str | None,
+) -> None:
     """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
     from tcpwin.analysis import Capture
 
@@ -47,7 +75,7 @@ def packets(captures: tuple[str, ...], connection: int | None, form: str | None,
     with _opened(out) as file:
         with progress(source) as tell:
             count, facts = (_write_parquet if form == "parquet" else _write_text)(
-                source, file, form, only=connection, shifts=shifts, progress=tell
+                source, file, form, only=connection, columns=columns, shifts=shifts, progress=tell
             )
         check_connection(connection, count)
     for warning in Capture.warnings_of(facts) if shifts is None else ():

@@ -103,6 +103,27 @@ def test_one_connection(form: str, tmp_path: Path) -> None:
     assert "no connection 65: the capture has 65" in refused("packets", "--connection", 65, "-o", out, MANY_SHORT)
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_some_columns(form: str, tmp_path: Path) -> None:
+    out, wanted = tmp_path / f"out.{form}", ["frame", "src", "window", "events"]
+    assert tcpwin("packets", "--columns", "events,frame,window,src", "-o", out, KEEP_ALIVE).returncode == 0
+    expected = [{name: row[name] for name in wanted} for row in rows_of(KEEP_ALIVE)]
+    if form == "csv":
+        found = list(csv.DictReader(io.StringIO(out.read_text())))
+        assert found == [{n: "" if v is None else str(v) for n, v in row.items()} for row in expected]
+    elif form == "jsonl":
+        assert from_jsonl(out.read_bytes()) == expected
+    else:
+        assert polars.read_parquet(out).rows(named=True) == expected
+
+
+def test_columns_that_are_none_are_refused() -> None:
+    assert "there is no column nonsense: frame, time_ns" in refused(
+        "packets", "--columns", "frame,nonsense", KEEP_ALIVE, status=2
+    )
+    assert "name at least one" in refused("packets", "--columns", ",", KEEP_ALIVE, status=2)
+
+
 def test_parquet_from_standard_input(tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     assert tcpwin("packets", "-o", out, "-", input=SLOW_READER.read_bytes()).returncode == 0

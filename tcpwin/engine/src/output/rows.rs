@@ -37,27 +37,68 @@ pub enum Format {
     JsonLines,
 }
 
+/// Some of [`COLUMNS`], which are written in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChosenColumns(u32);
+
+impl ChosenColumns {
+    pub const ALL: ChosenColumns = ChosenColumns((1 << COLUMNS.len()) - 1);
+
+    /// None where one of the names is no column's.
+    pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut chosen = 0;
+        for name in names {
+            chosen |= 1 << COLUMNS.iter().position(|column| *column == name)?;
+        }
+        Some(ChosenColumns(chosen))
+    }
+
+    #[inline(always)]
+    fn has(self, column: usize) -> bool {
+        self.0 >> column & 1 != 0
+    }
+}
+
 /// Writes rows as text. Stops the pass when writing fails.
 pub struct RowWriter<W: Write> {
     out: W,
     format: Format,
     only: Option<u32>,
+    chosen: ChosenColumns,
     line: Vec<u8>,
+    addresses: [Written; 2],
     pub error: Option<io::Error>,
     pub rows: u64,
 }
 
+/// An address with its text: what a connection's two sides send takes turns.
+#[derive(Default)]
+struct Written {
+    address: [u8; 16],
+    text: String,
+}
+
 impl<W: Write> RowWriter<W> {
     /// `only` limits the table to one connection.
-    pub fn new(mut out: W, format: Format, only: Option<u32>) -> io::Result<Self> {
+    pub fn new(
+        mut out: W,
+        format: Format,
+        only: Option<u32>,
+        chosen: ChosenColumns,
+    ) -> io::Result<Self> {
         if format == Format::Csv {
-            writeln!(out, "{}", COLUMNS.join(","))?;
+            let heads = COLUMNS.iter().enumerate();
+            let heads = heads.filter(|(column, _)| chosen.has(*column));
+            let heads: Vec<&str> = heads.map(|(_, name)| *name).collect();
+            writeln!(out, "{}", heads.join(","))?;
         }
         Ok(RowWriter {
             out,
             format,
             only,
+            chosen,
             line: Vec::with_capacity(512),
+            addresses: Default::default(),
             error: None,
             rows: 0,
         })
@@ -69,33 +110,52 @@ impl<W: Write> RowWriter<W> {
 
     fn write_row(&mut self, segment: &Segment, annotation: &Annotation) -> io::Result<()> {
         self.line.clear();
-        let is_json = self.format == Format::JsonLines;
+        let [src, dst] = &mut self.addresses;
+        if src.address != segment.src {
+            std::mem::swap(src, dst);
+        }
+        let src = src.of(&segment.src);
+        let dst = dst.of(&segment.dst);
         let mut row = Row {
             line: &mut self.line,
-            is_json,
+            is_json: self.format == Format::JsonLines,
+            chosen: self.chosen,
             column: 0,
+            is_first: true,
         };
-        row.number(segment.frame)?;
-        row.number(segment.time_ns)?;
-        row.number(annotation.connection)?;
-        row.text(direction_name(annotation))?;
-        row.text(&address_text(&segment.src))?;
-        row.number(segment.src_port)?;
-        row.text(&address_text(&segment.dst))?;
-        row.number(segment.dst_port)?;
-        row.number(segment.seq)?;
-        row.number(segment.ack)?;
-        row.number(segment.payload_len)?;
-        row.number(segment.flags)?;
-        row.number(segment.window)?;
-        row.optional(annotation.window_bytes)?;
-        row.optional(annotation.shift)?;
-        row.optional(annotation.flight_bytes)?;
-        row.optional(annotation.pipe_bytes)?;
-        row.optional(annotation.rtt_ns)?;
-        row.text(&event_names(annotation.events))?;
-        row.end()?;
+        row.number(segment.frame);
+        row.signed(segment.time_ns);
+        row.number(annotation.connection.into());
+        row.text(direction_name(annotation));
+        row.text(src);
+        row.number(segment.src_port.into());
+        row.text(dst);
+        row.number(segment.dst_port.into());
+        row.number(segment.seq.into());
+        row.number(segment.ack.into());
+        row.number(segment.payload_len.into());
+        row.number(segment.flags.into());
+        row.number(segment.window.into());
+        row.optional(annotation.window_bytes.map(u64::from));
+        row.optional(annotation.shift.map(u64::from));
+        row.optional(annotation.flight_bytes.map(u64::from));
+        row.optional(annotation.pipe_bytes.map(u64::from));
+        row.optional(annotation.rtt_ns);
+        row.events(annotation.events);
+        row.end();
         self.out.write_all(&self.line)
+    }
+}
+
+impl Written {
+    fn of(&mut self, address: &[u8; 16]) -> &str {
+        if self.address != *address || self.text.is_empty() {
+            *self = Written {
+                address: *address,
+                text: address_text(address),
+            };
+        }
+        &self.text
     }
 }
 
@@ -115,58 +175,113 @@ impl<W: Write> Sink for RowWriter<W> {
     }
 }
 
+/// A row that is being written; no value holds a character that either format would have to escape.
 struct Row<'a> {
     line: &'a mut Vec<u8>,
     is_json: bool,
+    chosen: ChosenColumns,
     column: usize,
+    is_first: bool,
 }
 
 impl Row<'_> {
-    fn begin(&mut self) -> io::Result<()> {
+    /// The next column; false where nobody wants it.
+    #[inline(always)]
+    fn begin(&mut self) -> bool {
+        let column = self.column;
+        self.column += 1;
+        if !self.chosen.has(column) {
+            return false;
+        }
         if self.is_json {
-            let opening = if self.column == 0 { '{' } else { ',' };
-            write!(self.line, "{opening}\"{}\":", COLUMNS[self.column])?;
-        } else if self.column > 0 {
+            let opening = if self.is_first { b'{' } else { b',' };
+            self.line.extend_from_slice(&[opening, b'"']);
+            let name = COLUMNS.get(column).copied().unwrap_or_default();
+            self.line.extend_from_slice(name.as_bytes());
+            self.line.extend_from_slice(b"\":");
+        } else if !self.is_first {
             self.line.push(b',');
         }
-        self.column += 1;
-        Ok(())
+        self.is_first = false;
+        true
     }
 
-    fn number(&mut self, value: impl std::fmt::Display) -> io::Result<()> {
-        self.begin()?;
-        write!(self.line, "{value}")
+    #[inline(always)]
+    fn number(&mut self, value: u64) {
+        if self.begin() {
+            push_decimal(self.line, value);
+        }
     }
 
-    fn optional(&mut self, value: Option<impl std::fmt::Display>) -> io::Result<()> {
-        match value {
-            Some(value) => self.number(value),
-            None => {
-                self.begin()?;
-                if self.is_json {
-                    self.line.extend_from_slice(b"null");
-                }
-                Ok(())
+    fn signed(&mut self, value: i64) {
+        if self.begin() {
+            if value < 0 {
+                self.line.push(b'-');
             }
+            push_decimal(self.line, value.unsigned_abs());
         }
     }
 
-    /// Addresses, direction and event names hold no character that either format would have to escape.
-    fn text(&mut self, value: &str) -> io::Result<()> {
-        self.begin()?;
-        if self.is_json {
-            write!(self.line, "\"{value}\"")
-        } else {
+    #[inline(always)]
+    fn optional(&mut self, value: Option<u64>) {
+        if !self.begin() {
+            return;
+        }
+        match value {
+            Some(value) => push_decimal(self.line, value),
+            None if self.is_json => self.line.extend_from_slice(b"null"),
+            None => {}
+        }
+    }
+
+    fn text(&mut self, value: &str) {
+        if self.begin() {
+            self.quote();
             self.line.extend_from_slice(value.as_bytes());
-            Ok(())
+            self.quote();
         }
     }
 
-    fn end(&mut self) -> io::Result<()> {
-        self.line
-            .extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
-        Ok(())
+    fn events(&mut self, events: Events) {
+        if self.begin() {
+            self.quote();
+            if events != 0 {
+                self.line.extend_from_slice(event_names(events).as_bytes());
+            }
+            self.quote();
+        }
     }
+
+    fn quote(&mut self) {
+        if self.is_json {
+            self.line.push(b'"');
+        }
+    }
+
+    fn end(&mut self) {
+        if self.is_json {
+            let end: &[u8] = if self.is_first { b"{}\n" } else { b"}\n" };
+            self.line.extend_from_slice(end);
+        } else {
+            self.line.push(b'\n');
+        }
+    }
+}
+
+/// Digits from the last one on, into a place that holds the longest number.
+#[inline(always)]
+fn push_decimal(line: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [b'0'; 20];
+    let mut first = digits.len();
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        first -= 1;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    line.extend_from_slice(digits.get(first..).unwrap_or_default());
 }
 
 pub fn direction_name(annotation: &Annotation) -> &'static str {
@@ -200,17 +315,8 @@ mod tests {
     use super::*;
     use crate::event::{WINDOW_SHRINK, ZERO_WINDOW};
 
-    #[test]
-    fn csv_and_json_hold_the_same_row() {
-        let segment = Segment {
-            frame: 3,
-            time_ns: 5,
-            src_port: 80,
-            window: 0,
-            flags: 0x10,
-            ..Segment::EMPTY
-        };
-        let annotation = Annotation {
+    fn annotation() -> Annotation {
+        Annotation {
             connection: 7,
             side: 1,
             is_from_initiator: false,
@@ -222,10 +328,23 @@ mod tests {
             rtt_ns: Some(9),
             evidence: None,
             stall: None,
+        }
+    }
+
+    #[test]
+    fn csv_and_json_hold_the_same_row() {
+        let segment = Segment {
+            frame: 3,
+            time_ns: 5,
+            src_port: 80,
+            window: 0,
+            flags: 0x10,
+            ..Segment::EMPTY
         };
+        let annotation = annotation();
         let write = |format| {
             let mut out = Vec::new();
-            let mut writer = RowWriter::new(&mut out, format, None).unwrap();
+            let mut writer = RowWriter::new(&mut out, format, None, ChosenColumns::ALL).unwrap();
             writer.write_row(&segment, &annotation).unwrap();
             String::from_utf8(out).unwrap()
         };
@@ -238,5 +357,36 @@ mod tests {
             "{\"frame\":3,\"time_ns\":5,\"connection\":7,\"direction\":\"b\",\"src\":\"::\""
         ));
         assert!(json.ends_with("\"window\":null,\"shift\":null,\"bytes_in_flight\":0,\"pipe\":0,\"rtt_ns\":9,\"events\":\"zero_window|window_shrink\"}\n"));
+    }
+
+    #[test]
+    fn some_columns_stand_in_the_tables_order() {
+        let write = |format| {
+            let mut out = Vec::new();
+            let chosen = ChosenColumns::of(["window", "frame", "events"].into_iter()).unwrap();
+            let mut writer = RowWriter::new(&mut out, format, None, chosen).unwrap();
+            let segment = Segment {
+                frame: 3,
+                ..Segment::EMPTY
+            };
+            writer.write_row(&segment, &annotation()).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            write(Format::Csv),
+            "frame,window,events\n3,,zero_window|window_shrink\n"
+        );
+        let json = "{\"frame\":3,\"window\":null,\"events\":\"zero_window|window_shrink\"}\n";
+        assert_eq!(write(Format::JsonLines), json);
+        assert_eq!(ChosenColumns::of(["nonsense"].into_iter()), None);
+    }
+
+    #[test]
+    fn every_number_has_its_digits() {
+        for value in [0, 7, 10, 99, 100, 1_000_000, u64::MAX - 1, u64::MAX] {
+            let mut line = Vec::new();
+            push_decimal(&mut line, value);
+            assert_eq!(line, value.to_string().as_bytes());
+        }
     }
 }

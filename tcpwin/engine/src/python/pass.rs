@@ -20,7 +20,7 @@ use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::{Frames, NoIndex};
 use crate::output::pass::NoSink;
-use crate::output::rows::{Format, RowWriter};
+use crate::output::rows::{ChosenColumns, Format, RowWriter};
 use crate::output::series::Span;
 use crate::tracker::Tracker;
 
@@ -104,13 +104,15 @@ fn analyze_opened<F: Frames + Send>(
 
 /// Write the per-segment table as text to an object with `write`; return the rows and the capture's facts.
 #[pyfunction]
-#[pyo3(signature = (source, out, *, format="csv", name="stream", only=None, shifts=None, progress=None))]
+#[pyo3(signature = (source, out, *, format="csv", name="stream", only=None, columns=None, shifts=None, progress=None))]
+#[allow(clippy::too_many_arguments)]
 pub fn write_rows<'py>(
     source: &Bound<'py, PyAny>,
     out: &Bound<'py, PyAny>,
     format: &str,
     name: &str,
     only: Option<u32>,
+    columns: Option<Vec<String>>,
     shifts: Option<ShiftsArgument>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(u64, usize, Vec<Bound<'py, PyDict>>)> {
@@ -126,7 +128,13 @@ pub fn write_rows<'py>(
         file: out.clone().unbind(),
         interrupt: interrupt.clone(),
     };
-    let mut writer = RowWriter::new(BufWriter::with_capacity(1 << 18, target), format, only)?;
+    let chosen = match &columns {
+        Some(names) => ChosenColumns::of(names.iter().map(String::as_str))
+            .ok_or_else(|| PyValueError::new_err("no such column"))?,
+        None => ChosenColumns::ALL,
+    };
+    let target = BufWriter::with_capacity(1 << 18, target);
+    let mut writer = RowWriter::new(target, format, only, chosen)?;
     let tracker = Tracker::with_shifts(given(shifts)).of_one(only);
     let findings = pass(
         py,

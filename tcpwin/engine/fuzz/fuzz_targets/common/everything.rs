@@ -13,7 +13,7 @@ use _engine::output::index::NoIndex;
 use _engine::output::json::write_connection;
 use _engine::output::never::check_capture;
 use _engine::output::pass::{run, run_with, Findings, NoSink};
-use _engine::output::rows::{Format, RowWriter};
+use _engine::output::rows::{ChosenColumns, Format, RowWriter};
 use _engine::output::select::{pick, Comparison, Condition, Question};
 use _engine::output::series::Span;
 use _engine::output::table::{fill_columns, Column};
@@ -50,7 +50,8 @@ pub fn ask_everything(capture: &[u8]) {
 
     let segments = findings.counters.segments;
     for format in [Format::Csv, Format::JsonLines] {
-        let mut rows = RowWriter::new(sink(), format, None).expect("a sink takes all");
+        let mut rows =
+            RowWriter::new(sink(), format, None, ChosenColumns::ALL).expect("a sink takes all");
         run(again(), &mut rows, |_| true);
         assert_eq!(rows.rows, segments);
     }
