@@ -125,6 +125,8 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     page.get_by_role("button", name="Create a link").click()
     expect(page.locator("#said")).to_contain_text("/shared/")
     link = page.locator("#said").inner_text().rpartition(" ")[2]
+    expect(page.get_by_role("button", name="Copy link")).to_have_attribute("data-copy", link)
+    expect(page.get_by_role("link", name="See what it shows")).to_have_attribute("href", link)
     guest = page.context.new_page()
     guest.goto(link)
     expect(guest.get_by_role("heading", level=1)).to_have_text("a capture")
@@ -136,6 +138,12 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     assert answer is not None
     assert answer.status == 404
     guest.close()
+
+    page.get_by_label("Name", exact=True).fill("the slow backup")
+    page.get_by_label("Tags", exact=True).fill("backup, night")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("the slow backup")
+    expect(page.get_by_role("link", name="night")).to_be_visible()
 
     page.get_by_role("link", name="Compare with another").click()
     page.get_by_label("After").select_option(label="before.pcap")
@@ -167,6 +175,9 @@ def test_the_progress_of_an_analysis_is_watched(
         expect(page.get_by_role("status")).to_contain_text("analysis is queued")
         expect(page.get_by_role("progressbar")).to_be_visible()
         check(page)
+        listed = page.context.new_page()
+        listed.goto("/")
+        expect(listed.locator(".card .badge.queued")).to_have_count(1)
         other = page.context.new_page()
         other.goto(f"/captures/{large}")
         expect(other.get_by_role("status")).to_contain_text(re.compile("analysis (is running|has read)"))
@@ -174,6 +185,9 @@ def test_the_progress_of_an_analysis_is_watched(
         other.get_by_role("button", name="Cancel").click()
         expect(other.locator("main")).to_contain_text("analysis was cancelled")
         other.close()
+    # The list follows by itself.
+    expect(listed.locator(".card .badge:is(.queued, .running)")).to_have_count(0)
+    listed.close()
     expect(page.locator(".lead")).to_contain_text(re.compile(r"\d+(\.\d+)? k?B in "))
 
 

@@ -26,3 +26,18 @@ document.addEventListener("click", (event) => {
   if (event.ctrlKey || event.metaKey) open(row.dataset.href, "_blank", "noopener");
   else location.assign(row.dataset.href);
 });
+
+document.getElementById("rename").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const tags = document.getElementById("new-tags").value.split(",").map((each) => each.trim()).filter(Boolean);
+  try {
+    await ask(event.target.dataset.url, {
+      method: "PATCH",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ name: document.getElementById("new-name").value.trim(), tags }),
+    });
+    location.reload();
+  } catch (error) {
+    say(error.message);
+  }
+});

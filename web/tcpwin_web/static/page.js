@@ -166,6 +166,13 @@ for (const form of document.querySelectorAll("form[data-for]")) {
   });
 }
 
+// A list with analyses that wait or run looks again until all have ended.
+function watchList() {
+  if (document.querySelector("#found .badge:is(.queued, .running)")) setTimeout(() => follow("found", location.href), 2000);
+}
+document.addEventListener("followed", watchList);
+watchList();
+
 // ---- keys ------------------------------------------------------------------------------------------------------
 
 document.addEventListener("keydown", (event) => {

@@ -7,7 +7,7 @@ async function list() {
   const { shares } = await ask(links.dataset.source);
   links.replaceChildren(...shares.map((share) => {
     const item = document.createElement("li");
-    const until = new Date(share.expires_ns / 1e6).toLocaleString();
+    const until = momentText(new Date(share.expires_ns / 1e6));
     item.textContent = `Link, valid until ${until}${share.anonymise ? ", addresses replaced" : ""} `;
     const revoke = document.createElement("button");
     revoke.type = "button";
@@ -16,6 +16,7 @@ async function list() {
     revoke.addEventListener("click", async () => {
       await ask(`/api/v1/shares/${share.id}`, { method: "DELETE" });
       say("The link is revoked.");
+      document.getElementById("made").replaceChildren();
       await list();
     });
     item.append(revoke);
@@ -30,7 +31,12 @@ document.getElementById("make-link").addEventListener("click", async (event) => 
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ days: 7, anonymise: document.getElementById("anonymise").checked }),
     });
-    say(`Copy it now, it is shown only once: ${location.origin}${made.path}`);
+    const link = `${location.origin}${made.path}`;
+    say(`Copy it now, it is shown only once: ${link}`);
+    const copy = element("button", { type: "button", className: "plain", textContent: "Copy link" });
+    copy.dataset.copy = link;
+    const preview = element("a", { className: "button plain", href: link, target: "_blank", rel: "noopener", textContent: "See what it shows" });
+    document.getElementById("made").replaceChildren(copy, preview);
     await list();
   } catch (error) {
     say(error.message);
