@@ -180,6 +180,38 @@ def test_a_capture_with_gaps(scenario: str, side: str, share: float, tmp_path: P
     assert data.delivered >= 0.95 * (data.sent - len(truth))
 
 
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("set_at", ["a", "b"])
+@pytest.mark.parametrize("at", [0.01, 0.5])
+@pytest.mark.parametrize("step_ns", [3 * SECOND_NS, -3 * SECOND_NS])
+@pytest.mark.parametrize("scenario", LOSSY)
+def test_gaps_beside_a_clock_that_is_set(
+    scenario: str, at: float, step_ns: int, set_at: str, side: str, tmp_path: Path
+) -> None:
+    """What a capture lacks after a clock was set is a gap of it, too: nothing is lost that was not."""
+
+    def bend(end: str, packets: list) -> list:
+        kept = thinned(packets, 0.3) if end == side else packets
+        return stepped(kept, step_ns, at) if end == set_at else kept
+
+    pairing = bent(scenario, tmp_path, a=lambda packets: bend("a", packets), b=lambda packets: bend("b", packets))
+    sent = read(captures(scenario)[0])
+    kept = thinned(sent, 0.3) if side == "a" else sent
+    lost = {kept[number - 1].frame for number in frames_by_fate(pairing, data_direction(pairing)).get("lost", ())}
+    assert lost <= lost_frames(scenario)["data"]
+    assert ack_direction(pairing).lost == 0
+    assert pairing.missed["ab".index(side)] > 0
+
+
+def test_gaps_that_only_the_time_after_a_clock_was_set_shows() -> None:
+    """The client's capture lacks 30 %, the server's clock is set by 3 s, no ACK is lost: a TCP written for this."""
+    kept = Path(__file__).with_name("captures")
+    pairing = tcpwin.pair(*(kept / f"gaps-and-step-{end}.pcap.gz" for end in ("client", "server")))
+    acks = ack_direction(pairing)
+    assert (acks.lost, acks.unknown > 40) == (0, True)
+    assert pairing.missed[0] > 0
+
+
 @pytest.mark.parametrize("scenario", IN_ORDER)
 def test_most_losses_are_known_though_the_receivers_capture_has_gaps(scenario: str, tmp_path: Path) -> None:
     pairing = bent(scenario, tmp_path, b=lambda packets: thinned(packets, 0.3))

@@ -442,14 +442,21 @@ impl<R: Rows> Pairer<'_, R> {
     fn near_was_running(&self, number: u32, packet: &Sighting) -> bool {
         let way = self.way(number);
         let near = self.progress[way.near.index()];
-        let (Some(first_ns), true) = (near.first_ns, way.most_apart_ns != i64::MIN) else {
+        let Some(first_ns) = near.first_ns else {
             return false;
         };
-        // From a SYN on that both captures have, both were running.
+        // From a SYN on that both captures have, both were running; and since a clock was set, which both have shown.
         let begun_ns = self.pairs[(number / 2) as usize].begun_ns;
-        let has_begun = way.epoch == 0
-            && begun_ns.is_some_and(|begun_ns| begun_ns[way.far().index()] < packet.time_ns)
-            && !packet.has(SYN);
+        let is_after_syn = begun_ns.is_some_and(|begun_ns| {
+            begun_ns[way.far().index()] < packet.time_ns && !packet.has(SYN)
+        });
+        let has_begun = way.epoch > 0 || is_after_syn;
+        if has_begun && !near.is_over {
+            return true;
+        }
+        if way.most_apart_ns == i64::MIN {
+            return false;
+        }
         let earliest_ns = packet.time_ns.saturating_sub(way.most_apart_ns);
         let latest_ns = packet.time_ns.saturating_sub(way.least_apart_ns);
         let was_begun = has_begun || earliest_ns.saturating_sub(MARGIN_NS) > first_ns;
