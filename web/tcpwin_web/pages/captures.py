@@ -29,7 +29,7 @@ PAGE_CAPTURES = 50
 PAGE_CONNECTIONS = 100
 PAGE_GROUPS, WORST_FINDINGS = 20, 3
 """Kinds of findings, and findings of each."""
-MOST_SKETCHES = 100
+MOST_SKETCHES = PAGE_CONNECTIONS + 1
 FORM_PART_BYTES = 1 << 20
 LISTED = (
     *("id", "a_address", "a_port", "b_address", "b_port", "start_ns", "duration_ns", "path_rtt_ns", "close"),
