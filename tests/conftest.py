@@ -9,6 +9,7 @@ import gc
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import weakref
@@ -30,6 +31,10 @@ MOST_ANALYSES, MOST_CONNECTIONS = 20, 10
 
 SLOW = ("browser", "wheel", "make_server", "make_client")
 """Fixtures that take time, the one of the longest files first."""
+
+# A shell's background job ignores Ctrl-C, and whatever it starts does: tests that send it would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No example fails for being slow on a busy machine; in CI all runs ask the same ones.
 settings.register_profile(

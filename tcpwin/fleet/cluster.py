@@ -59,7 +59,8 @@ def _connected(scheduler: str) -> Iterator[Any]:
     from distributed import Client
 
     # It tells of every worker that comes and goes; what matters here is raised.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in [each for each in logging.root.manager.loggerDict if each.partition(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(scheduler, timeout=ANSWER_S, set_as_default=False, name="tcpwin-fleet")
     except (OSError, ValueError, TimeoutError) as error:
