@@ -49,6 +49,7 @@ class AuditLog:
         self._reserve = reserve
         self._seen: list[Audit] = []
         self._last: dict[tuple[str | None, ...], float] = {}
+        self._writing = asyncio.Lock()
 
     async def note(self, request: Request, action: str, subject: str | None = None, *, link: str | None = None) -> None:
         """Write down what the caller of a request did."""
@@ -73,16 +74,18 @@ class AuditLog:
         """Write down what was seen since the last time."""
         now = time.monotonic()
         self._last = {same: at for same, at in self._last.items() if now - at < SAME_SECONDS}
-        entries, self._seen = self._seen, []
-        if not entries:
-            return
-        try:
-            async with self._database.change() as session:
-                session.add_all(entries)
-        except SQLAlchemyError:
-            # A full disk, or a database that is away: not lost, as long as it is not too much.
-            self._seen = [*(_copied(each) for each in entries), *self._seen][:MOST_WAITING]
-            raise
+        # Who waits for this finds written down what another began to write.
+        async with self._writing:
+            entries, self._seen = self._seen, []
+            if not entries:
+                return
+            try:
+                async with self._database.change() as session:
+                    session.add_all(entries)
+            except SQLAlchemyError:
+                # A full disk, or a database that is away: not lost, as long as it is not too much.
+                self._seen = [*(_copied(each) for each in entries), *self._seen][:MOST_WAITING]
+                raise
 
     async def keep_writing(self) -> None:
         """Write until the service ends."""
