@@ -10,7 +10,7 @@ import click
 
 from tcpwin.cli import completion
 from tcpwin.cli.program import EXIT_PROBLEM, complain
-from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
+from tcpwin.cli.rule_options import chosen_rules, parse_thresholds, threshold_option
 from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.several import exit_status, merge_option, separate
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
@@ -43,14 +43,7 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
     help="Apply only these rules: codes, prefixes or names, as TW201,TW3.",
 )
 @click.option("--ignore", multiple=True, metavar="RULES", shell_complete=completion.rules, help="Skip these rules.")
-@click.option(
-    "--threshold",
-    "thresholds",
-    multiple=True,
-    metavar="NAME=VALUE",
-    shell_complete=completion.thresholds,
-    help="Set a threshold: TW201.stall_ns=500ms.",
-)
+@threshold_option
 @click.option(
     "--fail-on",
     type=click.Choice(("info", "warning", "error", "never")),

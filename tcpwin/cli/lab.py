@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from tcpwin.cli.lazy_group import LazyGroup
 
 SUBCOMMANDS = {
     "build": "Build the lab's kernel, once.",
@@ -16,26 +16,15 @@ SUBCOMMANDS = {
     "show": "Show a scenario and what it changes.",
     "worlds": "Draw scenarios by a seed, and lift each one's limits.",
 }
-"""Each subcommand's one-line help; its code is `tcpwin.cli.lab_NAME`, an object of the same name."""
+"""Each subcommand's one-line help; its code is `tcpwin.cli.lab_NAME`, as `LazyGroup` says."""
 _OBJECTS = {"list": "list_"}
 
 
-class _LazyGroup(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return sorted(SUBCOMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in SUBCOMMANDS:
-            return None
-        module = import_module(f"tcpwin.cli.lab_{cmd_name}")
-        command: click.Command = getattr(module, _OBJECTS.get(cmd_name, cmd_name))
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(SUBCOMMANDS.items()))
+class _Group(LazyGroup):
+    subcommands = SUBCOMMANDS
+    objects = _OBJECTS
 
 
-@click.group(cls=_LazyGroup)
+@click.group(cls=_Group)
 def lab() -> None:
     """Run published experiments: on two hosts of yours, or in a real Linux kernel with virtual time."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.errors import TcpwinError
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ _UNITS: dict[str, dict[str, int | Fraction]] = {
     "count": {"": 1},
     "times": {"": 1},
 }
+threshold_option = click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=completion.thresholds,
+    help="Set a threshold: TW201.stall_ns=500ms.",
+)
 _EXAMPLES = {"ns": "500ms", "bytes": "64KiB", "bps": "10Mbit", "share": "0.1 or 10%", "count": "3", "times": "1.5"}
 
 

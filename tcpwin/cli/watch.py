@@ -15,7 +15,7 @@ import click
 
 from tcpwin.cli import completion
 from tcpwin.cli.program import complain
-from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
+from tcpwin.cli.rule_options import chosen_rules, parse_thresholds, threshold_option
 from tcpwin.cli.snap import parse_duration, parse_every, parse_size
 from tcpwin.cli.terminal import colour_option
 from tcpwin.units import count_text, name_text, time_text
@@ -66,14 +66,7 @@ SHOWN_STRIKES = 5
     help="Only these rules strike: codes, prefixes or names.",
 )
 @click.option("--ignore", multiple=True, metavar="RULES", shell_complete=completion.rules, help="These rules do not.")
-@click.option(
-    "--threshold",
-    "thresholds",
-    multiple=True,
-    metavar="NAME=VALUE",
-    shell_complete=completion.thresholds,
-    help="Set a threshold: TW201.stall_ns=500ms.",
-)
+@threshold_option
 @click.option("--metrics", type=click.IntRange(0, 65535), metavar="PORT", help="Serve /metrics on 127.0.0.1:PORT.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object per line: rounds, strikes and bundles.")
 @colour_option
