@@ -55,7 +55,7 @@ impl RangeSet {
             } else {
                 range.1
             };
-            known += low.to(high).max(0) as u32;
+            known = known.saturating_add(low.to(high).max(0) as u32);
             if range.0.is_before(merged.0) {
                 merged.0 = range.0;
             }
@@ -161,6 +161,23 @@ mod tests {
         assert_eq!(set.total(), 0x110);
         assert_eq!(set.remove_below(Seq(0)), 0x100);
         assert_eq!(set.total(), 0x10);
+    }
+
+    #[test]
+    fn known_bytes_from_anywhere_do_not_overflow() {
+        let mut set = RangeSet::default();
+        for (left, right) in [
+            (645_899_016, 914_784_193),
+            (2_280_311_397, 0),
+            (408_726_688, 408_726_689),
+            (408_726_690, 2_050_583_157),
+            (1_999_438_925, 2_887_870_907),
+            (1_864_911_097, 3_607_148_241),
+            (2_147_483_648, 3_376_619_577),
+        ] {
+            set.insert(Seq(left), Seq(right));
+        }
+        assert!(set.iter().count() <= MAX_RANGES);
     }
 
     proptest! {
