@@ -230,8 +230,10 @@ def analyze(
     rows: int = 0,
     shifts: _Shifts | None = None,
     index: str | PathLike[str] | None = None,
+    threads: int = 1,
     progress: _Progress = None,
 ) -> Result: ...
+def cores() -> int: ...
 def reopen(
     source: _Source,
     index: str | PathLike[str],

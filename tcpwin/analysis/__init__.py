@@ -15,6 +15,7 @@ from tcpwin.analysis.endpoint import Endpoint
 from tcpwin.analysis.event import Event
 from tcpwin.analysis.names import PercentilesName, SeriesName
 from tcpwin.analysis.series import BudgetSeries, Series, Stall
+from tcpwin.analysis.threads import cores
 from tcpwin.analysis.view import View
 from tcpwin.lazy import loader
 
@@ -54,6 +55,7 @@ __all__ = [
     "WindowScale",
     "ZeroWindowEpisode",
     "cached",
+    "cores",
     "masked",
     "measure",
     "reopen",

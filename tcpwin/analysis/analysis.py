@@ -15,6 +15,7 @@ from tcpwin.analysis.capture import Capture
 from tcpwin.analysis.connection import Connection
 from tcpwin.analysis.connections import Connections
 from tcpwin.analysis.rooms import later, room
+from tcpwin.analysis.threads import threads_for
 from tcpwin.analysis.view import View
 from tcpwin.errors import TcpwinError
 from tcpwin.sources import Packets, SelectedSource, Selection, Source, resolve
@@ -403,6 +404,7 @@ def measure(
     buckets: int = 1024,
     rows: int = 0,
     index: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Analysis:
     """Read a capture once and measure every connection in it.
@@ -416,16 +418,28 @@ def measure(
         index: a file that says where each connection's packets are, eight bytes a packet: written in this pass, if it
             is not there or not of this capture, it lets details be read without the rest of the capture. Of one
             uncompressed file only; there is none of others, which are read as without.
+        threads: that track connections side by side; by default the cores available, where that helps. What is found
+            is the same. With `follow` or `index` there is one.
         progress: called now and then with the bytes read so far.
 
     Raises:
         CaptureError: nothing can be read at all.
         SourceError: it is no source of packets.
+        ValueError: `threads` is less than one.
     """
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is {threads}: one at least reads the capture")
     resolved = resolve(source)
     chosen = None if follow is None else set(follow)
     engine = _engine.analyze(
-        resolved.open(), name=resolved.name, follow=chosen, buckets=buckets, rows=rows, index=index, progress=progress
+        resolved.open(),
+        name=resolved.name,
+        follow=chosen,
+        buckets=buckets,
+        rows=rows,
+        index=index,
+        threads=threads_for(resolved) if threads is None else threads,
+        progress=progress,
     )
     return Analysis(resolved, engine, buckets=buckets, rows=rows, index=index)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -122,11 +121,14 @@ def tell_each(files: Sequence[str], answer: Callable[[Analysis, str], T], **opti
     """
     from concurrent.futures.process import BrokenProcessPool
 
+    from tcpwin.analysis import cores
+    from tcpwin.cli.snapshot_options import THREADS, threads
     from tcpwin.processes import pool
 
     context = click.get_current_context()
-    work = _Work(answer, options, dict(context.meta))
-    processes = min(os.cpu_count() or 1, len(files))
+    # Where captures are read side by side, each is by one thread.
+    work = _Work(answer, options, {**context.meta, THREADS: 1})
+    processes = min(threads() or cores(), len(files))
     # Forked with what each of them would import.
     for stage in ("tcpwin.hosts", "tcpwin.limits", "tcpwin.report"):
         import_module(stage)

@@ -26,6 +26,9 @@ _UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "min": 6
 
 
 _SCALES = "tcpwin.window_scales"
+THREADS = "tcpwin.threads"
+"""Where the command line's number of threads stands in the context."""
+MOST_THREADS = 1024
 SEVERAL_WORDS = ("--with", "--with-old", "--with-new")
 
 
@@ -112,9 +115,32 @@ def window_scales() -> dict[str, int]:
     return found
 
 
+def _keep_threads(ctx: click.Context, _: click.Parameter, number: int | None) -> None:
+    ctx.meta[THREADS] = number
+
+
+def threads_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option `--threads`, which `measure` and `threads` find without being told."""
+    return click.option(
+        "--threads",
+        type=click.IntRange(1, MOST_THREADS),
+        metavar="N",
+        expose_value=False,
+        callback=_keep_threads,
+        help="Read with N threads; default: the cores available, where that helps. The result is the same.",
+    )(command)
+
+
+def threads() -> int | None:
+    """How many threads the command line asks for."""
+    context = click.get_current_context(silent=True)
+    found: int | None = None if context is None else context.meta.get(THREADS)
+    return found
+
+
 def snapshot_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options `--with`, `--clock-offset` and `--capture`, as `snapshots`, `clock_offset` and `member`, and
-    `--window-scale`."""
+    `--window-scale` and `--threads`."""
     options = (
         click.option(
             "--with",
@@ -131,6 +157,7 @@ def snapshot_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--capture", "member", metavar="NAME", help="The capture to read from a bundle."),
         window_scale_option,
+        threads_option,
     )
     for option in reversed(options):
         command = option(command)
@@ -164,6 +191,7 @@ def measure(
             window_scales=window_scales(),
             **selected(),
             follow=follow,
+            threads=threads(),
             progress=tell,
         )
     for warning in analysis.capture.warnings:

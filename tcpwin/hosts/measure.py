@@ -32,6 +32,7 @@ def analyze(
     buckets: int = 1024,
     rows: int = 0,
     index: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Analysis:
     """Read a capture once and measure every connection in it; with snapshots, put them beside it.
@@ -57,6 +58,8 @@ def analyze(
         index: a file that says where each connection's packets are, eight bytes a packet: written in this pass, if it
             is not there or not of this capture, it lets details be read without the rest of the capture. Of one
             uncompressed file only; there is none of others, which are read as without.
+        threads: that track connections side by side; by default the cores available, where that helps. What is found
+            is the same. With `follow` or `index` there is one.
         progress: called now and then with the bytes read so far.
 
     Raises:
@@ -66,7 +69,7 @@ def analyze(
         SourceError: it is no source of packets, or, with snapshots or window scales, one that cannot be read again; or
             a captured handshake says another window scale than the one given.
         ValueError: a span ends before it begins, or a moment is none; a window scale is not one of 0 to 14, or given of
-            what is no address.
+            what is no address; `threads` is less than one.
     """
     wanted = list(snapshots)
     chosen = None if follow is None else set(follow)
@@ -79,7 +82,9 @@ def analyze(
         selection = Selection(filter, start, end)
         if selection:
             packets = SelectedSource(resolve(packets), selection)
-        analysis = measure(packets, follow=chosen, buckets=buckets, rows=rows, index=index, progress=progress)
+        analysis = measure(
+            packets, follow=chosen, buckets=buckets, rows=rows, index=index, threads=threads, progress=progress
+        )
         if not wanted and not window_scales:
             return analysis
         shifts: Shifts = {}

@@ -1,17 +1,23 @@
 //! Track every connection of the captures named, merged by time, as `tcpwin analyze` does but for all output: what one
-//! pass costs. Prints how many connections and segments there were.
+//! pass costs, by `--threads N` with several. Prints how many connections and segments there were.
 
 use std::process::ExitCode;
 
 use _engine::capture::MergedReader;
-use _engine::output::pass::{run, NoSink};
+use _engine::output::shards::run_sharded;
+use _engine::tracker::Tracker;
 
 fn main() -> ExitCode {
-    let paths: Vec<_> = std::env::args_os().skip(1).collect();
-    if paths.is_empty() {
-        eprintln!("usage: track CAPTURE...");
-        return ExitCode::from(2);
+    let mut paths: Vec<_> = std::env::args_os().skip(1).collect();
+    let mut threads = Some(1);
+    if paths.first().is_some_and(|first| first == "--threads") {
+        threads = (paths.get(1)).and_then(|number| number.to_str()?.parse().ok());
+        paths.drain(..paths.len().min(2));
     }
+    let (Some(threads), false) = (threads, paths.is_empty()) else {
+        eprintln!("usage: track [--threads N] CAPTURE...");
+        return ExitCode::from(2);
+    };
     let input = match MergedReader::open(&paths) {
         Ok(input) => input,
         Err(error) => {
@@ -19,7 +25,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let findings = run(input, &mut NoSink, |_| true);
+    let findings = run_sharded(input, Tracker::new(), threads, |_| true);
     let connections = findings.tracker.connections.len();
     println!(
         "{connections} connections, {} segments",

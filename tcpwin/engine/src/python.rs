@@ -89,6 +89,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_class::<Details>(module)?;
     add_class::<Selected>(module)?;
     module.add_function(wrap_pyfunction!(pass::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(run::cores, module)?)?;
     module.add_function(wrap_pyfunction!(reopen::reopen, module)?)?;
     module.add_function(wrap_pyfunction!(pass::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(pass::row_columns, module)?)?;

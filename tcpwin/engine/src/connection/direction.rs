@@ -242,15 +242,11 @@ impl Direction {
         event::count(&mut self.rare().counts, events);
     }
 
-    /// Whether the journal may take these events, which were counted; one that it does not is counted apart.
+    /// Whether the journal may take these events.
     #[inline]
-    pub fn may_journal(&mut self, events: Events) -> bool {
-        let rare = self.rare();
-        if events & !rare.journal_full == 0 {
-            rare.note_omitted(events);
-            return false;
-        }
-        true
+    pub fn may_journal(&self, events: Events) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_none_or(|rare| events & !rare.journal_full != 0)
     }
 
     pub fn event_count(&self, events: Events) -> u32 {

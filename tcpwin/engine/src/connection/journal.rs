@@ -93,6 +93,28 @@ impl Journal {
         std::iter::from_fn(|| self.read(&mut numbers, &mut last)).collect()
     }
 
+    /// Forget the entries of later frames. Nothing may be noted from then on.
+    pub fn end_at(&mut self, frame: u64) {
+        if self.last.frame <= frame {
+            return;
+        }
+        let mut numbers = Numbers(&self.written);
+        let mut last = Last::default();
+        let mut kept = 0;
+        while self
+            .read(&mut numbers, &mut last)
+            .is_some_and(|entry| entry.frame <= frame)
+        {
+            kept = self.written.len() - numbers.0.len();
+        }
+        self.written.truncate(kept);
+        self.written.shrink_to_fit();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.written.is_empty()
+    }
+
     fn is_wanted(&mut self, events: Events) -> bool {
         if events & TELLING != 0 && self.telling < MOST_TELLING {
             self.telling += 1;

@@ -4,7 +4,6 @@ use crate::connection::ace::Ace;
 use crate::connection::claim::Claim;
 use crate::connection::cut_size::CutSize;
 use crate::connection::end_stall::{EndStall, Tries};
-use crate::connection::journal::TELLING;
 use crate::event::{self, Counts, Events};
 use crate::recovery::episode::{Episode, Phase};
 use crate::recovery::holes::Holes;
@@ -46,8 +45,6 @@ pub struct Rare {
     pub counts: Counts,
     /// Kinds of events of which the connection's journal has enough, as far as this direction knows.
     pub journal_full: Events,
-    /// Telling events of this direction that the journal did not keep.
-    pub journal_omitted: u32,
     /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
     pub missed: Missed,
     /// Sent before the first captured byte and acknowledged since, or in flight then.
@@ -175,9 +172,9 @@ impl Rare {
             .map_or(Phase::Open, |episode| episode.phase)
     }
 
-    pub fn note_omitted(&mut self, events: Events) {
-        let is_telling = events & TELLING != 0;
-        self.journal_omitted = self.journal_omitted.saturating_add(u32::from(is_telling));
+    /// SND.UNA moved: nothing was reported since.
+    pub fn forget_reports(&mut self) {
+        (self.loss_report, self.first_report_ns) = (None, None);
     }
 
     pub fn is_zero_open(&self) -> bool {

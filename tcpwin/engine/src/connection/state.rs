@@ -168,6 +168,19 @@ impl Connection {
         self.incidents.as_ref()?.journal.as_deref()
     }
 
+    /// Forget what the journal holds of later frames.
+    pub fn end_journal_at(&mut self, frame: u64) {
+        let Some(incidents) = &mut self.incidents else {
+            return;
+        };
+        if let Some(journal) = &mut incidents.journal {
+            journal.end_at(frame);
+            if journal.is_empty() {
+                incidents.journal = None;
+            }
+        }
+    }
+
     pub fn stalls(&self) -> Option<&Stalls> {
         self.incidents.as_ref()?.stalls.as_deref()
     }

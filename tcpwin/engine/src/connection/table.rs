@@ -1,6 +1,6 @@
 //! The flow table: four-tuple → newest connection. Open addressing over eight-byte slots; the keys stay in the connections.
 //!
-//! The hash is seeded per table, so that a hostile capture cannot choose its collisions, and symmetric in the two
+//! The hash is seeded anew for each capture, so that a hostile capture cannot choose its collisions, and symmetric in the two
 //! endpoints, so that both directions of a connection meet in one slot.
 
 use std::collections::hash_map::RandomState;
@@ -15,6 +15,12 @@ pub struct FlowTable {
     /// Low half: connection index plus one (0 = free). High half: the tag, from which the position follows.
     slots: Vec<u64>,
     used: usize,
+    tags: Tags,
+}
+
+/// The hash of four-tuples.
+#[derive(Clone, Copy)]
+pub struct Tags {
     seed: [u64; 4],
 }
 
@@ -24,12 +30,10 @@ fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-impl FlowTable {
+impl Tags {
     pub fn new() -> Self {
         let random = RandomState::new();
-        FlowTable {
-            slots: vec![0; INITIAL_SLOTS],
-            used: 0,
+        Tags {
             seed: [0u64, 1, 2, 3].map(|n| random.hash_one(n) | 1),
         }
     }
@@ -61,6 +65,38 @@ impl FlowTable {
     #[inline(always)]
     fn join(&self, one: u64, other: u64) -> u32 {
         (fold(one.wrapping_add(other) ^ self.seed[2], self.seed[3]) >> 16) as u32
+    }
+}
+
+impl Default for Tags {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FlowTable {
+    /// A table of connections that have these tags.
+    pub fn new(tags: Tags) -> Self {
+        FlowTable {
+            slots: vec![0; INITIAL_SLOTS],
+            used: 0,
+            tags,
+        }
+    }
+
+    pub fn tags(&self) -> Tags {
+        self.tags
+    }
+
+    /// The tag of a segment's four-tuple; the same for both directions.
+    #[inline]
+    pub fn tag(&self, segment: &Segment) -> u32 {
+        self.tags.tag(segment)
+    }
+
+    /// The tag of a connection's segments.
+    pub fn tag_of(&self, endpoints: &[Endpoint; 2]) -> u32 {
+        self.tags.tag_of(endpoints)
     }
 
     /// The first connection with this tag: nearly always the only one.
@@ -144,7 +180,7 @@ impl FlowTable {
 
 impl Default for FlowTable {
     fn default() -> Self {
-        Self::new()
+        Self::new(Tags::new())
     }
 }
 
@@ -166,7 +202,7 @@ mod tests {
 
     #[test]
     fn both_directions_meet_and_growth_keeps_all() {
-        let mut table = FlowTable::new();
+        let mut table = FlowTable::default();
         let count = 50_000u32;
         for number in 0..count {
             table.insert(table.tag(&segment(number, false)), number);
@@ -183,7 +219,7 @@ mod tests {
 
     #[test]
     fn ports_are_not_interchangeable_between_endpoints() {
-        let table = FlowTable::new();
+        let table = FlowTable::default();
         let one = segment(9, false);
         let connection = super::super::state::Connection::new(&one, 0);
         assert_eq!(table.tag(&one), table.tag_of(&connection.endpoints));

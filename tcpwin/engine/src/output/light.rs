@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use crate::connection::arena::Arena;
 use crate::output::field::DirectionView;
@@ -34,9 +35,49 @@ pub struct Apart {
 
 /// Tell the connections apart; None where too many may have lost something.
 pub fn set_apart(wanted: &Wanted, connections: &Arena) -> Option<Apart> {
+    let parts = connections.walk(|some| set_some_apart(wanted, connections, some));
     let mut heavy = Vec::new();
     let mut light = BinaryHeap::new();
-    for (id, connection) in (0u32..).zip(connections.iter()) {
+    for part in parts {
+        let (more_heavy, more_light) = part?;
+        heavy.extend(more_heavy);
+        for entry in more_light {
+            keep_most(&mut light, wanted.light, entry);
+        }
+    }
+    if heavy.len() > wanted.most {
+        return None;
+    }
+    let light = light.into_sorted_vec().into_iter();
+    Some(Apart {
+        heavy,
+        light: light
+            .map(|Reverse((payload_bytes, Reverse(id)))| (payload_bytes, id))
+            .collect(),
+    })
+}
+
+/// Those with most payload stand last.
+type Lightest = BinaryHeap<Reverse<(u64, Reverse<u32>)>>;
+
+fn keep_most(kept: &mut Lightest, most: usize, entry: Reverse<(u64, Reverse<u32>)>) {
+    if kept.len() < most {
+        kept.push(entry);
+    } else if let Some(mut least) = kept.peek_mut() {
+        if entry < *least {
+            *least = entry;
+        }
+    }
+}
+
+fn set_some_apart(
+    wanted: &Wanted,
+    connections: &Arena,
+    some: Range<u32>,
+) -> Option<(Vec<u32>, Lightest)> {
+    let mut heavy = Vec::new();
+    let mut light = BinaryHeap::new();
+    for (id, connection) in some.clone().zip(connections.range(some)) {
         let ways = [true, false];
         let is_heavy = ways.iter().any(|from_initiator| {
             let spent = DirectionView::new(connection, *from_initiator).budget();
@@ -63,21 +104,9 @@ pub fn set_apart(wanted: &Wanted, connections: &Arena) -> Option<Apart> {
             .iter()
             .fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
         let entry = Reverse((payload_bytes, Reverse(id)));
-        if light.len() < wanted.light {
-            light.push(entry);
-        } else if let Some(mut least) = light.peek_mut() {
-            if entry < *least {
-                *least = entry;
-            }
-        }
+        keep_most(&mut light, wanted.light, entry);
     }
-    let light = light.into_sorted_vec().into_iter();
-    Some(Apart {
-        heavy,
-        light: light
-            .map(|Reverse((payload_bytes, Reverse(id)))| (payload_bytes, id))
-            .collect(),
-    })
+    Some((heavy, light))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! How far the numbers of a capture can be trusted, and what all its connections carried: sums over them, in one walk.
 
 use crate::connection::arena::Arena;
+use crate::connection::state::Connection;
 use crate::output::field::DirectionView;
 
 #[derive(Default)]
@@ -15,25 +16,43 @@ pub struct Quality {
 
 impl Quality {
     pub fn of(connections: &Arena) -> Self {
-        let mut quality = Quality::default();
-        for connection in connections.iter() {
-            let [first, second] = &connection.directions;
-            quality.without_syn += u64::from(!first.has_syn && !second.has_syn);
-            quality.sampled += u64::from(connection.is_sampled());
-            quality.one_way += u64::from(!second.is_seen && !first.has_only_syn);
-            for from_initiator in [true, false] {
-                let carried_bytes = DirectionView::new(connection, from_initiator).carried_bytes();
-                quality.carried_bytes = quality.carried_bytes.saturating_add(carried_bytes);
+        let parts = connections.walk(|some| {
+            let mut quality = Quality::default();
+            for connection in connections.range(some) {
+                quality.take(connection);
             }
-            for rare in connection
-                .directions
-                .iter()
-                .filter_map(|direction| direction.rare.as_ref())
-            {
-                quality.super_segments += u64::from(rare.super_segments);
-                quality.missed_bytes = quality.missed_bytes.saturating_add(rare.missed.bytes());
-            }
+            quality
+        });
+        parts.into_iter().fold(Quality::default(), Quality::and)
+    }
+
+    fn take(&mut self, connection: &Connection) {
+        let [first, second] = &connection.directions;
+        self.without_syn += u64::from(!first.has_syn && !second.has_syn);
+        self.sampled += u64::from(connection.is_sampled());
+        self.one_way += u64::from(!second.is_seen && !first.has_only_syn);
+        for from_initiator in [true, false] {
+            let carried_bytes = DirectionView::new(connection, from_initiator).carried_bytes();
+            self.carried_bytes = self.carried_bytes.saturating_add(carried_bytes);
         }
-        quality
+        for rare in connection
+            .directions
+            .iter()
+            .filter_map(|direction| direction.rare.as_ref())
+        {
+            self.super_segments += u64::from(rare.super_segments);
+            self.missed_bytes = self.missed_bytes.saturating_add(rare.missed.bytes());
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Quality {
+            super_segments: self.super_segments + other.super_segments,
+            missed_bytes: self.missed_bytes.saturating_add(other.missed_bytes),
+            carried_bytes: self.carried_bytes.saturating_add(other.carried_bytes),
+            without_syn: self.without_syn + other.without_syn,
+            one_way: self.one_way + other.one_way,
+            sampled: self.sampled + other.sampled,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Connections and directions whose fields meet conditions: how rules find what to look at without looking at all.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::connection::arena::Arena;
 use crate::connection::state::Connection;
@@ -177,6 +178,23 @@ pub type Picked = (u32, bool);
 pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked>> {
     strictest_first(&mut questions, connections);
     let (gates, gate_of) = gates(&questions);
+    let parts = connections.walk(|some| pick_some(&questions, &gates, &gate_of, connections, some));
+    let mut picked = vec![Vec::new(); questions.len()];
+    for part in parts {
+        for (all, more) in picked.iter_mut().zip(part) {
+            all.extend(more);
+        }
+    }
+    picked
+}
+
+fn pick_some(
+    questions: &[Question],
+    gates: &[Option<&Condition>],
+    gate_of: &[usize],
+    connections: &Arena,
+    some: Range<u32>,
+) -> Vec<Vec<Picked>> {
     let mut met: Vec<Vec<(u32, bool)>> = vec![Vec::new(); gates.len()];
     let mut picked = vec![Vec::new(); questions.len()];
     let is_of_directions = questions.iter().any(|question| question.of_directions);
@@ -186,12 +204,8 @@ pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked
         &WAYS[..1]
     };
     let mut subjects = Subjects::default();
-    let mut first = 0u32;
-    for some in connections
-        .blocks()
-        .flat_map(|block| block.chunks(TOGETHER))
-    {
-        subjects.take(some, ways);
+    for (first, some) in connections.chunks(some, TOGETHER) {
+        subjects.take(&some, ways);
         for (gate, met) in gates.iter().zip(&mut met) {
             met.clear();
             let within = gate.map_or(Within::Record, Condition::within);
@@ -212,7 +226,7 @@ pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked
             });
             met.extend(may_meet);
         }
-        for ((question, gate), picked) in questions.iter().zip(&gate_of).zip(&mut picked) {
+        for ((question, gate), picked) in questions.iter().zip(gate_of).zip(&mut picked) {
             let others = question.conditions.get(1..).unwrap_or_default();
             let subjects = met.get(*gate).into_iter().flatten();
             // Of a connection as a whole its first way speaks.
@@ -231,7 +245,6 @@ pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked
                 }
             }
         }
-        first += some.len() as u32;
     }
     picked
 }
@@ -246,7 +259,7 @@ struct Subjects {
 }
 
 impl Subjects {
-    fn take(&mut self, connections: &[Connection], ways: &[bool]) {
+    fn take(&mut self, connections: &[&Connection], ways: &[bool]) {
         for kept in [
             &mut self.all,
             &mut self.rare,
@@ -335,15 +348,22 @@ fn gates(questions: &[Question]) -> (Vec<Option<&Condition>>, Vec<usize>) {
 
 /// How many connections to each address and port meet a question, themselves or in the initiator's direction.
 pub fn by_responder(question: &Question, connections: &Arena) -> HashMap<([u8; 16], u16), usize> {
-    let mut found = HashMap::new();
-    for (id, connection) in (0u32..).zip(connections.iter()) {
-        let mut conditions = question.conditions.iter();
-        if conditions.all(|condition| condition.holds(id, connection, true)) {
-            let responder = &connection.endpoints[1 - connection.initiator_side()];
-            *found
-                .entry((responder.address, responder.port))
-                .or_insert(0) += 1;
+    let parts = connections.walk(|some| {
+        let mut found = HashMap::new();
+        for (id, connection) in some.clone().zip(connections.range(some)) {
+            let mut conditions = question.conditions.iter();
+            if conditions.all(|condition| condition.holds(id, connection, true)) {
+                let responder = &connection.endpoints[1 - connection.initiator_side()];
+                *found
+                    .entry((responder.address, responder.port))
+                    .or_insert(0) += 1;
+            }
         }
+        found
+    });
+    let mut found = HashMap::new();
+    for (responder, count) in parts.into_iter().flatten() {
+        *found.entry(responder).or_insert(0) += count;
     }
     found
 }

@@ -74,11 +74,11 @@ impl Column {
         }
     }
 
-    fn take(&mut self, first: u32, connections: &[Connection]) {
+    fn take(&mut self, first: u32, connections: &[&Connection]) {
         match self.source {
             ColumnField::Connection(field) => {
                 let views = (first..)
-                    .zip(connections.iter())
+                    .zip(connections.iter().copied())
                     .map(|(id, connection)| ConnectionView { id, connection });
                 self.extend(views.map(|view| (field.get)(&view)));
             }
@@ -145,17 +145,10 @@ pub fn fill_columns(columns: &mut [Column], connections: &Arena, numbers: Range<
     for column in &mut *columns {
         column.reserve(rows);
     }
-    let mut first = 0;
-    for block in connections.blocks().flat_map(|block| block.chunks(BLOCK)) {
-        let after = first + block.len() as u32;
-        let (start, stop) = (numbers.start.max(first), numbers.end.min(after));
-        if start < stop {
-            let wanted = &block[(start - first) as usize..(stop - first) as usize];
-            for column in &mut *columns {
-                column.take(start, wanted);
-            }
+    for (first, some) in connections.chunks(numbers, BLOCK) {
+        for column in &mut *columns {
+            column.take(first, &some);
         }
-        first = after;
     }
     for column in columns {
         column.finish(rows);

@@ -14,7 +14,7 @@ use super::facts::facts_to_python;
 use super::files::{open, raise_pending, Opened, PythonOut};
 use super::result::Result;
 use super::row_chunks::RowChunks;
-use super::run::pass;
+use super::run::{pass, pass_sharded};
 use super::second_reading::{begin_index, given, ShiftsArgument};
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
@@ -27,9 +27,9 @@ use crate::tracker::Tracker;
 /// Read a capture. `follow` chooses the connections of which series, events and up to `rows` rows are kept: None, "all"
 /// or numbers. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's
 /// sender, and the other. `index` is a file that says where each connection's packets are; it is written where there is
-/// none that fits.
+/// none that fits. `threads` track connections side by side where neither is wanted; what is found is the same.
 #[pyfunction]
-#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, rows=0, shifts=None, index=None, progress=None))]
+#[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, rows=0, shifts=None, index=None, threads=1, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn analyze(
     source: &Bound<'_, PyAny>,
@@ -39,11 +39,18 @@ pub fn analyze(
     rows: usize,
     shifts: Option<ShiftsArgument>,
     index: Option<PathBuf>,
+    threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Result> {
     let py = source.py();
     let input = open(source, name)?;
     match begin_index(source, &input.input, index) {
+        None if follow.is_none() => {
+            let tracker = Tracker::with_shifts(given(shifts));
+            let findings = pass_sharded(py, input, tracker, threads, progress.as_ref())?;
+            let details = Py::new(py, Details::new(HashMap::new(), true))?;
+            Ok(Result::new(findings, details))
+        }
         Some(mut writer) => analyze_opened(
             py,
             input,

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use super::files::{raise_pending, Opened};
 use crate::output::index::Frames;
 use crate::output::pass::{run_with, Findings, Sink};
+use crate::output::shards::run_sharded;
 use crate::tracker::Tracker;
 
 /// Run a pass without the GIL, with progress and signals now and then.
@@ -22,6 +23,28 @@ pub fn pass<S: Sink + Send, F: Frames + Send>(
     let Opened { input, interrupt } = opened;
     let outcome = watched(py, progress, |report| {
         run_with(input, tracker, sink, frames, report)
+    });
+    raise_pending(&interrupt)?;
+    outcome
+}
+
+/// Processors that this process may use, by its affinity and the limits of its control group.
+#[pyfunction]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Run a pass that nobody wants segments of, with several threads.
+pub fn pass_sharded(
+    py: Python<'_>,
+    opened: Opened,
+    tracker: Tracker,
+    threads: usize,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Findings> {
+    let Opened { input, interrupt } = opened;
+    let outcome = watched(py, progress, |report| {
+        run_sharded(input, tracker, threads, report)
     });
     raise_pending(&interrupt)?;
     outcome

@@ -2,7 +2,7 @@
 //!
 //! Which connections have any, their SYNs tell, or a copy that came soon. Of those alone the newest segments are kept.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::recovery::duplicate::{Copied, ROUTED_WITHIN_NS};
 use crate::wire::{Segment, SYN};
@@ -63,22 +63,17 @@ impl Place {
     }
 }
 
-/// Segments of connections that were captured on both sides of a router.
+/// The newest SYNs of a capture, whose copies tell which connections were captured on both sides of a router.
 #[derive(Default)]
-pub struct RoutedCopies {
-    tags: HashSet<u32>,
+pub struct SynCopies {
     /// In places that their sequence numbers give.
     syns: Vec<Option<(Key, Place)>>,
-    /// Those of the last 50 ms, and of the 50 ms before.
-    newest: HashMap<Key, Place>,
-    older: HashMap<Key, Place>,
-    newest_since_ns: i64,
 }
 
-impl RoutedCopies {
+impl SynCopies {
     /// A SYN, before anything is known of it. Tells whether it is a copy.
     #[cold]
-    pub fn note_syn(&mut self, segment: &Segment, tag: u32) -> bool {
+    pub fn note(&mut self, segment: &Segment, tag: u32) -> bool {
         if self.syns.is_empty() {
             self.syns.resize(SYNS, None);
         }
@@ -87,49 +82,71 @@ impl RoutedCopies {
             return false;
         };
         match place {
-            Some((known, before)) if *known == key && before.is_before_router(segment) => {
-                self.tags.insert(tag);
-                true
-            }
+            Some((known, before)) if *known == key && before.is_before_router(segment) => true,
             place => {
                 *place = Some((key, Place::of(segment)));
                 false
             }
         }
     }
+}
+
+/// The newest segments of one connection: of the last 50 ms, and of the 50 ms before.
+#[derive(Default)]
+struct Newest {
+    newest: HashMap<Key, Place>,
+    older: HashMap<Key, Place>,
+    since_ns: i64,
+}
+
+/// Segments of connections that were captured on both sides of a router.
+#[derive(Default)]
+pub struct RoutedCopies {
+    by_tag: HashMap<u32, Newest>,
+}
+
+impl RoutedCopies {
+    /// The connection with this tag has copies.
+    #[cold]
+    pub fn begin(&mut self, tag: u32) {
+        self.by_tag.entry(tag).or_default();
+    }
 
     /// Whether any connection has copies.
     #[inline(always)]
     pub fn has_any(&self) -> bool {
-        !self.tags.is_empty()
+        !self.by_tag.is_empty()
     }
 
     /// Whether a segment of a connection with this tag is a copy, `found` being what the last segments told.
     #[cold]
     pub fn judge(&mut self, segment: &Segment, tag: u32, found: Copied) -> bool {
         if found == Copied::Routed {
-            self.tags.insert(tag);
+            self.begin(tag);
         }
-        if found != Copied::Not || !self.tags.contains(&tag) {
-            return found != Copied::Not;
+        if found != Copied::Not {
+            return true;
         }
         let key = Key::new(segment, tag);
-        let before = self.newest.get(&key).or_else(|| self.older.get(&key));
+        let before = self
+            .by_tag
+            .get(&tag)
+            .and_then(|kept| kept.newest.get(&key).or_else(|| kept.older.get(&key)));
         before.is_some_and(|before| before.is_before_router(segment))
     }
 
     /// Keep a segment, which is no copy.
     #[cold]
     pub fn note(&mut self, segment: &Segment, tag: u32) {
-        if !self.tags.contains(&tag) {
+        let Some(kept) = self.by_tag.get_mut(&tag) else {
             return;
-        }
-        let elapsed_ns = segment.time_ns.saturating_sub(self.newest_since_ns);
+        };
+        let elapsed_ns = segment.time_ns.saturating_sub(kept.since_ns);
         if !(0..=ROUTED_WITHIN_NS).contains(&elapsed_ns) {
-            self.older = std::mem::take(&mut self.newest);
-            self.newest_since_ns = segment.time_ns;
+            kept.older = std::mem::take(&mut kept.newest);
+            kept.since_ns = segment.time_ns;
         }
-        self.newest
+        kept.newest
             .insert(Key::new(segment, tag), Place::of(segment));
     }
 }
@@ -157,10 +174,11 @@ mod tests {
 
     #[test]
     fn a_copied_syn_lets_later_copies_be_found_by_time() {
+        let mut syns = SynCopies::default();
         let mut copies = RoutedCopies::default();
-        assert!(!copies.note_syn(&segment(0, 1, SYN, 64), 9));
-        assert!(!copies.has_any());
-        assert!(copies.note_syn(&segment(5_000_000, 1, SYN, 63), 9));
+        assert!(!syns.note(&segment(0, 1, SYN, 64), 9));
+        assert!(syns.note(&segment(5_000_000, 1, SYN, 63), 9));
+        copies.begin(9);
         assert!(copies.has_any());
         for seq in 0..1000 {
             copies.note(&segment(10_000_000, seq, ACK, 64), 9);
@@ -174,11 +192,10 @@ mod tests {
 
     #[test]
     fn a_syn_sent_again_is_no_copy() {
-        let mut copies = RoutedCopies::default();
+        let mut syns = SynCopies::default();
         for (time_ns, ttl) in [(0, 64), (5_000_000, 64), (1_005_000_000, 63)] {
-            assert!(!copies.note_syn(&segment(time_ns, 1, SYN, ttl), 9));
+            assert!(!syns.note(&segment(time_ns, 1, SYN, ttl), 9));
         }
-        assert!(!copies.has_any());
     }
 
     #[test]
@@ -188,6 +205,7 @@ mod tests {
         for step in 0..100 {
             copies.note(&segment(step * 30_000_000, step as u32, ACK, 64), 9);
         }
-        assert!(copies.newest.len() + copies.older.len() <= 4);
+        let kept = copies.by_tag.get(&9).expect("kept");
+        assert!(kept.newest.len() + kept.older.len() <= 4);
     }
 }

@@ -13,6 +13,8 @@ pub struct Journaled {
     entries: usize,
     /// The last frame of which they take anything.
     until_frame: u64,
+    /// Of each entry, where others keep some of the same capture.
+    frames: Option<Vec<u64>>,
 }
 
 impl Default for Journaled {
@@ -27,7 +29,29 @@ impl Journaled {
         Journaled {
             entries: 0,
             until_frame: frame.unwrap_or(u64::MAX),
+            frames: None,
         }
+    }
+
+    /// Journals of some of a capture's connections, which are joined with those of the others.
+    pub fn of_some() -> Self {
+        Journaled {
+            frames: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    /// What one for all connections would have become.
+    pub fn joined(parts: Vec<Journaled>) -> Self {
+        let frames = parts.into_iter().filter_map(|part| part.frames);
+        let mut frames: Vec<u64> = frames.flatten().collect();
+        let mut joined = Journaled::until(None);
+        joined.entries = frames.len().min(MOST_JOURNALED);
+        if frames.len() >= MOST_JOURNALED {
+            let (_, last, _) = frames.select_nth_unstable(MOST_JOURNALED - 1);
+            joined.until_frame = *last;
+        }
+        joined
     }
 
     /// The last frame of which they took anything, where they became full.
@@ -50,6 +74,9 @@ impl Journaled {
         }
         if journal(connection, side, segment, events, evidence) {
             self.entries += 1;
+            if let Some(frames) = &mut self.frames {
+                frames.push(segment.frame);
+            }
             if self.entries == MOST_JOURNALED {
                 self.until_frame = segment.frame;
             }
@@ -69,10 +96,6 @@ fn journal(
     let journal = journal.get_or_insert_with(Box::default);
     let is_kept = journal.note(side, segment, events, evidence);
     let full = journal.full();
-    let rare = connection.directions[side].rare();
-    rare.journal_full = full;
-    if !is_kept {
-        rare.note_omitted(events);
-    }
+    connection.directions[side].rare().journal_full = full;
     is_kept
 }

@@ -29,7 +29,7 @@ use std::collections::HashSet;
 use crate::connection::arena::Arena;
 use crate::connection::stalls::Stall;
 use crate::connection::state::Connection;
-use crate::connection::table::FlowTable;
+use crate::connection::table::{FlowTable, Tags};
 use crate::connection::wanted::{These, Wanted};
 use crate::event::{self, Events};
 use crate::recovery::duplicate::WITHIN_NS;
@@ -91,6 +91,8 @@ pub struct Tracker {
     stall: Option<Stall>,
     /// Of each connection the number of the first of its four-tuple, where somebody asks for them.
     roots: Option<Vec<u32>>,
+    /// Of each connection its first, where others track some of the same capture.
+    opening_frames: Option<Vec<u64>>,
     /// Those that alone are tracked.
     wanted: Option<Wanted>,
     ahead: Ahead,
@@ -135,6 +137,44 @@ impl Tracker {
             journaled: Journaled::until(journal_until),
             ..Self::with_shifts(given_shifts)
         }
+    }
+
+    /// A tracker of those of a capture's connections whose tags, made by `tags`, it is given: see [`Tracker::joined`].
+    pub fn of_some(tags: Tags) -> Self {
+        Tracker {
+            table: FlowTable::new(tags),
+            journaled: Journaled::of_some(),
+            opening_frames: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    /// What one tracker of all the connections would be, from several that had some each and have finished.
+    pub fn joined(parts: Vec<Tracker>) -> Self {
+        let mut joined = Tracker::default();
+        let (mut arenas, mut journals) = (Vec::new(), Vec::new());
+        for part in parts {
+            joined.duplicates += part.duplicates;
+            joined.options_cut += part.options_cut;
+            joined.lets_rounds_go |= part.lets_rounds_go;
+            arenas.push((part.connections, part.opening_frames.unwrap_or_default()));
+            journals.push(part.journaled);
+        }
+        joined.connections = Arena::joined(arenas);
+        joined.journaled = Journaled::joined(journals);
+        if let Some(frame) = joined.journal_until() {
+            for index in 0..joined.connections.len() {
+                if let Some(connection) = joined.connections.get_mut(index) {
+                    connection.end_journal_at(frame);
+                }
+            }
+        }
+        joined
+    }
+
+    /// Whether nothing was asked of it but to track all of a capture, so that several may share the work.
+    pub fn is_plain(&self) -> bool {
+        self.wanted.is_none() && self.given_shifts.is_empty() && self.roots.is_none()
     }
 
     /// Let each connection's rounds go once it is over, of which series are made.
@@ -375,6 +415,9 @@ impl Tracker {
         let root = earlier.and_then(|earlier| self.root(earlier));
         if let Some(roots) = &mut self.roots {
             roots.push(root.unwrap_or(self.connections.len()));
+        }
+        if let Some(frames) = &mut self.opening_frames {
+            frames.push(segment.frame);
         }
         if let Some(wanted) = &mut self.wanted {
             let tag = self.table.tag(segment);
