@@ -301,7 +301,7 @@ pub fn acknowledge(
 /// Forget what is known of the bytes below SND.UNA.
 fn leave_behind(rare: &mut Rare, ack: Seq, acked_bytes: u64) -> Events {
     let mut events = 0;
-    (rare.loss_report, rare.first_report_ns) = (None, None);
+    rare.forget_reports();
     if !rare.sacked.is_empty() {
         let gone = rare.sacked.remove_below(ack);
         rare.sacked_bytes = rare.sacked_bytes.saturating_sub(gone);

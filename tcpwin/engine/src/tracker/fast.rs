@@ -273,6 +273,43 @@ mod tests {
         segments
     }
 
+    /// Duplicate ACKs tell of a loss until the next ACK, by whichever way that comes.
+    #[test]
+    fn an_ordinary_ack_ends_what_duplicates_told() {
+        let data = ORDINARY;
+        let ack = |ack_behind| Step {
+            side: 1,
+            payload_len: 0,
+            ack_behind,
+            ..ORDINARY
+        };
+        let steps = [
+            data,
+            data,
+            data,
+            data,
+            ack(2896),
+            ack(2896),
+            ack(2896),
+            ack(1448),
+        ];
+        let segments = segments(&steps);
+        let mut connection = Connection::new(&segments[0].1, 0);
+        let reports = |connection: &Connection| {
+            let rare = connection.directions[0].rare.as_ref();
+            rare.map(|rare| (rare.first_report_ns.is_some(), rare.loss_report))
+        };
+        let (newest, earlier) = segments.split_last().unwrap();
+        for (side, segment) in earlier {
+            connection.take(*side, segment, &mut None, &mut None);
+        }
+        assert_eq!(connection.directions[0].duplicate_acks, 2);
+        assert_eq!(reports(&connection), Some((true, None)));
+        let taken = connection.take_ordinary(newest.0, &newest.1);
+        assert!(taken.is_some());
+        assert_eq!(reports(&connection), Some((false, None)));
+    }
+
     proptest! {
         /// The short way leaves a connection, its floating-point sums included, just as the full way does.
         #[test]

@@ -224,6 +224,15 @@ impl Direction {
         event::DELAYED_ACK
     }
 
+    /// What duplicate ACKs told is over with the next ACK.
+    #[cold]
+    fn forget_reports(&mut self) {
+        self.duplicate_acks = 0;
+        if let Some(rare) = &mut self.rare {
+            rare.forget_reports();
+        }
+    }
+
     /// [`Direction::acknowledge_to`] and [`Direction::end_ack`] for an ordinary ACK.
     #[inline(never)]
     fn acknowledge_ordinary(
@@ -236,7 +245,9 @@ impl Direction {
         let covered = self.ledger.cover_plain(ack, self.offload_bytes());
         self.flight.una = ack;
         self.acked_bytes += u64::from(advance);
-        self.duplicate_acks = 0;
+        if self.duplicate_acks > 0 {
+            self.forget_reports();
+        }
         let since_ns = now_ns.wrapping_sub(self.last_ack_ns);
         self.last_ack_ns = now_ns;
         let rtt_ns = covered.and_then(|covered| self.ledger.sample(covered, ack, now_ns));
