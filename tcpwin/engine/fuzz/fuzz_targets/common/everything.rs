@@ -16,6 +16,7 @@ use _engine::output::pass::{run, run_with, Findings, NoSink};
 use _engine::output::rows::{ChosenColumns, Format, RowWriter};
 use _engine::output::select::{pick, Comparison, Condition, Question};
 use _engine::output::series::Span;
+use _engine::output::shards::run_sharded;
 use _engine::output::table::{fill_columns, Column};
 use _engine::pair::{pair, NoRows};
 use _engine::tracker::Tracker;
@@ -47,6 +48,10 @@ pub fn ask_everything(capture: &[u8]) {
     let findings = run(again(), &mut NoSink, |_| true);
     let texts_before = texts(&findings);
     let count = findings.tracker.connections.len();
+
+    let several = run_sharded(again(), Tracker::new(), 3, |_| true);
+    assert_eq!(texts(&several), texts_before);
+    assert_eq!(several.tracker.duplicates, findings.tracker.duplicates);
 
     let segments = findings.counters.segments;
     for format in [Format::Csv, Format::JsonLines] {
