@@ -16,16 +16,24 @@ from bench import measure, report, rows, tools
 
 # In each round, in this order. The order of the tools turns by one every round.
 PLAN = {
-    "small": [tools.TCPWIN],
-    "A": [tools.TCPWIN, tools.TCPDUMP],
-    "E": [tools.TCPWIN],
-    "A.gz": [tools.TCPWIN, tools.INFLATE],
-    "B": [tools.TCPWIN, tools.TCPTRACE_ALL, tools.TCPDUMP],
-    "C": [tools.TCPWIN, tools.TCPTRACE_ALL],
-    "D": [tools.TCPWIN, tools.TCPTRACE],
+    "small": [tools.TCPWIN_ONE, tools.TCPWIN],
+    "A": [tools.TCPWIN_ONE, tools.TCPWIN, tools.TCPDUMP],
+    "E": [tools.TCPWIN_ONE],
+    "A.gz": [tools.TCPWIN_ONE, tools.INFLATE],
+    "B": [
+        *(tools.TCPWIN_ONE, tools.TCPWIN_TWO, tools.TCPWIN, tools.TCPTRACE_ALL, tools.TCPDUMP),
+        tools.PARQUET,
+    ],
+    "C": [tools.TCPWIN_ONE, tools.TCPWIN, tools.TCPTRACE_ALL],
+    "D": [
+        *(tools.TCPWIN_ONE, tools.TCPWIN_TWO, tools.TCPWIN, tools.TCPTRACE),
+        *(tools.LIBRARY, tools.POLARS, tools.JSON),
+    ],
+    **{name: [tools.TCPWIN] for name in capture_files.SHAPED},
 }
-# Half a minute and two minutes of CPU a run.
-SLOW = {(tools.TCPTRACE, "D"), (tools.TSHARK, "B"), (tools.TSHARK, "A")}
+# A dozen seconds of CPU a run, up to two minutes; and captures of which memory alone is judged.
+SLOW = {(tools.TCPTRACE, "D"), (tools.TSHARK, "B"), (tools.TSHARK, "A"), (tools.PARQUET, "B"), (tools.JSON, "D")}
+SLOW |= {(tools.TCPWIN, name) for name in capture_files.SHAPED}
 # Runs of tens of ms are repeated in their round.
 REPEATS = {"A": 10, "A.gz": 5, "E": 10, "small": 10}
 # tcptrace keeps 8 KB for each of D's connections.
@@ -41,10 +49,27 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--slow-rounds", type=_positive, default=2, help="rounds of the slow peers (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="tshark on A (not judged) instead of B")
     parser.add_argument("--prepare", action="store_true", help="make the captures and stop")
+    parser.add_argument(
+        "--of",
+        action="append",
+        default=[],
+        type=_other,
+        metavar="NAME=FILE",
+        help="another generator's capture in place of one of ours, as D=FILE:400000 where something happens in so many"
+        " of its connections; may be repeated",
+    )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print every run and row as JSON")
     output.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     return parser.parse_args(arguments)
+
+
+def _other(text: str) -> tuple[str, Path, int | None]:
+    name, equals, path = text.partition("=")
+    path, colon, eventful = path.partition(":")
+    if name not in PLAN or not equals or not path or (colon and not eventful.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no capture's name with a file, as B=FILE")
+    return name, Path(path), int(eventful) if colon else None
 
 
 def _positive(text: str) -> int:
@@ -73,7 +98,7 @@ def measure_all(
 ) -> dict[tuple[str, str], list[measure.Run]]:
     runs: dict[tuple[str, str], list[measure.Run]] = {}
     for index, capture, name in plan_rounds(options):
-        if (name, capture) == (tools.TCPWIN, "small"):
+        if (name, capture) == (tools.TCPWIN_ONE, "small"):
             version = measure.run_repeatedly([*tcpwin, "--version"], REPEATS["small"])
             runs.setdefault((name, rows.VERSION), []).append(version)
         tool = by_name[name]
@@ -107,10 +132,11 @@ def main() -> int:
         return 2
     try:
         captures = capture_files.prepare(options.dir, PLAN)
+        captures |= {name: capture_files.other(path, eventful) for name, path, eventful in options.of}
         if options.prepare:
             return 0
         inflate = capture_files.build_example("inflate")
-        by_name = tools.all_tools(tcpwin, inflate, options.dir / "tshark-profile")
+        by_name = tools.all_tools(tcpwin, inflate, options.dir)
         warn_of_little_memory()
         capture_files.warm(captures.values())
         runs = measure_all(options, tcpwin, captures, by_name)

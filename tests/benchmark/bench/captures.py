@@ -11,14 +11,18 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from . import reshape
 
 ENGINE = Path(__file__).resolve().parents[3] / "tcpwin" / "engine"
 MIB = 1 << 20
 CHUNK_BYTES = 1 << 20
 SPARE_BYTES = 512 * MIB
+COUNT = "import sys, tcpwin; found = tcpwin.analyze(sys.argv[1]); print(found.capture.packets, len(found))"
 
 
 class CaptureError(Exception):
@@ -27,31 +31,54 @@ class CaptureError(Exception):
 
 @dataclass(frozen=True)
 class Shape:
-    """What `generate` is asked for. `compressed` names the shape of which this is the gzip file."""
+    """What `generate` is asked for.
+
+    `compressed` names the shape of which this is the gzip file, `reshaped` the one that it is made from, by a function
+    of `reshape`. Something happens in `eventful` of the connections.
+    """
 
     filename: str
     arguments: tuple[str, ...]
     connections: int
     size_mib: int
     compressed: str | None = None
+    reshaped: tuple[str, str] | None = None
+    eventful: int | None = None
+
+    @property
+    def made_from(self) -> str | None:
+        return self.reshaped[0] if self.reshaped else self.compressed
 
 
 SHAPES = {
     "A": Shape("A.pcap", ("--shape", "A"), 200, 100),
     "B": Shape("B.pcap", ("--shape", "B"), 2_000, 1_000),
     "C": Shape("C.pcap", ("--shape", "C"), 200, 2_000),
-    "D": Shape("D.pcap", ("--shape", "D"), 1_000_000, 430),
+    "D": Shape("D.pcap", ("--shape", "D"), 1_000_000, 430, eventful=0),
     "E": Shape("E.pcapng", ("--shape", "E"), 200, 130),
     "A.gz": Shape("A.pcap.gz", (), 200, 50, compressed="A"),
     "small": Shape("small.pcap", ("--shape", "A", "--packets", "100", "--connections", "5"), 5, 1),
+    "elephant": Shape("elephant.pcap", ("--shape", "A", "--connections", "1"), 1, 100),
+    "50 bulk": Shape("bulk.pcap", ("--shape", "A", "--connections", "50"), 50, 100),
+    "no SYNs": Shape("no-syns.pcap", (), 200, 100, reshaped=("A", "without_syns")),
+    "IPv6": Shape("ipv6.pcap", (), 200, 120, reshaped=("A", "in_ipv6")),
+    "VXLAN": Shape("vxlan.pcap", (), 200, 150, reshaped=("A", "in_vxlan")),
+    "no timestamps": Shape("no-timestamps.pcap", (), 200, 100, reshaped=("A", "without_timestamps")),
+    "all reordered": Shape("reordered.pcap", (), 200, 100, reshaped=("A", "swapped")),
+    "scan": Shape("scan.pcap", (), 1_000_000, 80, reshaped=("D", "lone_syns"), eventful=0),
 }
+SHAPED = ("elephant", "50 bulk", "no SYNs", "IPv6", "VXLAN", "no timestamps", "all reordered", "scan")
+"""Captures of which memory alone is judged."""
 
 
 @dataclass(frozen=True)
 class Capture:
+    """`eventful`: connections in which something happened, all where nobody counted."""
+
     path: Path
     packets: int
     connections: int
+    eventful: int | None = None
 
 
 def build_example(name: str, *, release: bool = True) -> Path:
@@ -72,8 +99,8 @@ def prepare(folder: Path, names: Iterable[str]) -> dict[str, Capture]:
     """Make what is missing or outdated of the named captures; all of them, by name."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(names)
-    # A gzip file needs its original first.
-    wanted = list(dict.fromkeys([SHAPES[name].compressed or name for name in wanted] + wanted))
+    # What is made from another needs that first.
+    wanted = list(dict.fromkeys([SHAPES[name].made_from or name for name in wanted] + wanted))
     record_path = folder / "captures.json"
     record = json.loads(record_path.read_text()) if record_path.exists() else {}
     sources = _sources_sha256()
@@ -87,19 +114,45 @@ def prepare(folder: Path, names: Iterable[str]) -> dict[str, Capture]:
         if shape.compressed:
             packets = record[shape.compressed]["packets"]
             _compress(folder / SHAPES[shape.compressed].filename, path)
+        elif shape.reshaped:
+            original, how = shape.reshaped
+            packets = _reshape(folder / SHAPES[original].filename, path, getattr(reshape, how))
         else:
             packets = _generate(generator, shape, path)
         record[name] = {"key": _key(shape, sources), "packets": packets, "bytes": path.stat().st_size}
         record_path.write_text(json.dumps(record, indent=1))
     return {
-        name: Capture(folder / SHAPES[name].filename, record[name]["packets"], SHAPES[name].connections)
+        name: Capture(
+            folder / SHAPES[name].filename, record[name]["packets"], SHAPES[name].connections, SHAPES[name].eventful
+        )
         for name in wanted
     }
 
 
+def other(path: Path, eventful: int | None = None) -> Capture:
+    """A capture that somebody else made."""
+    # By another process: what is measured would have this one's peak of memory as its own.
+    command = [sys.executable, "-c", COUNT, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CaptureError(done.stderr.strip().splitlines()[-1])
+    packets, connections = map(int, done.stdout.split())
+    return Capture(path, packets, connections, eventful)
+
+
+def _reshape(source: Path, path: Path, how: reshape.Reshape) -> int:
+    fresh = path.with_name(path.name + ".fresh")
+    try:
+        packets = reshape.reshape(source, fresh, how)
+        _copy(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return packets
+
+
 def _sources_sha256() -> str:
     digest = hashlib.sha256()
-    for source in sorted((ENGINE / "examples" / "generate").glob("*.rs")):
+    for source in [*sorted((ENGINE / "examples" / "generate").glob("*.rs")), Path(reshape.__file__)]:
         digest.update(source.read_bytes())
     return digest.hexdigest()
 

@@ -117,7 +117,7 @@ def _bound(value: float | None, unit: str) -> str:
     if value is None:
         return "–"
     if unit == "ratio":
-        return f"≤ 1/{1 / value:.0f}" if value < 0.5 else f"≤ {value:g}"
+        return f"≤ 1/{1 / value:.3g}" if value < 0.5 else f"≤ {value:g}"
     return f"≤ {value:.0f} {unit}".rstrip()
 
 

@@ -9,11 +9,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TCPWIN = "tcpwin"
+TCPWIN_ONE = "tcpwin --threads 1"
+TCPWIN_TWO = "tcpwin --threads 2"
+JSON = "tcpwin --json"
+PARQUET = "tcpwin packets, Parquet"
+LIBRARY = "library: analyze"
+POLARS = "library: to_polars"
 TCPTRACE_ALL = "tcptrace -l -r -n"
 TCPTRACE = "tcptrace -n"
 TSHARK = "tshark -T fields"
 TCPDUMP = "tcpdump -w"
 INFLATE = "inflate alone"
+
+# What a table of connections is mostly asked for.
+COLUMNS = (
+    *("id", "start_ns", "duration_ns", "a_address", "a_port", "b_address", "b_port", "handshake_rtt_ns"),
+    *(
+        f"{way}.{name}"
+        for way in ("a_to_b", "b_to_a")
+        for name in ("segments", "payload_bytes", "acked_bytes", "retransmissions", "flight_max_bytes", "rtt_min_ns")
+    ),
+)
+ANALYZE = "import sys, polars, tcpwin; found = tcpwin.analyze(sys.argv[1], threads=1)"
 
 # tshark's equal work: what tcpwin computes of every segment, and no other dissector.
 TSHARK_PROTOCOLS = ("frame", "eth", "ethertype", "ip", "tcp", "data")
@@ -44,13 +61,26 @@ def missing_programs(programs: Iterable[str]) -> list[str]:
     return [program for program in programs if shutil.which(program) is None]
 
 
-def all_tools(tcpwin: list[str], inflate: Path, tshark_profile: Path) -> dict[str, Tool]:
-    """Every tool by name; writes tshark's profile."""
+def all_tools(tcpwin: list[str], inflate: Path, folder: Path) -> dict[str, Tool]:
+    """Every tool by name; writes tshark's profile into the folder, where a Parquet file is written as well."""
+    parquet, tshark_profile = folder / "packets.parquet", folder / "tshark-profile"
     environment = write_tshark_profile(tshark_profile)
     fields = [part for name in TSHARK_FIELDS for part in ("-e", name)]
     desegment = ["-o", "tcp.desegment_tcp_streams:FALSE"]
     tools = [
         Tool(TCPWIN, lambda path: [*tcpwin, "analyze", str(path)]),
+        Tool(TCPWIN_ONE, lambda path: [*tcpwin, "analyze", "--threads", "1", str(path)]),
+        Tool(TCPWIN_TWO, lambda path: [*tcpwin, "analyze", "--threads", "2", str(path)]),
+        Tool(JSON, lambda path: [*tcpwin, "analyze", "--threads", "1", "--json", str(path)]),
+        Tool(PARQUET, lambda path: [*tcpwin, "packets", "--format", "parquet", "-o", str(parquet), str(path)]),
+        Tool(LIBRARY, lambda path: [sys.executable, "-c", ANALYZE, str(path)]),
+        Tool(
+            POLARS,
+            lambda path: [
+                *(sys.executable, "-c", f"{ANALYZE}; found.connections.to_polars(columns={list(COLUMNS)})"),
+                str(path),
+            ],
+        ),
         Tool(TCPTRACE_ALL, lambda path: ["tcptrace", "-l", "-r", "-n", str(path)]),
         Tool(TCPTRACE, lambda path: ["tcptrace", "-n", str(path)]),
         Tool(TSHARK, lambda path: ["tshark", "-r", str(path), *desegment, "-T", "fields", *fields], environment),
