@@ -293,3 +293,75 @@ def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
     assert refused("packets", SLOW_READER, "-o", tmp_path / "none" / "out.csv").endswith(
         "/none/out.csv: No such file or directory\n"
     )
+
+
+PRINTERS: dict[str, tuple[object, ...]] = {
+    "analyze": (SLOW_READER, "--json"),
+    "annotate": (SLOW_READER, "-o", "-"),
+    "bdp": ("--rate", "100Mbit", "--rtt", "20ms"),
+    "check": (SLOW_READER,),
+    "compare": (SLOW_READER, SLOW_READER),
+    "doctor": (),
+    "explain": ("TW202",),
+    "fields": (),
+    "fleet run": ("--help",),
+    "fleet show": ("--help",),
+    "fleet sql": ("--help",),
+    "lab build": ("--help",),
+    "lab drive": ("--help",),
+    "lab lift": ("--help",),
+    "lab list": (),
+    "lab run": ("--help",),
+    "lab serve": ("--help",),
+    "lab show": ("buffer-1m",),
+    "lab worlds": ("--help",),
+    "mcp": ("--help",),
+    "nstat": (RUN / "nstat_snd.csv",),
+    "packets": (SLOW_READER,),
+    "pair": (RUN / "snd.pcap.gz", RUN / "rcv.pcap.gz"),
+    "plot": ("--list",),
+    "reference": (),
+    "report": (SLOW_READER, "--format", "json", "-o", "-"),
+    "rules": (),
+    "slice": (SLOW_READER, "--connection", 0, "-o", "-"),
+    "snap": ("--help",),
+    "ss": (SOCKETS,),
+    "watch": ("--help",),
+    "whatif": (SLOW_READER, "--each"),
+}
+"""What makes each command print; its help, of one that needs another host, a kernel or a data set to do so."""
+
+
+def commands(group: click.Group = cli, above: str = "") -> Iterator[str]:
+    context = click.Context(group)
+    for name in COMMANDS if group is cli else group.list_commands(context):
+        command = group.get_command(context, name)
+        # A workload's end is the command of its group.
+        if isinstance(command, click.Group) and not above:
+            yield from commands(command, f"{name} ")
+        else:
+            yield f"{above}{name}"
+
+
+def test_each_command_is_asked_to_print() -> None:
+    assert sorted(PRINTERS) == sorted(commands())
+
+
+@pytest.mark.parametrize("command", PRINTERS)
+def test_a_reader_who_has_left_is_no_failure(command: str, tmp_path: Path) -> None:
+    """What `| head` leaves behind: no message, no file, and 0 or what was found."""
+    read, write_end = os.pipe()
+    os.close(read)
+    call = [str(each) for each in (TCPWIN, *command.split(), *PRINTERS[command])]
+    done = subprocess.run(
+        call,
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        timeout=HANG_S,
+        check=False,
+        cwd=tmp_path,
+    )
+    os.close(write_end)
+    assert (done.returncode in (0, 1), done.stderr) == (True, b"")
+    assert not list(tmp_path.iterdir())

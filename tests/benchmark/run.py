@@ -103,7 +103,8 @@ def measure_all(
             runs.setdefault((name, rows.VERSION), []).append(version)
         tool = by_name[name]
         command = tool.command(captures[capture].path)
-        run = measure.run_repeatedly(command, REPEATS.get(capture, 1), tool.environment)
+        times = 1 if (name, capture) in SLOW else REPEATS.get(capture, 1)
+        run = measure.run_repeatedly(command, times, tool.environment)
         runs.setdefault((name, capture), []).append(run)
         peak_mib = run.peak_bytes // capture_files.MIB
         progress = f"round {index + 1}  {capture:6} {name:18} {run.cpu_s:8.3f} s CPU {peak_mib:6} MiB"
