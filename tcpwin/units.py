@@ -17,6 +17,7 @@ __all__ = [
     "change_text",
     "clock_text",
     "count_text",
+    "date_text",
     "name_text",
     "rate_text",
     "rest_text",
@@ -151,3 +152,8 @@ def _rounded(value: float) -> Decimal:
 def _digits(value: float) -> str:
     """Three significant digits without an exponent: ``5.03``, ``14,600``."""
     return f"{_rounded(value).normalize():,f}"
+
+
+def date_text(time_ns: int) -> str:
+    """A moment, nanoseconds since the epoch, to the minute: ``2026-11-25 10:05 UTC``."""
+    return datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -23,6 +23,8 @@ from tcpwin.watch.strikes import Known, Strike, costly
 
 SECOND_NS = 1_000_000_000
 _POLL_S = 0.2
+_SHARE = 30
+"""Judging takes one of so many parts of the time, where the packets kept allow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,12 @@ class Round:
         }
 
 
+def pause_ns(took_ns: int, every_ns: int, span_ns: int) -> int:
+    """From the beginning of a round that took so long to the next: long enough that judging takes little of a core, and
+    short enough that every packet is judged twice before it leaves, `span_ns` being what is kept."""
+    return max(every_ns, min(took_ns * _SHARE, span_ns // 2))
+
+
 Told = Round | Strike | Path | str
 """A round, something that struck, the folder of a bundle, or a trouble in a sentence."""
 
@@ -133,18 +141,23 @@ class Watch:
     def run(self) -> None:
         """Watch until the end: of the source, of the time, or when it is asked to."""
         begin = time.monotonic_ns()
-        due, due_ns = begin + self._settings.every_ns, 0
+        due, due_ns, begun = begin + self._settings.every_ns, 0, begin
         with ThreadPoolExecutor(1) as judges:
             judging: Future[Round] | None = None
             while not self._is_over(begin):
                 self._take()
                 if judging is not None and judging.done():
+                    took_ns = judging.result().took_ns
+                    due = max(due, begun + pause_ns(took_ns, self._settings.every_ns, self._recent.span_ns))
                     self._take_round(judging.result())
                     judging = None
                 due_ns = due_ns or (self._first_ns and self._first_ns + self._settings.every_ns)
-                is_due = time.monotonic_ns() >= due or 0 < due_ns <= self._newest_ns or self._is_passing()
+                is_due = time.monotonic_ns() >= due or self._is_passing()
+                if not self._source.is_live:
+                    is_due = is_due or 0 < due_ns <= self._newest_ns
                 if is_due and judging is None and self._recent.packets > self._judged_packets:
-                    due, due_ns = (at + self._settings.every_ns for at in (time.monotonic_ns(), self._newest_ns))
+                    begun = time.monotonic_ns()
+                    due, due_ns = (at + self._settings.every_ns for at in (begun, self._newest_ns))
                     judging = self._begin_round(judges)
                     if not self._source.is_live:
                         # Nothing is lost while it waits, and nothing strikes unseen.
@@ -208,10 +221,11 @@ class Watch:
 
         snapshots = [path for path in self._snapshots() if path.exists()]
         try:
-            return analyze(data, snapshots=snapshots)
+            # It is a guest on its host: one core at a time.
+            return analyze(data, snapshots=snapshots, threads=1)
         except SnapshotError:
             # They are still being written: they may end in the middle of a line, or say nothing yet.
-            return analyze(data)
+            return analyze(data, threads=1)
 
     def _take_round(self, round: Round) -> None:
         if round.analysis is not None:

@@ -30,6 +30,7 @@ import tcpwin as library
 from tcpwin.watch import Bundles, GrowingFile, Metrics, Round, Settings, Told, Watch, serve
 from tcpwin.watch.chunk import HEADER_BYTES, Chunk
 from tcpwin.watch.recent import Recent
+from tcpwin.watch.run import pause_ns
 from tcpwin.watch.strikes import Known, costly
 
 STALLED = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
@@ -314,3 +315,17 @@ def _no_threads_are_left() -> Iterator[None]:
     before = threading.active_count()
     yield
     assert threading.active_count() <= before
+
+
+@pytest.mark.parametrize(
+    ("took_s", "span_s", "pause_s"),
+    [
+        (0.1, 60, 10),  # by --every alone
+        (0.6, 60, 18),  # a thirtieth of the time
+        (5, 60, 30),  # each packet is judged twice before it leaves
+        (5, 0, 10),
+    ],
+)
+def test_a_round_that_takes_long_is_followed_by_a_pause(took_s: float, span_s: int, pause_s: int) -> None:
+    took_ns, every_ns, span_ns = (int(each * 1e9) for each in (took_s, 10, span_s))
+    assert pause_ns(took_ns, every_ns, span_ns) == pause_s * 1_000_000_000

@@ -19,6 +19,7 @@ from tcpwin_web.audit import AuditLog
 from tcpwin_web.captures import Captures
 from tcpwin_web.jobs import Executor, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
+from tcpwin_web.notes import Notes
 from tcpwin_web.places import Places
 from tcpwin_web.readiness import WORKER_SECONDS, Readiness
 from tcpwin_web.security.access import Gate
@@ -93,6 +94,7 @@ class Service:
         self.captures = Captures(settings, self.database, self.data, self.queue, self.upload_threads)
         self.keys = AddressKeys(self.data.keys)
         self.links = Links(self.database, self.keys)
+        self.notes = Notes(self.database)
         self.audit = AuditLog(self.database, self.data.reserve)
         self.gate = Gate(settings)
         self.rates = Rates(

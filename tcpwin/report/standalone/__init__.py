@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tcpwin.report.standalone.html_page import render_page
     from tcpwin.report.standalone.pair_page import render_pair_page
     from tcpwin.report.standalone.pdf import find_browser, print_page
-    from tcpwin.report.standalone.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
+    from tcpwin.report.standalone.report import CONNECTIONS_SHOWN, FORMS, THEMES, Note, Report, form_of
     from tcpwin.report.standalone.shell import require
 
 _HOMES = {
@@ -28,6 +28,8 @@ _HOMES = {
     "report": (
         "CONNECTIONS_SHOWN",
         "FORMS",
+        "Note",
+        "Note",
         "Report",
         "THEMES",
         "form_of",
@@ -39,6 +41,7 @@ __all__ = [
     "CONNECTIONS_SHOWN",
     "FORMS",
     "THEMES",
+    "Note",
     "Report",
     "find_browser",
     "form_of",

@@ -42,6 +42,7 @@ def write_document(report: Report, file: IO[str]) -> None:
         "rules": [describe_rule(rule) for rule in report.rules],
         "counts": dict(report.findings.counts),
         "worst": told,
+        "notes": [asdict(note) for note in report.notes],
     }
     file.write(json.dumps(plain(head))[:-1])
     file.write(', "findings": [')

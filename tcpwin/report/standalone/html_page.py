@@ -73,6 +73,7 @@ def _words(report: Report) -> dict[str, Any]:
         "ends": [] if only is None else [(role_of(only, "a"), str(only.a)), (role_of(only, "b"), str(only.b))],
         "worst": tell_findings(report, report.summary.worst),
         "remarks": quality_remarks(analysis.capture),
+        "notes": report.notes,
         "whole": WHOLE,
         "counted": counts_line(analysis, report.findings, asked=len(report.rules)),
         "findings": tell_groups(report),
@@ -97,6 +98,7 @@ def _contents(report: Report, *, has_hosts: bool) -> list[tuple[str, str, str]]:
     total = len(report.analysis)
     entries = [
         ("summary", "Summary", "", True),
+        ("notes", "Notes", f"{len(report.notes):,}", bool(report.notes)),
         ("findings", "Findings", f"{sum(report.findings.counts.values()):,}", True),
         ("connections", "Worst connections" if total > 1 else "The connection", "", bool(report.shown_ids)),
         ("references", "References", "", bool(report.shown_ids)),

@@ -14,7 +14,7 @@ from tcpwin.report.standalone.finding import FindingView, tell_findings, tell_gr
 from tcpwin.report.standalone.method import capture_facts, file_rows, host_views, method_text, unread
 from tcpwin.report.standalone.references import FarView, LikeView, tell_likeness
 from tcpwin.report.text import WHOLE, quality_remarks
-from tcpwin.units import begin, count_text, name_text, short_name
+from tcpwin.units import begin, count_text, date_text, name_text, short_name
 
 if TYPE_CHECKING:
     from tcpwin.report.standalone.connection_facts import ConnectionView, DirectionView
@@ -38,6 +38,7 @@ def render_markdown(report: Report) -> Iterator[str]:
     yield ""
     yield "**Capture quality:** " + "; ".join(plain(each) for each in quality_remarks(analysis.capture) or [WHOLE])
     yield ""
+    yield from _notes(report)
     yield from _findings(report)
     for each in report.connections:
         yield from _connection(each, tell_findings(report, each.findings))
@@ -57,6 +58,17 @@ def render_markdown(report: Report) -> Iterator[str]:
     lacks = unread(analysis)
     if lacks:
         yield from ("Not read:", "", *(f"- {plain(line)}" for line in lacks), "")
+
+
+def _notes(report: Report) -> Iterator[str]:
+    if not report.notes:
+        return
+    yield from ("## Notes", "")
+    for note in report.notes:
+        told = [plain(each) for each in (note.about, note.by, date_text(note.time_ns) if note.time_ns else "") if each]
+        lines = [plain(line) for line in note.text.splitlines()]
+        yield "- " + "  \n  ".join([*lines, f"*{' · '.join(told)}*" if told else ""]).rstrip()
+    yield ""
 
 
 def _findings(report: Report) -> Iterator[str]:

@@ -78,6 +78,22 @@ class FindingGroup:
     cost_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What somebody wrote beside a capture.
+
+    Attributes:
+        about: of what, in words, as ``connection 3, frame 12``; empty for the whole capture.
+        by: who wrote it, as they called themselves; may be empty.
+        time_ns: when, nanoseconds since the epoch.
+    """
+
+    text: str
+    about: str = ""
+    by: str = ""
+    time_ns: int = 0
+
+
 @dataclass(frozen=True)
 class Report:
     """The content of a report, and the forms in which it can be had.
@@ -87,12 +103,14 @@ class Report:
         limit: most connections told in full.
         given: what rules found; that of all rules, `Analysis.findings`, where it is None.
         is_printed: it is for paper.
+        notes: of people, in the order in which they stand in the report.
     """
 
     analysis: Analysis
     limit: int = CONNECTIONS_SHOWN
     given: Findings | None = None
     is_printed: bool = False
+    notes: Sequence[Note] = ()
     _verdicts: dict[int, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property

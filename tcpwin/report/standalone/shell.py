@@ -17,7 +17,7 @@ from typing import Any
 from tcpwin.errors import OutputError
 from tcpwin.report.assets import PLOTLY, read_asset
 from tcpwin.report.standalone.table import pack_bytes
-from tcpwin.units import begin
+from tcpwin.units import begin, date_text
 
 
 def require(*packages: str) -> None:
@@ -74,6 +74,7 @@ def _template(name: str) -> Any:
         keep_trailing_newline=True,
     )
     environment.filters["begin"] = begin
+    environment.filters["moment"] = date_text
     return environment.get_template(name)
 
 

@@ -1,7 +1,7 @@
 """Reports to download: of a capture, and of what a share link shows."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event
 from typing import Annotated, Any, Literal, TypeVar
@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import APIRouter, Query, Request, Response
 
 from tcpwin.errors import OutputError
-from tcpwin.report.standalone import CONNECTIONS_SHOWN, find_browser, print_page
+from tcpwin.report.standalone import CONNECTIONS_SHOWN, Note, find_browser, print_page
 from tcpwin_web.api.parts import Analysed, ServiceOf, attachment
 from tcpwin_web.api.shares import Secret, open_link
 from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.answers import ReportForm, render_report
 from tcpwin_web.jobs.work import FileSet
+from tcpwin_web.notes import reported
 from tcpwin_web.places import current_caller
 from tcpwin_web.service import ANSWER_NICENESS, Service
 
@@ -39,7 +40,8 @@ async def show_report(
 ) -> Response:
     """The answer as a report: as text, or as a file to keep and to send, which needs no network."""
     file_set = await service.queue.file_set(capture.id)
-    return await _render(service, file_set, capture.name, format, limit)
+    notes = reported(await service.notes.list(capture.id))
+    return await _render(service, file_set, capture.name, format, limit, notes=notes)
 
 
 @router.get("/shared/{secret}/report", response_class=Response)
@@ -64,11 +66,17 @@ async def show_shared_report(
 
 
 async def _render(
-    service: Service, file_set: FileSet, name: str, form: ReportForm, limit: int, address_key: str | None = None
+    service: Service,
+    file_set: FileSet,
+    name: str,
+    form: ReportForm,
+    limit: int,
+    address_key: str | None = None,
+    notes: Sequence[Note] = (),
 ) -> Response:
     if form == "pdf":
         _in_words(find_browser)
-    told: str | bytes = await service.queue.run(render_report, file_set, form, limit, address_key)
+    told: str | bytes = await service.queue.run(render_report, file_set, form, limit, address_key, notes)
     if form == "pdf":
         assert isinstance(told, str)
         told = await _print(service, told)

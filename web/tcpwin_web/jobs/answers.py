@@ -3,7 +3,7 @@
 Runs in worker processes, on one more reading of the cases.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tcpwin.analysis import Connection
 from tcpwin.limits import compare, plain
 from tcpwin.report import headline, render
-from tcpwin.report.standalone import Report, render_page
+from tcpwin.report.standalone import Note, Report, render_page
 from tcpwin_web.jobs.work import FileSet, analyze_file_set
 from tcpwin_web.results import layout
 from tcpwin_web.sharing.cryptopan import CryptoPan
@@ -48,18 +48,21 @@ def ends_text(connection: Connection) -> str:
     return f"{connection.a} → {connection.b}"
 
 
-def render_report(file_set: FileSet, form: ReportForm, limit: int, address_key: str | None = None) -> str:
+def render_report(
+    file_set: FileSet, form: ReportForm, limit: int, address_key: str | None = None, notes: Sequence[Note] = ()
+) -> str:
     """The answer as `tcpwin analyze` prints it (text), or as `tcpwin report` writes it; of a PDF the page to print.
 
     Args:
         limit: most connections that are told in full.
         address_key: of the mapping of addresses, where they are not to be seen. Nor are names of files then, nor what
             the hosts said, which may hold anything.
+        notes: of people; the text has none.
     """
     if address_key is not None:
         file_set = _without_names(file_set)
     analysis = file_set.analyze()
-    report = Report(analysis, limit)
+    report = Report(analysis, limit, notes=notes)
     if form == "text":
         told = render(analysis, limit=limit)
     elif form == "json":

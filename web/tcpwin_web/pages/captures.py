@@ -177,6 +177,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             limits=LIMIT_NAMES,
             drawn=drawn,
             sketches=sketches,
+            notes=await service.notes.list(capture_id),
         )
 
     @router.get("/captures/{capture_id}/sketches")

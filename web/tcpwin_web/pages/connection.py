@@ -59,6 +59,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             bar_parts=budget_bar(document["budget"][document["verdict"]["direction"] or "a_to_b"]["items_ns"]),
             busier=timeline.get("direction", "a_to_b"),
             drawn=drawn,
+            notes=await service.notes.list(capture.id, connection=connection_id),
+            rules=sorted({each["code"] for each in findings}),
         )
 
     return router

@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 
 from tcpwin.report import ITEM_WORDS, frames_filter, threshold_text
-from tcpwin.units import begin, bytes_text, rate_text, time_text
+from tcpwin.units import begin, bytes_text, date_text, rate_text, time_text
 from tcpwin_web.assets import asset_url
 from tcpwin_web.pages.prose import prose
 from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
@@ -29,7 +29,7 @@ def environment(folder: Path) -> jinja2.Environment:
         duration=_written(time_text),
         rate=_written(rate_text),
         count=lambda value: "–" if value is None else f"{value:,.0f}",
-        moment=_moment,
+        moment=date_text,
         begin=begin,
         prose=prose,
         limit=limit_words,
@@ -65,7 +65,3 @@ def _written(text: Callable[[float], str]) -> Callable[[float | None], str]:
         return "–" if value is None else text(value)
 
     return write
-
-
-def _moment(value_ns: int) -> str:
-    return datetime.fromtimestamp(value_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")

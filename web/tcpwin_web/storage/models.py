@@ -61,6 +61,7 @@ class Capture(Base):
     tags: Mapped[list["Tag"]] = relationship(cascade="all, delete-orphan", order_by="Tag.tag", lazy="selectin")
     jobs: Mapped[list["Job"]] = relationship(cascade="all, delete-orphan")
     shares: Mapped[list["Share"]] = relationship(cascade="all, delete-orphan")
+    notes: Mapped[list["Note"]] = relationship(cascade="all, delete-orphan")
 
 
 class File(Base):
@@ -127,6 +128,23 @@ class Share(Base):
     expires_ns: Mapped[int] = mapped_column(BigInteger)
     is_anonymised: Mapped[bool] = mapped_column(Boolean)
     """Whether addresses are mapped. The key of the mapping is in no database: `tcpwin_web.sharing.keys`."""
+
+
+class Note(Base):
+    """What somebody wrote beside a capture, or something in it."""
+
+    __tablename__ = "notes"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True, default=new_id)
+    capture_id: Mapped[str] = mapped_column(ForeignKey("captures.id", ondelete="CASCADE"), index=True)
+    created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns)
+    connection: Mapped[int | None] = mapped_column(BigInteger)
+    frame: Mapped[int | None] = mapped_column(BigInteger)
+    rule: Mapped[str | None] = mapped_column(String(16))
+    """Code of the rule whose finding it is about."""
+    author: Mapped[str] = mapped_column(String(64), default="")
+    """As who wrote it called themselves."""
+    text: Mapped[str] = mapped_column(String(4000))
 
 
 class Audit(Base):
