@@ -5,7 +5,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender};
-use std::thread::{scope, ScopedJoinHandle};
+use std::thread::{scope, Builder, ScopedJoinHandle};
 
 use crate::capture::MergedReader;
 use crate::connection::table::Tags;
@@ -114,12 +114,20 @@ pub fn run_sharded(
         for _ in 0..trackers {
             let (work, todo) = sync_channel(WAITING);
             let (empty, emptied) = channel();
+            let work_on = move || track(tags, &todo, &empty);
+            // A system that gives no more threads, or no room for them, leaves the work to those that there are.
+            let Ok(handle) = Builder::new().spawn_scoped(threads, work_on) else {
+                break;
+            };
+            handles.push(handle);
             ways.push(Way {
                 load: Load::new(),
                 work,
                 emptied,
             });
-            handles.push(threads.spawn(move || track(tags, &todo, &empty)));
+        }
+        if ways.is_empty() {
+            return run_with(input, tracker, &mut NoSink, &mut NoIndex, report);
         }
         let mut segmenter = Segmenter::of(&mut input);
         deal(&mut input, &mut segmenter, tags, &mut ways, &mut report);
