@@ -12,7 +12,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.reading import first_events
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection
+    from tcpwin.analysis import Connection, Table
 
 FRAMES = 6
 READ_PACKETS = 1_000_000
@@ -39,12 +39,20 @@ def payload_bytes(case: Case) -> int:
     return sum(int(connections.column(f"{way}.unique_bytes").sum()) for way in ("a_to_b", "b_to_a"))
 
 
-def rows_of(case: Case, connection: Connection | None = None) -> list[dict[str, Any]]:
-    """The segments of a connection, by default the case's; none where they may not be read."""
+def table_of(case: Case, connection: Connection | None = None) -> Table | None:
+    """The segments of a connection as columns, by default the case's; None where they may not be read."""
     if connection is None and not case.are_few:
-        return []
-    table = case.table(None if connection is None else connection.id)
-    return [] if table is None else [dict(row) for row in table.rows()]
+        return None
+    return case.table(None if connection is None else connection.id)
+
+
+def rows_of(case: Case, connection: Connection | None = None) -> list[dict[str, Any]]:
+    """The segments of a connection, by default the case's; none where they may not be read.
+
+    For short connections: of a long one columns say the same in a hundredth of the time.
+    """
+    table = table_of(case, connection)
+    return [] if table is None else list(table.rows())
 
 
 def event_frames(case: Case, field: str, name: str) -> tuple[int | None, tuple[int, ...]]:

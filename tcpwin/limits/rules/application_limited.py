@@ -33,10 +33,9 @@ disk, a database, a limit of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.capture import rows_of
+from tcpwin.limits.evidence.capture import table_of
 from tcpwin.limits.evidence.events import stalls_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import first_pauses, idle_frames
@@ -148,15 +147,19 @@ def _short_pauses(case: Case) -> tuple[int, ...]:
     """
     if case.data.segments + case.back.segments > MOST_ROWS:
         return ()
-    sent = [row for row in rows_of(case) if row["direction"] == case.sender and row["length"]]
+    table = table_of(case)
+    if table is None:
+        return ()
+    # Whoever has columns has imported it.
+    import numpy as np
+
     mss_bytes, rtt_ns = case.data.mss_bytes or 1, case.connection.path_rtt_ns or 0
-    pauses = [
-        (first, then)
-        for first, then in pairwise(sent)
-        if first["length"] % mss_bytes or then["time_ns"] - first["time_ns"] > rtt_ns
-    ]
-    pauses.sort(key=lambda pair: pair[0]["time_ns"] - pair[1]["time_ns"])
-    return tuple(row["frame"] for pair in pauses[:SHOWN] for row in pair)
+    sent = np.flatnonzero((table["direction"] == case.sender) & (table["length"] > 0))
+    gaps_ns = np.diff(table["time_ns"][sent])
+    is_pause = (table["length"][sent][:-1] % mss_bytes != 0) | (gaps_ns > rtt_ns)
+    pauses = np.flatnonzero(is_pause)
+    longest = pauses[np.argsort(-gaps_ns[pauses], kind="stable")][:SHOWN]
+    return tuple(table["frame"][sent[np.stack((longest, longest + 1), axis=1).ravel()]].tolist())
 
 
 def _flags(case: Case) -> tuple[int, int]:

@@ -28,11 +28,11 @@ timeouts). On the receiver, a route with `quickack 1`, or TCP_QUICKACK, takes th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.capture import rows_of
+from tcpwin.limits.evidence.capture import table_of
 from tcpwin.limits.evidence.loss import share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
@@ -42,31 +42,33 @@ AT_ONCE_NS = 2_000_000
 """A sender that waited for an ACK goes on within it."""
 SHOWN = 4
 
-Row = Mapping[str, Any]
-
 
 def judge(case: Case) -> Iterator[Finding]:
     if not case.may_read:
         return
     waits = _waits(case)
     least_ns = case.data.rtt_min_ns or 0
-    cost_ns = sum(max(ack["rtt_ns"] - least_ns, 0) for _, ack, _ in waits)
+    cost_ns = sum(max(rtt_ns - least_ns, 0) for rtt_ns in waits.rtts_ns)
     share = share_of(case, cost_ns)
-    if len(waits) < case.settings["waits"] or cost_ns < case.settings["cost_ns"] or share < case.settings["share"]:
+    if (
+        len(waits.rtts_ns) < case.settings["waits"]
+        or cost_ns < case.settings["cost_ns"]
+        or share < case.settings["share"]
+    ):
         return
     yield case.finding(
         f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection without its pauses) for "
-        f"{case.the_receiver}'s delayed ACKs: a segment was alone in flight {count_text(len(waits), 'time')}",
+        f"{case.the_receiver}'s delayed ACKs: a segment was alone in flight {count_text(len(waits.rtts_ns), 'time')}",
         owner="host",
         side=case.sender,
         confidence="likely",
         cost_ns=cost_ns,
         evidence=Evidence(
-            frames=tuple(row["frame"] for wait in waits[:SHOWN] for row in wait),
-            start_ns=waits[0][0]["time_ns"],
-            end_ns=waits[-1][2]["time_ns"],
+            frames=waits.frames,
+            start_ns=waits.start_ns,
+            end_ns=waits.end_ns,
             values={
-                "waits": len(waits),
+                "waits": len(waits.rtts_ns),
                 "waited_ns": cost_ns,
                 "delayed_acks": case.data.delayed_acks,
                 "rtt_min_ns": least_ns,
@@ -74,7 +76,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out=(
                 "Not the application: its data left with the ACK. Not Nagle's algorithm: full segments do not wait."
             ),
-            frames_of=of_many("first", min(len(waits), SHOWN), len(waits)),
+            frames_of=of_many("first", min(len(waits.rtts_ns), SHOWN), len(waits.rtts_ns)),
         ),
         remedy=Remedy(
             f"Let {case.the_sender} have more in flight: raise the receive window, send buffer or congestion window, "
@@ -85,26 +87,56 @@ def judge(case: Case) -> Iterator[Finding]:
     )
 
 
-def _waits(case: Case) -> list[tuple[Row, Row, Row]]:
-    """The segment that was alone, its delayed ACK, and what followed at once."""
-    found: list[tuple[Row, Row, Row]] = []
-    last: Row | None = None
-    ack: Row | None = None
-    full_bytes = case.data.mss_bytes
-    for row in rows_of(case):
-        if row["direction"] == case.receiver:
-            is_late = "delayed_ack" in row["events"].split("|") and row["rtt_ns"] is not None
-            ack = row if is_late and last is not None and row["ack"] == _end(last) else None
-        elif row["length"]:
-            is_full = last is not None and max(last["length"], row["length"]) >= full_bytes
-            if is_full and ack is not None and last is not None and row["time_ns"] - ack["time_ns"] <= AT_ONCE_NS:
-                found.append((last, ack, row))
-            last, ack = row, None
-    return found
+class Waits(NamedTuple):
+    """Times that a segment was alone in flight until its delayed ACK came, and more followed at once.
+
+    Attributes:
+        rtts_ns: of each such ACK.
+        start_ns, end_ns: of the first and the last.
+        frames: of the first few the segment, its ACK, and what followed.
+    """
+
+    rtts_ns: Sequence[int] = ()
+    start_ns: int = 0
+    end_ns: int = 0
+    frames: tuple[int, ...] = ()
 
 
-def _end(row: Row) -> int:
-    return int(row["seq"] + row["length"]) % (1 << 32)
+def _waits(case: Case) -> Waits:
+    table = table_of(case)
+    if table is None:
+        return Waits()
+    # Whoever has columns has imported it.
+    import numpy as np
+
+    directions, lengths, times_ns = table["direction"], table["length"], table["time_ns"]
+    sent = np.flatnonzero((directions == case.sender) & (lengths > 0))
+    answers = np.flatnonzero(directions == case.receiver)
+    if len(sent) < 2 or not len(answers):
+        return Waits()
+    before, after = sent[:-1], sent[1:]
+    # The last answer between the two.
+    acks = answers[np.maximum(np.searchsorted(answers, after) - 1, 0)]
+    ends = table["seq"][before] + lengths[before].astype(np.uint32)
+    is_wait = (
+        (acks > before)
+        & (acks < after)
+        & (table["ack"][acks] == ends)
+        & ~np.ma.getmaskarray(table["rtt_ns"])[acks]
+        & (np.maximum(lengths[before], lengths[after]) >= (case.data.mss_bytes or 0))
+        & (times_ns[after] - times_ns[acks] <= AT_ONCE_NS)
+    )
+    is_wait[is_wait] = ["delayed_ack" in events.split("|") for events in table["events"][acks[is_wait]]]
+    before, acks, after = before[is_wait], acks[is_wait], after[is_wait]
+    if not len(acks):
+        return Waits()
+    shown = np.stack((before, acks, after), axis=1)[:SHOWN].ravel()
+    return Waits(
+        rtts_ns=np.ma.getdata(table["rtt_ns"])[acks].tolist(),
+        start_ns=int(times_ns[before[0]]),
+        end_ns=int(times_ns[after[-1]]),
+        frames=tuple(table["frame"][shown].tolist()),
+    )
 
 
 RULE = Rule(
