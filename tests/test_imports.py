@@ -58,3 +58,21 @@ def test_what_a_package_offers_is_there(package: Path) -> None:
     module = __import__(name, fromlist=["*"])
     for offered in getattr(module, "__all__", ()):
         assert getattr(module, offered) is not None
+
+
+@pytest.mark.parametrize(
+    "package", sorted({path.parent for path in FILES if path.name == "__init__.py"}), ids=lambda folder: folder.name
+)
+def test_no_lazy_name_is_that_of_a_file(package: Path) -> None:
+    """Whoever imports the file would find it under the name of what the package offers."""
+    tree = ast.parse((package / "__init__.py").read_text())
+    lazy = [
+        name.value
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Dict)
+        for names in each.values
+        if isinstance(names, ast.Tuple)
+        for name in names.elts
+        if isinstance(name, ast.Constant)
+    ]
+    assert {*lazy}.isdisjoint(path.stem for path in package.iterdir())

@@ -11,19 +11,19 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.fleet.dataset import Dataset
-    from tcpwin.fleet.discover import discover
+    from tcpwin.fleet.discovery import discover
+    from tcpwin.fleet.measuring import Done, Tell, run
     from tcpwin.fleet.overview import limits_by, totals, unreadable, worst_connections
     from tcpwin.fleet.query import ask, asked
-    from tcpwin.fleet.run import Done, Tell, run
     from tcpwin.fleet.schema import ALWAYS, ON_REQUEST, SCHEMA, Column, tables
     from tcpwin.fleet.task import Outcome, Task
 
 _HOMES = {
     "dataset": ("Dataset",),
-    "discover": ("discover",),
+    "discovery": ("discover",),
     "overview": ("limits_by", "totals", "unreadable", "worst_connections"),
     "query": ("ask", "asked"),
-    "run": ("Done", "Tell", "run"),
+    "measuring": ("Done", "Tell", "run"),
     "schema": ("ALWAYS", "Column", "ON_REQUEST", "SCHEMA", "tables"),
     "task": ("Outcome", "Task"),
 }

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tcpwin.fleet.dataset import Writing, writing
-from tcpwin.fleet.discover import discover
+from tcpwin.fleet.discovery import discover
 from tcpwin.fleet.need import need
 from tcpwin.fleet.schema import ON_REQUEST, SCHEMA
 from tcpwin.fleet.task import Outcome, Task
