@@ -112,6 +112,6 @@ def test_a_table_costs_what_it_takes_beyond_the_analysis() -> None:
         (tools.JSON, "D"): [Run(9.0, 9.0, 600 * MIB)],
     }
     rows = rows_by_name(runs)
-    assert rows["D: CPU of `to_polars`, 20 columns"].value == pytest.approx(400)
-    assert rows["D: memory of `to_polars`"].value == 200
+    assert rows["D: CPU of a polars table of 20 columns"].value == pytest.approx(400)
+    assert rows["D: memory of that table"].value == 200
     assert (rows["D: CPU of `--json`"].holds, rows["D: peak memory of `--json`"].holds) == (False, True)
