@@ -4,20 +4,32 @@ Run as `unshare -rn python stalls.py FOLDER TCPWIN KIND`. Out: what the recorder
 FOLDER/errors.txt, with its bundles in FOLDER/bundles.
 
 KIND: ``reader`` stops reading; ``down`` takes the interface down and up again before a reader stops; ``fine`` is quick.
+Over a path between two namespaces, which delays: ``loss`` drops every fiftieth segment of data, ``idle`` sends messages
+with pauses, after each of which the kernel begins with a small congestion window.
 """
 
 from __future__ import annotations
 
+import heapq
+import os
+import select
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from pairing.forwarder import leave_namespace, open_tun
+
 SERVER = "127.0.0.1"
+NEAR, FAR = "10.1.0.1", "10.1.0.2"
 PATIENCE_S = 60.0
+DELAY_S = {"loss": 0.02, "idle": 0.05}
+DROP_EVERY = 50
+MESSAGES, MESSAGE_BYTES, PAUSE_S = 4, 500_000, 2.0
 
 
 def pump(kind: str) -> None:
@@ -41,26 +53,84 @@ def pump(kind: str) -> None:
     reader.join()
 
 
+def carry(near: int, far: int, kind: str, stop: threading.Event) -> None:
+    """Move packets between two devices, each after a while, and drop some."""
+    others, waiting = {near: far, far: near}, list[tuple[float, int, int, bytes]]()
+    count = data_segments = 0
+    while not stop.is_set():
+        left_s = max(0.0, waiting[0][0] - time.monotonic()) if waiting else 0.05
+        for device in select.select([near, far], [], [], left_s)[0]:
+            packet = os.read(device, 65_536)
+            data_segments += len(packet) > 1000
+            count += 1
+            if kind == "loss" and len(packet) > 1000 and data_segments % DROP_EVERY == 0:
+                continue
+            heapq.heappush(waiting, (time.monotonic() + DELAY_S[kind], count, others[device], packet))
+        while waiting and waiting[0][0] <= time.monotonic():
+            os.write(*heapq.heappop(waiting)[2:])
+
+
+def send_over_a_path(near: int, sender: socket.socket, kind: str) -> None:
+    """Send from the namespace that this process leaves to another one."""
+    leave_namespace()
+    far, stop = open_tun("t1", FAR, NEAR), threading.Event()
+    listener = socket.create_server((FAR, 0))
+
+    def read() -> None:
+        accepted, _ = listener.accept()
+        while accepted.recv(1 << 16):
+            pass
+
+    work = [threading.Thread(target=read), threading.Thread(target=carry, args=(near, far, kind, stop))]
+    for each in work:
+        each.start()
+    with sender:
+        sender.connect(listener.getsockname())
+        for number in range(MESSAGES):
+            sender.sendall(bytes(MESSAGE_BYTES))
+            if kind == "idle" and number < MESSAGES - 1:
+                time.sleep(PAUSE_S)
+    work[0].join()
+    # What is on its way still is to arrive.
+    time.sleep(5 * DELAY_S[kind])
+    stop.set()
+    work[1].join()
+
+
+@contextmanager
+def recorder(folder: Path, tcpwin: str, interface: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A recorder at work in this namespace."""
+    command = [tcpwin, "watch", "-i", interface, "--json", "--every", "500ms", "--after", "500ms", "--cost", "200ms"]
+    command += ["-o", str(folder / "bundles"), "--sample", "100ms"]
+    with (folder / "lines.jsonl").open("wb") as lines, (folder / "errors.txt").open("wb") as errors:
+        process = subprocess.Popen(command, stdout=lines, stderr=errors)
+        try:
+            wait_for(lambda: " 0003 " in Path("/proc/net/packet").read_text())
+            yield process
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_S)
+
+
 def main() -> None:
     folder, tcpwin, kind = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    command = [tcpwin, "watch", "-i", "lo", "--json", "--every", "500ms", "--after", "500ms", "--cost", "200ms"]
-    command += ["-o", str(folder / "bundles"), "--sample", "100ms"]
-    with (folder / "lines.jsonl").open("wb") as lines, (folder / "errors.txt").open("wb") as errors:
-        recorder = subprocess.Popen(command, stdout=lines, stderr=errors)
-        try:
-            wait_for(lambda: " 0003 " in Path("/proc/net/packet").read_text())
-            if kind == "down":
-                subprocess.run(["ip", "link", "set", "lo", "down"], check=True)
-                wait_for(lambda: "down" in (folder / "errors.txt").read_text())
-                subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    near = open_tun("t0", NEAR, FAR) if kind in DELAY_S else None
+    with recorder(folder, tcpwin, "lo" if near is None else "t0") as process:
+        if kind == "down":
+            subprocess.run(["ip", "link", "set", "lo", "down"], check=True)
+            wait_for(lambda: "down" in (folder / "errors.txt").read_text())
+            subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        if near is None:
             pump(kind)
-            done = "round" if kind == "fine" else "bundle"
-            wait_for(lambda: f'"type": "{done}"' in (folder / "lines.jsonl").read_text())
-        finally:
-            recorder.terminate()
-            recorder.wait(PATIENCE_S)
-    sys.exit(recorder.returncode)
+        else:
+            sender = socket.socket()
+            # BBR begins with no smaller window after a pause (`tcp_slow_start_after_idle_check`).
+            sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+            send_over_a_path(near, sender, kind)
+        done = "round" if kind == "fine" else "bundle"
+        wait_for(lambda: f'"type": "{done}"' in (folder / "lines.jsonl").read_text())
+    sys.exit(process.returncode)
 
 
 def wait_for(is_there: Callable[[], bool]) -> None:
