@@ -84,7 +84,7 @@ def test_frames_are_marked_and_kept_in_the_address(show: Serve, open_page: OpenP
     expect(page).to_have_url(kept)
     check(page)
     # Another frame by hand, and Back.
-    page.get_by_role("textbox", name="Frame").fill("4571")
+    page.get_by_role("textbox", name="Frame", exact=True).fill("4571")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(figure).to_have_attribute("data-marked", "4571")
     page.go_back()

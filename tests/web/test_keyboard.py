@@ -107,7 +107,7 @@ def test_the_keys_of_a_connection_do_what_its_page_says(show: Serve, open_page: 
     assert press(page, "=") == (start_ns + 3 * quarter_ns // 2, end_ns - 3 * quarter_ns // 2)
     assert press(page, "-") == (start_ns + quarter_ns, end_ns - quarter_ns)
     # Typed into a field, they are characters.
-    page.get_by_role("textbox", name="Frame").press_sequentially("70")
+    page.get_by_role("textbox", name="Frame", exact=True).press_sequentially("70")
     assert span_ns(page) == (start_ns + quarter_ns, end_ns - quarter_ns)
     page.get_by_role("button", name="Whole life").focus()
     page.keyboard.press("0")

@@ -73,7 +73,7 @@ def test_links_lead_to_a_frame_and_a_span(show: Serve, open_page: OpenPage, capt
     place = f"/captures/{id}/connections/0"
     page.goto(f"{place}?frame=6")
     expect(page.locator("#segments tr.marked th")).to_have_text("6")
-    page.get_by_role("textbox", name="Frame").fill("7")
+    page.get_by_role("textbox", name="Frame", exact=True).fill("7")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.locator("#segments tr.marked th")).to_have_text("7")
 
