@@ -68,6 +68,14 @@ checked *ARGS:
     {{ bin }}/maturin develop --profile checked --skip-install
     {{ bin }}/pytest {{ ARGS }}
 
+# Build what is released: a wheel for any Linux, the dashboard's, and the sources of both (needs uv)
+wheels FOLDER="dist":
+    uvx --with ziglang 'maturin>=1.9,<2' build --release --zig --compatibility manylinux2014 --out {{ FOLDER }}
+    uvx 'maturin>=1.9,<2' sdist --out {{ FOLDER }}
+    uvx --from build pyproject-build --installer uv --outdir {{ FOLDER }} web
+    uvx auditwheel show {{ FOLDER }}/*manylinux*.whl
+    uvx twine check --strict {{ FOLDER }}/*
+
 # Lock anew what CI and the container install (needs uv); `just lock --upgrade` takes the newest versions
 lock *ARGS:
     .ci/lock {{ ARGS }}

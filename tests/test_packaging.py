@@ -180,6 +180,9 @@ def test_web_wheel_holds_its_package_with_templates_and_assets(tmp_path: Path) -
     )
     assert purls(told) == {f"pkg:pypi/{canonicalize_name(name)}@{version}" for name, version in pinned}
     assert top_levels(names) == {"tcpwin_web", "tcpwin_web.dist-info"}
+    with zipfile.ZipFile(built) as archive:
+        (licence,) = (name for name in names if name.endswith(".dist-info/licenses/LICENSE"))
+        assert archive.read(licence) == (ROOT / "LICENSE").read_bytes()
     package = ROOT / "web" / "tcpwin_web"
     shipped = {path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert package / "templates" / "base.html" in shipped

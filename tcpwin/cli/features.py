@@ -143,7 +143,7 @@ FEATURES = (
     ),
     Feature("fleet", "tcpwin fleet", (("pyarrow", "pyarrow"), ("duckdb", "duckdb")), _extra("fleet")),
     Feature("agents", "tcpwin mcp", (("mcp", "mcp"),), _extra("mcp")),
-    Feature("dashboard", "tcpwin serve", (("tcpwin-web", "tcpwin_web"),), "pip install tcpwin-web"),
+    Feature("dashboard", "tcpwin serve", (("tcpwin-web", "tcpwin_web"),), "pip install 'tcpwin[web]'"),
     Feature(
         "postgres",
         "the dashboard on PostgreSQL",

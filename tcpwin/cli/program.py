@@ -65,7 +65,7 @@ class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return sorted([*COMMANDS, *(each.name for each in _added())])
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command: click.Command
         if cmd_name in COMMANDS:
             command = getattr(import_module(f"tcpwin.cli.{cmd_name}"), cmd_name)
@@ -74,6 +74,8 @@ class _LazyGroup(click.Group):
             if each.name == cmd_name:
                 command = each.load()
                 return command
+        if cmd_name == "serve" and not ctx.resilient_parsing:
+            raise OutputError("the dashboard is the package tcpwin-web: pip install 'tcpwin[web]'")
         return None
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:

@@ -71,17 +71,22 @@ def test_every_extra_brings_a_feature() -> None:
 
 
 def test_what_is_not_installed_is_missing(tmp_path: Path) -> None:
-    # The same packages but for two.
+    # The same packages but for three.
     for entry in PACKAGES.iterdir():
-        if not entry.name.startswith(("cypcap", "polars")):
+        if not entry.name.startswith(("cypcap", "polars", "tcpwin_web")):
             (tmp_path / entry.name).symlink_to(entry)
     root = Path(__file__).parents[2]
     code = f"import sys; sys.path += [{str(root)!r}, {str(tmp_path)!r}]; {MAIN}"
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-        command = [sys.executable, "-S", "-c", code, "doctor", *arguments]
-        return subprocess.run(command, capture_output=True, timeout=HANG_S, check=False)
+    def run(*arguments: str, command: str = "doctor") -> subprocess.CompletedProcess[bytes]:
+        line = [sys.executable, "-S", "-c", code, command, *arguments]
+        return subprocess.run(line, capture_output=True, timeout=HANG_S, check=False)
 
+    done = run("--open", command="serve")
+    assert (done.returncode, done.stderr.decode()) == (
+        3,
+        "tcpwin: the dashboard is the package tcpwin-web: pip install 'tcpwin[web]'\n",
+    )
     done = run("--json")
     assert done.returncode == 0, done.stderr
     filters = told(done)["filters"]
