@@ -68,6 +68,10 @@ checked *ARGS:
     {{ bin }}/maturin develop --profile checked --skip-install
     {{ bin }}/pytest {{ ARGS }}
 
+# Write the documentation as a site with search
+site FOLDER="dist/site":
+    {{ bin }}/mkdocs build --strict -f .ci/site.yml -d {{ justfile_directory() }}/{{ FOLDER }}
+
 # Build what is released: a wheel for any Linux, the dashboard's, and the sources of both (needs uv)
 wheels FOLDER="dist":
     uvx --with ziglang 'maturin>=1.9,<2' build --release --zig --compatibility manylinux2014 --out {{ FOLDER }}

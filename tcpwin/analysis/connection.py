@@ -249,7 +249,8 @@ class Connection:
         several connections at once.
 
         Args:
-            start_ns, end_ns: the span, both included, in nanoseconds since the epoch.
+            start_ns: where the span begins, in nanoseconds since the epoch.
+            end_ns: the last nanosecond of the span.
             buckets: most buckets a series has; by default what `tcpwin.analyze` was told, 1024.
             rows: `View.rows` has the segments, if there are no more than these.
 

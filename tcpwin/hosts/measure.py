@@ -45,9 +45,10 @@ def analyze(
         capture: which capture of a bundle, where it has several.
         filter: only packets that it takes, in libpcap's language: ``host 10.0.0.1 and port 443``. Frames keep their
             numbers. It is applied to the bytes of the packets: of IP fragments only the first has ports.
-        start, end: only packets from `start` on and before `end`: seconds since the first packet, text as ``250ms``,
-            ``10:05:30`` or ``2026-11-25T10:05:30Z``, or a datetime. A connection whose SYNs are before it is measured
-            as one that began before the capture.
+        start: only packets from it on: seconds since the first packet, text as ``250ms``, ``10:05:30`` or
+            ``2026-11-25T10:05:30Z``, or a datetime. A connection whose SYNs are before it is measured as one that began
+            before the capture.
+        end: only packets before it, given as `start` is.
         clock_offset_ns: the capture's clock less the hosts', where it is known; otherwise it is estimated.
         window_scales: shifts that are known of hosts whose SYNs the capture lacks, by their addresses: as
             ``{"10.0.0.1": 7}``. What a captured handshake says is never changed.

@@ -38,10 +38,11 @@ def pair(
         a: a capture, as :func:`tcpwin.analyze` takes it; or alone, a bundle with two captures (a folder, .zip or .tar),
             or a capture that holds the packets of two points, as rule TW610 finds: frames keep its numbers.
         b: the other capture.
-        capture_a, capture_b: names of the captures to read where the bundle has more: one of `a`, one of `b`; both of
-            `a` where it stands alone.
-        filter, start, end: only some packets of both, as :func:`tcpwin.analyze` takes them; seconds are since each
-            capture's own first packet.
+        capture_a: name of the capture of `a` to read, where that is a bundle with several.
+        capture_b: the same of `b`; of `a` where it stands alone.
+        filter: only packets of both that it takes, as :func:`tcpwin.analyze` has it.
+        start: only packets from it on; seconds are since each capture's own first packet.
+        end: only packets before it.
         progress: called now and then with the bytes read so far; each capture is read twice, or once more where times
             alone do not tell which point is nearer to which host.
 

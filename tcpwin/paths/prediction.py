@@ -122,8 +122,10 @@ def whatif(
         settings: ``receiver.tcp_rmem``, ``receiver.tcp_adv_win_scale``, ``sender.tcp_wmem``,
             ``sender.tcp_congestion_control``, ``sender.tcp_slow_start_after_idle``; client and server name ends too.
         lift: limits to lift, of `tcpwin.limits.LIMITS`.
-        loss_share, round_trip_ns, rate_bps: of the path, changed; the rate as links are told, headers included. Where
-            the capture does not show the path's rate, `rate_bps` is what it was and will be.
+        loss_share: of the path, changed.
+        round_trip_ns: of the path, changed.
+        rate_bps: of the path, changed, as links are told, headers included. Where the capture does not show the path's
+            rate, it is what the rate was and will be.
         each: lift every limit alone besides.
 
     Raises:

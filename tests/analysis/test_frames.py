@@ -90,7 +90,7 @@ def test_names_are_the_engines() -> None:
         assert view.percentiles(name, direction="b_to_a")
 
 
-LIBRARY = Path(__file__).parents[2] / "tcpwin" / "docs" / "library.md"
+DOCS = Path(__file__).parents[2] / "tcpwin" / "docs"
 GIVEN = """\
 import dpkt
 import polars
@@ -108,14 +108,18 @@ connection.percentiles("rtt")
 
 
 def test_the_documented_examples_are_typed_and_a_slip_of_the_pen_is_an_error(tmp_path: Path) -> None:
-    [example] = re.findall(r"```python\n(.*?)```", LIBRARY.read_text(), re.DOTALL)[:1]
-    right = GIVEN + example
-    program = tmp_path / "program.py"
+    library, scripts = (
+        re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+        for page in ("library.md", "for-scripts.md")
+    )
+    right = GIVEN + library[0]
+    program, script = tmp_path / "program.py", tmp_path / "script.py"
     program.write_text(right + WRONG)
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", str(program)]
+    script.write_text("".join(scripts))
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", str(program), str(script)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=Path(__file__).parents[2]
     )
-    found = [line.split(":")[1] for line in done.stdout.splitlines() if "program.py" in line and ": error:" in line]
+    errors = [Path(line).name.split(":")[:2] for line in done.stdout.splitlines() if ": error:" in line]
     first = right.count("\n") + 1
-    assert found == [str(first), str(first + 1)], done.stdout
+    assert errors == [["program.py", str(first)], ["program.py", str(first + 1)]], done.stdout
