@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpwin.errors import SourceError
-from tcpwin.sources import FileSource, PathSource, Source, read_moment
+from tcpwin.sources import FileSource, PathSource, Source
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -76,21 +76,6 @@ class ConnectionNumber(click.IntRange):
         from tcpwin.cli.completion import connections
 
         return connections(ctx, param, incomplete)
-
-
-class Moment(click.ParamType):  # type: ignore[type-arg]
-    """A time since the connection's first segment: 12.5, 250ms, 2min; in nanoseconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            kind, moment_ns = read_moment(str(value))
-        except ValueError:
-            kind, moment_ns = "", 0
-        if kind != "after":
-            self.fail(f"{value!r} is no time since the connection's start, such as 12.5, 250ms or 2min", param, ctx)
-        return moment_ns
 
 
 @contextmanager

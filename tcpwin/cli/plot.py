@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpwin.cli import completion
-from tcpwin.cli.inputs import ConnectionNumber, Moment, check_connection, spare_captures
+from tcpwin.cli.inputs import ConnectionNumber, check_connection, spare_captures
 from tcpwin.cli.program import complain
-from tcpwin.cli.selection_options import filter_option
+from tcpwin.cli.selection_options import check_span, connection_span, filter_option, resolve_span
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
@@ -69,8 +69,7 @@ def _figures() -> Any:
 @click.option(
     "--direction", type=click.Choice(["a_to_b", "b_to_a"]), help="Direction; default: the one with more data."
 )
-@click.option("--from", "first", type=Moment(), help="Start of the span, since the connection's start: 12.5, 250ms.")
-@click.option("--to", "last", type=Moment(), help="End of the span.")
+@connection_span
 @click.option(
     "--field",
     metavar="NAME",
@@ -104,8 +103,8 @@ def plot(
     name: str,
     connection: int | None,
     direction: str | None,
-    first: int | None,
-    last: int | None,
+    first: str | None,
+    last: str | None,
     field: str | None,
     theme: str,
     width: int | None,
@@ -124,8 +123,7 @@ def plot(
     spare_captures(captures, out)
     if name != TIMELINE and name not in figures.names():
         raise click.UsageError(f"no figure is called '{name}': there are {', '.join((*figures.names(), TIMELINE))}")
-    if first is not None and last is not None and last <= first:
-        raise click.UsageError("--to is not after --from")
+    check_span(first, last)
     given = {"--connection": connection, "--direction": direction, "--from": first, "--to": last, "--field": field}
     _refuse_unused(name, [option for option, value in given.items() if value is not None])
     is_whole = name != TIMELINE and figures.get(name).scope == "analysis"
@@ -141,8 +139,9 @@ def plot(
         title = f"{short_name(analysis.name)}: {figures.get(name).title}"
     else:
         subject = _chosen(analysis, connection)
-        for option, moment in (("start_ns", first), ("end_ns", last)):
-            options[option] = None if moment is None else subject.start_ns + moment
+        options["start_ns"], options["end_ns"] = resolve_span(
+            first, last, origin_ns=subject.start_ns, capture_ns=analysis.capture.first_time_ns or 0
+        )
         try:
             if name == TIMELINE:
                 figure = figures.timeline(subject, direction=direction, **options)

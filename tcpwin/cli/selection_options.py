@@ -43,6 +43,61 @@ def _keep(name: str) -> Callable[[click.Context, click.Parameter, str | None], N
     return keep
 
 
+def connection_span(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options `--from` and `--to` for a span of a connection: `first` and `last`, as they were written."""
+    for option, name, end in (("--to", "last", "End"), ("--from", "first", "Start")):
+        command = click.option(
+            option,
+            name,
+            type=CaptureMoment(),
+            metavar="TIME",
+            help=f"{end} of the span: 12.5 or 250ms (since the connection's start), 10:05:30, "
+            "2026-11-25T10:05:30Z (UTC).",
+        )(command)
+    return command
+
+
+def check_span(first: str | None, last: str | None) -> None:
+    """Refuse a span that ends before it begins, where that is known without the capture.
+
+    Raises:
+        UsageError: it does.
+    """
+    from tcpwin.sources import Selection
+
+    try:
+        Selection(start=first, end=last)
+    except ValueError:
+        raise click.UsageError("--to is not after --from") from None
+
+
+def resolve_span(
+    first: str | None, last: str | None, *, origin_ns: int, capture_ns: int
+) -> tuple[int | None, int | None]:
+    """A span's ends in nanoseconds since the epoch.
+
+    Args:
+        first: its start, as it was written.
+        last: its end.
+        origin_ns: what seconds are counted from.
+        capture_ns: a time of the day that times of day are of.
+
+    Raises:
+        UsageError: the span ends before it begins.
+    """
+    from tcpwin.sources import read_moment, resolve_moment
+
+    def resolved(moment: str | None) -> int | None:
+        if moment is None:
+            return None
+        return resolve_moment(moment, origin_ns if read_moment(moment)[0] == "after" else capture_ns)
+
+    start_ns, end_ns = resolved(first), resolved(last)
+    if start_ns is not None and end_ns is not None and end_ns <= start_ns:
+        raise click.UsageError("--to is not after --from")
+    return start_ns, end_ns
+
+
 def filter_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option `--filter`."""
     return click.option(

@@ -8,9 +8,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from tcpwin.cli.inputs import ConnectionNumber, Moment, check_connection, progress, spare_captures
+from tcpwin.cli.inputs import ConnectionNumber, check_connection, progress, spare_captures
 from tcpwin.cli.rule_options import chosen_rules
-from tcpwin.cli.selection_options import filter_option
+from tcpwin.cli.selection_options import check_span, connection_span, filter_option, resolve_span
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
@@ -47,13 +47,7 @@ SCHEMA = "tcpwin/slice/1"
     metavar="N",
     help="Segments before and after each of them; default: 20.",
 )
-@click.option(
-    "--from",
-    "first",
-    type=Moment(),
-    help="Start of the span, since the connection's start, or the capture's: 12.5, 250ms.",
-)
-@click.option("--to", "last", type=Moment(), help="End of the span.")
+@connection_span
 @click.option("--headers-only", is_flag=True, help="Leave the payload out.")
 @click.option("--no-comments", is_flag=True, help="Write the packets as they are.")
 @click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
@@ -74,8 +68,8 @@ def slice(
     connections: tuple[int, ...],
     rules: tuple[str, ...],
     around: int | None,
-    first: int | None,
-    last: int | None,
+    first: str | None,
+    last: str | None,
     headers_only: bool,
     no_comments: bool,
     as_json: bool,
@@ -99,8 +93,7 @@ def slice(
         raise click.UsageError("--finding chooses frames by themselves: --from and --to are not for it")
     if around is not None and not rules:
         raise click.UsageError("--around goes with --finding")
-    if first is not None and last is not None and last <= first:
-        raise click.UsageError("--to is not after --from")
+    check_span(first, last)
     chosen = {rule.code for rule in chosen_rules(rules, ())} if rules else set()
     refuse_output(captures, out, as_json=as_json)
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
@@ -110,9 +103,12 @@ def slice(
     if chosen:
         options["findings"] = _findings(analysis, chosen, connections)
         options["around"] = AROUND if around is None else around
-    origin_ns = _origin_ns(analysis, connections)
-    for name, moment in (("start_ns", first), ("end_ns", last)):
-        options[name] = None if moment is None else origin_ns + moment
+    options["start_ns"], options["end_ns"] = resolve_span(
+        first,
+        last,
+        origin_ns=_origin_ns(analysis, connections),
+        capture_ns=analysis.capture.first_time_ns or 0,
+    )
     with progress(analysis._source) as tell:
         written = slice_packets(analysis, destination(out), comments=not no_comments, progress=tell, **options)
     say_written(written, SCHEMA, analysis, out, as_json=as_json)
@@ -165,7 +161,7 @@ def _findings(analysis: Analysis, codes: set[str], connections: tuple[int, ...])
 
 
 def _origin_ns(analysis: Analysis, connections: tuple[int, ...]) -> int:
-    """What the span's ends are counted from."""
+    """What seconds of the span are counted from."""
     if connections:
         return min(analysis.connections[number].start_ns for number in connections)
     return analysis.capture.first_time_ns or 0

@@ -2,7 +2,7 @@
 
 from tcpwin.sources.headers import Headers, HeadersSource, write_headers
 from tcpwin.sources.libpcap import compile_filter
-from tcpwin.sources.moments import Moment, read_moment
+from tcpwin.sources.moments import Moment, read_moment, resolve_moment
 from tcpwin.sources.recognition import resolve
 from tcpwin.sources.selection import SelectedSource, Selection
 from tcpwin.sources.source import FileSource, Packets, PathSource, Source
@@ -20,5 +20,6 @@ __all__ = [
     "compile_filter",
     "read_moment",
     "resolve",
+    "resolve_moment",
     "write_headers",
 ]

@@ -33,6 +33,24 @@ def test_a_span_is_counted_from_the_connection(tmp_path: Path) -> None:
     assert packets(out) == packets(tmp_path / "all.pcapng") + 3
 
 
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("2026-11-21T02:01:35.796158Z", "2026-11-21 03:01:37.796158+01:00"),
+        ("02:01:35.796158", "02:01:37.796158"),
+        ("10", "02:01:37.796158"),
+    ],
+)
+def test_a_span_by_date_and_time_of_day(tmp_path: Path, first: str, last: str) -> None:
+    """The capture's first packet is of 2026-11-21T02:01:25.796158Z."""
+    seconds, dates = tmp_path / "seconds.pcapng", tmp_path / "dates.pcapng"
+    assert tcpwin("slice", SLOW_READER, "--from", "10", "--to", "12", "-o", seconds).returncode == 0
+    assert tcpwin("slice", SLOW_READER, "--from", first, "--to", last, "-o", dates).returncode == 0
+    assert packets(dates) == packets(seconds) > 0
+    ended = refused("slice", SLOW_READER, "--from", "1h", "--to", last, "-o", dates, status=2)
+    assert "--to is not after --from" in ended
+
+
 def test_a_finding_is_told_as_json(tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     done = tcpwin("slice", SLOW_READER, "--finding", "zero-window-stall", "--around", 2, "--json", "-o", out)
