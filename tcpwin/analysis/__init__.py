@@ -22,7 +22,7 @@ from tcpwin.lazy import loader
 if TYPE_CHECKING:
     from tcpwin.analysis.event_columns import EventColumns, StallColumns
     from tcpwin.analysis.segments import write_segments
-    from tcpwin.analysis.table import Table, masked, texts
+    from tcpwin.analysis.table import Coded, Table, masked, texts
 
 __all__ = [
     "EVENT_FIELDS",
@@ -35,6 +35,7 @@ __all__ = [
     "Capture",
     "CaptureFile",
     "CaptureWarning",
+    "Coded",
     "Connection",
     "Connections",
     "Direction",
@@ -69,6 +70,6 @@ __getattr__ = loader(
     {
         "event_columns": ("EventColumns", "StallColumns"),
         "segments": ("write_segments",),
-        "table": ("Table", "masked", "texts"),
+        "table": ("Coded", "Table", "masked", "texts"),
     },
 )

@@ -43,6 +43,10 @@ class Table(Mapping[str, NDArray[Any]]):
             self._texts[name] = decoded(column)
         return self._texts[name]
 
+    def coded(self, name: str) -> NDArray[Any] | Coded:
+        """A column as it is held: texts that repeat are codes of words."""
+        return self._columns[name]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
 

@@ -1,27 +1,30 @@
 """Tasks done by the workers of a Dask cluster.
 
-In: tasks, and the address of a scheduler. Out: their outcomes, as they come. A worker that ends or is cut off loses its
-tasks to the others. Each attempt writes to a folder of its own, and one alone is taken: nothing is lost, nothing twice.
+In: tasks, and the address of a scheduler. Out: what came of them, as it comes. A worker that ends or is cut off
+loses its tasks to the others. Each attempt writes to a folder of its own, and one alone is taken: nothing is lost,
+nothing twice.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from tcpwin.errors import SourceError
+from tcpwin.fleet.groups import grouped
 from tcpwin.fleet.local import AHEAD, ENDED
 from tcpwin.fleet.perform import perform
-from tcpwin.fleet.task import Outcome, Task
+from tcpwin.fleet.task import Performed, Task
 
 ANSWER_S = 30
 """So long a scheduler may take to answer, and its first worker to come."""
 
 
-def perform_on(scheduler: str, tasks: Iterable[Task], folder: str, also: Sequence[str]) -> Iterator[Outcome]:
+def perform_on(scheduler: str, tasks: Sequence[Task], folder: str, also: Sequence[str]) -> Iterator[Performed]:
     """Measure captures on a cluster whose workers see the captures and the data set's folder by the same paths.
 
     Raises:
@@ -30,28 +33,35 @@ def perform_on(scheduler: str, tasks: Iterable[Task], folder: str, also: Sequenc
     """
     from distributed import KilledWorker, as_completed
 
-    left = iter(tasks)
     with _connected(scheduler) as client:
-        waiting: dict[Any, Task] = {}
+        left: Iterator[Sequence[Task]] = grouped(tasks, _places(client))
+        waiting: dict[Any, Sequence[Task]] = {}
         done = as_completed(loop=client.loop)
         while True:
-            places = AHEAD * max(sum(client.nthreads().values()), 1)
-            while len(waiting) < places and (task := next(left, None)) is not None:
-                future = client.submit(perform, task, folder, also, pure=False)
-                waiting[future] = task
+            while len(waiting) < AHEAD * _places(client) and (group := next(left, None)) is not None:
+                future = client.submit(perform, group, folder, also, pure=False)
+                waiting[future] = group
                 done.add(future)
             if not waiting:
                 return
             future = next(done)
-            task = waiting.pop(future)
+            group = waiting.pop(future)
             try:
-                outcome: Outcome = future.result()
+                performed: Performed = future.result()
             except KilledWorker:
                 # Several workers ended over it, one after the other.
-                outcome = perform(task, folder, also, ENDED)
+                if len(group) > 1:
+                    left = chain(((task,) for task in group), left)
+                    continue
+                performed = perform(group, folder, also, ENDED)
             except CancelledError:
                 raise SourceError(f"{scheduler}: the scheduler went away; the same command goes on from here") from None
-            yield outcome
+            yield performed
+
+
+def _places(client: Any) -> int:
+    threads: dict[str, int] = client.nthreads()
+    return max(sum(threads.values()), 1)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """A data set: a folder of Parquet files, and a manifest that says which of them count.
 
 In: outcomes of tasks. Out: files in their places, each capture's all together. A line of the manifest is written when
-all files of a capture are in place: without one they count for nothing, and the next run removes them.
+all files of a capture are in place: without one they count for nothing, and the next run removes them. A file may have
+rows of several captures; before some of them leave it, a line says so, and the next run does what was left undone.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tcpwin.errors import OutputError, SourceError
-from tcpwin.fleet.perform import STAGING, staged_name
 from tcpwin.fleet.schema import ALWAYS, ON_REQUEST, PARTITIONS, SCHEMA, describe_tables
-from tcpwin.fleet.task import Entry, Outcome
+from tcpwin.fleet.staging import STAGING, copy_without, staged_name
+from tcpwin.fleet.task import Entry, Performed
 from tcpwin.output import append_whole, open_whole
 
 DESCRIPTION = "dataset.json"
@@ -39,7 +41,7 @@ class Dataset:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         # A capture's own row comes last and goes first: where it is, the others are.
-        entries = _read_manifest(folder / MANIFEST)
+        entries, self._leaving = _read_manifest(folder / MANIFEST)
         self.entries = {key: each for key, each in entries.items() if (folder / each.paths[-1]).exists()}
 
     @classmethod
@@ -54,7 +56,7 @@ class Dataset:
 
     def files(self, table: str) -> list[str]:
         """The files of a table that count, in their order."""
-        found = [path for entry in self.entries.values() for path in entry.paths if path.startswith(f"{table}/")]
+        found = {path for entry in self.entries.values() for path in entry.paths if path.startswith(f"{table}/")}
         return [str(self.folder / path) for path in sorted(found)]
 
     def tables(self) -> dict[str, list[str]]:
@@ -70,31 +72,70 @@ class Dataset:
 class Writing(Dataset):
     """A data set that one run writes to."""
 
-    def take(self, outcome: Outcome) -> None:
-        """Make a capture's rows part of the data set, in place of those that it had.
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._holders: dict[str, set[str]] = defaultdict(set)
+        for entry in self.entries.values():
+            self._hold(entry)
+
+    def take(self, performed: Performed) -> None:
+        """Make captures' rows part of the data set, in place of those that they had.
 
         Raises:
             OutputError: that cannot be written.
         """
-        staged = self.folder / STAGING / outcome.token
-        before = self.entries.get(outcome.key)
+        staged = self.folder / STAGING / performed.token
+        entries = [outcome.entry() for outcome in performed.outcomes]
         try:
-            # Without its row no reader counts the capture; the rows that were there go before the new ones come.
-            for path in reversed(before.paths if before is not None else ()):
-                (self.folder / path).unlink(missing_ok=True)
-            for number, path in enumerate(outcome.paths):
+            self._let_go([entry.key for entry in entries])
+            # Without its row no reader counts a capture: these come last.
+            for number, path in sorted(enumerate(performed.paths), key=lambda each: _is_of_captures(each[1])):
                 final = self.folder / path
                 final.parent.mkdir(parents=True, exist_ok=True)
                 (staged / staged_name(number)).replace(final)
-            entry = outcome.entry()
-            append_whole(self.folder / MANIFEST, json.dumps(asdict(entry)) + "\n")
+            self._note(asdict(entry) for entry in entries)
         except FileNotFoundError:
             # Where a worker wrote what is not seen here, its folder has the same name and is another one.
             raise OutputError(f"{self.folder}: what a worker wrote is not there: do all see the same folder?") from None
         except OSError as error:
             raise OutputError(f"{self.folder}: {error.strerror or error}") from None
         staged.rmdir()
-        self.entries[outcome.key] = entry
+        for entry in entries:
+            self.entries[entry.key] = entry
+            self._hold(entry)
+
+    def _let_go(self, keys: Iterable[str]) -> None:
+        """Remove the rows that captures had, before new ones come."""
+        going = [self.entries.pop(key) for key in keys if key in self.entries]
+        for entry in going:
+            for path in entry.paths:
+                self._holders[path].discard(entry.key)
+        if any(self._holders[path] for entry in going for path in entry.paths):
+            self._note({"leaves": entry.key, "paths": entry.paths} for entry in going)
+        self._take_out({entry.key: entry.paths for entry in going})
+
+    def _take_out(self, going: Mapping[str, Sequence[str]]) -> None:
+        """Remove files that have nobody else's rows, and write others anew without those of these captures."""
+        paths = {path for each in going.values() for path in each}
+        for path in sorted(paths, key=_is_of_captures, reverse=True):
+            file = self.folder / path
+            if not self._holders[path]:
+                file.unlink(missing_ok=True)
+            elif file.exists():
+                copy = self.folder / STAGING / file.name
+                copy_without(file, copy, path.partition("/")[0], going.keys())
+                copy.replace(file)
+
+    def _hold(self, entry: Entry) -> None:
+        for path in entry.paths:
+            self._holders[path].add(entry.key)
+
+    def _note(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        append_whole(self.folder / MANIFEST, "".join(json.dumps(line) + "\n" for line in lines))
+
+    def finish_leaving(self) -> None:
+        """Remove rows of captures that a run which was ended was about to remove."""
+        self._take_out(self._leaving)
 
     def clean(self) -> None:
         """Remove what runs that were ended have left."""
@@ -127,8 +168,9 @@ def writing(folder: str | os.PathLike[str], also: Sequence[str]) -> Iterator[Wri
         with (path / _LOCK).open("w") as lock:
             _lock(lock.fileno(), path)
             dataset = Writing(path)
-            dataset.mend_manifest()
             dataset.clean()
+            dataset.finish_leaving()
+            dataset.mend_manifest()
             _describe(path, also)
             yield dataset
             with suppress(OSError):
@@ -174,16 +216,26 @@ def _check_description(path: Path) -> None:
         raise SourceError(f"{path}: a data set of version {schema}; this tcpwin reads {SCHEMA}: make it anew")
 
 
-def _read_manifest(path: Path) -> dict[str, Entry]:
-    """The last line of each capture; one that is not whole counts for nothing."""
+def _is_of_captures(path: str) -> bool:
+    return path.startswith("captures/")
+
+
+def _read_manifest(path: Path) -> tuple[dict[str, Entry], dict[str, tuple[str, ...]]]:
+    """The last line of each capture, and the files that others were leaving; what is not whole counts for nothing."""
     entries: dict[str, Entry] = {}
+    leaving: dict[str, tuple[str, ...]] = {}
     try:
         with path.open(encoding="utf-8") as file:
             for line in file:
-                with suppress(ValueError, TypeError):
+                with suppress(ValueError, TypeError, KeyError):
                     told = json.loads(line)
+                    if "leaves" in told:
+                        leaving[told["leaves"]] = tuple(told["paths"])
+                        entries.pop(told["leaves"], None)
+                        continue
                     entry = Entry(**{**told, "paths": tuple(told["paths"])})
                     entries[entry.key] = entry
+                    leaving.pop(entry.key, None)
     except FileNotFoundError:
         pass
-    return entries
+    return entries, leaving

@@ -1,6 +1,6 @@
 """Tasks done by processes of this machine.
 
-In: tasks. Out: their outcomes, as they come. A process that ends takes no task with it: each that was being read is
+In: tasks. Out: what came of them, as it comes. A process that ends takes no task with it: each that was being read is
 read once more, in a process for it alone, which shows whether it is why.
 """
 
@@ -11,16 +11,17 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 
+from tcpwin.fleet.groups import grouped
 from tcpwin.fleet.perform import perform
-from tcpwin.fleet.task import Outcome, Task
+from tcpwin.fleet.task import Performed, Task
 from tcpwin.processes import Pool, alone, pool
 
 AHEAD = 4
-"""Tasks for each process that are given out at a time."""
+"""Groups of tasks for each process that are given out at a time."""
 ENDED = "the process that read it ended; there may not be enough memory"
 
 
-def perform_here(tasks: Iterable[Task], folder: str, also: Sequence[str], workers: int) -> Iterator[Outcome]:
+def perform_here(tasks: Sequence[Task], folder: str, also: Sequence[str], workers: int) -> Iterator[Performed]:
     """Measure captures in so many processes.
 
     Raises:
@@ -29,38 +30,38 @@ def perform_here(tasks: Iterable[Task], folder: str, also: Sequence[str], worker
     # Forked with what each of them would import.
     for module in ("tcpwin.hosts", "tcpwin.limits", "pyarrow.parquet"):
         import_module(module)
-    left = iter(tasks)
+    left = grouped(tasks, workers)
     with pool(workers) as readers:
-        waiting: dict[Future[Outcome], Task] = {}
+        waiting: dict[Future[Performed], tuple[Task, ...]] = {}
         while True:
-            while len(waiting) < AHEAD * workers and (task := next(left, None)) is not None:
-                waiting[readers.submit(perform, task, folder, also)] = task
+            while len(waiting) < AHEAD * workers and (group := next(left, None)) is not None:
+                waiting[readers.submit(perform, group, folder, also)] = group
             if not waiting:
                 return
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             ended: list[Task] = []
             for future in done:
-                task = waiting.pop(future)
+                group = waiting.pop(future)
                 try:
                     yield future.result()
                 except BrokenProcessPool:
-                    ended.append(task)
+                    ended += group
             if ended:
                 yield from _again([*ended, *_drained(waiting)], folder, also, readers)
 
 
-def _drained(waiting: dict[Future[Outcome], Task]) -> list[Task]:
+def _drained(waiting: dict[Future[Performed], tuple[Task, ...]]) -> list[Task]:
     """What else was with processes that ended: all of it, as they end together."""
     wait(waiting)
-    tasks = list(waiting.values())
+    tasks = [task for group in waiting.values() for task in group]
     waiting.clear()
     return tasks
 
 
-def _again(tasks: Iterable[Task], folder: str, also: Sequence[str], readers: Pool) -> Iterator[Outcome]:
+def _again(tasks: Iterable[Task], folder: str, also: Sequence[str], readers: Pool) -> Iterator[Performed]:
     readers.renew()
     for task in tasks:
         try:
-            yield alone(perform, task, folder, also)
+            yield alone(perform, (task,), folder, also)
         except BrokenProcessPool:
-            yield perform(task, folder, also, ENDED)
+            yield perform((task,), folder, also, ENDED)

@@ -16,7 +16,7 @@ from tcpwin.fleet.dataset import Writing, writing
 from tcpwin.fleet.discovery import discover
 from tcpwin.fleet.need import need
 from tcpwin.fleet.schema import ON_REQUEST, SCHEMA
-from tcpwin.fleet.task import Outcome, Task
+from tcpwin.fleet.task import Outcome, Performed, Task
 
 Tell = Callable[[Outcome, int, int], object]
 """Called with each outcome, how many captures are done, and how many there are."""
@@ -87,18 +87,19 @@ def run(
     found = list(discover(sources, site))
     with writing(dataset, also) as target:
         tasks = list(_left(found, target, also, again, done))
-        for outcome in _performed(tasks, str(target.folder.resolve()), also, workers, scheduler):
-            target.take(outcome)
-            _count(outcome, done)
-            if tell is not None:
-                tell(outcome, done.measured, len(tasks))
+        for performed in _performed(tasks, str(target.folder.resolve()), also, workers, scheduler):
+            target.take(performed)
+            for outcome in performed.outcomes:
+                _count(outcome, done)
+                if tell is not None:
+                    tell(outcome, done.measured, len(tasks))
     done.elapsed_ns = time.monotonic_ns() - begun_ns
     return done
 
 
 def _performed(
     tasks: Sequence[Task], folder: str, also: Sequence[str], workers: int | None, scheduler: str | None
-) -> Iterator[Outcome]:
+) -> Iterator[Performed]:
     if not tasks:
         return iter(())
     if scheduler is None:

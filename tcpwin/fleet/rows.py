@@ -1,6 +1,6 @@
 """An analysis as rows of the data set's tables, a part of its connections at a time.
 
-In: an analysis. Out: Arrow tables, each with the day that its rows belong to. It judges nothing.
+In: an analysis. Out: rows, each with the day that they belong to. It judges nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis
-from tcpwin.fleet.schema import NO_DAY, SERIES_VALUES, SIDES, arrow_schema, tables
+from tcpwin.fleet.columns import Rows
+from tcpwin.fleet.schema import NO_DAY, SERIES_VALUES, SIDES, arrow_schema
 from tcpwin.limits import ITEMS, Findings, budget_columns, verdict_columns, verdict_parts
 
 if TYPE_CHECKING:
-    import pyarrow
     from numpy.typing import NDArray
 
 ROWS = 50_000
@@ -24,7 +24,7 @@ FOLLOWED = 100
 """Connections of a capture whose events and series are kept: the worst of those with a problem."""
 DAY_NS = 86_400_000_000_000
 
-Dated = tuple[str, str, "pyarrow.Table"]
+Dated = tuple[str, str, Rows]
 """Name of a table, a day, and rows of it."""
 
 
@@ -46,8 +46,9 @@ def rows_of(analysis: Analysis, key: str, also: Sequence[str] = ()) -> Iterator[
     """
     for start, verdicts in _verdicts(analysis):
         stop = min(start + ROWS, len(analysis))
-        begun_ns = analysis.connections.table(["start_ns"], start=start, stop=stop)["start_ns"]
-        yield from _by_day("connections", _connections(analysis, key, start, stop, verdicts), begun_ns)
+        connections = _connections(analysis, key, start, stop, verdicts)
+        begun_ns = connections.columns["start_ns"]
+        yield from _by_day("connections", connections, begun_ns)
         for budgets in _budgets(analysis, key, start, stop):
             yield from _by_day("budgets", budgets, begun_ns)
     found = analysis.findings
@@ -73,20 +74,16 @@ def _verdicts(analysis: Analysis) -> Iterator[tuple[int, Mapping[str, NDArray[An
     yield from zip(range(0, len(analysis), ROWS), verdict_parts(analysis, rows=ROWS), strict=True)
 
 
-def _connections(
-    analysis: Analysis, key: str, start: int, stop: int, verdicts: Mapping[str, NDArray[Any]]
-) -> pyarrow.Table:
-    arrow = analysis.connections.table(start=start, stop=stop).to_arrow()
-    columns = {name: arrow.column(name).combine_chunks() for name in arrow.column_names}
-    parts: dict[str, Mapping[str, Any]] = {"verdict": verdicts}
-    for side in SIDES:
-        parts[side] = {
-            name.partition(".")[2]: values for name, values in columns.items() if name.startswith(f"{side}.")
-        }
-    return _table("connections", {"capture": key, **columns, **parts}, stop - start)
+def _connections(analysis: Analysis, key: str, start: int, stop: int, verdicts: Mapping[str, NDArray[Any]]) -> Rows:
+    table = analysis.connections.table(start=start, stop=stop)
+    columns: dict[str, Any] = {"capture": key, "verdict": verdicts, **{side: {} for side in SIDES}}
+    for name in table:
+        group, _, field = name.rpartition(".")
+        (columns[group] if group else columns)[field] = table.coded(name)
+    return Rows(stop - start, columns)
 
 
-def _budgets(analysis: Analysis, key: str, start: int, stop: int) -> Iterator[pyarrow.Table]:
+def _budgets(analysis: Analysis, key: str, start: int, stop: int) -> Iterator[Rows]:
     import numpy as np
 
     counted = {
@@ -103,7 +100,7 @@ def _budgets(analysis: Analysis, key: str, start: int, stop: int) -> Iterator[py
                 spent[f"{item}_ns"][id - start] = budgets[side].items_ns.get(item, 0)
         ids = np.arange(start, stop)
         values = {"capture": key, "connection": ids, "direction": side, "is_counted": is_counted, **spent}
-        yield _table("budgets", values, stop - start)
+        yield Rows(stop - start, values)
 
 
 def _findings(analysis: Analysis, key: str, found: Findings) -> Iterator[Dated]:
@@ -115,10 +112,10 @@ def _findings(analysis: Analysis, key: str, found: Findings) -> Iterator[Dated]:
     of_one = np.flatnonzero(~np.ma.getmaskarray(connection))
     if len(of_one):
         begun_ns[of_one] = analysis.connections.column("start_ns")[np.ma.getdata(connection)[of_one]]
-    yield from _by_day("findings", _table("findings", {"capture": key, **columns}, columns.height), begun_ns)
+    yield from _by_day("findings", Rows(columns.height, {"capture": key, **columns}), begun_ns)
 
 
-def _events(analysis: Analysis, key: str, id: int) -> pyarrow.Table:
+def _events(analysis: Analysis, key: str, id: int) -> Rows:
     import pyarrow
 
     schema = arrow_schema("events")
@@ -127,10 +124,10 @@ def _events(analysis: Analysis, key: str, id: int) -> pyarrow.Table:
         {"capture": key, "connection": id, **{name: _plain(getattr(event, name)) for name in names}}
         for event in analysis.connections[id].events
     ]
-    return pyarrow.Table.from_pylist(records, schema=schema)
+    return Rows(len(records), pyarrow.Table.from_pylist(records, schema=schema))
 
 
-def _series(analysis: Analysis, key: str, id: int) -> Iterator[pyarrow.Table]:
+def _series(analysis: Analysis, key: str, id: int) -> Iterator[Rows]:
     from tcpwin._engine import SERIES_NAMES
 
     for side in SIDES:
@@ -139,61 +136,19 @@ def _series(analysis: Analysis, key: str, id: int) -> Iterator[pyarrow.Table]:
             if len(series):
                 values = {each: getattr(series, each) for each in SERIES_VALUES}
                 told = {"capture": key, "connection": id, "direction": side, "series": name}
-                yield _table("series", {**told, "time_ns": series.time_ns, **values}, len(series))
+                yield Rows(len(series), {**told, "time_ns": series.time_ns, **values})
 
 
-def capture_row(values: Mapping[str, Any]) -> pyarrow.Table:
-    """The row of a capture; what is not given is null."""
-    import pyarrow
-
-    schema = arrow_schema("captures")
-    return pyarrow.Table.from_pylist([{field.name: values.get(field.name) for field in schema}], schema=schema)
-
-
-def _by_day(name: str, table: pyarrow.Table, times_ns: NDArray[Any]) -> Iterator[Dated]:
+def _by_day(name: str, rows: Rows, times_ns: NDArray[Any]) -> Iterator[Dated]:
     import numpy as np
 
     days = np.ma.getdata(times_ns) // DAY_NS
     first = int(days[0])
     if (days == first).all():
-        yield name, day_of(first * DAY_NS), table
+        yield name, day_of(first * DAY_NS), rows
         return
     for day in np.unique(days).tolist():
-        yield name, day_of(day * DAY_NS), table.filter(days == day)
-
-
-def _table(name: str, values: Mapping[str, Any], height: int) -> pyarrow.Table:
-    """Columns as Arrow's; one value stands for all rows."""
-    import pyarrow
-
-    schema = arrow_schema(name)
-    arrays = []
-    for column in tables()[name]:
-        kind = schema.field(column.name).type
-        given = values[column.name]
-        if column.parts:
-            fields = list(kind)
-            parts = [_array(given[field.name], field.type, height) for field in fields]
-            arrays.append(pyarrow.StructArray.from_arrays(parts, fields=fields))
-        else:
-            arrays.append(_array(given, kind, height))
-    return pyarrow.Table.from_arrays(arrays, schema=schema)
-
-
-def _array(values: Any, kind: Any, height: int) -> Any:
-    import numpy as np
-    import pyarrow
-
-    if isinstance(values, str | int):
-        return pyarrow.repeat(pyarrow.scalar(values, kind), height)
-    if isinstance(values, pyarrow.Array):
-        return values.cast(kind)
-    if values.dtype == object:
-        return pyarrow.array(values.tolist(), kind)
-    if not isinstance(values, np.ma.MaskedArray):
-        return pyarrow.array(values, kind)
-    mask = None if values.mask is np.ma.nomask else np.ma.getmaskarray(values)
-    return pyarrow.array(np.ma.getdata(values), kind, mask=mask)
+        yield name, day_of(day * DAY_NS), rows.where(days == day)
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 HEAD_BYTES = 1 << 16
 """Of each file, what of its content tells it from another one."""
+SMALL_BYTES = 4 << 20
+"""Captures of no more are measured in groups, whose rows share files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,14 @@ class Task:
     failure: str | None = None
 
     @property
+    def is_small(self) -> bool:
+        """Whether what it costs by itself is much beside what its packets cost."""
+        return sum(each.size_bytes for each in self.files) <= SMALL_BYTES
+
+    @property
     def key(self) -> str:
         """By which the data set knows the capture, whatever is in it."""
-        return _digest([self.site, self.name])
+        return digest([self.site, self.name])
 
     def state(self, also: Iterable[str]) -> str:
         """What the rows depend on: another one means that they must be made anew.
@@ -58,17 +65,16 @@ class Task:
             also: tables that are asked for beside those that are always written.
         """
         files = [each for file in (*self.files, *self.snapshots) for each in (file.path, file.version)]
-        return _digest([*files, self.member or "", self.failure or "", *sorted(also)])
+        return digest([*files, self.member or "", self.failure or "", *sorted(also)])
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a task: its rows stand in files of the staging folder.
+    """What came of a task.
 
     Attributes:
         rows: by table.
-        token: the folder of this attempt.
-        paths: of the files, as they are to stand in the data set.
+        paths: of the files that have them, as they are to stand in the data set; that of its own row is the last.
         error: why the capture could not be read; it has a row that says so.
         is_passing: the reason is not the capture, so that the next run tries again.
     """
@@ -78,7 +84,6 @@ class Outcome:
     name: str
     site: str
     rows: dict[str, int]
-    token: str
     paths: tuple[str, ...]
     packets: int
     file_bytes: int
@@ -94,12 +99,26 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Performed:
+    """What came of a group of tasks: their rows stand in files of the staging folder.
+
+    Attributes:
+        token: the folder of this attempt.
+        paths: of all files, by their numbers, as they are to stand in the data set.
+    """
+
+    token: str
+    paths: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A capture of the data set, as the manifest has it.
 
     Attributes:
         state: None where the capture is to be read again.
-        paths: of its files.
+        paths: of the files that have its rows, and may have those of others.
     """
 
     key: str
@@ -112,9 +131,10 @@ class Entry:
     error: str | None
 
 
-def _digest(parts: Iterable[str]) -> str:
-    digest = hashlib.blake2b(digest_size=8)
+def digest(parts: Iterable[str]) -> str:
+    """Sixteen hexadecimal digits, which tell these texts from others."""
+    hashed = hashlib.blake2b(digest_size=8)
     for part in parts:
         data = part.encode("utf-8", "surrogateescape")
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.hexdigest()
+        hashed.update(len(data).to_bytes(8, "big") + data)
+    return hashed.hexdigest()

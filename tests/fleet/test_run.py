@@ -267,6 +267,67 @@ def test_a_process_that_ends_takes_no_capture_with_it(tmp_path: Path) -> None:
     assert ask(folder, "SELECT count(*), count(DISTINCT capture) FROM {connections}") == [(24, 24)]
 
 
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Sixteen small captures of one site: of two days, and two that cannot be read."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    for number in range(5):
+        shutil.copy(LOSS, folder / f"loss{number}x.pcap.gz")
+        shutil.copy(MANY, folder / f"many{number}x.pcap.gz")
+    for number in range(4):
+        shifted(READER, folder / f"reader{number}x.pcap", number * 43_200)
+    shutil.copy(TEXT, folder / "text.pcap")
+    (folder / "empty.pcap").touch()
+    return folder
+
+
+def files_of(dataset: Path, table: str) -> list[Path]:
+    return sorted((dataset / table).rglob("*.parquet"))
+
+
+def test_small_captures_share_files_and_each_says_what_it_says_alone(small: Path, tmp_path: Path) -> None:
+    folder, single = tmp_path / "set", tmp_path / "single"
+    told = run_fleet(small, "-o", folder, "--workers", 1, "--also", "events", "--also", "series", status=3)
+    assert (told["measured"], len(told["failed"])) == (16, 2)
+    for path in small.iterdir():
+        run_fleet(
+            path, "-o", single, "--also", "events", "--also", "series", status=3 * (path.stem in ("text", "empty"))
+        )
+    assert contents(folder) == contents(single)
+    assert len(files_of(folder, "connections")) < len(files_of(single, "connections"))
+    for entry in Dataset.open(folder).entries.values():
+        for table, rows in entry.rows.items():
+            files = ", ".join(f"'{folder / path}'" for path in entry.paths if path.startswith(f"{table}/"))
+            counted = ask(folder, f"SELECT count(*) FROM read_parquet([{files}]) WHERE capture = '{entry.key}'")
+            assert counted == [(rows,)]
+
+
+def test_one_capture_leaves_a_file_that_others_stay_in(small: Path, tmp_path: Path) -> None:
+    folder, clean = tmp_path / "set", tmp_path / "clean"
+    run_fleet(small, "-o", folder, "--workers", 1, status=3)
+    before = contents(folder)
+    shutil.copy(LOSS, small / "many3x.pcap.gz")
+    shutil.copy(LOSS, small / "text.pcap")
+    again = run_fleet(small, "-o", folder, status=3)
+    assert (again["measured"], again["unchanged"]) == (2, 14)
+    run_fleet(small, "-o", clean, status=3)
+    assert contents(folder) == contents(clean) != before
+    # What a run leaves that ends before the rows of one have left the files of the others.
+    entry = next(each for each in Dataset.open(folder).entries.values() if each.name.endswith("loss1x.pcap.gz"))
+    with (folder / "manifest.jsonl").open("a") as file:
+        file.write(json.dumps({"leaves": entry.key, "paths": entry.paths}) + "\n")
+    assert entry.key not in Dataset.open(folder).entries
+    again = run_fleet(small, "-o", folder, status=3)
+    assert (again["measured"], again["unchanged"]) == (1, 15)
+    assert contents(folder) == contents(clean)
+    assert run_fleet(small, "-o", folder, "--again", "--workers", 1, status=3)["measured"] == 16
+    assert contents(folder) == contents(clean)
+    assert files_of(folder, "captures") == sorted(
+        {folder / each.paths[-1] for each in Dataset.open(folder).entries.values()}
+    )
+
+
 def test_two_runs_do_not_meet_in_one_data_set(tmp_path: Path) -> None:
     import fcntl
 

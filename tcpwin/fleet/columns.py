@@ -1,0 +1,97 @@
+"""Rows of a table as columns: those of several captures joined, and made into Arrow's once for all of them.
+
+In: columns as an analysis has them; one value stands for all rows. Out: Arrow tables of the data set's schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.fleet.schema import arrow_schema, tables
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one table and one day.
+
+    Attributes:
+        height: how many.
+        columns: by name; of `captures` the values of its one row; or all of it as Arrow has it.
+    """
+
+    height: int
+    columns: Mapping[str, Any] | pyarrow.Table
+
+    def where(self, is_chosen: NDArray[np.bool_]) -> Rows:
+        """Some of them."""
+        return Rows(int(is_chosen.sum()), {name: _chosen(each, is_chosen) for name, each in self.columns.items()})
+
+
+def to_arrow(table: str, parts: Sequence[Rows]) -> pyarrow.Table:
+    """All rows of several captures."""
+    import pyarrow
+
+    schema = arrow_schema(table)
+    if isinstance(parts[0].columns, pyarrow.Table):
+        return pyarrow.concat_tables([part.columns for part in parts])
+    if table == "captures":
+        return pyarrow.Table.from_pylist(
+            [{name: part.columns.get(name) for name in schema.names} for part in parts], schema
+        )
+    heights = [part.height for part in parts]
+    arrays = []
+    for column in tables()[table]:
+        kind = schema.field(column.name).type
+        given = [part.columns[column.name] for part in parts]
+        if column.parts:
+            fields = list(kind)
+            inner = [_array([each[field.name] for each in given], field.type, heights) for field in fields]
+            arrays.append(pyarrow.StructArray.from_arrays(inner, fields=fields))
+        else:
+            arrays.append(_array(given, kind, heights))
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(parts: Sequence[Any], kind: Any, heights: Sequence[int]) -> Any:
+    """A column of all parts as Arrow's."""
+    import numpy as np
+    import pyarrow
+
+    from tcpwin.analysis import Coded
+
+    first = parts[0]
+    if isinstance(first, str | int):
+        if all(each == first for each in parts):
+            return pyarrow.repeat(pyarrow.scalar(first, kind), sum(heights))
+        return pyarrow.array(parts, kind).take(np.repeat(np.arange(len(parts)), heights))
+    if isinstance(first, Coded):
+        words: list[str | None] = []
+        codes = []
+        for each in parts:
+            codes.append(each.codes.astype(np.int64) + len(words))
+            words += each.words
+        return pyarrow.array(words, kind).take(pyarrow.array(np.concatenate(codes)))
+    if any(each.dtype == object for each in parts):
+        return pyarrow.array([value for each in parts for value in each.tolist()], kind)
+    values = np.concatenate([np.ma.getdata(each) for each in parts]) if len(parts) > 1 else np.ma.getdata(first)
+    mask = None
+    if any(isinstance(each, np.ma.MaskedArray) for each in parts):
+        mask = np.concatenate([np.ma.getmaskarray(each) for each in parts])
+    return pyarrow.array(values, kind, mask=mask)
+
+
+def _chosen(column: Any, is_chosen: NDArray[np.bool_]) -> Any:
+    from tcpwin.analysis import Coded
+
+    if isinstance(column, str | int):
+        return column
+    if isinstance(column, Mapping):
+        return {name: _chosen(each, is_chosen) for name, each in column.items()}
+    return Coded(column.codes[is_chosen], column.words) if isinstance(column, Coded) else column[is_chosen]
