@@ -6,6 +6,7 @@ the command.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -111,6 +112,8 @@ def _begin() -> None:
     """Processes end at once where the terminal says so, and with the command; it tells why."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # What was imported before stays until the end: looking through it for garbage again and again is in vain.
+    gc.freeze()
     command = multiprocessing.parent_process()
     if command is not None:
         threading.Thread(target=_end_with, args=(command.sentinel,), daemon=True).start()

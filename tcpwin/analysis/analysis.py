@@ -66,6 +66,7 @@ class Analysis:
         rows: int = 0,
         shifts: Shifts | None = None,
         index: str | os.PathLike[str] | None = None,
+        events: bool = False,
     ) -> None:
         self._source = source
         self._engine = engine
@@ -76,7 +77,9 @@ class Analysis:
         self._joined: Joined | None = None
         self.notes: tuple[str, ...] = ()
         kept = engine.details()
-        self._details = dict.fromkeys(kept.ids(), kept)
+        # Events and stalls of all connections, without series, where the first reading kept them.
+        self._noted = kept if events else None
+        self._details = {} if events else dict.fromkeys(kept.ids(), kept)
 
     @property
     def name(self) -> str:
@@ -228,6 +231,11 @@ class Analysis:
             details = self._read_details(wanted, buckets=self._buckets)
             self._details.update(dict.fromkeys(wanted, details))
 
+    def follow_events(self, connections: Iterable[int]) -> None:
+        """Read events and stalls of several connections in one go, if they were not kept, so that asking is free."""
+        if self._noted is None:
+            self.follow(connections)
+
     def views(
         self,
         connections: Iterable[int],
@@ -269,6 +277,12 @@ class Analysis:
         ids = {connection.id for connection in connections}
         details = self._read_details(ids, start_ns=start_ns, end_ns=end_ns, buckets=buckets, rows=rows)
         return [View(each, details, start_ns=start_ns, end_ns=end_ns, rows=rows) for each in connections]
+
+    def _happened(self, connection: Connection) -> View:
+        """Where events and stalls of a connection are."""
+        if self._noted is None or connection.id in self._details:
+            return self._life(connection)
+        return View(connection, self._noted)
 
     def _life(self, connection: Connection) -> View:
         self.follow([connection.id])
@@ -401,6 +415,7 @@ def measure(
     source: Packets | Source,
     *,
     follow: Iterable[int] | None = None,
+    events: bool = False,
     buckets: int = 1024,
     rows: int = 0,
     index: str | os.PathLike[str] | None = None,
@@ -413,13 +428,15 @@ def measure(
         source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader.
         follow: numbers of connections whose series and events are kept in this first pass already; others are read
             when they are asked for.
+        events: of all connections events and stalls are kept in this pass, where none are followed: some hundred bytes
+            each, for captures that rules will be asked about.
         buckets: most buckets a series has.
         rows: most rows that a view of a whole connection has without reading the source again.
         index: a file that says where each connection's packets are, eight bytes a packet: written in this pass, if it
             is not there or not of this capture, it lets details be read without the rest of the capture. Of one
             uncompressed file only; there is none of others, which are read as without.
         threads: that track connections side by side; by default the cores available, where that helps. What is found
-            is the same. With `follow` or `index` there is one.
+            is the same. With `follow`, `events` or `index` there is one.
         progress: called now and then with the bytes read so far.
 
     Raises:
@@ -431,17 +448,18 @@ def measure(
         raise ValueError(f"threads is {threads}: one at least reads the capture")
     resolved = resolve(source)
     chosen = None if follow is None else set(follow)
+    events = events and chosen is None
     engine = _engine.analyze(
         resolved.open(),
         name=resolved.name,
-        follow=chosen,
+        follow="events" if events else chosen,
         buckets=buckets,
         rows=rows,
         index=index,
         threads=threads_for(resolved) if threads is None else threads,
         progress=progress,
     )
-    return Analysis(resolved, engine, buckets=buckets, rows=rows, index=index)
+    return Analysis(resolved, engine, buckets=buckets, rows=rows, index=index, events=events)
 
 
 def reopen(

@@ -233,12 +233,12 @@ class Connection:
     @property
     def events(self) -> list[Event]:
         """Every segment at which something happened, in order."""
-        return self._life.events
+        return self._analysis._happened(self).events
 
     @property
     def stalls(self) -> list[Stall]:
         """Long silences and what each waited for, in order; pauses in which nobody had anything to send among them."""
-        return self._life.stalls
+        return self._analysis._happened(self).stalls
 
     def view(
         self, start_ns: int | None = None, end_ns: int | None = None, *, buckets: int | None = None, rows: int = 0

@@ -101,14 +101,14 @@ def _measured(task: Task) -> Iterator[Analysis]:
     from tcpwin.hosts import analyze
 
     if task.member is not None:
-        yield analyze(task.files[0].path, capture=task.member)
+        yield analyze(task.files[0].path, capture=task.member, events=task.is_small)
         return
     if any(is_address(each.path) for each in task.files):
         with fetched(task) as (paths, beside):
-            yield analyze(paths, snapshots=beside)
+            yield analyze(paths, snapshots=beside, events=task.is_small)
         return
     snapshots = [(each.label, each.path) if each.label else each.path for each in task.snapshots]
-    yield analyze([each.path for each in task.files], snapshots=snapshots)
+    yield analyze([each.path for each in task.files], snapshots=snapshots, events=task.is_small)
 
 
 def _describe(analysis: Analysis) -> dict[str, Any]:

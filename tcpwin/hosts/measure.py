@@ -29,6 +29,7 @@ def analyze(
     clock_offset_ns: int | None = None,
     window_scales: Mapping[str, int] | None = None,
     follow: Iterable[int] | None = None,
+    events: bool = False,
     buckets: int = 1024,
     rows: int = 0,
     index: str | os.PathLike[str] | None = None,
@@ -54,13 +55,15 @@ def analyze(
             ``{"10.0.0.1": 7}``. What a captured handshake says is never changed.
         follow: numbers of connections whose series and events are kept in this first pass already; others are read
             when they are asked for.
+        events: of all connections events and stalls are kept in this pass, where none are followed: some hundred bytes
+            each, for captures that rules will be asked about.
         buckets: most buckets a series has.
         rows: most rows that a view of a whole connection has without reading the source again.
         index: a file that says where each connection's packets are, eight bytes a packet: written in this pass, if it
             is not there or not of this capture, it lets details be read without the rest of the capture. Of one
             uncompressed file only; there is none of others, which are read as without.
         threads: that track connections side by side; by default the cores available, where that helps. What is found
-            is the same. With `follow` or `index` there is one.
+            is the same. With `follow`, `events` or `index` there is one.
         progress: called now and then with the bytes read so far.
 
     Raises:
@@ -74,6 +77,7 @@ def analyze(
     """
     wanted = list(snapshots)
     chosen = None if follow is None else set(follow)
+    events = events and chosen is None
     with opened(source) as bundle:
         if bundle is not None:
             wanted.append(bundle)
@@ -84,7 +88,14 @@ def analyze(
         if selection:
             packets = SelectedSource(resolve(packets), selection)
         analysis = measure(
-            packets, follow=chosen, buckets=buckets, rows=rows, index=index, threads=threads, progress=progress
+            packets,
+            follow=chosen,
+            events=events,
+            buckets=buckets,
+            rows=rows,
+            index=index,
+            threads=threads,
+            progress=progress,
         )
         if not wanted and not window_scales:
             return analysis
@@ -106,13 +117,15 @@ def analyze(
         engine = _engine.analyze(
             analysis._source.open(),
             name=analysis.name,
-            follow=chosen,
+            follow="events" if events else chosen,
             buckets=buckets,
             rows=rows,
             shifts=shifts,
             progress=progress,
         )
-        remeasured = Analysis(analysis._source, engine, buckets=buckets, rows=rows, shifts=shifts, index=index)
+        remeasured = Analysis(
+            analysis._source, engine, buckets=buckets, rows=rows, shifts=shifts, index=index, events=events
+        )
         remeasured._joined = None if analysis._joined is None else analysis._joined.beside(remeasured)
         remeasured.notes = analysis.notes
         return remeasured

@@ -147,8 +147,13 @@ class Case:
 
     @cached
     def may_follow(self) -> bool:
-        """Whether events, stalls and series of the connection are at hand, or may be read."""
+        """Whether events and stalls of the connection are at hand, or may be read."""
         return self.reading.may_follow(self.analysis, self.connection.id)
+
+    @cached
+    def may_follow_series(self) -> bool:
+        """Whether its series are, too."""
+        return self.reading.may_follow_series(self.analysis, self.connection.id)
 
     @property
     def may_read(self) -> bool:

@@ -39,7 +39,7 @@ class Reading:
         # The analysis keeps this, not the other way round.
         self.may_read = analysis.capture.packets <= SMALL_PACKETS
         self._left = MOST_READ_PACKETS if self.may_read else 0
-        self._followed: set[int] = set()
+        self._followed: dict[int, list[int]] = {}
         self._tables: dict[int, Table | None] = {}
         self._rows = 0
         self._expected: Callable[[], Iterable[int]] = tuple
@@ -61,7 +61,7 @@ class Reading:
         return self._are_few
 
     def may_follow(self, analysis: Analysis, id: int) -> bool:
-        """Whether details of a connection are at hand, or could be read, with those of others that were expected."""
+        """Whether events of a connection are at hand, or could be read, with those of others that were expected."""
         if id in self._followed:
             return True
         if not self.are_few(analysis) or not self._spend(analysis):
@@ -69,11 +69,21 @@ class Reading:
         following = (other for other in self._wanted or () if other > id and other not in self._followed)
         wanted = [id, *islice(following, BATCH - 1)]
         try:
-            analysis.follow(wanted)
+            analysis.follow_events(wanted)
         except TcpwinError:
             self._left = 0
             return False
-        self._followed.update(wanted)
+        self._followed.update(dict.fromkeys(wanted, wanted))
+        return True
+
+    def may_follow_series(self, analysis: Analysis, id: int) -> bool:
+        """Whether series of a connection are at hand, or could be read, with those of the others of its events."""
+        if not self.may_follow(analysis, id):
+            return False
+        try:
+            analysis.follow(self._followed[id])
+        except TcpwinError:
+            return False
         return True
 
     def table(self, analysis: Analysis, id: int, others: Iterable[int] = ()) -> Table | None:

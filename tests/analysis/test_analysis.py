@@ -123,6 +123,19 @@ def test_details_are_the_same_however_they_were_read() -> None:
 
 
 @pytest.mark.parametrize("path", READABLE, ids=name_of)
+def test_events_of_the_first_pass_are_those_of_the_second(path: Path) -> None:
+    source, other = (Counting(io.BytesIO(path.read_bytes())) for _ in range(2))
+    early, late = tcpwin.analyze(source, events=True), tcpwin.analyze(other)
+    assert [each.events for each in early.connections] == [each.events for each in late.connections]
+    assert [each.stalls for each in early.connections] == [each.stalls for each in late.connections]
+    assert source.opened == 1
+    assert early.findings == late.findings
+    assert [each.verdict for each in early.connections] == [each.verdict for each in late.connections]
+    for there, back in zip(early.connections[:1], late.connections[:1], strict=True):
+        assert there.series("flight").max.tolist() == back.series("flight").max.tolist()
+
+
+@pytest.mark.parametrize("path", READABLE, ids=name_of)
 def test_events_are_the_rows_that_have_any(path: Path) -> None:
     columns = ("frame", "time_ns", "direction", "seq", "ack", "length", "window_raw")
     expected: dict[int, list[tuple[Any, ...]]] = {}

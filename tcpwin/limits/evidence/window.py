@@ -116,7 +116,7 @@ def drained_share(case: Case) -> float:
     """
     import numpy as np
 
-    if not case.may_follow:
+    if not case.may_follow_series:
         data = case.data
         # By the fields alone: a window whose mean is below half of its largest was there for most of the time.
         return float(2 * (data.receive_window_mean_bytes or 0) < (data.receive_window_max_bytes or 0))

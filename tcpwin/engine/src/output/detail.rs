@@ -61,9 +61,9 @@ impl EventRecord {
 
 /// What is kept of one connection.
 pub struct Detail {
-    /// By sender's side.
-    pub tracks: [Track; 2],
-    pub budgets: [BudgetTrack; 2],
+    /// By sender's side; empty where series are not kept.
+    pub tracks: Vec<Track>,
+    pub budgets: Vec<BudgetTrack>,
     pub events: Vec<EventRecord>,
     pub events_omitted: u64,
     /// With the frame before each.
@@ -87,6 +87,8 @@ pub struct Extent {
     pub buckets: usize,
     /// Rows that are kept, if there are no more than these.
     pub rows: usize,
+    /// Series, budgets over time and rows are kept beside events and stalls, at several times their cost.
+    pub has_series: bool,
 }
 
 pub struct DetailSink {
@@ -101,6 +103,13 @@ impl DetailSink {
             chosen,
             extent,
             details: HashMap::new(),
+        }
+    }
+
+    fn is_chosen(&self, connection: u32) -> bool {
+        match &self.chosen {
+            Chosen::All => true,
+            Chosen::These(ids) => ids.contains(&connection),
         }
     }
 
@@ -119,10 +128,7 @@ impl DetailSink {
 
 impl Sink for DetailSink {
     fn wants_budget(&self, connection: u32) -> bool {
-        match &self.chosen {
-            Chosen::All => true,
-            Chosen::These(ids) => ids.contains(&connection),
-        }
+        self.extent.has_series && self.is_chosen(connection)
     }
 
     fn take(
@@ -131,7 +137,7 @@ impl Sink for DetailSink {
         annotation: &Annotation,
         connection: &Connection,
     ) -> bool {
-        if !self.wants_budget(annotation.connection) {
+        if !self.is_chosen(annotation.connection) {
             return true;
         }
         let extent = self.extent;
@@ -146,11 +152,12 @@ impl Sink for DetailSink {
 
 impl Detail {
     fn new(first: &Segment, extent: Extent) -> Self {
+        let sides = if extent.has_series { 2 } else { 0 };
         let track = || Track::new(first.time_ns, extent.span, extent.buckets);
         let budget = || BudgetTrack::new(first.time_ns, extent.span, extent.buckets);
         Detail {
-            tracks: [track(), track()],
-            budgets: [budget(), budget()],
+            tracks: (0..sides).map(|_| track()).collect(),
+            budgets: (0..sides).map(|_| budget()).collect(),
             events: Vec::new(),
             events_omitted: 0,
             stalls: Vec::new(),
@@ -176,8 +183,8 @@ impl Detail {
         if annotation.events & CAPTURE_DUPLICATE == 0 {
             self.measure(segment, annotation, connection, span);
         }
-        if is_within {
-            let [first, second] = &self.tracks;
+        let tracks = self.tracks.as_slice();
+        if let ([first, second], true) = (tracks, is_within) {
             let (sent, acked) = if annotation.side == 0 {
                 (first, second)
             } else {
@@ -230,7 +237,9 @@ impl Detail {
         }
         if let Some(rtt_ns) = annotation.rtt_ns {
             let timed = 1 - usize::from(annotation.side);
-            self.tracks[timed].time(now_ns, connection, timed, rtt_ns);
+            if let Some(track) = self.tracks.get_mut(timed) {
+                track.time(now_ns, connection, timed, rtt_ns);
+            }
         }
         self.take_zero_windows(connection, span);
     }

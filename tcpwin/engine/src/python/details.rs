@@ -42,8 +42,13 @@ impl Details {
 
     fn track(&self, id: u32, from_initiator: bool) -> PyResult<&Track> {
         let detail = self.get(id)?;
-        Ok(&detail.tracks[detail.side(from_initiator)])
+        let track = detail.tracks.get(detail.side(from_initiator));
+        track.ok_or_else(|| no_series(id))
     }
+}
+
+fn no_series(id: u32) -> PyErr {
+    PyKeyError::new_err(format!("of connection {id} events alone were kept"))
 }
 
 #[pymethods]
@@ -129,7 +134,8 @@ impl Details {
         Vec<Bound<'py, PyArray1<i64>>>,
     )> {
         let detail = self.get(id)?;
-        let timeline = &detail.budgets[detail.side(from_initiator)].timeline;
+        let budget = detail.budgets.get(detail.side(from_initiator));
+        let timeline = &budget.ok_or_else(|| no_series(id))?.timeline;
         let column = |get: &dyn Fn(&Slot) -> i64| {
             PyArray1::from_vec(py, timeline.slots().map(get).collect())
         };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 
 use super::columns::rows_to_python;
 use super::details::Details;
@@ -25,7 +25,7 @@ use crate::output::series::Span;
 use crate::tracker::Tracker;
 
 /// Read a capture. `follow` chooses the connections of which series, events and up to `rows` rows are kept: None, "all"
-/// or numbers. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's
+/// or numbers; "events" keeps events and stalls alone, of all. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's
 /// sender, and the other. `index` is a file that says where each connection's packets are; it is written where there is
 /// none that fits. `threads` track connections side by side where neither is wanted; what is found is the same.
 #[pyfunction]
@@ -87,7 +87,8 @@ fn analyze_opened<F: Frames + Send>(
 ) -> PyResult<Result> {
     let tracker = Tracker::with_shifts(given(shifts));
     let (findings, details) = if let Some(follow) = follow {
-        let chosen = if follow.is_instance_of::<PyString>() {
+        let word = follow.extract::<String>().ok();
+        let chosen = if word.is_some() {
             Chosen::All
         } else {
             Chosen::These(follow.extract()?)
@@ -96,6 +97,7 @@ fn analyze_opened<F: Frames + Send>(
             span: Span::ALL,
             buckets,
             rows,
+            has_series: word.as_deref() != Some("events"),
         };
         let mut sink = DetailSink::new(chosen, extent);
         let findings = pass(py, input, tracker, &mut sink, frames, progress.as_ref())?;

@@ -50,6 +50,7 @@ pub fn reopen(
         span: Span::ALL,
         buckets,
         rows,
+        has_series: true,
     };
     let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
     let Ok(findings) = wish.read_by(&opened, &mut sink)? else {

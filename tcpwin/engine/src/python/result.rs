@@ -468,6 +468,7 @@ impl Result {
             span: Span { start_ns, end_ns },
             buckets,
             rows,
+            has_series: true,
         };
         let wish = Wish {
             source,

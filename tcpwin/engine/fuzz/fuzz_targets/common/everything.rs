@@ -136,6 +136,7 @@ fn ask_details(findings: &Findings, capture: &[u8], count: u32) {
             span,
             buckets,
             rows: 50,
+            has_series: true,
         };
         let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
         let input = open(capture).expect("opened above");

@@ -101,6 +101,7 @@ pub fn check_capture(input: MergedReader) -> Vec<Violation> {
         span: Span::ALL,
         buckets: BUCKETS,
         rows: 0,
+        has_series: true,
     };
     let mut sink = Both {
         details: DetailSink::new(Chosen::All, extent),
