@@ -149,6 +149,10 @@ impl Direction {
         // What was acknowledged, opened or reported here so far has not reached the sender.
         if !newest.una.is_before(first.una) {
             view.acked(newest, self.last_ack_ns);
+        } else if is_early && newest.edge.is_after(first.edge) {
+            // It opened the window without an acknowledgment of the SYN: no TCP's ACK, but what followed is counted by it.
+            let edge = newest.edge;
+            view.acked(Known { edge, ..first }, self.last_ack_ns);
         }
         let last_answer = self.rare.as_ref().and_then(|rare| rare.last_answer);
         if let Some((time_ns, _)) = last_answer.filter(|_| self.sacked_bytes() > 0) {
