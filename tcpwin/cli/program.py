@@ -42,6 +42,7 @@ COMMANDS = {
     "ss": "Show sockets from snapshots, or the distribution of a field.",
     "watch": "Watch an interface until something stalls; keep the packets around it.",
     "whatif": "Predict what would come of a change: a setting, a limit lifted, another path.",
+    "wireshark": "Bring what was found into Wireshark, as fields of its packets.",
 }
 """Each command's one-line help; its code is `tcpwin.cli.NAME`, an object of the same name."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.several import exit_status, merge_option, separate, tell_each, warn_of
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
@@ -44,6 +45,14 @@ if TYPE_CHECKING:
     help="Number of connections in full, worst first.",
 )
 @click.option(
+    "--connection",
+    "chosen",
+    type=ConnectionNumber(),
+    multiple=True,
+    metavar="N",
+    help="Tell connection N in full, in place of the worst; may be repeated.",
+)
+@click.option(
     "--theme",
     type=click.Choice(THEMES),
     default="auto",
@@ -59,6 +68,7 @@ def report(
     out: str | None,
     form: str | None,
     limit: int,
+    chosen: tuple[int, ...],
     theme: str,
 ) -> int:
     """Write a report: summary, findings with evidence, the worst connections with figures, all others as a table.
@@ -73,31 +83,36 @@ def report(
     """
     out = None if out == "-" else out
     files = separate(captures, merge=merge, snapshots=snapshots, member=member)
+    if files and chosen:
+        raise click.UsageError("--connection is for one capture: their numbers differ")
     if files:
         return _report_each(files, clock_offset, out, form or "html", limit, theme)
     if out is not None and Path(out).is_dir():
         raise click.UsageError(f"{out} is a folder: name a file with -o OUT")
     try:
-        chosen = form or form_of(out)
+        form = form or form_of(out)
     except ValueError as error:
         raise click.UsageError(f"{error} by --format") from None
-    if out is None and (chosen == "pdf" or (chosen == "html" and sys.stdout.isatty())):
-        raise click.UsageError(f"{chosen} is nothing to read in a terminal: name a file with -o OUT")
-    output = choose_output(chosen, False, out, (*captures, *snapshots))
-    if chosen == "pdf":
+    if out is None and (form == "pdf" or (form == "html" and sys.stdout.isatty())):
+        raise click.UsageError(f"{form} is nothing to read in a terminal: name a file with -o OUT")
+    output = choose_output(form, False, out, (*captures, *snapshots))
+    if form == "pdf":
         from tcpwin.report.standalone import find_browser
 
         # Before a long capture is read for nothing.
         find_browser()
-    made = Report(measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True), limit=limit)
+    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    for number in chosen:
+        check_connection(number, len(analysis))
+    made = Report(analysis, limit=max(limit, len(chosen)), chosen=chosen)
     if out is not None:
-        made.write(out, form=chosen, theme=theme)
-    elif chosen == "json":
+        made.write(out, form=form, theme=theme)
+    elif form == "json":
         with output.opened() as file:
             made.write_json(file)
     else:
         with output.opened() as file:
-            file.write(made.markdown() if chosen == "md" else made.html(theme=theme))
+            file.write(made.markdown() if form == "md" else made.html(theme=theme))
     return 0
 
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from cli.command import SLOW_READER, TEXT, refused, tcpwin
+from cli.command import KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
 
 
 @pytest.mark.parametrize(("name", "beginning"), [("r.html", "<!DOCTYPE html>"), ("r.md", "# "), ("r.json", "{")])
@@ -56,3 +56,14 @@ def test_without_a_browser_pdf_is_refused_before_anything_is_read(tmp_path: Path
     environment = {**os.environ, "BROWSER_PATH": "no-such-browser"}
     said = refused("report", TEXT, "-o", tmp_path / "r.pdf", env=environment)
     assert "a report as PDF is printed by Chromium or Chrome" in said
+
+
+def test_connections_are_chosen(tmp_path: Path) -> None:
+    out = tmp_path / "out.md"
+    assert tcpwin("report", MANY_SHORT, "--connection", 7, "--connection", 5, "-o", out).returncode == 0
+    told = [line for line in out.read_text(encoding="utf8").splitlines() if line.startswith("## Connection ")]
+    assert [line.split()[2].rstrip(":,") for line in told] == ["7", "5"]
+    assert "no connection 999" in refused("report", MANY_SHORT, "--connection", 999, "-o", out)
+    assert "--connection is for one capture" in refused(
+        "report", MANY_SHORT, KEEP_ALIVE, "--connection", 0, "-o", tmp_path, status=2
+    )

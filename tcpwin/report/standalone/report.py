@@ -104,6 +104,7 @@ class Report:
         given: what rules found; that of all rules, `Analysis.findings`, where it is None.
         is_printed: it is for paper.
         notes: of people, in the order in which they stand in the report.
+        chosen: numbers of the connections told in full, in place of the worst.
     """
 
     analysis: Analysis
@@ -111,6 +112,7 @@ class Report:
     given: Findings | None = None
     is_printed: bool = False
     notes: Sequence[Note] = ()
+    chosen: Sequence[int] = ()
     _verdicts: dict[int, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -175,6 +177,8 @@ class Report:
 
         Where no rule found anything of note, those with most data.
         """
+        if self.chosen:
+            return [self.analysis.connections[id].id for id in self.chosen[: self.limit]]
         slowed = problems(self.analysis, self.findings)
         noted = [each.connection for each in self.findings if each.connection is not None and _is_of_note(each)]
         ids = list(dict.fromkeys([*slowed, *noted]))[: self.limit]

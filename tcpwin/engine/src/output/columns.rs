@@ -21,6 +21,9 @@ pub const VIEW_COLUMNS: [&str; 11] = [
     "sack_right_4",
 ];
 
+/// In place of a cause.
+pub const NO_CAUSE: u8 = u8::MAX;
+
 /// Rows as columns: they grow with the number of rows, for callers who asked for just that.
 #[derive(Clone, Default)]
 pub struct RowColumns {
@@ -41,6 +44,8 @@ pub struct RowColumns {
     pub pipe: Vec<Option<u32>>,
     pub rtt_ns: Vec<Option<u64>>,
     pub events: Vec<Events>,
+    /// Why it was sent again or came late: a place in [`crate::recovery::cause::Cause::ALL`], else [`NO_CAUSE`].
+    pub cause: Vec<u8>,
 }
 
 impl RowColumns {
@@ -78,6 +83,9 @@ impl RowColumns {
         self.pipe.push(annotation.pipe_bytes);
         self.rtt_ns.push(annotation.rtt_ns);
         self.events.push(annotation.events);
+        let evidence = annotation.evidence.as_ref();
+        self.cause
+            .push(evidence.map_or(NO_CAUSE, |found| found.diagnosis.cause as u8));
     }
 }
 

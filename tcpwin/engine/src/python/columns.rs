@@ -83,6 +83,7 @@ pub fn rows_to_python(py: Python<'_>, rows: RowColumns) -> PyResult<Bound<'_, Py
     dict.set_item("pipe", optional(py, &rows.pipe))?;
     dict.set_item("rtt_ns", optional(py, &rows.rtt_ns))?;
     plain!("events", events);
+    plain!("cause", rows.cause);
     dict.set_item("event_sets", sets.seen)?;
     dict.set_item("address_names", names)?;
     Ok(dict)
