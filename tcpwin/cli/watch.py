@@ -192,7 +192,7 @@ def head_line(name: str, round: Round) -> str:
     line = f"{name_text(name)}: {count_text(round.packets, 'packet')}{dropped}"
     if analysis is None:
         return f"{line}; waiting for packets"
-    problems = sum(len(ids) for ids in analysis.summary.problems.values())
+    problems = sum(round.problems.values())
     return (
         f"{line}; the last {time_text(round.span_ns)}: {count_text(len(analysis), 'connection')}, "
         f"{problems:,} with a problem; judged in {time_text(round.took_ns)}"

@@ -122,6 +122,7 @@ def check(
     *,
     chosen: Iterable[Rule] | None = None,
     thresholds: Mapping[str, float] | None = None,
+    rereads: bool = True,
 ) -> Findings:
     """Judge an analysis.
 
@@ -129,6 +130,7 @@ def check(
         analysis: with snapshots or without.
         chosen: the rules to ask; all without.
         thresholds: values other than the defaults, as ``{"TW201.stall_ns": 1e9}``.
+        rereads: rules may read a small capture again; without, what the first reading kept serves, as of a large one.
 
     Raises:
         ValueError: a threshold that no rule has; rules that yield to each other in a circle.
@@ -147,7 +149,10 @@ def check(
     settings = {rule.code: _settings(rule, wanted) for rule in ordered}
     picked = _pick(analysis, ordered, settings)
     looked_at = [rule.code for rule in ordered if rule.scope != "capture" and rule.code in picked]
-    reading_of(analysis).expect(lambda: (id for code in looked_at for chosen in picked[code] for id, _ in chosen))
+    reading = reading_of(analysis)
+    if not rereads:
+        reading.forbid()
+    reading.expect(lambda: (id for code in looked_at for chosen in picked[code] for id, _ in chosen))
     for rule in ordered:
         judged: list[Finding] = []
         try:

@@ -46,6 +46,11 @@ class Reading:
         self._wanted: list[int] | None = None
         self._are_few = True
 
+    def forbid(self) -> None:
+        """Let nothing more be read."""
+        self.may_read = False
+        self._left = 0
+
     def expect(self, candidates: Callable[[], Iterable[int]]) -> None:
         """Say which connections the rules to be asked may look at: what one of them needs is read for all of them."""
         self._expected = candidates

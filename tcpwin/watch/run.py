@@ -7,7 +7,7 @@ are kept: each round judges those alone, and forgets what it found.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +23,10 @@ from tcpwin.watch.strikes import Known, Strike, costly
 
 SECOND_NS = 1_000_000_000
 _POLL_S = 0.2
-_SHARE = 30
+_SHARE = 50
 """Judging takes one of so many parts of the time, where the packets kept allow it."""
+_SMALL_PACKETS = 50_000
+"""Of more, rules look at what the first reading kept, and read nothing again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Round:
         kept_packets, span_ns: those that were judged, and the time from the first to the last.
         analysis: of them; None while there are none.
         findings: by the rules that were asked.
+        problems: how many connections each limit holds back.
         took_ns: judging took so long.
     """
 
@@ -71,12 +74,11 @@ class Round:
     span_ns: int
     analysis: Analysis | None
     findings: Findings
+    problems: Mapping[str, int]
     took_ns: int
 
     def document(self) -> dict[str, Any]:
         """What JSON has of it."""
-        analysis = self.analysis
-        problems = {} if analysis is None else analysis.summary.problems
         return {
             "type": "round",
             "time_ns": self.time_ns,
@@ -84,8 +86,8 @@ class Round:
             "dropped": self.dropped,
             "kept_packets": self.kept_packets,
             "span_ns": self.span_ns,
-            "connections": 0 if analysis is None else len(analysis),
-            "problems": {limit: len(ids) for limit, ids in problems.items()},
+            "connections": 0 if self.analysis is None else len(self.analysis),
+            "problems": dict(self.problems),
             "took_ns": self.took_ns,
         }
 
@@ -210,22 +212,28 @@ class Watch:
 
     def _judge(self, data: bytes, counts: tuple[int, int, int, int, int]) -> Round:
         begin_ns = time.monotonic_ns()
-        analysis, found = None, Findings()
+        analysis, found, problems = None, Findings(), {}
         if data:
-            analysis = self._analyze(data)
-            found = check(analysis, chosen=self._settings.rules, thresholds=self._settings.thresholds)
-        return Round(*counts, analysis, found, time.monotonic_ns() - begin_ns)
+            is_small = counts[3] <= _SMALL_PACKETS
+            analysis = self._analyze(data, keeps_events=is_small)
+            settings = self._settings
+            # Of all rules together what they find decides the verdicts, too, and is not to be found once more.
+            found = analysis.findings = check(analysis, rereads=is_small)
+            if settings.rules is not None or settings.thresholds:
+                found = check(analysis, chosen=settings.rules, thresholds=settings.thresholds, rereads=is_small)
+            problems = {limit: len(ids) for limit, ids in analysis.summary.problems.items()}
+        return Round(*counts, analysis, found, problems, time.monotonic_ns() - begin_ns)
 
-    def _analyze(self, data: bytes) -> Analysis:
+    def _analyze(self, data: bytes, *, keeps_events: bool) -> Analysis:
         from tcpwin.hosts import analyze
 
         snapshots = [path for path in self._snapshots() if path.exists()]
         try:
             # It is a guest on its host: one core at a time.
-            return analyze(data, snapshots=snapshots, threads=1)
+            return analyze(data, snapshots=snapshots, threads=1, events=keeps_events)
         except SnapshotError:
             # They are still being written: they may end in the middle of a line, or say nothing yet.
-            return analyze(data, threads=1)
+            return analyze(data, threads=1, events=keeps_events)
 
     def _take_round(self, round: Round) -> None:
         if round.analysis is not None:

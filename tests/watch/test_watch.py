@@ -344,7 +344,7 @@ def _no_threads_are_left() -> Iterator[None]:
     ("took_s", "span_s", "pause_s"),
     [
         (0.1, 60, 10),  # by --every alone
-        (0.6, 60, 18),  # a thirtieth of the time
+        (0.4, 60, 20),  # a fiftieth of the time
         (5, 60, 30),  # each packet is judged twice before it leaves
         (5, 0, 10),
     ],
